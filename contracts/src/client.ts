@@ -1,0 +1,87 @@
+// Calls an endpoint. The web app and the CLI use the same one, so neither knows a URL or a shape.
+
+import type { z } from "zod";
+import {
+  type AnswerOf,
+  type BodyInputOf,
+  type Endpoint,
+  type ParamsOf,
+  pathOf,
+  type QueryInputOf,
+} from "./endpoint.ts";
+import { ApiError, ErrorEnvelope } from "./errors.ts";
+import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, ORG_HEADER } from "./headers.ts";
+
+export type ClientOptions = {
+  /** Empty for the page's own origin. */
+  baseUrl: string;
+  token?: string;
+  orgId?: string;
+  fetch?: typeof fetch;
+};
+
+type Part<Name extends string, T> = keyof T extends never ? { [K in Name]?: undefined } : { [K in Name]: T };
+type OptionalPart<Name extends string, T> = { [K in Name]?: T };
+type BodyPart<T> = [T] extends [undefined] ? { body?: undefined } : { body: T };
+
+export type CallOptions<E> = Part<"params", ParamsOf<E>> &
+  OptionalPart<"query", QueryInputOf<E>> &
+  BodyPart<BodyInputOf<E>> & { idempotencyKey?: string; correlationId?: string; signal?: AbortSignal };
+
+type AnyEndpoint = Endpoint<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>;
+
+/** An error answer, as the server gave it, or as much of it as could be understood. */
+export class CallError extends Error {
+  override name = "CallError";
+  readonly status: number;
+  readonly envelope: ErrorEnvelope;
+
+  constructor(status: number, envelope: ErrorEnvelope) {
+    super(envelope.message);
+    this.status = status;
+    this.envelope = envelope;
+  }
+}
+
+export type Client = <E extends AnyEndpoint>(endpoint: E, options: CallOptions<E>) => Promise<AnswerOf<E>>;
+
+export function createClient(options: ClientOptions): Client {
+  const send = options.fetch ?? fetch;
+  return async <E extends AnyEndpoint>(endpoint: E, call: CallOptions<E>): Promise<AnswerOf<E>> => {
+    const headers: Record<string, string> = { accept: "application/json" };
+    if (options.token) headers["authorization"] = `Bearer ${options.token}`;
+    if (options.orgId) headers[ORG_HEADER] = options.orgId;
+    if (call.body !== undefined) headers["content-type"] = "application/json";
+    if (call.idempotencyKey) headers[IDEMPOTENCY_HEADER] = call.idempotencyKey;
+    if (call.correlationId) headers[CORRELATION_HEADER] = call.correlationId;
+    const response = await send(`${options.baseUrl}${pathOf(endpoint, call.params)}${queryText(call.query)}`, {
+      method: endpoint.method,
+      headers,
+      credentials: "same-origin",
+      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      ...(call.signal ? { signal: call.signal } : {}),
+    });
+    if (response.status === 204) return undefined as AnswerOf<E>;
+    const answer: unknown = await response.json().catch(() => undefined);
+    if (!response.ok) throw new CallError(response.status, understandError(response, answer));
+    return answer as AnswerOf<E>;
+  };
+}
+
+function queryText(query: Record<string, unknown> | undefined): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined && value !== "") search.set(name, String(value));
+  }
+  const text = search.toString();
+  return text && `?${text}`;
+}
+
+function understandError(response: Response, answer: unknown): ErrorEnvelope {
+  const parsed = ErrorEnvelope.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const correlationId = response.headers.get(CORRELATION_HEADER) ?? "unknown";
+  return new ApiError("internal_error", {
+    message: `The server answered ${response.status} without one of our error bodies; a proxy may stand between.`,
+  }).envelope(correlationId);
+}

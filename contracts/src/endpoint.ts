@@ -1,0 +1,68 @@
+// An endpoint as data: the server registers a handler for it, the client calls it, OpenAPI and the
+// reference page are made from it. The shape of a request or an answer is written here only.
+
+import type { z } from "zod";
+import type { ErrorCode } from "./errors.ts";
+import type { Scope } from "./permissions.ts";
+
+/**
+ * Who may call:
+ * - `public`: anybody;
+ * - `signed-in`: any user, token or local operator, in no particular organization;
+ * - `operator`: the platform operator;
+ * - a scope: a member, token or operator acting in one organization with that scope.
+ */
+export type Access = "public" | "signed-in" | "operator" | { scope: Scope };
+
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+export type Endpoint<
+  Params extends z.ZodObject = z.ZodObject,
+  Query extends z.ZodObject = z.ZodObject,
+  Body extends z.ZodType = z.ZodType,
+  Answer extends z.ZodType = z.ZodType,
+> = {
+  /** Unique; the OpenAPI operation id. */
+  name: string;
+  noun: string;
+  method: Method;
+  /** With `{param}` placeholders. */
+  path: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  /** A create: takes an Idempotency-Key. */
+  creates?: boolean;
+  params?: Params;
+  query?: Query;
+  body?: Body;
+  /** Absent: the answer is 204 without a body. */
+  answer?: Answer;
+  errors?: readonly ErrorCode[];
+};
+
+export function endpoint<
+  Params extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Body extends z.ZodType = z.ZodUndefined,
+  Answer extends z.ZodType = z.ZodUndefined,
+>(declaration: Endpoint<Params, Query, Body, Answer>): Endpoint<Params, Query, Body, Answer> {
+  return declaration;
+}
+
+export type ParamsOf<E> = E extends Endpoint<infer P, z.ZodObject, z.ZodType, z.ZodType> ? z.output<P> : never;
+export type QueryOf<E> = E extends Endpoint<z.ZodObject, infer Q, z.ZodType, z.ZodType> ? z.output<Q> : never;
+export type QueryInputOf<E> = E extends Endpoint<z.ZodObject, infer Q, z.ZodType, z.ZodType> ? z.input<Q> : never;
+export type BodyOf<E> = E extends Endpoint<z.ZodObject, z.ZodObject, infer B, z.ZodType> ? z.output<B> : never;
+export type BodyInputOf<E> = E extends Endpoint<z.ZodObject, z.ZodObject, infer B, z.ZodType> ? z.input<B> : never;
+export type AnswerOf<E> = E extends Endpoint<z.ZodObject, z.ZodObject, z.ZodType, infer A> ? z.output<A> : never;
+
+export function statusOf(endpoint: Endpoint): number {
+  if (endpoint.answer === undefined) return 204;
+  return endpoint.creates ? 201 : 200;
+}
+
+/** Fills `{param}` placeholders. */
+export function pathOf(endpoint: Endpoint, params: Record<string, unknown> = {}): string {
+  return endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+}

@@ -1,0 +1,41 @@
+// Who am I, and where may I act.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { Id, NewPassword } from "../fields.ts";
+import { Role, Scope } from "../permissions.ts";
+
+export const Me = z.strictObject({
+  type: z.enum(["user", "token", "local_operator"]),
+  id: Id.nullable().describe("Of the user or the token; the local operator has none."),
+  name: z.string(),
+  email: z.string().nullable(),
+  operator: z.boolean().describe("May act for the whole platform."),
+  scopes: z.array(Scope).nullable().describe("What a token is narrowed to; null for people, whose role decides."),
+  organizations: z.array(
+    z.strictObject({ id: Id, slug: z.string(), name: z.string(), role: z.union([Role, z.literal("operator")]) }),
+  ),
+});
+export type Me = z.infer<typeof Me>;
+
+export const getMe = endpoint({
+  name: "getMe",
+  noun: "me",
+  method: "GET",
+  path: "/v1/me",
+  summary: "Who am I",
+  access: "signed-in",
+  answer: Me,
+});
+
+export const changePassword = endpoint({
+  name: "changePassword",
+  noun: "me",
+  method: "POST",
+  path: "/v1/me/password",
+  summary: "Change my password",
+  description: "Ends all other sessions of the account.",
+  access: "signed-in",
+  body: z.strictObject({ current_password: z.string().min(1).max(200), new_password: NewPassword }),
+  errors: ["sign_in_failed", "rate_limit_exceeded"],
+});

@@ -1,0 +1,70 @@
+// Members: people of an organization. A person without an account gets a one-time link, which the
+// inviter hands over; Holdfast sends no mail.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { Email, Id, Time } from "../fields.ts";
+import { PageQuery, pageOf } from "../pagination.ts";
+import { Role } from "../permissions.ts";
+
+export const Member = z.strictObject({
+  user_id: Id,
+  email: z.string(),
+  name: z.string(),
+  role: Role,
+  joined_at: Time,
+});
+export type Member = z.infer<typeof Member>;
+
+const params = z.strictObject({ user_id: Id });
+
+export const listMembers = endpoint({
+  name: "listMembers",
+  noun: "members",
+  method: "GET",
+  path: "/v1/members",
+  summary: "List the organization's members",
+  access: { scope: "members:read" },
+  query: PageQuery,
+  answer: pageOf(Member),
+});
+
+export const inviteMember = endpoint({
+  name: "inviteMember",
+  noun: "members",
+  method: "POST",
+  path: "/v1/members/invitations",
+  summary: "Invite a person by a one-time link",
+  description:
+    "Answers with the link, which works once within 7 days. The secret stands in its fragment and is not shown again.",
+  access: { scope: "members:write" },
+  creates: true,
+  body: z.strictObject({ email: Email, role: Role.default("member") }),
+  answer: z.strictObject({ email: z.string(), role: Role, url: z.string(), expires_at: Time }),
+  errors: ["conflict"],
+});
+
+export const updateMember = endpoint({
+  name: "updateMember",
+  noun: "members",
+  method: "PATCH",
+  path: "/v1/members/{user_id}",
+  summary: "Change a member's role",
+  description: "API tokens that the member made keep at most the new role.",
+  access: { scope: "members:write" },
+  params,
+  body: z.strictObject({ role: Role }),
+  answer: Member,
+  errors: ["last_owner"],
+});
+
+export const removeMember = endpoint({
+  name: "removeMember",
+  noun: "members",
+  method: "DELETE",
+  path: "/v1/members/{user_id}",
+  summary: "Remove a member and revoke the API tokens they made",
+  access: { scope: "members:write" },
+  params,
+  errors: ["last_owner"],
+});

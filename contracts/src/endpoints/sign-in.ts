@@ -1,0 +1,81 @@
+// Getting in and out: password, one-time links, sessions. Cookies are set by the server; the
+// session secret is never in a body.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { Email, NewPassword, PersonName } from "../fields.ts";
+import { Role } from "../permissions.ts";
+import { secretPrefix } from "../secrets.ts";
+import { Me } from "./me.ts";
+
+const LinkSecret = z
+  .string()
+  .startsWith(secretPrefix.link)
+  .max(100)
+  .describe("What stands after `#` in the link.");
+
+export const signIn = endpoint({
+  name: "signIn",
+  noun: "sign-in",
+  method: "POST",
+  path: "/v1/sign-in",
+  summary: "Sign in with email and password",
+  description: "Sets an HttpOnly session cookie. Repeated failures are slowed down by `rate_limit_exceeded`.",
+  access: "public",
+  body: z.strictObject({ email: Email, password: z.string().min(1).max(200) }),
+  answer: Me,
+  errors: ["sign_in_failed", "rate_limit_exceeded", "origin_refused"],
+});
+
+export const signOut = endpoint({
+  name: "signOut",
+  noun: "sign-in",
+  method: "POST",
+  path: "/v1/sign-out",
+  summary: "End this session",
+  access: "public",
+});
+
+export const LinkPurpose = z.enum(["first_admin", "sign_in", "invitation"]);
+export type LinkPurpose = z.infer<typeof LinkPurpose>;
+
+export const inspectLink = endpoint({
+  name: "inspectLink",
+  noun: "sign-in",
+  method: "POST",
+  path: "/v1/links/inspect",
+  summary: "See what a one-time link is for, without using it",
+  access: "public",
+  body: z.strictObject({ secret: LinkSecret }),
+  answer: z.strictObject({
+    purpose: LinkPurpose,
+    email: z
+      .string()
+      .nullable()
+      .describe("The account or invitation it is bound to; null for the first administrator."),
+    organization: z.string().nullable().describe("The organization of an invitation."),
+    role: Role.nullable(),
+    known_user: z.boolean().describe("The account exists already: no name is asked."),
+    expires_at: z.iso.datetime(),
+  }),
+  errors: ["link_unknown", "link_used", "link_expired", "rate_limit_exceeded"],
+});
+
+export const redeemLink = endpoint({
+  name: "redeemLink",
+  noun: "sign-in",
+  method: "POST",
+  path: "/v1/links/redeem",
+  summary: "Use a one-time link: set a password and sign in",
+  description:
+    "For the first administrator `email` and `name` are required; for an invitation of a new person, `name`.",
+  access: "public",
+  body: z.strictObject({
+    secret: LinkSecret,
+    email: Email.optional(),
+    name: PersonName.optional(),
+    password: NewPassword,
+  }),
+  answer: Me,
+  errors: ["link_unknown", "link_used", "link_expired", "rate_limit_exceeded", "name_taken", "origin_refused"],
+});

@@ -1,0 +1,60 @@
+// API tokens: of one organization, with a role and optionally fewer scopes, shown once.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { DisplayName, Id, Time } from "../fields.ts";
+import { PageQuery, pageOf } from "../pagination.ts";
+import { Role, Scope } from "../permissions.ts";
+
+export const ApiToken = z.strictObject({
+  id: Id,
+  name: z.string(),
+  role: Role,
+  scopes: z.array(Scope).nullable().describe("Null: all that the role allows."),
+  created_by: z.string().describe("Email of the member, or `local operator`."),
+  created_at: Time,
+  expires_at: Time.nullable(),
+  last_used_at: Time.nullable().describe("To the minute."),
+  revoked_at: Time.nullable(),
+});
+export type ApiToken = z.infer<typeof ApiToken>;
+
+export const listTokens = endpoint({
+  name: "listTokens",
+  noun: "tokens",
+  method: "GET",
+  path: "/v1/tokens",
+  summary: "List API tokens",
+  description: "Members see their own; admins and owners see the organization's.",
+  access: { scope: "tokens:read" },
+  query: PageQuery,
+  answer: pageOf(ApiToken),
+});
+
+export const createToken = endpoint({
+  name: "createToken",
+  noun: "tokens",
+  method: "POST",
+  path: "/v1/tokens",
+  summary: "Create an API token",
+  description: "`token` in the answer is the secret. It is stored as a hash and cannot be shown again.",
+  access: { scope: "tokens:write" },
+  creates: true,
+  body: z.strictObject({
+    name: DisplayName,
+    role: Role.default("member"),
+    scopes: z.array(Scope).min(1).optional().describe("Narrows the role; left out means all the role allows."),
+    expires_in_days: z.number().int().min(1).max(3650).optional().describe("Left out: until revoked."),
+  }),
+  answer: ApiToken.extend({ token: z.string() }),
+});
+
+export const revokeToken = endpoint({
+  name: "revokeToken",
+  noun: "tokens",
+  method: "DELETE",
+  path: "/v1/tokens/{token_id}",
+  summary: "Revoke an API token, at once",
+  access: { scope: "tokens:write" },
+  params: z.strictObject({ token_id: Id }),
+});

@@ -1,0 +1,15 @@
+// The forms of secrets that Holdfast makes. The prefix says what a leaked string is, lets scanners
+// and our own redaction recognise it, and keeps one kind from being accepted as another.
+
+export const secretPrefix = {
+  /** API token of one organization. */
+  apiToken: "hft_",
+  /** Token file of the machine that ran `holdfast up`. */
+  localOperator: "hfo_",
+  /** Browser session, in a cookie. */
+  session: "hfs_",
+  /** One-time link, in a URL fragment. */
+  link: "hfl_",
+} as const;
+
+export type SecretKind = keyof typeof secretPrefix;

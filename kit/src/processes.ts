@@ -1,0 +1,81 @@
+// Facts about other processes, read from /proc. A pid alone names nobody: it is reused. A pid with
+// its start time names exactly one process of this boot.
+
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+export type ProcessIdentity = { pid: number; startTicks: string };
+
+export function identify(pid: number): ProcessIdentity | undefined {
+  const stat = readStat(pid);
+  return stat && stat.state !== "Z" ? { pid, startTicks: stat.startTicks } : undefined;
+}
+
+export function isAlive(process: ProcessIdentity): boolean {
+  return identify(process.pid)?.startTicks === process.startTicks;
+}
+
+/** What `ps` would show, for a message to a person; undefined when it is gone or not ours to see. */
+export function commandLine(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Who listens on this TCP port. Without root only processes of the same user can be named. */
+export function holderOfPort(port: number): { pid?: number; command?: string } | undefined {
+  const inode = listeningInode(port);
+  if (inode === undefined) return undefined;
+  const link = `socket:[${inode}]`;
+  for (const pid of readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)) {
+    if (holdsFile(pid, link)) return { pid, command: commandLine(pid) };
+  }
+  return {};
+}
+
+function readStat(pid: number): { state: string; startTicks: string } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The second field is the command in parentheses and may itself hold spaces and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state, startTicks] = [fields[0], fields[19]];
+    return state && startTicks ? { state, startTicks } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function listeningInode(port: number): string | undefined {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const listen = "0A";
+  for (const table of ["/proc/net/tcp", "/proc/net/tcp6"]) {
+    let text: string;
+    try {
+      text = readFileSync(table, "utf8");
+    } catch {
+      continue;
+    }
+    for (const line of text.split("\n").slice(1)) {
+      const fields = line.trim().split(/\s+/);
+      if (fields[1]?.endsWith(suffix) && fields[3] === listen) return fields[9];
+    }
+  }
+  return undefined;
+}
+
+function holdsFile(pid: number, link: string): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => {
+      try {
+        return readlinkSync(`/proc/${pid}/fd/${fd}`) === link;
+      } catch {
+        return false;
+      }
+    });
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,40 @@
+// UUID version 7 (RFC 9562): time-ordered, so that primary keys append and a cursor is an id.
+// PostgreSQL gets `uuidv7()` only in 18 and we support 15, so ids are made here.
+
+import { randomFillSync } from "node:crypto";
+
+const pool = Buffer.alloc(10 * 256);
+let unused = 0;
+let lastMillisecond = 0;
+let sequence = 0;
+
+/** Ids of one process are strictly increasing: 12 bits behind the millisecond count within it. */
+export function uuidv7(now: number = Date.now()): string {
+  if (now > lastMillisecond) {
+    lastMillisecond = now;
+    sequence = nextRandom().readUInt16BE(0) & 0x7ff;
+  } else {
+    sequence += 1;
+    if (sequence > 0xfff) {
+      lastMillisecond += 1;
+      sequence = 0;
+    }
+  }
+  const random = nextRandom();
+  const time = lastMillisecond.toString(16).padStart(12, "0");
+  const variant = (0x80 | ((random[2] ?? 0) & 0x3f)).toString(16);
+  const tail = random.toString("hex", 3, 10);
+  return (
+    `${time.slice(0, 8)}-${time.slice(8)}-7${sequence.toString(16).padStart(3, "0")}-` +
+    `${variant}${tail.slice(0, 2)}-${tail.slice(2)}`
+  );
+}
+
+function nextRandom(): Buffer {
+  if (unused === 0) {
+    randomFillSync(pool);
+    unused = pool.length / 10;
+  }
+  unused -= 1;
+  return pool.subarray(unused * 10, unused * 10 + 10);
+}

@@ -1,0 +1,54 @@
+// How a long-running process begins and ends. Standing alone it stops on SIGINT or SIGTERM. Under
+// `holdfast up` it talks to the supervisor over the IPC channel: it says when it is ready and on
+// which ports, and stops when told or when the channel closes, which is how it learns that the
+// supervisor was killed. Supervised processes run in their own session, so Ctrl-C reaches only the
+// supervisor, which stops them in order.
+
+import { UsageError } from "@holdfast/kit/settings";
+
+/** What a process tells its supervisor once it can serve. Ports by listener name, such as `public`. */
+export type ReadyMessage = { type: "ready"; ports: Record<string, number> };
+
+export type RunningProcess = {
+  ports: Record<string, number>;
+  /** Finish what is under way, refuse what is new, close everything. */
+  stop(): Promise<void>;
+};
+
+const exitCode = { failed: 1, usage: 2 } as const;
+
+export type LifecycleLog = { info(message: string): void; fatal(details: object, message: string): void };
+
+/** Runs a process to its end. Resolves never: it exits, with 0 after a clean stop. */
+export async function runProcess(log: LifecycleLog, start: () => Promise<RunningProcess>): Promise<void> {
+  const stopRequested = new Promise<string>((resolve) => {
+    process.once("SIGTERM", () => resolve("SIGTERM"));
+    process.once("SIGINT", () => resolve("SIGINT"));
+    if (process.connected) process.once("disconnect", () => resolve("supervisor is gone"));
+  });
+  process.on("uncaughtException", (error) => fail(log, error));
+  process.on("unhandledRejection", (error) => fail(log, error));
+
+  let running: RunningProcess;
+  try {
+    running = await start();
+  } catch (error) {
+    return fail(log, error);
+  }
+  const ready: ReadyMessage = { type: "ready", ports: running.ports };
+  if (process.connected) process.send?.(ready);
+
+  const reason = await stopRequested;
+  log.info(`stopping: ${reason}`);
+  await running.stop();
+  process.exit(0);
+}
+
+function fail(log: LifecycleLog, error: unknown): never {
+  if (error instanceof UsageError) {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(exitCode.usage);
+  }
+  log.fatal({ err: error }, "stopping because of an error that nothing handles");
+  process.exit(exitCode.failed);
+}
