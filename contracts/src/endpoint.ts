@@ -31,6 +31,8 @@ export type Endpoint<
   summary: string;
   description?: string;
   access: Access;
+  /** What the audit calls it, `noun.verb`. Every endpoint that changes something has one. */
+  action?: `${string}.${string}`;
   /** A create: takes an Idempotency-Key. */
   creates?: boolean;
   params?: Params;

@@ -36,6 +36,7 @@ export const changePassword = endpoint({
   summary: "Change my password",
   description: "Ends all other sessions of the account.",
   access: "signed-in",
+  action: "user.change_password",
   body: z.strictObject({ current_password: z.string().min(1).max(200), new_password: NewPassword }),
   errors: ["sign_in_failed", "rate_limit_exceeded"],
 });

@@ -38,6 +38,7 @@ export const inviteMember = endpoint({
   description:
     "Answers with the link, which works once within 7 days. The secret stands in its fragment and is not shown again.",
   access: { scope: "members:write" },
+  action: "member.invite",
   creates: true,
   body: z.strictObject({ email: Email, role: Role.default("member") }),
   answer: z.strictObject({ email: z.string(), role: Role, url: z.string(), expires_at: Time }),
@@ -52,6 +53,7 @@ export const updateMember = endpoint({
   summary: "Change a member's role",
   description: "API tokens that the member made keep at most the new role.",
   access: { scope: "members:write" },
+  action: "member.update",
   params,
   body: z.strictObject({ role: Role }),
   answer: Member,
@@ -65,6 +67,7 @@ export const removeMember = endpoint({
   path: "/v1/members/{user_id}",
   summary: "Remove a member and revoke the API tokens they made",
   access: { scope: "members:write" },
+  action: "member.remove",
   params,
   errors: ["last_owner"],
 });

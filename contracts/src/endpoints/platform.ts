@@ -33,6 +33,7 @@ export const createAdminLink = endpoint({
     "Works once within 15 minutes and replaces the previous one. Without an administrator it creates the first; " +
     "with one, it lets that person set a new password.",
   access: "operator",
+  action: "admin_link.create",
   creates: true,
   body: z.strictObject({
     email: Email.optional().describe("Which administrator; needed only if there are several."),

@@ -28,6 +28,7 @@ export const createProject = endpoint({
   path: "/v1/projects",
   summary: "Create a project",
   access: { scope: "projects:write" },
+  action: "project.create",
   creates: true,
   body: z.strictObject({ slug: Slug, name: DisplayName }),
   answer: Project,
@@ -52,6 +53,7 @@ export const updateProject = endpoint({
   path: "/v1/projects/{project_id}",
   summary: "Rename a project",
   access: { scope: "projects:write" },
+  action: "project.update",
   params,
   body: z.strictObject({ name: DisplayName }),
   answer: Project,
@@ -64,5 +66,6 @@ export const deleteProject = endpoint({
   path: "/v1/projects/{project_id}",
   summary: "Delete a project",
   access: { scope: "projects:write" },
+  action: "project.delete",
   params,
 });

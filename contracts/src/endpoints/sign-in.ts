@@ -22,6 +22,7 @@ export const signIn = endpoint({
   summary: "Sign in with email and password",
   description: "Sets an HttpOnly session cookie. Repeated failures are slowed down by `rate_limit_exceeded`.",
   access: "public",
+  action: "session.create",
   body: z.strictObject({ email: Email, password: z.string().min(1).max(200) }),
   answer: Me,
   errors: ["sign_in_failed", "rate_limit_exceeded", "origin_refused"],
@@ -34,6 +35,7 @@ export const signOut = endpoint({
   path: "/v1/sign-out",
   summary: "End this session",
   access: "public",
+  action: "session.end",
 });
 
 export const LinkPurpose = z.enum(["first_admin", "sign_in", "invitation"]);
@@ -70,6 +72,7 @@ export const redeemLink = endpoint({
   description:
     "For the first administrator `email` and `name` are required; for an invitation of a new person, `name`.",
   access: "public",
+  action: "link.redeem",
   body: z.strictObject({
     secret: LinkSecret,
     email: Email.optional(),

@@ -39,6 +39,7 @@ export const createToken = endpoint({
   summary: "Create an API token",
   description: "`token` in the answer is the secret. It is stored as a hash and cannot be shown again.",
   access: { scope: "tokens:write" },
+  action: "token.create",
   creates: true,
   body: z.strictObject({
     name: DisplayName,
@@ -56,5 +57,6 @@ export const revokeToken = endpoint({
   path: "/v1/tokens/{token_id}",
   summary: "Revoke an API token, at once",
   access: { scope: "tokens:write" },
+  action: "token.revoke",
   params: z.strictObject({ token_id: Id }),
 });

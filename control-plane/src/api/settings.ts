@@ -1,0 +1,43 @@
+// Settings of the api process.
+
+import { integer, kinds, optional, setting } from "@holdfast/kit/settings";
+import { bindAddress, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
+import { databaseSettings } from "../database/settings.ts";
+import { sealingSettings } from "../sealing/settings.ts";
+
+export const apiSettings = {
+  port: setting(kinds.port, {
+    env: "HOLDFAST_API_PORT",
+    default: 3001,
+    help: "Port of the web app and the public API.",
+  }),
+  bind: setting(bindAddress, {
+    env: "HOLDFAST_API_BIND",
+    default: "127.0.0.1",
+    help: "Address the api listens on.",
+  }),
+  ...exposureSettings,
+  ...databaseSettings,
+  ...sealingSettings,
+  databasePoolSize: setting(integer({ min: 2, max: 200 }), {
+    env: "HOLDFAST_DATABASE_POOL_SIZE",
+    default: 10,
+    help: "Connections per database role that one process opens at most.",
+  }),
+  operatorTokenSha256: optional(
+    {
+      allowed: "64 hexadecimal digits",
+      parse: (text) => (/^[0-9a-f]{64}$/.test(text) ? text : undefined),
+    },
+    {
+      env: "HOLDFAST_OPERATOR_TOKEN_SHA256",
+      help: "SHA-256 of the local operator token, which `holdfast up` keeps in a file only its user can read.",
+    },
+  ),
+  bodyLimit: setting(integer({ min: 1024, max: 64 * 1024 * 1024 }), {
+    env: "HOLDFAST_BODY_LIMIT_BYTES",
+    default: 256 * 1024,
+    help: "Largest request body the public API reads.",
+  }),
+  logLevel: logLevelSetting("HOLDFAST_API_LOG_LEVEL"),
+};

@@ -1,0 +1,27 @@
+// The key-encryption key that everything secret in the database is sealed under. Only the api gets it.
+
+import { kinds, optional, setting } from "@holdfast/kit/settings";
+
+export const sealingSettings = {
+  kek: optional(kinds.key256, {
+    env: "HOLDFAST_KEK_BASE64",
+    aliases: ["SECRETS_KEK_BASE64"],
+    secret: true,
+    help: "The key-encryption key that seals all other keys and secrets. `holdfast up` makes one; replicas must share it.",
+  }),
+  kekId: setting(kinds.text, {
+    env: "HOLDFAST_KEK_ID",
+    aliases: ["SECRETS_KEK_ID"],
+    default: "local-1",
+    help: "Name of the key-encryption key. Give a new key a new name, and the old one as the previous key.",
+  }),
+  previousKek: optional(kinds.key256, {
+    env: "HOLDFAST_PREVIOUS_KEK_BASE64",
+    secret: true,
+    help: "The key-encryption key before the present one: the api re-wraps everything from it at start.",
+  }),
+  previousKekId: optional(kinds.text, {
+    env: "HOLDFAST_PREVIOUS_KEK_ID",
+    help: "Name of HOLDFAST_PREVIOUS_KEK_BASE64.",
+  }),
+};

@@ -1,0 +1,27 @@
+// Structured logs, one JSON object a line on stdout. Everything that could carry a secret passes
+// through redaction: known fields are dropped, and the finished line is scanned for our own
+// secrets' prefixes, so that a secret inside an error message does not get out either.
+
+import { redact } from "@holdfast/kit/redact";
+import { type DestinationStream, type Logger, pino } from "pino";
+
+export type Log = Logger;
+
+const secretFields = ["password", "token", "secret", "authorization", "cookie", "set-cookie", "kek", "key"];
+
+export function createLog(options: { process: string; level: string; destination?: DestinationStream }): Log {
+  const destination = options.destination ?? pino.destination({ fd: 1, sync: false, minLength: 0 });
+  return pino(
+    {
+      level: options.level,
+      base: { process: options.process, pid: process.pid },
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: {
+        paths: secretFields.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.*["${field}"]`]),
+        censor: "[redacted]",
+      },
+    },
+    { write: (line: string) => destination.write(redact(line)) },
+  );
+}

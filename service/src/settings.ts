@@ -1,0 +1,85 @@
+// Settings that every listening process has under its own name: where it listens, and how people
+// reach it. Listening beyond loopback in clear text is refused: sessions and tokens would travel
+// readable through the network.
+
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { kinds, oneOf, optional, setting, UsageError } from "@holdfast/kit/settings";
+
+export const exposureSettings = {
+  publicUrl: optional(kinds.httpUrl, {
+    env: "HOLDFAST_PUBLIC_URL",
+    help: "The address people use in their browser. Requests with another Host than it or loopback are refused.",
+  }),
+  tlsCertFile: optional(kinds.path, {
+    env: "HOLDFAST_TLS_CERT_FILE",
+    help: "Certificate chain (PEM) for the public listeners; they speak HTTPS when it is set.",
+  }),
+  tlsKeyFile: optional(kinds.path, {
+    env: "HOLDFAST_TLS_KEY_FILE",
+    help: "Private key (PEM) that belongs to HOLDFAST_TLS_CERT_FILE.",
+  }),
+  trustedProxies: optional(kinds.addressList, {
+    env: "HOLDFAST_TRUSTED_PROXIES",
+    help: "Addresses of the reverse proxies that end TLS in front; only their X-Forwarded-For is believed.",
+  }),
+};
+
+export type Exposure = {
+  bind: string;
+  publicUrl: string | undefined;
+  tlsCertFile: string | undefined;
+  tlsKeyFile: string | undefined;
+  trustedProxies: string[] | undefined;
+};
+
+export const logLevel = oneOf("fatal", "error", "warn", "info", "debug", "trace");
+
+export const bindAddress = {
+  allowed: "an IP address, or localhost",
+  parse: (text: string) => (text === "localhost" || isIP(text) ? text : undefined),
+};
+
+/** The combination rules, which no single setting can check. `bindSetting` names it for the message. */
+export function checkExposure(exposure: Exposure, bindSetting: string): void {
+  if ((exposure.tlsCertFile === undefined) !== (exposure.tlsKeyFile === undefined)) {
+    throw new UsageError("Set HOLDFAST_TLS_CERT_FILE and HOLDFAST_TLS_KEY_FILE together, or neither.");
+  }
+  if (isLoopback(exposure.bind)) return;
+  if (!exposure.tlsCertFile && !exposure.trustedProxies) {
+    throw new UsageError(
+      `${bindSetting} is ${exposure.bind}, which other machines can reach, but the listener would speak clear text. ` +
+        "Set HOLDFAST_TLS_CERT_FILE and HOLDFAST_TLS_KEY_FILE, or name the proxy that ends TLS in " +
+        "HOLDFAST_TRUSTED_PROXIES, or bind to 127.0.0.1.",
+    );
+  }
+  if (!exposure.publicUrl) {
+    throw new UsageError(
+      `${bindSetting} is ${exposure.bind}: also set HOLDFAST_PUBLIC_URL to the address people use, ` +
+        "because requests for any other Host are refused.",
+    );
+  }
+}
+
+export function readTls(exposure: Exposure): { cert: Buffer; key: Buffer } | undefined {
+  if (!exposure.tlsCertFile || !exposure.tlsKeyFile) return undefined;
+  return {
+    cert: readPem("HOLDFAST_TLS_CERT_FILE", exposure.tlsCertFile),
+    key: readPem("HOLDFAST_TLS_KEY_FILE", exposure.tlsKeyFile),
+  };
+}
+
+export function isLoopback(address: string): boolean {
+  return address === "localhost" || address === "::1" || /^(::ffff:)?127\./.test(address);
+}
+
+function readPem(name: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new UsageError(`${name} is ${path}, which cannot be read: ${(error as Error).message}`);
+  }
+}
+
+export const logLevelSetting = (env: `HOLDFAST_${string}`, aliases: readonly string[] = []) =>
+  setting(logLevel, { env, aliases, default: "info", help: "How much this process logs." });
