@@ -1,0 +1,92 @@
+// What an earlier start left behind after a kill -9: a running server, or only its orphaned
+// backends, which still hold shared memory and would keep a new server from starting. They are
+// found by what the kernel says about them: PostgreSQL's processes stand in the data directory.
+
+import { readdirSync, readlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import { readFileIfPresent, removeIfPresent } from "@holdfast/kit/files";
+import { identify, isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
+
+/** How long each signal may take, gentlest first. A fast shutdown writes a checkpoint. */
+const ways = [
+  { signal: "SIGINT", deadlineMs: 20_000 },
+  { signal: "SIGQUIT", deadlineMs: 5_000 },
+  { signal: "SIGKILL", deadlineMs: 10_000 },
+] as const;
+
+export type PidFile = { pid: number; ready: boolean };
+
+export function readPidFile(dataDirectory: string): PidFile | undefined {
+  const lines = readFileIfPresent(join(dataDirectory, "postmaster.pid"))?.split("\n");
+  if (lines === undefined) return undefined;
+  // A single-user server writes its pid as a negative number.
+  return { pid: Math.abs(Number(lines[0])), ready: lines[7]?.trim() === "ready" };
+}
+
+/** Returns when no process of PostgreSQL uses the data directory any more. */
+export async function stopLeftOver(dataDirectory: string, onProgress: (text: string) => void): Promise<void> {
+  const recorded = readPidFile(dataDirectory);
+  if (recorded === undefined) return;
+  const found = postgresProcessesIn(dataDirectory);
+  const postmaster = found.find((one) => one.pid === recorded.pid);
+  if (postmaster) {
+    onProgress(`stopping the PostgreSQL that an earlier start left behind (pid ${postmaster.pid})`);
+    await end([postmaster], ways);
+  }
+  // Backends notice by themselves that the postmaster is gone, unless they are stuck in something long.
+  const orphans = postgresProcessesIn(dataDirectory);
+  if (orphans.length > 0) {
+    onProgress(`waiting for ${orphans.length} orphaned PostgreSQL processes to end`);
+    if (!(await allGone(orphans, 3_000))) await end(orphans, ways.slice(1));
+  }
+  // The server removes a stale file itself, except when its pid now belongs to another process.
+  removeIfPresent(join(dataDirectory, "postmaster.pid"));
+}
+
+export function postgresProcessesIn(dataDirectory: string): ProcessIdentity[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => linkOf(pid, "cwd") === dataDirectory && isPostgres(pid))
+    .map(identify)
+    .filter((found) => found !== undefined);
+}
+
+function isPostgres(pid: number): boolean {
+  const program = linkOf(pid, "exe");
+  return program !== undefined && basename(program).replace(" (deleted)", "") === "postgres";
+}
+
+function linkOf(pid: number, name: "cwd" | "exe"): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/${name}`);
+  } catch {
+    return undefined;
+  }
+}
+
+async function end(processes: ProcessIdentity[], attempts: readonly (typeof ways)[number][]): Promise<void> {
+  for (const { signal, deadlineMs } of attempts) {
+    for (const one of processes) signalIfAlive(one, signal);
+    if (await allGone(processes, deadlineMs)) return;
+  }
+  const pids = processes.filter(isAlive).map((one) => one.pid);
+  throw new Error(`PostgreSQL processes ${pids.join(", ")} do not end, not even by SIGKILL; the disk may hang.`);
+}
+
+function signalIfAlive(target: ProcessIdentity, signal: NodeJS.Signals): void {
+  try {
+    if (isAlive(target)) process.kill(target.pid, signal);
+  } catch {
+    // Gone between the question and the signal.
+  }
+}
+
+async function allGone(processes: ProcessIdentity[], deadlineMs: number): Promise<boolean> {
+  const deadline = Date.now() + deadlineMs;
+  while (processes.some(isAlive)) {
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return true;
+}
