@@ -1,0 +1,70 @@
+// holdfast down: stops what `holdfast up` runs on this data directory, from any terminal.
+
+import { existsSync } from "node:fs";
+import { stopLeftOver } from "@holdfast/control-plane/database/embedded/left-over";
+import { readSettings } from "@holdfast/kit/settings";
+import { Command } from "commander";
+import { type DataDirectory, pathsIn } from "../up/data-directory.ts";
+import { endLeftOverChildren } from "../up/left-over-children.ts";
+import { takeLock } from "../up/lock.ts";
+import { upSettings } from "../up/settings.ts";
+import { livingSupervisor, readUpFile, removeUpFile } from "../up/up-file.ts";
+
+/** Longer than the supervisor itself waits before it kills. */
+const patienceSeconds = 60;
+
+type Outcome = { stopped: boolean; pid: number | null; left_over: string[] };
+
+export function downCommand(): Command {
+  return new Command("down")
+    .description("stop what `holdfast up` runs on this data directory")
+    .option("--json", "print the outcome as JSON")
+    .action(async (options: { json?: boolean }) => {
+      const { dataDir } = readSettings(upSettings, process.env);
+      const outcome = await bringDown(pathsIn(dataDir));
+      const text = options.json ? JSON.stringify({ ...outcome, data_dir: dataDir }) : describe(outcome, dataDir);
+      process.stdout.write(`${text}\n`);
+    });
+}
+
+async function bringDown(data: DataDirectory): Promise<Outcome> {
+  if (!existsSync(data.lock)) return { stopped: false, pid: null, left_over: [] };
+  const file = readUpFile(data.upFile);
+  const supervisor = file && livingSupervisor(file);
+  if (supervisor) process.kill(supervisor.pid, "SIGTERM");
+  // The supervisor holds the lock until everything below it has ended.
+  const lock = await takeLock(data.lock, patienceSeconds);
+  if (lock === undefined) {
+    throw new Error(
+      `Holdfast on ${data.path} (pid ${supervisor?.pid ?? "unknown"}) does not stop. See ${data.logs}`,
+    );
+  }
+  try {
+    const leftOver = await stopLeftOvers(data);
+    return {
+      stopped: supervisor !== undefined || leftOver.length > 0,
+      pid: supervisor?.pid ?? null,
+      left_over: leftOver,
+    };
+  } finally {
+    lock.release();
+  }
+}
+
+/** After a kill -9 of the supervisor its processes may still be ending. */
+async function stopLeftOvers(data: DataDirectory): Promise<string[]> {
+  const stopped: string[] = [];
+  const file = readUpFile(data.upFile);
+  if (file) stopped.push(...(await endLeftOverChildren(file, () => undefined)));
+  await stopLeftOver(`${data.postgres}/data`, () => stopped.push("postgres"));
+  removeUpFile(data.upFile);
+  return [...new Set(stopped)];
+}
+
+function describe(outcome: Outcome, dataDir: string): string {
+  if (!outcome.stopped) return `Nothing runs on ${dataDir}.`;
+  const rest =
+    outcome.left_over.length > 0 ? ` Left over from a killed start: ${outcome.left_over.join(", ")}.` : "";
+  const who = outcome.pid === null ? "" : ` (pid ${outcome.pid})`;
+  return `Holdfast on ${dataDir}${who} is stopped.${rest}`;
+}

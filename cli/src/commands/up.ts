@@ -1,0 +1,95 @@
+// holdfast up: runs everything in the foreground until Ctrl-C, SIGTERM or `holdfast down`.
+
+import { Command } from "commander";
+import { looksRemote, sshLine } from "../up/addresses.ts";
+import { type Running, startEverything } from "../up/run.ts";
+import { readAllSettings, warningsAboutNames } from "../up/settings.ts";
+import { listenForStop, type StopRequest, whenAborted } from "../up/stop-request.ts";
+import { summaryLines } from "../up/summary.ts";
+import { duration, openTerminal, type Terminal } from "../up/terminal.ts";
+
+export function upCommand(): Command {
+  return new Command("up")
+    .description("run api, gateway, worker and an embedded PostgreSQL on this machine")
+    .option("--json", "print one JSON line when everything is ready; progress goes to stderr")
+    .action(async (options: { json?: boolean }) => {
+      await runInForeground(options.json === true);
+      process.exit(0);
+    });
+}
+
+async function runInForeground(json: boolean): Promise<void> {
+  const stop = listenForStop();
+  ignoreClosedOutput();
+  const settings = readAllSettings(process.env);
+  const terminal = openTerminal(json ? process.stderr : process.stdout, process.env);
+  for (const warning of warningsAboutNames(process.env)) terminal.warn(warning);
+
+  const running = await startEverything({ settings, env: process.env, terminal, stop });
+  if (running === undefined) return;
+  const startedIn = duration(performance.now());
+  if (json) process.stdout.write(`${JSON.stringify(readyReport(running))}\n`);
+  else await printSummary({ running, terminal, startedIn, publicUrl: settings.api.publicUrl });
+  await stopWhenAsked(running, terminal, stop);
+}
+
+async function stopWhenAsked(running: Running, terminal: Terminal, stop: StopRequest): Promise<void> {
+  await whenAborted(stop.asked);
+  await terminal.step("Everything is stopped", async (note) => {
+    stop.hurry.addEventListener("abort", () => note("killing what is left"));
+    await running.stop();
+  });
+}
+
+function readyReport(running: Running) {
+  return {
+    ready: true,
+    api_url: running.apiUrl,
+    gateway_url: running.gatewayUrl,
+    data_dir: running.data.path,
+    database: running.database,
+    pid: process.pid,
+  };
+}
+
+async function printSummary(options: {
+  running: Running;
+  terminal: Terminal;
+  startedIn: string;
+  publicUrl: string | undefined;
+}): Promise<void> {
+  const { running, terminal, startedIn, publicUrl } = options;
+  const { ports, data } = running;
+  const remote = publicUrl === undefined && looksRemote(process.env);
+  const lines = summaryLines(
+    {
+      startedIn,
+      pageUrl: publicUrl ?? running.apiUrl,
+      gatewayUrl: running.gatewayUrl,
+      signIn: await signInHint(running),
+      dataDirectory: data.path,
+      logs: data.logs,
+      sshLine: remote ? sshLine([ports.api, ports.gateway], process.env) : undefined,
+    },
+    terminal.style,
+  );
+  for (const line of lines) terminal.line(line);
+}
+
+/** A link is a secret: it goes to a person's terminal, never into a file or a service's journal. */
+async function signInHint(running: Running): Promise<string | undefined> {
+  const hint = "run `holdfast admin link` for a one-time link";
+  if (!process.stdout.isTTY) return hint;
+  const { firstAdminLink } = await import("../up/admin-link.ts");
+  try {
+    const link = await firstAdminLink({ apiUrl: running.apiUrl, token: running.operatorToken });
+    return link && `${link}  (once, within 15 minutes)`;
+  } catch {
+    return hint;
+  }
+}
+
+/** `holdfast up | head` must not end it, and neither must a terminal that was closed. */
+function ignoreClosedOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+}

@@ -1,0 +1,72 @@
+// The processes that `holdfast up` runs, and what each is given.
+
+import { fileURLToPath } from "node:url";
+import { apiSettings } from "@holdfast/control-plane/api/settings";
+import { databaseSettings } from "@holdfast/control-plane/database/settings";
+import { sealingSettings } from "@holdfast/control-plane/sealing/settings";
+import { gatewaySettings } from "@holdfast/gateway/settings";
+import type { Environment } from "@holdfast/kit/settings";
+import { type Child, superviseChild } from "./child.ts";
+import type { DataDirectory } from "./data-directory.ts";
+import { environmentFor, type ProcessName } from "./settings.ts";
+
+export type ChildEvents = {
+  onStarted(name: ProcessName, pid: number): void;
+  report(text: string): void;
+};
+
+export type Children = {
+  /** Resolves when all serve, with the ports they listen on. */
+  ready: Promise<{ api: number; gateway: number }>;
+  stop(options: { hurry: AbortSignal }): Promise<void>;
+};
+
+const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
+
+/** Which setting a process's listener takes its port from. */
+const portSettings: Record<ProcessName, Record<string, string>> = {
+  api: { public: apiSettings.port.env },
+  gateway: { public: gatewaySettings.port.env },
+  worker: {},
+};
+
+export function startChildren(options: {
+  data: DataDirectory;
+  env: Environment;
+  databaseUrl: string;
+  kek: string;
+  operatorTokenSha256: string;
+  events: ChildEvents;
+}): Children {
+  const { data, env, events } = options;
+  const given: Environment = {
+    [databaseSettings.databaseUrl.env]: options.databaseUrl,
+    [sealingSettings.kek.env]: options.kek,
+    [apiSettings.operatorTokenSha256.env]: options.operatorTokenSha256,
+  };
+  const taken = { api: 0, gateway: 0 };
+  const supervise = (name: ProcessName): Child => {
+    const ports: Environment = {};
+    return superviseChild({
+      name,
+      args: [command, name],
+      environment: () => environmentFor(name, env, { ...given, ...ports }),
+      logFile: `${data.logs}/${name}.log`,
+      onStarted: (pid) => events.onStarted(name, pid),
+      onReady: (reported) => {
+        for (const [listener, setting] of Object.entries(portSettings[name])) {
+          ports[setting] = String(reported[listener] ?? 0);
+        }
+        if (name !== "worker") taken[name] = reported["public"] ?? 0;
+      },
+      report: events.report,
+    });
+  };
+  const all = (["api", "gateway", "worker"] as const).map(supervise);
+  return {
+    ready: Promise.all(all.map((child) => child.firstReady)).then(() => taken),
+    stop: async (how) => {
+      await Promise.all(all.map((child) => child.stop(how)));
+    },
+  };
+}

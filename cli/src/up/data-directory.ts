@@ -1,0 +1,62 @@
+// The directory that holds everything `holdfast up` must keep. It belongs to one supervisor at a
+// time (lock.ts), and nobody else may read it; when another account runs the embedded PostgreSQL,
+// that account may pass through, and no more.
+
+import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import { isErrno } from "@holdfast/kit/files";
+import { UsageError } from "@holdfast/kit/settings";
+
+export type DataDirectory = {
+  path: string;
+  lock: string;
+  upFile: string;
+  kek: string;
+  operatorToken: string;
+  logs: string;
+  postgres: string;
+};
+
+export function pathsIn(path: string): DataDirectory {
+  return {
+    path,
+    lock: join(path, "lock"),
+    upFile: join(path, "up.json"),
+    kek: join(path, "kek"),
+    operatorToken: join(path, "operator-token"),
+    logs: join(path, "logs"),
+    postgres: join(path, "postgres"),
+  };
+}
+
+export function openDataDirectory(path: string, options: { othersPassThrough: boolean }): DataDirectory {
+  const paths = pathsIn(path);
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    refuseForeign(path, statSync(path), readdirSync(path));
+    // First of all files: it is what tells a directory of ours from any other.
+    closeSync(openSync(paths.lock, "a", 0o600));
+    chmodSync(path, options.othersPassThrough ? 0o711 : 0o700);
+    mkdirSync(paths.logs, { mode: 0o700, recursive: true });
+  } catch (error) {
+    if (["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST"].some((code) => isErrno(error, code))) {
+      throw new UsageError(
+        `The data directory ${path} cannot be used: ${(error as Error).message}. ` +
+          "Set HOLDFAST_DATA_DIR to one that you own.",
+      );
+    }
+    throw error;
+  }
+  return paths;
+}
+
+/** A mistyped path must not close somebody's /home or /tmp to everyone else. */
+function refuseForeign(path: string, stats: Stats, names: string[]): void {
+  const sticky = (stats.mode & 0o1000) !== 0;
+  const content = names.filter((name) => name !== "lost+found");
+  if (sticky || (content.length > 0 && !content.includes("lock"))) {
+    throw new UsageError(
+      `The data directory ${path} holds other things. Set HOLDFAST_DATA_DIR to a new or empty directory.`,
+    );
+  }
+}

@@ -1,0 +1,79 @@
+// Keeps the embedded PostgreSQL running. When it dies it is started again; api and worker stay up
+// and reconnect, because its address does not change.
+
+import { setTimeout as delay } from "node:timers/promises";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
+import { backoffDelay } from "@holdfast/kit/backoff";
+
+export type SupervisedDatabase = {
+  ownerUrl: string;
+  runtimeUrl: string;
+  version: string;
+  stop(options: { hurry: AbortSignal }): Promise<void>;
+};
+
+const restart = { firstMs: 200, maxMs: 5_000 };
+const healthyAfterMs = 30_000;
+
+export async function superviseDatabase(options: {
+  directory: string;
+  runAs: string | undefined;
+  /** Gives up the first start. */
+  signal: AbortSignal;
+  onProgress(text: string): void;
+  report(text: string): void;
+}): Promise<SupervisedDatabase> {
+  const { directory, runAs, report } = options;
+  const stopping = new AbortController();
+  const first = await startEmbeddedPostgres({
+    directory,
+    runAs,
+    signal: options.signal,
+    onProgress: options.onProgress,
+  });
+  let running: EmbeddedPostgres | undefined = first;
+
+  const keepRunning = async () => {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      const startedAt = Date.now();
+      if (running) {
+        const exit = await running.exited;
+        running = undefined;
+        if (stopping.signal.aborted) return;
+        if (Date.now() - startedAt > healthyAfterMs) failures = 0;
+        const how = exit.signal ?? `exit code ${exit.code}`;
+        report(`PostgreSQL ended unexpectedly (${how}) and is started again. Log: ${directory}/server.log`);
+      }
+      await delay(backoffDelay(restart, failures), undefined, { signal: stopping.signal }).catch(() => undefined);
+      failures += 1;
+      if (stopping.signal.aborted) return;
+      running = await startEmbeddedPostgres({
+        directory,
+        runAs,
+        signal: stopping.signal,
+        onProgress: report,
+      }).catch((error: Error) => {
+        if (!stopping.signal.aborted) report(error.message);
+        return undefined;
+      });
+    }
+  };
+  const ended = keepRunning();
+
+  return {
+    ownerUrl: first.ownerUrl,
+    runtimeUrl: first.runtimeUrl,
+    version: first.version,
+    stop: async ({ hurry }) => {
+      stopping.abort();
+      const kill = () => void running?.stop({ hurry: true });
+      hurry.addEventListener("abort", kill);
+      await running?.stop({ hurry: hurry.aborted });
+      await ended;
+      // A restart may have succeeded at the very moment of the wish to stop.
+      await running?.stop({ hurry: hurry.aborted });
+      hurry.removeEventListener("abort", kill);
+    },
+  };
+}

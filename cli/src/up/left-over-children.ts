@@ -1,0 +1,38 @@
+// Processes of a supervisor that was killed. They notice the closed channel and stop by themselves;
+// one that does not is killed, because it would hold the port and write beside its successor.
+
+import { isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
+import { livingChildren, type UpFile } from "./up-file.ts";
+
+const patienceMs = 5_000;
+
+export async function endLeftOverChildren(file: UpFile, onProgress: (text: string) => void): Promise<string[]> {
+  const left = livingChildren(file);
+  if (left.length === 0) return [];
+  const names = left.map(({ name }) => name);
+  onProgress(`waiting for ${names.join(", ")} of an earlier start to end`);
+  const processes = left.map((one) => one.process);
+  if (!(await allEnded(processes, patienceMs))) {
+    for (const one of processes) killIfAlive(one);
+    await allEnded(processes, patienceMs);
+  }
+  return names;
+}
+
+/** Whether they are all gone within the time. */
+export async function allEnded(processes: ProcessIdentity[], withinMs: number): Promise<boolean> {
+  const deadline = Date.now() + withinMs;
+  while (processes.some(isAlive)) {
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return true;
+}
+
+function killIfAlive(target: ProcessIdentity): void {
+  try {
+    if (isAlive(target)) process.kill(target.pid, "SIGKILL");
+  } catch {
+    // Gone between the question and the signal.
+  }
+}

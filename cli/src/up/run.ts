@@ -1,0 +1,154 @@
+// `holdfast up` from beginning to end: look first (settings, lock, ports), then start from the
+// bottom (PostgreSQL, migrations, processes), stay, and stop in the opposite order. Whatever was
+// started is stopped again when a later step fails.
+
+import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
+import type { Environment } from "@holdfast/kit/settings";
+import { urlOf } from "./addresses.ts";
+import { startChildren } from "./children.ts";
+import { type DataDirectory, openDataDirectory } from "./data-directory.ts";
+import { superviseDatabase } from "./database.ts";
+import { askExternalDatabase } from "./external-database.ts";
+import { endLeftOverChildren } from "./left-over-children.ts";
+import { type Lock, takeLock } from "./lock.ts";
+import { occupied } from "./occupied.ts";
+import { checkPorts } from "./ports.ts";
+import { digestOf, ensureKek, ensureOperatorToken } from "./secrets.ts";
+import { type AllSettings, processSettings } from "./settings.ts";
+import type { StopRequest } from "./stop-request.ts";
+import type { Terminal } from "./terminal.ts";
+import { keepUpFile, readUpFile, removeUpFile } from "./up-file.ts";
+
+export type Running = {
+  apiUrl: string;
+  gatewayUrl: string;
+  ports: { api: number; gateway: number };
+  data: DataDirectory;
+  operatorToken: string;
+  database: { embedded: boolean; version: string };
+  stop(): Promise<void>;
+};
+
+type Start = { settings: AllSettings; env: Environment; terminal: Terminal; stop: StopRequest };
+type Undo = () => Promise<void> | void;
+
+/** Undefined when it was asked to stop before it was ready; then everything is stopped again. */
+export async function startEverything(start: Start): Promise<Running | undefined> {
+  const undo: Undo[] = [];
+  const stopAll = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    const running = await startInOrder(start, undo);
+    return { ...running, stop: stopAll };
+  } catch (error) {
+    await stopAll();
+    if (start.stop.asked.aborted) return undefined;
+    throw error;
+  }
+}
+
+async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "stop">> {
+  const { settings, env, terminal, stop } = start;
+  const embedded = settings.api.databaseUrl === undefined;
+  const data = openDataDirectory(settings.dataDir, { othersPassThrough: embedded && process.getuid?.() === 0 });
+  const lock = await lockOrExplain(data);
+  undo.push(() => lock.release());
+
+  await clearEarlierStart(data, terminal);
+  await checkPorts(listenersOf(settings));
+  const kek = settings.api.kek?.toString("base64") ?? ensureKek(data);
+  const operatorToken = ensureOperatorToken(data);
+
+  const upFile = keepUpFile(data.upFile, { embedded });
+  undo.push(() => removeUpFile(data.upFile));
+
+  const database = await openDatabase(start, data);
+  undo.push(() => database.stop(stop));
+  upFile.change({ database: { embedded, version: database.version } });
+  await terminal.step("Schema is current", async (note) => {
+    const { applied } = await migrate({ url: database.ownerUrl });
+    if (applied.length > 0) note(`applied ${applied.length} migrations`);
+    if (embedded) await grantRuntimeRoles({ url: database.ownerUrl, login: "holdfast_runtime" });
+  });
+  stop.asked.throwIfAborted();
+
+  const children = startChildren({
+    data,
+    env,
+    databaseUrl: database.runtimeUrl,
+    kek,
+    operatorTokenSha256: digestOf(operatorToken),
+    events: { onStarted: upFile.childStarted, report: (text) => terminal.warn(text) },
+  });
+  undo.push(() => children.stop(stop));
+  const ports = await terminal.step("api, gateway and worker are ready", () =>
+    unlessStopped(children.ready, stop),
+  );
+
+  const apiUrl = urlOf({ ...settings.api, port: ports.api, tls: settings.api.tlsCertFile !== undefined });
+  const gatewayUrl = urlOf({
+    ...settings.gateway,
+    port: ports.gateway,
+    tls: settings.gateway.tlsCertFile !== undefined,
+  });
+  upFile.change({ ready: true, api_url: apiUrl, gateway_url: gatewayUrl });
+  return { apiUrl, gatewayUrl, ports, data, operatorToken, database: { embedded, version: database.version } };
+}
+
+async function lockOrExplain(data: DataDirectory): Promise<Lock> {
+  const lock = await takeLock(data.lock);
+  if (lock === undefined) throw occupied(data);
+  return lock;
+}
+
+async function clearEarlierStart(data: DataDirectory, terminal: Terminal): Promise<void> {
+  const earlier = readUpFile(data.upFile);
+  if (earlier) await endLeftOverChildren(earlier, (text) => terminal.line(`  ${text}`));
+}
+
+function listenersOf(settings: AllSettings) {
+  return (["api", "gateway"] as const).map((name) => ({
+    process: name,
+    port: settings[name].port,
+    bind: settings[name].bind,
+    setting: processSettings[name].port.env,
+  }));
+}
+
+type OpenDatabase = {
+  ownerUrl: string;
+  runtimeUrl: string;
+  version: string;
+  stop(how: StopRequest): Promise<void>;
+};
+
+async function openDatabase(start: Start, data: DataDirectory): Promise<OpenDatabase> {
+  const { settings, terminal, stop } = start;
+  const url = settings.api.databaseUrl;
+  if (url !== undefined) {
+    const version = await terminal.step("PostgreSQL answers", () => askExternalDatabase(url));
+    return { ownerUrl: url, runtimeUrl: url, version, stop: async () => undefined };
+  }
+  return terminal.step("PostgreSQL accepts connections", (onProgress) =>
+    superviseDatabase({
+      directory: data.postgres,
+      runAs: settings.postgresUser,
+      signal: stop.asked,
+      onProgress,
+      report: (text) => terminal.warn(text),
+    }),
+  );
+}
+
+async function unlessStopped<T>(work: Promise<T>, stop: StopRequest): Promise<T> {
+  const stopped = Promise.withResolvers<never>();
+  const onStop = () => stopped.reject(stop.asked.reason);
+  stop.asked.addEventListener("abort", onStop, { once: true });
+  if (stop.asked.aborted) onStop();
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    stop.asked.removeEventListener("abort", onStop);
+  }
+}

@@ -1,0 +1,46 @@
+// The two secrets that `holdfast up` makes on first use: the key that seals everything secret in the
+// database, and the token by which the commands of this machine act without signing in.
+
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { secretPrefix } from "@holdfast/contracts/secrets";
+import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
+import { kinds, UsageError } from "@holdfast/kit/settings";
+import type { DataDirectory } from "./data-directory.ts";
+
+/** In base64, as the api's setting takes it. */
+export function ensureKek(data: DataDirectory): string {
+  const kept = readFileIfPresent(data.kek)?.trim();
+  if (kept !== undefined) {
+    if (kinds.key256.parse(kept) === undefined) {
+      throw new UsageError(
+        `${data.kek} is damaged: ${kinds.key256.allowed} is expected. Restore it from a backup; ` +
+          "without it everything sealed in the database is lost.",
+      );
+    }
+    return kept;
+  }
+  if (existsSync(`${data.postgres}/data`)) {
+    throw new UsageError(
+      `The key file ${data.kek} is missing, but the database beside it exists. A new key could not open what is ` +
+        "sealed in it: certificates and stored secrets would be lost. Restore the file from a backup or give the key " +
+        "in HOLDFAST_KEK_BASE64; to begin anew, choose another HOLDFAST_DATA_DIR.",
+    );
+  }
+  const made = randomBytes(32).toString("base64");
+  writeFileDurably(data.kek, `${made}\n`, 0o600);
+  return made;
+}
+
+export function ensureOperatorToken(data: DataDirectory): string {
+  const kept = readFileIfPresent(data.operatorToken)?.trim();
+  if (kept?.startsWith(secretPrefix.localOperator)) return kept;
+  const made = `${secretPrefix.localOperator}${randomBytes(32).toString("base64url")}`;
+  writeFileDurably(data.operatorToken, `${made}\n`, 0o600);
+  return made;
+}
+
+/** The api compares digests, so that it never holds the token itself. */
+export function digestOf(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}

@@ -1,0 +1,85 @@
+// Settings of `holdfast up` itself, and the reading of all settings that its processes will read:
+// a wrong value should stop the start before anything runs, not appear later in some log file.
+
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { apiSettings } from "@holdfast/control-plane/api/settings";
+import { workerSettings } from "@holdfast/control-plane/worker/settings";
+import { gatewaySettings } from "@holdfast/gateway/settings";
+import {
+  type Environment,
+  kinds,
+  optional,
+  readSettings,
+  type Setting,
+  type Settings,
+  setting,
+  unknownSettings,
+  type Values,
+} from "@holdfast/kit/settings";
+import { checkExposure } from "@holdfast/service/settings";
+
+export const upSettings = {
+  dataDir: setting(kinds.path, {
+    env: "HOLDFAST_DATA_DIR",
+    default: defaultDataDirectory(process.env),
+    defaultText: "/var/lib/holdfast as root, else $XDG_DATA_HOME/holdfast or ~/.local/share/holdfast",
+    help: "Where `holdfast up` keeps the embedded database, keys, the operator token and logs.",
+  }),
+  postgresUser: optional(kinds.text, {
+    env: "HOLDFAST_POSTGRES_USER",
+    help: "Who runs the embedded PostgreSQL when `holdfast up` runs as root. Left out: holdfast if it exists, else nobody.",
+  }),
+};
+
+export const processSettings = { api: apiSettings, gateway: gatewaySettings, worker: workerSettings };
+export type ProcessName = keyof typeof processSettings;
+
+export type AllSettings = Values<typeof upSettings> & {
+  api: Values<typeof apiSettings>;
+  gateway: Values<typeof gatewaySettings>;
+};
+
+const everySetting: Setting[] = [upSettings, ...Object.values<Settings>(processSettings)].flatMap((declared) =>
+  Object.values(declared as Settings),
+);
+
+/** Throws a UsageError that names what is wrong. */
+export function readAllSettings(env: Environment): AllSettings {
+  const all = {
+    ...readSettings(upSettings, env),
+    api: readSettings(apiSettings, env),
+    gateway: readSettings(gatewaySettings, env),
+  };
+  readSettings(workerSettings, env);
+  checkExposure(all.api, apiSettings.bind.env);
+  checkExposure(all.gateway, gatewaySettings.bind.env);
+  return all;
+}
+
+/** Most unknown names are typing mistakes, which would otherwise silently mean the default. */
+export function warningsAboutNames(env: Environment): string[] {
+  return unknownSettings(everySetting, env).map(
+    ({ name, nearest }) =>
+      `${name} means nothing to Holdfast${nearest ? `; did you mean ${nearest}?` : " and is ignored."}`,
+  );
+}
+
+/** What a process is given: everything, except secrets that are another process's business. */
+export function environmentFor(name: ProcessName, env: Environment, values: Environment): Environment {
+  const own = new Set(Object.values<Setting>(processSettings[name]).map((one) => one.env));
+  const result = { ...env };
+  for (const { env: canonical, aliases, secret } of everySetting) {
+    const foreignSecret = secret && !own.has(canonical);
+    if (foreignSecret || canonical in values) {
+      for (const spelling of [canonical, ...aliases]) delete result[spelling];
+    }
+    if (own.has(canonical) && values[canonical] !== undefined) result[canonical] = values[canonical];
+  }
+  return result;
+}
+
+function defaultDataDirectory(env: Environment): string {
+  if (process.getuid?.() === 0) return "/var/lib/holdfast";
+  return join(env["XDG_DATA_HOME"] || join(homedir(), ".local/share"), "holdfast");
+}
