@@ -20,7 +20,8 @@ export type ClientOptions = {
   fetch?: typeof fetch;
 };
 
-type Part<Name extends string, T> = keyof T extends never ? { [K in Name]?: undefined } : { [K in Name]: T };
+/** An endpoint without such fields infers an index signature of `never`; then the part is left out. */
+type Part<Name extends string, T> = string extends keyof T ? { [K in Name]?: undefined } : { [K in Name]: T };
 type OptionalPart<Name extends string, T> = { [K in Name]?: T };
 type BodyPart<T> = [T] extends [undefined] ? { body?: undefined } : { body: T };
 

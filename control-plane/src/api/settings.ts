@@ -1,6 +1,6 @@
 // Settings of the api process.
 
-import { integer, kinds, optional, setting } from "@holdfast/kit/settings";
+import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
 import { databaseSettings } from "../database/settings.ts";
 import { sealingSettings } from "../sealing/settings.ts";
@@ -23,6 +23,11 @@ export const apiSettings = {
     env: "HOLDFAST_DATABASE_POOL_SIZE",
     default: 10,
     help: "Connections per database role that one process opens at most.",
+  }),
+  migrateOnStart: setting(oneOf("yes", "no"), {
+    env: "HOLDFAST_MIGRATE_ON_START",
+    default: "yes",
+    help: "Whether the api brings the schema up to date. With `no` its login needs no rights to do so; see `holdfast migrate`.",
   }),
   operatorTokenSha256: optional(
     {

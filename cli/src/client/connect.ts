@@ -1,0 +1,106 @@
+// Finds the server a command talks to: the one named in the environment, else the one signed in
+// to, else the one that `holdfast up` runs on this machine, whose token file needs no sign-in.
+
+import { type Client, createClient } from "@holdfast/contracts/client";
+import { getMe } from "@holdfast/contracts/endpoints/me";
+import { readFileIfPresent } from "@holdfast/kit/files";
+import { type Environment, readSettings, UsageError } from "@holdfast/kit/settings";
+import type { Command } from "commander";
+import { UnreachableError } from "../failure.ts";
+import { pathsIn } from "../up/data-directory.ts";
+import { dataDirectorySetting } from "../up/data-directory-setting.ts";
+import { readUpFile } from "../up/up-file.ts";
+import { loadCredentials } from "./credentials.ts";
+import { clientSettings } from "./settings.ts";
+
+export type ServerOptions = { org?: string; local?: boolean; json?: boolean };
+
+export type Server = { url: string; token: string; orgId?: string };
+
+/** The options every command with a server has. */
+export function withServerOptions(command: Command): Command {
+  return command
+    .option("--org <slug or id>", "the organization to act in")
+    .option("--local", "the server that `holdfast up` runs on this machine, even if signed in to another")
+    .option("--json", "print JSON");
+}
+
+export function findServer(options: ServerOptions, env: Environment = process.env): Server {
+  const settings = readSettings(clientSettings, env);
+  if (settings.apiUrl && !options.local) {
+    if (!settings.token)
+      throw new UsageError("HOLDFAST_API_URL is set: set HOLDFAST_TOKEN to an API token for it.");
+    return { url: settings.apiUrl, token: settings.token };
+  }
+  const saved = options.local ? undefined : loadCredentials(env);
+  if (saved) return { url: saved.api_url, token: saved.token, orgId: saved.org_id };
+  return findLocalServer(env);
+}
+
+export function findLocalServer(env: Environment = process.env): Server {
+  const { dataDir } = readSettings({ dataDir: dataDirectorySetting }, env);
+  const paths = pathsIn(dataDir);
+  let url: string | null | undefined;
+  let token: string | undefined;
+  try {
+    url = readUpFile(paths.upFile)?.api_url;
+    token = readFileIfPresent(paths.operatorToken)?.trim();
+  } catch {
+    throw new UsageError(
+      `The files in ${dataDir} belong to another user. Run this as the user who ran \`holdfast up\`, or \`holdfast login\`.`,
+    );
+  }
+  if (!url || !token) {
+    throw new UnreachableError(
+      `No Holdfast runs on ${dataDir}. Start one with \`npm start\`, sign in to another with \`holdfast login\`, ` +
+        "or say where it keeps its data with HOLDFAST_DATA_DIR.",
+    );
+  }
+  return { url, token };
+}
+
+export function clientOf(server: Server): Client {
+  return createClient({
+    baseUrl: server.url,
+    token: server.token,
+    orgId: server.orgId,
+    fetch: reachable(server.url),
+  });
+}
+
+/** A client that acts in the organization the person named, or the only one there is. */
+export async function connect(options: ServerOptions, env: Environment = process.env): Promise<Client> {
+  const server = findServer(options, env);
+  const wanted = options.org ?? readSettings(clientSettings, env).org;
+  return clientOf({ ...server, orgId: await chooseOrg(server, wanted) });
+}
+
+async function chooseOrg(server: Server, wanted: string | undefined): Promise<string | undefined> {
+  const { organizations } = await clientOf({ ...server, orgId: undefined })(getMe, {});
+  if (wanted !== undefined) {
+    const found = organizations.find((one) => one.slug === wanted || one.id === wanted);
+    if (!found) throw new UsageError(`You have no organization "${wanted}". ${listed(organizations)}`);
+    return found.id;
+  }
+  if (server.orgId && organizations.some((one) => one.id === server.orgId)) return server.orgId;
+  const [only, another] = organizations;
+  if (only && another) throw new UsageError(`Say which organization with --org. ${listed(organizations)}`);
+  return only?.id;
+}
+
+function listed(organizations: { slug: string }[]): string {
+  return organizations.length > 0
+    ? `There are: ${organizations.map((one) => one.slug).join(", ")}.`
+    : "You belong to none yet.";
+}
+
+export function reachable(url: string): typeof fetch {
+  return async (input, init) => {
+    try {
+      return await fetch(input, { ...init, signal: init?.signal ?? AbortSignal.timeout(30_000) });
+    } catch (error) {
+      const cause = (error as { cause?: { code?: string } }).cause?.code ?? (error as Error).message;
+      throw new UnreachableError(`${url} does not answer (${cause}). \`holdfast status\` shows what runs here.`);
+    }
+  };
+}

@@ -1,0 +1,75 @@
+// holdfast audit list.
+
+import { AuditResult, listAudit } from "@holdfast/contracts/endpoints/audit";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { localTime, printResult, table } from "../../output.ts";
+
+type ListOptions = ServerOptions & {
+  actor?: string;
+  action?: string;
+  target?: string;
+  result?: AuditResult;
+  correlation?: string;
+  since?: string;
+  until?: string;
+  limit: number;
+  cursor?: string;
+};
+
+export function auditCommand(): Command {
+  const audit = new Command("audit").description("who did what, to what, with which result");
+  withServerOptions(audit.command("list"))
+    .description("list audit events, newest first")
+    .option("--actor <id or name>")
+    .option("--action <noun.verb>", "exact, or all of a noun with a trailing dot: token.")
+    .option("--target <id or name>")
+    .addOption(new Option("--result <result>").choices(AuditResult.options))
+    .option("--correlation <id>", "everything of one request")
+    .option("--since <time>", "ISO 8601, or 30m, 12h, 7d ago", parseTime)
+    .option("--until <time>", "ISO 8601, or 30m, 12h, 7d ago", parseTime)
+    .option("--limit <count>", "1 to 200", Number, 50)
+    .option("--cursor <cursor>", "next_cursor of the previous page")
+    .action(async (options: ListOptions) => {
+      const client = await connect(options);
+      const { actor, action, target, result, correlation, since, until, limit, cursor } = options;
+      const query = { actor, action, target, result, correlation_id: correlation, since, until, limit, cursor };
+      const page = await client(listAudit, { query });
+      printResult(options, page, ({ items, next_cursor }) => {
+        if (items.length === 0) return "No event matches.";
+        const more = next_cursor ? `\nMore: --cursor ${next_cursor}` : "";
+        return rowsOf(items) + more;
+      });
+    });
+  return audit;
+}
+
+type Item = { at: string; actor_name: string; role: string; action: string; target_type: string } & {
+  target_name: string | null;
+  target_id: string | null;
+  result: string;
+  reason: string | null;
+  correlation_id: string;
+};
+
+function rowsOf(items: Item[]): string {
+  return table(items, [
+    { title: "time", of: (row) => localTime(row.at) },
+    { title: "actor", of: (row) => `${row.actor_name} (${row.role})` },
+    { title: "action", of: (row) => row.action },
+    { title: "target", of: (row) => `${row.target_type} ${row.target_name ?? row.target_id ?? ""}` },
+    { title: "result", of: (row) => row.result + (row.reason ? ` ${row.reason}` : "") },
+    { title: "correlation id", of: (row) => row.correlation_id },
+  ]);
+}
+
+const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Exported for its test. */
+export function parseTime(text: string, _previous?: unknown, now: number = Date.now()): string {
+  const ago = /^(\d{1,6})([mhd])$/.exec(text);
+  if (ago) return new Date(now - Number(ago[1]) * (units[ago[2] ?? "m"] ?? 0)).toISOString();
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) throw new InvalidArgumentError("Give an ISO 8601 time, or 30m, 12h, 7d.");
+  return at.toISOString();
+}

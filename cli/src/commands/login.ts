@@ -1,0 +1,91 @@
+// holdfast login: signs in with email and password and keeps an API token instead of the session,
+// so that it shows up in the token list with its last use and can be revoked there.
+
+import { hostname } from "node:os";
+import { createClient } from "@holdfast/contracts/client";
+import { signIn, signOut } from "@holdfast/contracts/endpoints/sign-in";
+import { createToken } from "@holdfast/contracts/endpoints/tokens";
+import { kinds, UsageError } from "@holdfast/kit/settings";
+import { Command } from "commander";
+import { findLocalServer, reachable } from "../client/connect.ts";
+import { saveCredentials } from "../client/credentials.ts";
+import { printResult } from "../output.ts";
+import { ask, readAllInput } from "../prompt.ts";
+
+type LoginOptions = { api?: string; email?: string; org?: string; passwordStdin?: boolean; json?: boolean };
+
+const TOKEN_DAYS = 90;
+
+export function loginCommand(): Command {
+  return new Command("login")
+    .description("sign in to a Holdfast server; later commands use it")
+    .option("--api <url>", "the server's address; left out, the one on this machine")
+    .option("--email <address>")
+    .option("--org <slug or id>", "the organization to act in, if you belong to several")
+    .option("--password-stdin", "read the password from standard input")
+    .option("--json", "print JSON")
+    .action(login);
+}
+
+async function login(options: LoginOptions): Promise<void> {
+  const url =
+    options.api === undefined ? findLocalServer().url : (kinds.httpUrl.parse(options.api) ?? badUrl(options.api));
+  const email = options.email ?? (await ask("Email", { instead: "--email" }));
+  const password = options.passwordStdin
+    ? await readAllInput()
+    : await ask("Password", { secret: true, instead: "--password-stdin" });
+
+  const fetch = withSession(url);
+  const me = await createClient({ baseUrl: url, fetch })(signIn, { body: { email, password } });
+  const org = chooseOrganization(me.organizations, options.org);
+  const client = createClient({ baseUrl: url, orgId: org.id, fetch });
+  const created = await client(createToken, {
+    body: {
+      name: `CLI on ${hostname()}`.slice(0, 80),
+      role: org.role === "operator" ? "owner" : org.role,
+      expires_in_days: TOKEN_DAYS,
+    },
+  });
+  await client(signOut, {});
+  saveCredentials(process.env, { api_url: url, token: created.token, token_id: created.id, org_id: org.id });
+  printResult(
+    options,
+    { api_url: url, email: me.email, organization: org.slug, role: org.role, expires_at: created.expires_at },
+    () => `Signed in to ${url} as ${me.email}, organization ${org.slug} (${org.role}), for ${TOKEN_DAYS} days.`,
+  );
+}
+
+function chooseOrganization<O extends { id: string; slug: string }>(
+  organizations: O[],
+  wanted: string | undefined,
+): O {
+  const names = organizations.map((one) => one.slug).join(", ");
+  if (wanted !== undefined) {
+    const found = organizations.find((one) => one.slug === wanted || one.id === wanted);
+    if (!found) throw new UsageError(`You have no organization "${wanted}". There are: ${names}.`);
+    return found;
+  }
+  const [only, another] = organizations;
+  if (!only)
+    throw new UsageError("Your account belongs to no organization yet; ask an administrator to invite you.");
+  if (another) throw new UsageError(`Say which organization with --org. There are: ${names}.`);
+  return only;
+}
+
+/** Keeps the session cookie for the few requests of a sign-in, as the server's own page would. */
+function withSession(url: string): typeof fetch {
+  const send = reachable(url);
+  let cookie: string | undefined;
+  return async (input, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set("origin", url);
+    if (cookie) headers.set("cookie", cookie);
+    const response = await send(input, { ...init, headers });
+    cookie = response.headers.get("set-cookie")?.split(";")[0] ?? cookie;
+    return response;
+  };
+}
+
+function badUrl(text: string): never {
+  throw new UsageError(`--api is ${JSON.stringify(text)}; allowed is ${kinds.httpUrl.allowed}.`);
+}

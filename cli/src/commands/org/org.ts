@@ -1,0 +1,95 @@
+// holdfast org list, create, rename, members, invite.
+
+import { getMe } from "@holdfast/contracts/endpoints/me";
+import { inviteMember, listMembers } from "@holdfast/contracts/endpoints/members";
+import {
+  createOrganization,
+  listOrganizations,
+  updateOrganization,
+} from "@holdfast/contracts/endpoints/organizations";
+import { Role } from "@holdfast/contracts/permissions";
+import { UsageError } from "@holdfast/kit/settings";
+import { Command, Option } from "commander";
+import { clientOf, connect, findServer, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { everyPage } from "../../client/pages.ts";
+import { localTime, printResult, table } from "../../output.ts";
+
+export function orgCommand(): Command {
+  const org = new Command("org").description("organizations and their members");
+  org
+    .command("list")
+    .description("list the organizations you can act in")
+    .option("--local", "the server on this machine, even if signed in to another")
+    .option("--json", "print JSON")
+    .action(async (options: ServerOptions) => {
+      const client = clientOf({ ...findServer(options), orgId: undefined });
+      const items = await everyPage((cursor) => client(listOrganizations, { query: { cursor, limit: 200 } }));
+      printResult(options, { items }, () =>
+        table(items, [
+          { title: "slug", of: (row) => row.slug },
+          { title: "name", of: (row) => row.name },
+          { title: "id", of: (row) => row.id },
+          { title: "created", of: (row) => localTime(row.created_at) },
+        ]),
+      );
+    });
+  org
+    .command("create")
+    .description("create an organization (platform operator)")
+    .argument("<slug>", "2 to 40 lower-case letters, digits and hyphens")
+    .option("--name <name>", "name for people; left out, the slug")
+    .option("--local", "the server on this machine, even if signed in to another")
+    .option("--json", "print JSON")
+    .action(async (slug: string, options: ServerOptions & { name?: string }) => {
+      const client = clientOf({ ...findServer(options), orgId: undefined });
+      const created = await client(createOrganization, { body: { slug, name: options.name ?? slug } });
+      printResult(options, created, () => `Organization ${created.slug} (${created.id}) is there.`);
+    });
+  withServerOptions(org.command("rename"))
+    .description("change an organization's name; the slug stays")
+    .argument("<name>")
+    .action(async (name: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const id = await actingOrganization(options);
+      const renamed = await client(updateOrganization, { params: { org_id: id }, body: { name } });
+      printResult(options, renamed, () => `${renamed.slug} is now called ${renamed.name}.`);
+    });
+  withServerOptions(org.command("members"))
+    .description("list the members of an organization")
+    .action(async (options: ServerOptions) => {
+      const client = await connect(options);
+      const items = await everyPage((cursor) => client(listMembers, { query: { cursor, limit: 200 } }));
+      printResult(options, { items }, () =>
+        table(items, [
+          { title: "email", of: (row) => row.email },
+          { title: "name", of: (row) => row.name },
+          { title: "role", of: (row) => row.role },
+          { title: "since", of: (row) => localTime(row.joined_at) },
+        ]),
+      );
+    });
+  withServerOptions(org.command("invite"))
+    .description("make a one-time link that lets a person join")
+    .argument("<email>")
+    .addOption(new Option("--role <role>").choices(Role.options).default("member"))
+    .action(async (email: string, options: ServerOptions & { role: Role }) => {
+      const client = await connect(options);
+      const invitation = await client(inviteMember, { body: { email, role: options.role } });
+      printResult(
+        options,
+        invitation,
+        () =>
+          `${invitation.url}\nHand it to ${invitation.email}: it works once, until ${localTime(invitation.expires_at)}.`,
+      );
+    });
+  return org;
+}
+
+async function actingOrganization(options: ServerOptions): Promise<string> {
+  const server = findServer(options);
+  const { organizations } = await clientOf({ ...server, orgId: undefined })(getMe, {});
+  const wanted = options.org ?? process.env["HOLDFAST_ORG"] ?? server.orgId ?? organizations[0]?.id;
+  const found = organizations.find((one) => one.slug === wanted || one.id === wanted);
+  if (!found) throw new UsageError("Say which organization with --org.");
+  return found.id;
+}

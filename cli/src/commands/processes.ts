@@ -1,0 +1,49 @@
+// holdfast api, gateway, worker: one process of its kind, configured by the environment alone.
+
+import { type Environment, readSettings } from "@holdfast/kit/settings";
+import { type RunningProcess, runProcess } from "@holdfast/service/lifecycle";
+import { createLog, type Log } from "@holdfast/service/log";
+import { Command } from "commander";
+
+export function apiCommand(): Command {
+  return new Command("api")
+    .description("run one api process: public API and web app, over the database at HOLDFAST_DATABASE_URL")
+    .action(async () => {
+      const { apiSettings } = await import("@holdfast/control-plane/api/settings");
+      const { startApi } = await import("@holdfast/control-plane/api/main");
+      await run("api", readSettings(apiSettings, process.env), startApi);
+    });
+}
+
+export function gatewayCommand(): Command {
+  return new Command("gateway").description("run one gateway process: live streams").action(async () => {
+    const { gatewaySettings } = await import("@holdfast/gateway/settings");
+    const { startGateway } = await import("@holdfast/gateway/main");
+    await run("gateway", readSettings(gatewaySettings, process.env), startGateway);
+  });
+}
+
+export function workerCommand(): Command {
+  return new Command("worker")
+    .description("run one worker process: reconcilers over the database at HOLDFAST_DATABASE_URL")
+    .action(async () => {
+      const { workerSettings } = await import("@holdfast/control-plane/worker/settings");
+      const { startWorker } = await import("@holdfast/control-plane/worker/main");
+      await run("worker", readSettings(workerSettings, process.env), startWorker);
+    });
+}
+
+async function run<S extends { logLevel: string }>(
+  name: string,
+  settings: S,
+  start: (settings: S, log: Log) => Promise<RunningProcess>,
+): Promise<void> {
+  forgetSecrets(process.env);
+  const log = createLog({ process: name, level: settings.logLevel });
+  await runProcess(log, () => start(settings, log));
+}
+
+/** Once read, secrets need not stand in the environment, where a child or a crash report would find them. */
+function forgetSecrets(env: Environment): void {
+  for (const name of Object.keys(env)) if (/KEK_BASE64|DATABASE_URL|TOKEN/.test(name)) delete env[name];
+}

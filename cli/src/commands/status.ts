@@ -1,0 +1,91 @@
+// holdfast status: how the parts of this machine's installation are. Exit code 1 when one is not well.
+
+import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
+import { readFileIfPresent } from "@holdfast/kit/files";
+import { readSettings } from "@holdfast/kit/settings";
+import { Command } from "commander";
+import { clientOf } from "../client/connect.ts";
+import { exitCodes } from "../failure.ts";
+import { printResult, table } from "../output.ts";
+import { pathsIn } from "../up/data-directory.ts";
+import { dataDirectorySetting } from "../up/data-directory-setting.ts";
+import { livingSupervisor, readUpFile, type UpFile } from "../up/up-file.ts";
+
+type Part = { ok: boolean; url?: string; reason?: string };
+type Status = {
+  api: Part;
+  gateway: Part;
+  worker: Part;
+  database: Part & { embedded: boolean; version: string | null };
+};
+
+const ANSWER_WITHIN_MS = 3_000;
+
+export function statusCommand(): Command {
+  return new Command("status")
+    .description("show how the parts of the installation on this machine are")
+    .option("--json", "print JSON")
+    .action(async (options: { json?: boolean }) => {
+      const status = await readStatus();
+      printResult(options, status, describe);
+      if (Object.values(status).some((part) => !part.ok)) process.exitCode = exitCodes.failed;
+    });
+}
+
+async function readStatus(): Promise<Status> {
+  const { dataDir } = readSettings({ dataDir: dataDirectorySetting }, process.env);
+  const paths = pathsIn(dataDir);
+  const file = readUpFile(paths.upFile);
+  if (!file || !livingSupervisor(file)) return nothingRuns(dataDir, file);
+  const [api, gateway] = await Promise.all([probe(file.api_url, "/readyz"), probe(file.gateway_url, "/healthz")]);
+  const { embedded, version } = file.database;
+  const token = readFileIfPresent(paths.operatorToken)?.trim();
+  try {
+    if (!file.api_url || !token) throw new Error("api is not ready");
+    const platform = await clientOf({ url: file.api_url, token })(getPlatformStatus, {});
+    const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "no sign of life" };
+    return { api, gateway, worker, database: { ok: true, embedded, version: platform.database.version } };
+  } catch {
+    const unknown = { ok: false, reason: "unknown: the api does not answer" };
+    return { api, gateway, worker: unknown, database: { ...unknown, embedded, version } };
+  }
+}
+
+function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
+  const reason = `nothing runs on ${dataDir}`;
+  const down = { ok: false, reason };
+  return {
+    api: down,
+    gateway: down,
+    worker: down,
+    database: { ...down, embedded: file?.database.embedded ?? true, version: file?.database.version ?? null },
+  };
+}
+
+async function probe(url: string | null, path: string): Promise<Part> {
+  if (url === null) return { ok: false, reason: "not ready yet" };
+  try {
+    const response = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    return response.ok ? { ok: true, url } : { ok: false, url, reason: `${path} answers ${response.status}` };
+  } catch (error) {
+    const cause = (error as { cause?: { code?: string } }).cause?.code ?? "no answer";
+    return { ok: false, url, reason: cause };
+  }
+}
+
+function describe(status: Status): string {
+  const rows = Object.entries(status).map(([name, part]) => ({ name, part }));
+  return table(rows, [
+    { title: "part", of: ({ name }) => name },
+    { title: "state", of: ({ part }) => (part.ok ? "● ok" : "■ not ok") },
+    {
+      title: "",
+      of: ({ name, part }) =>
+        part.reason ??
+        part.url ??
+        (name === "database"
+          ? `PostgreSQL ${status.database.version}${status.database.embedded ? ", embedded" : ""}`
+          : ""),
+    },
+  ]);
+}

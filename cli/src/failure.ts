@@ -1,0 +1,52 @@
+// How a command ends when it could not do its work: what happened, what to do now, and an exit
+// code that a script can act on.
+
+import { CallError } from "@holdfast/contracts/client";
+import { redact } from "@holdfast/kit/redact";
+import { UsageError } from "@holdfast/kit/settings";
+
+export const exitCodes = { done: 0, failed: 1, usage: 2, unreachable: 3 } as const;
+
+/** The server did not answer at all. */
+export class UnreachableError extends Error {
+  override name = "UnreachableError";
+}
+
+/** Prints the failure to stderr and answers with the exit code. */
+export function reportFailure(error: unknown, options: { json: boolean }): number {
+  const { code, lines, body } = explain(error);
+  const text = options.json ? JSON.stringify({ error: body }) : lines.join("\n");
+  process.stderr.write(`${redact(text)}\n`);
+  return code;
+}
+
+function explain(error: unknown): { code: number; lines: string[]; body: unknown } {
+  if (error instanceof CallError) {
+    const { envelope } = error;
+    return {
+      code: exitCodes.failed,
+      lines: [
+        `error: ${envelope.message}`,
+        ...fieldProblems(envelope.details),
+        `  ${envelope.next_step}`,
+        `  code ${envelope.code} · correlation id ${envelope.correlation_id}`,
+      ],
+      body: envelope,
+    };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const own = (code: number, name: string) => ({
+    code,
+    lines: [`error: ${message}`],
+    body: { code: name, message },
+  });
+  if (error instanceof UsageError) return own(exitCodes.usage, "usage");
+  if (error instanceof UnreachableError) return own(exitCodes.unreachable, "unreachable");
+  return own(exitCodes.failed, "failed");
+}
+
+function fieldProblems(details: Record<string, unknown>): string[] {
+  const fields = details["fields"];
+  if (!Array.isArray(fields)) return [];
+  return fields.map((one: { field: string; problem: string }) => `  ${one.field}: ${one.problem}`);
+}

@@ -1,0 +1,107 @@
+// The `holdfast` command. Each subcommand is loaded only when it is called: the command must feel
+// instant, and `holdfast agent` on a small host should not carry the control plane along.
+
+import { Command, CommanderError } from "commander";
+import { exitCodes, reportFailure } from "./failure.ts";
+
+type CommandLoader = { name: string; summary: string; load: () => Promise<Command> };
+
+const commands: CommandLoader[] = [
+  {
+    name: "up",
+    summary: "run everything on this machine",
+    load: async () => (await import("./commands/up.ts")).upCommand(),
+  },
+  {
+    name: "down",
+    summary: "stop what `up` runs",
+    load: async () => (await import("./commands/down.ts")).downCommand(),
+  },
+  {
+    name: "status",
+    summary: "show how the parts are",
+    load: async () => (await import("./commands/status.ts")).statusCommand(),
+  },
+  {
+    name: "login",
+    summary: "sign in to a server from this machine",
+    load: async () => (await import("./commands/login.ts")).loginCommand(),
+  },
+  {
+    name: "logout",
+    summary: "forget the sign-in and revoke its token",
+    load: async () => (await import("./commands/logout.ts")).logoutCommand(),
+  },
+  {
+    name: "admin",
+    summary: "one-time links for administrators",
+    load: async () => (await import("./commands/admin/admin.ts")).adminCommand(),
+  },
+  {
+    name: "org",
+    summary: "organizations and their members",
+    load: async () => (await import("./commands/org/org.ts")).orgCommand(),
+  },
+  {
+    name: "token",
+    summary: "API tokens",
+    load: async () => (await import("./commands/token/token.ts")).tokenCommand(),
+  },
+  {
+    name: "audit",
+    summary: "who did what",
+    load: async () => (await import("./commands/audit/audit.ts")).auditCommand(),
+  },
+  {
+    name: "api",
+    summary: "run one api process",
+    load: async () => (await import("./commands/processes.ts")).apiCommand(),
+  },
+  {
+    name: "gateway",
+    summary: "run one gateway process",
+    load: async () => (await import("./commands/processes.ts")).gatewayCommand(),
+  },
+  {
+    name: "worker",
+    summary: "run one worker process",
+    load: async () => (await import("./commands/processes.ts")).workerCommand(),
+  },
+  {
+    name: "migrate",
+    summary: "bring a database's schema up to date",
+    load: async () => (await import("./commands/migrate.ts")).migrateCommand(),
+  },
+];
+
+const exitCodeHelp = `
+Exit codes: 0 done · 1 refused or failed · 2 wrong usage or setting · 3 server not reachable`;
+
+export async function main(args: string[]): Promise<void> {
+  const json = args.includes("--json");
+  try {
+    await (await buildProgram(args[0])).parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : exitCodes.usage;
+    else process.exitCode = reportFailure(error, { json });
+  }
+}
+
+async function buildProgram(called: string | undefined): Promise<Command> {
+  const { version } = await import("@holdfast/service/version");
+  const program = new Command("holdfast")
+    .description("Runs fleets of machines that you cannot always reach.")
+    .version(version)
+    .addHelpText("after", exitCodeHelp)
+    .showHelpAfterError("Run `holdfast --help` to see what there is.");
+  for (const { name, summary, load } of commands) {
+    program.addCommand(name === called ? await load() : new Command(name).description(summary));
+  }
+  for (const command of program.commands) throwInsteadOfExit(command);
+  return throwInsteadOfExit(program);
+}
+
+function throwInsteadOfExit(command: Command): Command {
+  for (const child of command.commands) throwInsteadOfExit(child);
+  return command.exitOverride();
+}

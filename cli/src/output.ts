@@ -1,0 +1,38 @@
+// What commands print: a table or a sentence for people, one JSON value for scripts.
+
+/** Control characters in names from the server could rewrite the reader's terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is being removed
+const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/g;
+
+export type Column<Row> = { title: string; of: (row: Row) => string | null };
+
+export function printResult<T>(options: { json?: boolean }, result: T, forPeople: (result: T) => string): void {
+  process.stdout.write(`${options.json ? JSON.stringify(result) : forPeople(result)}\n`);
+}
+
+export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+  const cells = rows.map((row) => columns.map((column) => clean(column.of(row) ?? "–")));
+  const all = [columns.map((column) => column.title.toUpperCase()), ...cells];
+  const widths = columns.map((_, index) => Math.max(...all.map((line) => line[index]?.length ?? 0)));
+  return all
+    .map((line) =>
+      line
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+export function clean(text: string): string {
+  return text.replace(controlCharacters, "�");
+}
+
+/** Local time to the second: what a person compares with their clock. */
+export function localTime(iso: string | null): string | null {
+  if (iso === null) return null;
+  const at = new Date(iso);
+  const two = (number: number) => String(number).padStart(2, "0");
+  const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${date} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}

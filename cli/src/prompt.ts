@@ -1,0 +1,31 @@
+// Asks a person at the terminal. A secret is not echoed; without a terminal nothing can be asked.
+
+import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
+import { UsageError } from "@holdfast/kit/settings";
+
+export async function ask(question: string, options: { secret?: boolean; instead: string }): Promise<string> {
+  if (!process.stdin.isTTY) throw new UsageError(`Nobody can be asked here. Give ${options.instead}.`);
+  let muted = false;
+  const output = new Writable({
+    write(chunk, _encoding, done) {
+      if (!muted) process.stderr.write(chunk);
+      done();
+    },
+  });
+  const lines = createInterface({ input: process.stdin, output, terminal: true });
+  try {
+    const answer = lines.question(`${question}: `);
+    muted = options.secret === true;
+    return (await answer).trim();
+  } finally {
+    lines.close();
+    if (options.secret) process.stderr.write("\n");
+  }
+}
+
+export async function readAllInput(): Promise<string> {
+  let text = "";
+  for await (const chunk of process.stdin.setEncoding("utf8")) text += chunk;
+  return text.replace(/\r?\n$/, "");
+}

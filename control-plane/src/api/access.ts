@@ -1,0 +1,84 @@
+// Decides who calls and in which organization. An organization that does not exist and one the
+// caller has no part in give the same answer.
+
+import type { Endpoint } from "@holdfast/contracts/endpoint";
+import { ApiError } from "@holdfast/contracts/errors";
+import { ORG_HEADER } from "@holdfast/contracts/headers";
+import { type ActingRole, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import { isSameOrigin } from "@holdfast/service/hosts";
+import type { FastifyRequest } from "fastify";
+import { type Actor, isOperator } from "../people/actor.ts";
+import type { ApiContext } from "./context.ts";
+
+export type ActingOrg = { id: string; role: ActingRole };
+
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export async function authenticate(api: ApiContext, request: FastifyRequest): Promise<Actor | undefined> {
+  const { authorization } = request.headers;
+  if (authorization !== undefined) {
+    const secret = /^Bearer (\S{1,200})$/i.exec(authorization)?.[1];
+    return secret ? api.authenticator.fromBearer(secret) : undefined;
+  }
+  const session = api.cookie.read(request.headers.cookie);
+  return session ? api.authenticator.fromSession(session) : undefined;
+}
+
+/** A browser attaches cookies to requests that other sites make; their Origin tells. */
+export function refuseForeignOrigin(endpoint: Endpoint, request: FastifyRequest, actor: Actor | undefined): void {
+  if (endpoint.method === "GET") return;
+  const { origin, host } = request.headers;
+  const needed = actor?.type === "user";
+  if (origin === undefined ? needed : !isSameOrigin(origin, host)) throw new ApiError("origin_refused");
+}
+
+/** The organization a request acts in: the path's, the header's, the token's, or the only one. */
+export async function actingOrg(
+  api: ApiContext,
+  actor: Actor,
+  request: FastifyRequest,
+  pathOrgId: string | undefined,
+): Promise<ActingOrg> {
+  const header = request.headers[ORG_HEADER];
+  const named = pathOrgId ?? (typeof header === "string" && header !== "" ? header.toLowerCase() : undefined);
+  if (typeof header === "string" && header !== "" && header.toLowerCase() !== named)
+    throw new ApiError("not_found");
+  const own = organizationsOf(actor);
+  if (named === undefined) {
+    const [only, another] = own;
+    if (only && !another) return only;
+    if (own.length === 0 && isOperator(actor)) return onlyOrganization(api);
+    throw new ApiError("organization_required");
+  }
+  const member = own.find((one) => one.id === named);
+  if (member) return member;
+  if (isOperator(actor) && uuidForm.test(named)) {
+    const found = await api.system`SELECT FROM organizations WHERE id = ${named}`;
+    if (found.length === 1) return { id: named, role: "operator" };
+  }
+  throw new ApiError("not_found", { message: "There is no such organization, or it is not yours to see." });
+}
+
+export function holdsScope(actor: Actor, role: ActingRole, scope: Scope): boolean {
+  if (!scopesOfRole[role].has(scope)) return false;
+  return actor.type !== "token" || actor.scopes === null || actor.scopes.includes(scope);
+}
+
+function organizationsOf(actor: Actor): ActingOrg[] {
+  switch (actor.type) {
+    case "user":
+      return actor.organizations;
+    case "token":
+      return [actor.organization];
+    case "local_operator":
+      return [];
+  }
+}
+
+/** An operator who names no organization means the only one there is. */
+async function onlyOrganization(api: ApiContext): Promise<ActingOrg> {
+  const found = await api.system<{ id: string }[]>`SELECT id FROM organizations ORDER BY id LIMIT 2`;
+  const [only, another] = found;
+  if (only && !another) return { id: only.id, role: "operator" };
+  throw new ApiError("organization_required");
+}

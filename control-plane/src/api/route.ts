@@ -1,0 +1,218 @@
+// Joins an endpoint of the contract with its handler. Everything that is the same for all
+// endpoints happens here, once: input, caller, origin, organization, scope, transaction,
+// idempotency and audit. A handler is left with its own noun.
+
+import {
+  type AnswerOf,
+  type BodyOf,
+  type Endpoint,
+  type ParamsOf,
+  type QueryOf,
+  statusOf,
+} from "@holdfast/contracts/endpoint";
+import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
+import { REPLAYED_HEADER } from "@holdfast/contracts/headers";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type AuditTarget, auditActor, recordAudit } from "../audit/record.ts";
+import { isUnavailable, type Sql, type Tx, withOrg } from "../database/connect.ts";
+import { createOnce } from "../idempotency/replay.ts";
+import { type Actor, isOperator, keyOf } from "../people/actor.ts";
+import { type ActingOrg, actingOrg, authenticate, holdsScope, refuseForeignOrigin } from "./access.ts";
+import type { ApiContext } from "./context.ts";
+import { idempotencyKey, readInput } from "./input.ts";
+
+export type Call<E> = {
+  params: ParamsOf<E>;
+  query: QueryOf<E>;
+  body: BodyOf<E>;
+  correlationId: string;
+  /** The client's address, as far as trusted proxies tell it. */
+  address: string;
+  /** Where a person reaches this server, for links. */
+  baseUrl: string;
+};
+
+/** What the handler tells the audit about: the target, and details that hold no secret. */
+export type Touched = (target: AuditTarget, details?: Record<string, unknown>) => void;
+
+export type PublicCall<E> = Call<E> & { actor: Actor | undefined; setCookie(value: string): void };
+export type SignedInCall<E> = Call<E> & { actor: Actor };
+export type OperatorCall<E> = SignedInCall<E> & { tx: Tx; touched: Touched };
+export type OrgCall<E> = OperatorCall<E> & { org: ActingOrg };
+
+type Handler<C, E> = (call: C) => Promise<AnswerOf<E>>;
+
+/** For anybody. The handler records its own audit: only it knows who acted. */
+export function publicRoute<E extends Endpoint>(
+  api: ApiContext,
+  endpoint: E,
+  handle: Handler<PublicCall<E>, E>,
+): void {
+  if (endpoint.access !== "public") throw new Error(`${endpoint.name} is not public`);
+  register(api, endpoint, async (request, reply) => {
+    const actor = await authenticate(api, request);
+    refuseForeignOrigin(endpoint, request, actor);
+    const setCookie = (value: string) => void reply.header("set-cookie", value);
+    return handle({ ...callOf<E>(api, endpoint, request), actor, setCookie });
+  });
+}
+
+/** For any caller, in no particular organization. */
+export function signedInRoute<E extends Endpoint>(
+  api: ApiContext,
+  endpoint: E,
+  handle: Handler<SignedInCall<E>, E>,
+): void {
+  if (endpoint.access !== "signed-in") throw new Error(`${endpoint.name} is not for any signed-in caller`);
+  register(api, endpoint, async (request) => {
+    const actor = await requireActor(api, endpoint, request);
+    return handle({ ...callOf<E>(api, endpoint, request), actor });
+  });
+}
+
+/** For the platform operator, in a transaction of the system role. */
+export function operatorRoute<E extends Endpoint>(
+  api: ApiContext,
+  endpoint: E,
+  handle: Handler<OperatorCall<E>, E>,
+): void {
+  if (endpoint.access !== "operator") throw new Error(`${endpoint.name} is not for the operator`);
+  register(api, endpoint, async (request, reply) => {
+    const actor = await requireActor(api, endpoint, request);
+    const by = auditActor(actor, isOperator(actor) ? "operator" : "none");
+    const call = callOf<E>(api, endpoint, request);
+    if (!isOperator(actor)) {
+      await recordRefusal(api, endpoint, { orgId: null, by, call, reason: "forbidden" });
+      throw new ApiError("forbidden", { details: { needed: "platform operator" } });
+    }
+    return perform({ api, endpoint, request, reply, call, actor, by, orgId: null }, (tx, touched) =>
+      handle({ ...call, actor, tx, touched }),
+    );
+  });
+}
+
+/** For members, tokens and operators acting in one organization, in a transaction confined to it. */
+export function orgRoute<E extends Endpoint>(api: ApiContext, endpoint: E, handle: Handler<OrgCall<E>, E>): void {
+  const { access } = endpoint;
+  if (typeof access !== "object") throw new Error(`${endpoint.name} belongs to no organization`);
+  register(api, endpoint, async (request, reply) => {
+    const actor = await requireActor(api, endpoint, request);
+    const call = callOf<E>(api, endpoint, request);
+    const org = await actingOrg(api, actor, request, (call.params as { org_id?: string }).org_id);
+    const by = auditActor(actor, org.role);
+    if (!holdsScope(actor, org.role, access.scope)) {
+      await recordRefusal(api, endpoint, { orgId: org.id, by, call, reason: "forbidden" });
+      throw new ApiError("forbidden", { details: { needed: access.scope, role: org.role } });
+    }
+    return perform({ api, endpoint, request, reply, call, actor, by, orgId: org.id }, (tx, touched) =>
+      handle({ ...call, actor, org, tx, touched }),
+    );
+  });
+}
+
+type Performance<E> = {
+  api: ApiContext;
+  endpoint: E & Endpoint;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  call: Call<E>;
+  actor: Actor;
+  by: ReturnType<typeof auditActor>;
+  orgId: string | null;
+};
+
+/** Handler, idempotency and audit in one transaction: all of it happens or nothing. */
+async function perform<E>(
+  { api, endpoint, request, reply, call, actor, by, orgId }: Performance<E>,
+  handle: (tx: Tx, touched: Touched) => Promise<AnswerOf<E>>,
+): Promise<AnswerOf<E>> {
+  const audited = async (tx: Tx) => {
+    let seen: { target: AuditTarget; details?: Record<string, unknown> } | undefined;
+    const answer = await handle(tx, (target, details) => {
+      seen = { target, details };
+    });
+    if (endpoint.action) {
+      if (!seen) throw new Error(`${endpoint.name} did not say what it touched`);
+      const { correlationId } = call;
+      await recordAudit(tx, api.log, {
+        orgId,
+        by,
+        action: endpoint.action,
+        ...seen,
+        result: "allowed",
+        correlationId,
+      });
+    }
+    return answer;
+  };
+  const key = endpoint.creates ? idempotencyKey(request) : undefined;
+  const work = async (tx: Tx) => {
+    if (key === undefined) return audited(tx);
+    const keyed = { orgId, actor: keyOf(actor), key, endpoint: endpoint.name, body: call.body };
+    const { answer, replayed } = await createOnce(tx, api.answers, keyed, () => audited(tx));
+    if (replayed) reply.header(REPLAYED_HEADER, "true");
+    return answer;
+  };
+  try {
+    return await (orgId === null ? inTransaction(api.system, work) : withOrg(api.app, orgId, work));
+  } catch (error) {
+    if (endpoint.action && !isUnavailable(error)) {
+      const reason = error instanceof ApiError ? error.code : "internal_error";
+      await recordRefusal(api, endpoint, { orgId, by, call, reason });
+    }
+    throw error;
+  }
+}
+
+async function inTransaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return (await sql.begin(work)) as T;
+}
+
+/** A refused or failed action leaves a trace too, outside the transaction that was rolled back. */
+async function recordRefusal(
+  api: ApiContext,
+  endpoint: Endpoint,
+  refused: { orgId: string | null; by: ReturnType<typeof auditActor>; call: Call<unknown>; reason: ErrorCode },
+): Promise<void> {
+  const [targetId] = Object.values(refused.call.params as Record<string, string>);
+  await recordAudit(api.system, api.log, {
+    orgId: refused.orgId,
+    by: refused.by,
+    action: endpoint.action ?? `${endpoint.noun}.read`,
+    target: { type: endpoint.noun, id: targetId ?? null },
+    result: refused.reason === "forbidden" ? "denied" : "failed",
+    reason: refused.reason,
+    correlationId: refused.call.correlationId,
+  });
+}
+
+async function requireActor(api: ApiContext, endpoint: Endpoint, request: FastifyRequest): Promise<Actor> {
+  const actor = await authenticate(api, request);
+  if (!actor) throw new ApiError("unauthenticated");
+  refuseForeignOrigin(endpoint, request, actor);
+  return actor;
+}
+
+function callOf<E>(api: ApiContext, endpoint: Endpoint, request: FastifyRequest): Call<E> {
+  const input = readInput(endpoint, request) as Pick<Call<E>, "params" | "query" | "body">;
+  const baseUrl = api.publicUrl ?? `${request.protocol}://${request.host}`;
+  return { ...input, correlationId: request.id, address: request.ip, baseUrl };
+}
+
+function register(
+  api: ApiContext,
+  endpoint: Endpoint,
+  handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+): void {
+  const status = statusOf(endpoint);
+  api.http.route({
+    method: endpoint.method,
+    url: endpoint.path.replace(/\{(\w+)\}/g, ":$1"),
+    handler: async (request, reply) => {
+      const answer = await handle(request, reply);
+      reply.header("cache-control", "no-store").code(status);
+      if (status === 204) return reply.send();
+      return reply.type("application/json; charset=utf-8").send(JSON.stringify(answer));
+    },
+  });
+}

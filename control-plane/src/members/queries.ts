@@ -1,0 +1,43 @@
+// SQL of members. Runs confined to one organization, which also confines which users it sees.
+
+import type { Member } from "@holdfast/contracts/endpoints/members";
+import type { Role } from "@holdfast/contracts/permissions";
+import type { Tx } from "../database/connect.ts";
+
+export type MemberRow = { user_id: string; email: string; name: string; role: Role; joined_at: Date };
+
+export function toMember(row: MemberRow): Member {
+  return { ...row, joined_at: row.joined_at.toISOString() };
+}
+
+export async function selectMembers(tx: Tx, page: { before: string; limit: number }): Promise<MemberRow[]> {
+  return tx<MemberRow[]>`
+    SELECT m.user_id, u.email, u.name, m.role, m.joined_at FROM memberships m JOIN users u ON u.id = m.user_id
+    WHERE m.user_id < ${page.before} ORDER BY m.user_id DESC LIMIT ${page.limit + 1}`;
+}
+
+export async function selectMember(tx: Tx, userId: string): Promise<MemberRow | undefined> {
+  const [row] = await tx<MemberRow[]>`
+    SELECT m.user_id, u.email, u.name, m.role, m.joined_at FROM memberships m JOIN users u ON u.id = m.user_id
+    WHERE m.user_id = ${userId}`;
+  return row;
+}
+
+export async function isMember(tx: Tx, email: string): Promise<boolean> {
+  const rows = await tx`SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE u.email = ${email}`;
+  return rows.length > 0;
+}
+
+/** Locks all owners, so that two requests cannot each remove "the other" last one. */
+export async function countOwners(tx: Tx): Promise<number> {
+  const owners = await tx`SELECT user_id FROM memberships WHERE role = 'owner' ORDER BY user_id FOR UPDATE`;
+  return owners.length;
+}
+
+export async function setRole(tx: Tx, userId: string, role: Role): Promise<void> {
+  await tx`UPDATE memberships SET role = ${role} WHERE user_id = ${userId}`;
+}
+
+export async function deleteMember(tx: Tx, userId: string): Promise<void> {
+  await tx`DELETE FROM memberships WHERE user_id = ${userId}`;
+}

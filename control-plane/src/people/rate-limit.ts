@@ -1,0 +1,41 @@
+// Counts attempts in PostgreSQL, so that the limit holds across replicas and restarts.
+
+import { createHash } from "node:crypto";
+import { ApiError } from "@holdfast/contracts/errors";
+import type { Sql } from "../database/connect.ts";
+
+type Limit = { attempts: number; windowSeconds: number };
+
+/** Wide enough for a person who mistypes, narrow enough that guessing a password is hopeless. */
+export const limits = {
+  accountFromAddress: { attempts: 10, windowSeconds: 15 * 60 },
+  account: { attempts: 100, windowSeconds: 60 * 60 },
+  address: { attempts: 60, windowSeconds: 15 * 60 },
+} satisfies Record<string, Limit>;
+
+/** Counts one attempt, or refuses it with the time to wait. One statement: no race between replicas. */
+export async function takeAttempt(system: Sql, limit: Limit, ...subject: string[]): Promise<void> {
+  const window = `${limit.windowSeconds} seconds`;
+  const [state] = await system<{ attempts: number; wait: number }[]>`
+    INSERT INTO rate_limits AS r (key, window_ends_at, attempts)
+    VALUES (${keyOf(subject)}, now() + ${window}::interval, 1)
+    ON CONFLICT (key) DO UPDATE SET
+      attempts = CASE WHEN r.window_ends_at <= now() THEN 1 ELSE r.attempts + 1 END,
+      window_ends_at = CASE WHEN r.window_ends_at <= now() THEN now() + ${window}::interval ELSE r.window_ends_at END
+    RETURNING attempts, ceil(extract(epoch FROM window_ends_at - now()))::int AS wait`;
+  if (state && state.attempts > limit.attempts) {
+    throw new ApiError("rate_limit_exceeded", {
+      headers: { "retry-after": String(state.wait) },
+      details: { retry_after_seconds: state.wait },
+    });
+  }
+}
+
+/** After a success the honest person starts afresh. */
+export async function forgetAttempts(system: Sql, ...subject: string[]): Promise<void> {
+  await system`DELETE FROM rate_limits WHERE key = ${keyOf(subject)}`;
+}
+
+function keyOf(subject: string[]): Buffer {
+  return createHash("sha256").update(subject.join("\0")).digest();
+}

@@ -1,0 +1,71 @@
+// The platform as a whole, for its operator.
+
+import { createAdminLink, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
+import { ApiError } from "@holdfast/contracts/errors";
+import { version } from "@holdfast/service/version";
+import type { ApiContext } from "../api/context.ts";
+import { operatorRoute } from "../api/route.ts";
+import { linkUrl, createAdminLink as storeAdminLink } from "../links/create.ts";
+import { operators } from "../people/queries.ts";
+
+/** The worker writes every few seconds (worker/heartbeat.ts). */
+const WORKER_SILENT_AFTER = "20 seconds";
+
+export function platformRoutes(api: ApiContext): void {
+  operatorRoute(api, getPlatformStatus, async ({ tx }) => {
+    const [row] = await tx<StatusRow[]>`
+      SELECT i.id AS instance_id, current_setting('server_version') AS server_version,
+             (SELECT count(*)::int FROM schema_migrations) AS migrations,
+             (SELECT max(last_seen_at) FROM processes WHERE kind = 'worker') AS worker_seen_at,
+             coalesce((SELECT max(last_seen_at) > now() - ${WORKER_SILENT_AFTER}::interval
+                       FROM processes WHERE kind = 'worker'), false) AS worker_ok,
+             EXISTS (SELECT FROM users WHERE operator) AS administrator_exists
+      FROM installation i`;
+    if (!row) throw new Error("the installation's own row is missing");
+    return {
+      instance_id: row.instance_id,
+      version,
+      worker: { ok: row.worker_ok, last_seen_at: row.worker_seen_at?.toISOString() ?? null },
+      database: { ok: true, version: row.server_version, migrations: row.migrations },
+      administrator_exists: row.administrator_exists,
+    };
+  });
+
+  operatorRoute(api, createAdminLink, async ({ body, tx, baseUrl, touched }) => {
+    const admin = chooseAdministrator(await operators(tx), body.email);
+    const link = await storeAdminLink(tx, admin);
+    touched({ type: "admin_link", id: link.id, name: admin?.email ?? "first administrator" });
+    return {
+      url: linkUrl(baseUrl, link.secret),
+      email: admin?.email ?? null,
+      expires_at: link.expiresAt.toISOString(),
+    };
+  });
+}
+
+type StatusRow = {
+  instance_id: string;
+  server_version: string;
+  migrations: number;
+  worker_seen_at: Date | null;
+  worker_ok: boolean;
+  administrator_exists: boolean;
+};
+
+type Administrator = { id: string; email: string };
+
+/** Null means: there is none yet, so the link makes the first. */
+export function chooseAdministrator(known: Administrator[], email: string | undefined): Administrator | null {
+  if (known.length === 0) return null;
+  if (email !== undefined) {
+    const named = known.find((one) => one.email === email);
+    if (!named) throw new ApiError("not_found", { message: `${email} is not an administrator of this platform.` });
+    return named;
+  }
+  const [only, another] = known;
+  if (only && !another) return only;
+  throw new ApiError("conflict", {
+    message: "There are several administrators; say which one the link is for.",
+    details: { administrators: known.map((one) => one.email) },
+  });
+}

@@ -1,0 +1,23 @@
+// Removes what has had its time: sessions, links, idempotency keys, rate-limit windows, silent
+// processes. Nothing reads such rows any more, so it may run at any time, anywhere, more than once.
+
+import type { Sql } from "../database/connect.ts";
+import { KEPT_FOR as IDEMPOTENCY_KEPT_FOR } from "../idempotency/replay.ts";
+import { SESSION_IDLE } from "../people/authenticate.ts";
+
+/** Used and expired links stay a while, so that the page can say which of the two it is. */
+const LINKS_KEPT_FOR = "7 days";
+
+export async function removeExpired(system: Sql): Promise<Record<string, number>> {
+  const removed = {
+    sessions: await system`
+      DELETE FROM sessions WHERE expires_at <= now() OR last_seen_at <= now() - ${SESSION_IDLE}::interval`,
+    one_time_links: await system`
+      DELETE FROM one_time_links WHERE expires_at <= now() - ${LINKS_KEPT_FOR}::interval`,
+    idempotency_keys: await system`
+      DELETE FROM idempotency_keys WHERE created_at <= now() - ${IDEMPOTENCY_KEPT_FOR}::interval`,
+    rate_limits: await system`DELETE FROM rate_limits WHERE window_ends_at <= now()`,
+    processes: await system`DELETE FROM processes WHERE last_seen_at <= now() - interval '1 hour'`,
+  };
+  return Object.fromEntries(Object.entries(removed).map(([table, result]) => [table, result.count]));
+}

@@ -1,0 +1,94 @@
+// API tokens over HTTP. Nobody makes a token that can do more than they can themselves.
+
+import { createToken, listTokens, revokeToken } from "@holdfast/contracts/endpoints/tokens";
+import { ApiError } from "@holdfast/contracts/errors";
+import { mayGrant, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import type { ApiContext } from "../api/context.ts";
+import { pageStart, toPage } from "../api/page.ts";
+import { type OrgCall, orgRoute } from "../api/route.ts";
+import { userIdOf } from "../people/actor.ts";
+import { makeSecret } from "../people/secrets.ts";
+import { insertToken, markRevoked, selectToken, selectTokens, type TokenRow, toApiToken } from "./queries.ts";
+
+export function tokenRoutes(api: ApiContext): void {
+  orgRoute(api, listTokens, async (call) => {
+    const before = pageStart(listTokens, call.query.cursor);
+    const { limit } = call.query;
+    const rows = seesAll(call)
+      ? await selectTokens(call.tx, null, { before, limit })
+      : await selectTokens(call.tx, ownerOf(call), { before, limit });
+    return toPage(listTokens, rows, { limit, idOf: (row) => row.id, toItem: toApiToken });
+  });
+
+  orgRoute(api, createToken, async (call) => {
+    const { body, org, tx } = call;
+    const scopes = grantedScopes(call);
+    const { secret, hash } = makeSecret("apiToken");
+    const id = await insertToken(tx, {
+      orgId: org.id,
+      name: body.name,
+      hash,
+      role: body.role,
+      scopes,
+      createdBy: await creatorOf(call),
+      expiresInDays: body.expires_in_days ?? null,
+    });
+    const row = await selectToken(tx, id);
+    if (!row) throw new Error("a token vanished in its own transaction");
+    call.touched({ type: "token", id, name: body.name }, { role: body.role, scopes });
+    return { ...toApiToken(row), token: secret };
+  });
+
+  orgRoute(api, revokeToken, async (call) => {
+    const row = await selectToken(call.tx, call.params.token_id);
+    if (!row || !maySee(call, row)) throw new ApiError("not_found");
+    await markRevoked(call.tx, row.id);
+    call.touched({ type: "token", id: row.id, name: row.name });
+    return undefined;
+  });
+}
+
+/** The scopes a new token gets, or a refusal that names what the caller lacks. */
+function grantedScopes({ actor, body, org }: OrgCall<typeof createToken>): Scope[] | null {
+  if (!mayGrant(org.role, body.role)) {
+    throw new ApiError("forbidden", {
+      message: `With the role ${org.role} you cannot make a token with the role ${body.role}.`,
+      details: { role: org.role, asked: body.role },
+    });
+  }
+  const beyondRole = body.scopes?.filter((scope) => !scopesOfRole[body.role].has(scope)) ?? [];
+  if (beyondRole.length > 0) {
+    throw new ApiError("invalid_request", {
+      message: `The role ${body.role} does not include ${beyondRole.join(", ")}; ask for a higher role.`,
+      details: { fields: [{ field: "body.scopes", problem: `not part of the role ${body.role}` }] },
+    });
+  }
+  // A narrowed token hands on at most its own scopes.
+  if (actor.type !== "token" || actor.scopes === null) return body.scopes ?? null;
+  const own = new Set(actor.scopes);
+  const asked = body.scopes ?? [...scopesOfRole[body.role]].filter((scope) => own.has(scope));
+  const beyondOwn = asked.filter((scope) => !own.has(scope));
+  if (beyondOwn.length > 0) throw new ApiError("forbidden", { details: { needed: beyondOwn.join(", ") } });
+  return asked;
+}
+
+function seesAll({ org }: Pick<OrgCall<unknown>, "org">): boolean {
+  return org.role !== "member";
+}
+
+/** A token without a person behind it (made by the local operator) owns nothing but itself. */
+function ownerOf({ actor }: Pick<OrgCall<unknown>, "actor">): string {
+  return userIdOf(actor) ?? "00000000-0000-0000-0000-000000000000";
+}
+
+function maySee(call: Pick<OrgCall<unknown>, "org" | "actor">, row: TokenRow): boolean {
+  if (seesAll(call) || row.created_by === ownerOf(call)) return true;
+  return call.actor.type === "token" && call.actor.id === row.id;
+}
+
+/** A token made by a token belongs to the same person, so that removing them ends both. */
+async function creatorOf({ actor, tx }: OrgCall<typeof createToken>): Promise<string | null> {
+  if (actor.type !== "token") return userIdOf(actor);
+  const row = await selectToken(tx, actor.id);
+  return row?.created_by ?? null;
+}

@@ -1,0 +1,187 @@
+// The HTTP listener every process builds on. It decides, in this order and before anything else
+// looks at a request: correlation id, allowed Host, security headers. Whatever goes wrong leaves as
+// one envelope with a code from the catalogue.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
+import { isErrno } from "@holdfast/kit/files";
+import { holderOfPort } from "@holdfast/kit/processes";
+import { UsageError } from "@holdfast/kit/settings";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { addHealthRoutes, type Readiness } from "./health.ts";
+import { allowedHosts, isAllowedHost } from "./hosts.ts";
+import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import { type Exposure, readTls } from "./settings.ts";
+
+export type HttpServer = {
+  app: FastifyInstance;
+  /** Starts to listen and tells the port, which matters when it was 0. */
+  listen(options: { port: number; portSetting: string }): Promise<number>;
+  /** Answers what is under way, refuses what is new, then closes. */
+  stop(): Promise<void>;
+};
+
+export type HttpOptions = {
+  exposure: Exposure;
+  log: Log;
+  metrics: Metrics;
+  bodyLimit: number;
+  readiness: () => Promise<Readiness>;
+  /** Turns an error of a lower layer into one for clients; undefined leaves it an internal error. */
+  translateError?: (error: unknown) => ApiError | undefined;
+  /** Methods that a path would take, for `method_not_allowed`. */
+  methodsOf?: (path: string) => string[];
+};
+
+const STOP_DEADLINE_MS = 5_000;
+
+const securityHeaders: Record<string, string> = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), microphone=(), geolocation=()",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+export function createHttpServer(options: HttpOptions): HttpServer {
+  const tls = readTls(options.exposure);
+  const hosts = allowedHosts(options.exposure);
+  const headers = tls ? { ...securityHeaders, "strict-transport-security": "max-age=31536000" } : securityHeaders;
+  let stopping = false;
+
+  const app = Fastify({
+    ...(tls ? { https: tls } : {}),
+    logger: false,
+    bodyLimit: options.bodyLimit,
+    trustProxy: options.exposure.trustedProxies ?? false,
+    requestTimeout: 30_000,
+    return503OnClosing: false,
+    genReqId: (request) => correlationIdOf(request.headers[CORRELATION_HEADER]),
+    frameworkErrors: (error, request, reply) => answerError(options, error, request, reply),
+    clientErrorHandler: (_error, socket) => {
+      const envelope = JSON.stringify(new ApiError("invalid_request").envelope(uuidv7()));
+      if (!socket.writable) return void socket.destroy();
+      socket.end(
+        `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${envelope.length}\r\n` +
+          `connection: close\r\n\r\n${envelope}`,
+      );
+    },
+  }) as unknown as FastifyInstance;
+
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header(CORRELATION_HEADER, request.id);
+    reply.headers(headers);
+    if (stopping) throw new ApiError("shutting_down", { headers: { connection: "close", "retry-after": "2" } });
+    if (!isAllowedHost(request.headers.host, hosts)) throw new ApiError("host_refused");
+  });
+
+  app.addHook("onResponse", async (request, reply) => {
+    const route = request.routeOptions.url ?? "unknown";
+    const milliseconds = reply.elapsedTime;
+    options.metrics.observeRequest({
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      seconds: milliseconds / 1000,
+    });
+    // The route's template and not the URL: a query string may hold anything.
+    options.log[quietRoutes.has(route) ? "trace" : "info"](
+      {
+        correlation_id: request.id,
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        ms: Math.round(milliseconds * 10) / 10,
+      },
+      "request",
+    );
+  });
+
+  app.setErrorHandler((error, request, reply) => answerError(options, error, request, reply));
+  app.setNotFoundHandler((request) => {
+    const methods = options.methodsOf?.(request.url.split("?")[0] ?? "") ?? [];
+    if (methods.length === 0) throw new ApiError("route_not_found");
+    throw new ApiError("method_not_allowed", { headers: { allow: methods.join(", ") } });
+  });
+  addHealthRoutes(app, options);
+
+  return {
+    app,
+    async listen({ port, portSetting }) {
+      try {
+        await app.listen({ port, host: options.exposure.bind });
+      } catch (error) {
+        if (isErrno(error, "EADDRINUSE")) throw new UsageError(explainTakenPort(port, portSetting));
+        throw error;
+      }
+      const address = app.server.address();
+      return typeof address === "object" && address ? address.port : port;
+    },
+    async stop() {
+      stopping = true;
+      const deadline = setTimeout(() => app.server.closeAllConnections(), STOP_DEADLINE_MS);
+      await app.close();
+      clearTimeout(deadline);
+    },
+  };
+}
+
+/** Names the holder of a port and the setting that chooses another one. */
+export function explainTakenPort(port: number, setting: string): string {
+  const holder = holderOfPort(port);
+  const who = holder?.pid
+    ? `process ${holder.pid}${holder.command ? ` (${holder.command.slice(0, 120)})` : ""}`
+    : "another user's process";
+  return `Port ${port} is taken by ${who}. Stop it, or choose another port with ${setting}; 0 takes a free one.`;
+}
+
+const quietRoutes = new Set(["/healthz", "/readyz", "/metrics"]);
+
+function correlationIdOf(offered: string | string[] | undefined): string {
+  return typeof offered === "string" && correlationIdForm.test(offered) ? offered : uuidv7();
+}
+
+async function answerError(options: HttpOptions, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const known =
+    error instanceof ApiError ? error : (options.translateError?.(error) ?? fastifyError(error, options));
+  if (known === undefined) {
+    options.log.error(
+      { err: error, correlation_id: request.id, route: request.routeOptions?.url },
+      "request failed in a way nothing handles",
+    );
+  }
+  const answer = known ?? new ApiError("internal_error");
+  return reply
+    .code(answer.status)
+    .headers({ ...securityHeaders, ...answer.headers, [CORRELATION_HEADER]: request.id })
+    .type("application/json; charset=utf-8")
+    .send(JSON.stringify(answer.envelope(request.id)));
+}
+
+/** What Fastify itself refuses, in our words. */
+function fastifyError(error: unknown, options: HttpOptions): ApiError | undefined {
+  switch ((error as FastifyError).code) {
+    case "FST_ERR_CTP_INVALID_JSON_BODY":
+    case "FST_ERR_CTP_EMPTY_JSON_BODY":
+      return new ApiError("malformed_json");
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new ApiError("body_too_large", {
+        details: { limit_bytes: options.bodyLimit },
+        headers: { connection: "close" },
+      });
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new ApiError("unsupported_media_type");
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+    case "FST_ERR_BAD_URL":
+      return new ApiError("invalid_request");
+    default:
+      // secure-json-parse refuses __proto__ and constructor keys without a code of Fastify's.
+      return error instanceof SyntaxError ? new ApiError("malformed_json") : undefined;
+  }
+}
