@@ -43,6 +43,8 @@ export function startChildren(options: {
     [databaseSettings.databaseUrl.env]: options.databaseUrl,
     [sealingSettings.kek.env]: options.kek,
     [apiSettings.operatorTokenSha256.env]: options.operatorTokenSha256,
+    // Done already, by the owner's login, which the processes do not get.
+    [apiSettings.migrateOnStart.env]: "no",
   };
   const taken = { api: 0, gateway: 0 };
   const supervise = (name: ProcessName): Child => {

@@ -3,7 +3,7 @@
 // that account may pass through, and no more.
 
 import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, type Stats, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isErrno } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
 
@@ -32,6 +32,7 @@ export function pathsIn(path: string): DataDirectory {
 export function openDataDirectory(path: string, options: { othersPassThrough: boolean }): DataDirectory {
   const paths = pathsIn(path);
   try {
+    mkdirSync(dirname(path), { recursive: true });
     mkdirSync(path, { recursive: true, mode: 0o700 });
     refuseForeign(path, statSync(path), readdirSync(path));
     // First of all files: it is what tells a directory of ours from any other.

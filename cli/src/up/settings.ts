@@ -1,8 +1,6 @@
 // Settings of `holdfast up` itself, and the reading of all settings that its processes will read:
 // a wrong value should stop the start before anything runs, not appear later in some log file.
 
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { workerSettings } from "@holdfast/control-plane/worker/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
@@ -13,19 +11,14 @@ import {
   readSettings,
   type Setting,
   type Settings,
-  setting,
   unknownSettings,
   type Values,
 } from "@holdfast/kit/settings";
 import { checkExposure } from "@holdfast/service/settings";
+import { dataDirectorySetting } from "./data-directory-setting.ts";
 
 export const upSettings = {
-  dataDir: setting(kinds.path, {
-    env: "HOLDFAST_DATA_DIR",
-    default: defaultDataDirectory(process.env),
-    defaultText: "/var/lib/holdfast as root, else $XDG_DATA_HOME/holdfast or ~/.local/share/holdfast",
-    help: "Where `holdfast up` keeps the embedded database, keys, the operator token and logs.",
-  }),
+  dataDir: dataDirectorySetting,
   postgresUser: optional(kinds.text, {
     env: "HOLDFAST_POSTGRES_USER",
     help: "Who runs the embedded PostgreSQL when `holdfast up` runs as root. Left out: holdfast if it exists, else nobody.",
@@ -77,9 +70,4 @@ export function environmentFor(name: ProcessName, env: Environment, values: Envi
     if (own.has(canonical) && values[canonical] !== undefined) result[canonical] = values[canonical];
   }
   return result;
-}
-
-function defaultDataDirectory(env: Environment): string {
-  if (process.getuid?.() === 0) return "/var/lib/holdfast";
-  return join(env["XDG_DATA_HOME"] || join(homedir(), ".local/share"), "holdfast");
 }

@@ -2,7 +2,7 @@
 // Beside the database when the path is short enough; the kernel takes 107 bytes and no more.
 
 import { createHash } from "node:crypto";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, rmdirSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isErrno, removeIfPresent } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
@@ -23,7 +23,7 @@ export function prepareSocketDirectory(directory: string, account: Account | und
     path,
     remove: () => {
       clear(path);
-      if (!fits) rmdirSync(path);
+      if (!fits) rmSync(path, { recursive: true, force: true });
     },
   };
 }

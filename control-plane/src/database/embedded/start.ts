@@ -8,7 +8,7 @@
 //   server.log
 
 import { chmodSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { UsageError } from "@holdfast/kit/settings";
 import { type Account, chooseAccount, directoryThatBlocks } from "./account.ts";
 import { type Binaries, prepareBinaries, versionOf } from "./binaries.ts";
@@ -53,6 +53,8 @@ export type EmbeddedPostgres = {
 
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { parameters = {}, signal, onProgress = () => undefined } = options;
+  // Parents are made with the usual mode: closed ones would keep the server's account out.
+  mkdirSync(dirname(options.directory), { recursive: true });
   mkdirSync(options.directory, { recursive: true, mode: 0o700 });
   const directory = realpathSync(options.directory);
   const dataDirectory = join(directory, "data");
