@@ -2,6 +2,7 @@
 // it; tenant queries run through `withOrg` only.
 
 import postgres from "postgres";
+import { socketOptions } from "./embedded/socket-url.ts";
 
 export type Sql = postgres.Sql;
 export type Tx = postgres.TransactionSql;
@@ -14,6 +15,7 @@ export const SCHEMA = "holdfast";
 
 export function openPool(options: { url: string; role: RuntimeRole; application: string; max: number }): Sql {
   return postgres(options.url, {
+    ...socketOptions(options.url),
     max: options.max,
     connect_timeout: 5,
     // The default grows to 20 s; a restarted database should be found again at once.
@@ -32,6 +34,7 @@ export function openPool(options: { url: string; role: RuntimeRole; application:
 /** A single connection as the owner, for migrations. */
 export function openOwner(url: string): Sql {
   return postgres(url, {
+    ...socketOptions(url),
     max: 1,
     connect_timeout: 10,
     onnotice: () => {},
