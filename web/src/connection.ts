@@ -1,0 +1,44 @@
+// Whether the api can be reached, learned from every call. While it cannot, we ask again until it
+// answers anything at all, and then whoever listens reloads.
+
+import { useSyncExternalStore } from "react";
+
+type Reach = "reached" | "unreachable";
+
+const probeEveryMs = 3_000;
+let reach: Reach = "reached";
+const listeners = new Set<(reach: Reach) => void>();
+
+export function onReachChange(listener: (reach: Reach) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useReach(): Reach {
+  return useSyncExternalStore(onReachChange, () => reach);
+}
+
+/** `fetch`, noting whether there was an answer. */
+export const watchedFetch: typeof fetch = async (input, init) => {
+  try {
+    const response = await fetch(input, init);
+    // A proxy in front of us answers with these when nobody is behind it.
+    setReach(response.status === 502 || response.status === 504 ? "unreachable" : "reached");
+    return response;
+  } catch (error) {
+    if (!(error instanceof DOMException && error.name === "AbortError")) setReach("unreachable");
+    throw error;
+  }
+};
+
+function setReach(next: Reach): void {
+  if (next === reach) return;
+  reach = next;
+  for (const listener of listeners) listener(next);
+  if (next === "unreachable") setTimeout(probe, probeEveryMs);
+}
+
+async function probe(): Promise<void> {
+  await watchedFetch("/v1/me", { cache: "no-store" }).catch(() => undefined);
+  if (reach === "unreachable") setTimeout(probe, probeEveryMs);
+}

@@ -1,0 +1,60 @@
+// An error to a person: what happened, what to do now, and the correlation id to hand on.
+
+import { useEffect, useState } from "react";
+import { type Problem, problemOf } from "../problem.ts";
+import { Button } from "./Button.tsx";
+import { CopyableId } from "./Copy.tsx";
+import { Prose } from "./Prose.tsx";
+import { duration } from "./time.ts";
+
+type ErrorNoticeProps = { error: unknown; onRetry?: () => void };
+
+export function ErrorNotice({ error, onRetry }: ErrorNoticeProps) {
+  const problem = problemOf(error);
+  return (
+    <div role="alert" className="rounded-md border border-failed/40 bg-failed-soft px-4 py-3">
+      <p className="flex items-start gap-2 font-medium text-failed">
+        <svg viewBox="0 0 12 12" className="mt-[5px] size-3 shrink-0" aria-hidden="true">
+          <path d="M1.5 1.5h9v9h-9z" fill="currentColor" />
+        </svg>
+        <span>
+          <Prose text={problem.message} />
+        </span>
+      </p>
+      <div className="mt-1 pl-5">
+        <p>{problem.waitSeconds ? <Wait seconds={problem.waitSeconds} /> : <Prose text={problem.nextStep} />}</p>
+        <Correlation problem={problem} />
+        {onRetry && (
+          <Button className="mt-2" onClick={onRetry}>
+            Try again
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Correlation({ problem }: { problem: Problem }) {
+  if (!problem.correlationId) return null;
+  return (
+    <p className="mt-1 flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
+      Correlation id <CopyableId id={problem.correlationId} label="Copy correlation id" />
+    </p>
+  );
+}
+
+/** Counts down, so that nobody has to guess when to try again. */
+function Wait({ seconds }: { seconds: number }) {
+  const [end] = useState(() => Date.now() + seconds * 1000);
+  const [left, setLeft] = useState(seconds);
+  useEffect(() => {
+    const timer = setInterval(() => setLeft(Math.max(0, Math.ceil((end - Date.now()) / 1000))), 500);
+    return () => clearInterval(timer);
+  }, [end]);
+  if (left === 0) return "You can try again now.";
+  return (
+    <>
+      Wait <span aria-live="off">{duration(left)}</span>, then try again.
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+// A labelled control with its hint and its error, joined for screen readers.
+
+import { type ComponentProps, type ReactNode, useId } from "react";
+import { classes } from "./classes.ts";
+
+export const controlClasses =
+  "h-9 w-full rounded-md border border-line-strong bg-surface px-3 text-ink placeholder:text-ink-muted " +
+  "aria-invalid:border-failed disabled:opacity-60 disabled:bg-sunken";
+
+export type Wiring = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
+
+type FieldProps = {
+  label: string;
+  hint?: ReactNode;
+  error?: string;
+  optional?: boolean;
+  className?: string;
+  children: (wiring: Wiring) => ReactNode;
+};
+
+export function Field({ label, hint, error, optional, className, children }: FieldProps) {
+  const id = useId();
+  const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
+  return (
+    <div className={className}>
+      <label htmlFor={id} className="mb-1.5 block font-medium">
+        {label}
+        {optional && <span className="font-normal text-ink-muted"> (optional)</span>}
+      </label>
+      {children({
+        id,
+        ...(describedBy ? { "aria-describedby": describedBy } : {}),
+        ...(error ? { "aria-invalid": true } : {}),
+      })}
+      {error && (
+        <p id={`${id}-error`} className="mt-1.5 text-sm text-failed">
+          {error}
+        </p>
+      )}
+      {hint && (
+        <p id={`${id}-hint`} className="mt-1.5 text-sm text-ink-muted">
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+type Described = Pick<FieldProps, "label" | "hint" | "error" | "optional">;
+
+export function TextField({
+  label,
+  hint,
+  error,
+  optional,
+  className,
+  ...input
+}: ComponentProps<"input"> & Described) {
+  return (
+    <Field label={label} hint={hint} error={error} optional={optional} className={className}>
+      {(wiring) => <input {...input} {...wiring} className={controlClasses} />}
+    </Field>
+  );
+}
+
+export function SelectField({ label, hint, error, className, ...select }: ComponentProps<"select"> & Described) {
+  return (
+    <Field label={label} hint={hint} error={error} className={className}>
+      {(wiring) => <select {...select} {...wiring} className={classes(controlClasses, "pr-8")} />}
+    </Field>
+  );
+}
+
+type CheckboxProps = Omit<ComponentProps<"input">, "type"> & { label: ReactNode; hint?: string };
+
+export function Checkbox({ label, hint, ...input }: CheckboxProps) {
+  return (
+    <label className="flex items-start gap-2.5">
+      <input {...input} type="checkbox" className="mt-[3px] size-4 shrink-0 accent-kelp" />
+      <span>
+        {label}
+        {hint && <span className="block text-sm text-ink-muted">{hint}</span>}
+      </span>
+    </label>
+  );
+}

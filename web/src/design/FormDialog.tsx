@@ -1,0 +1,57 @@
+// A dialog with a form that creates or changes one thing. As long as its content stays the same, so
+// does its idempotency key: pressing again after a lost answer does not create twice.
+
+import { CallError } from "@holdfast/contracts/client";
+import type { UseMutationResult } from "@tanstack/react-query";
+import { type FormEvent, type ReactNode, useEffect, useRef } from "react";
+import { newIdempotencyKey } from "../idempotency.ts";
+import { Button } from "./Button.tsx";
+import { Dialog, DialogActions } from "./Dialog.tsx";
+import { ErrorNotice } from "./ErrorNotice.tsx";
+
+type FormDialogProps = {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  description?: ReactNode;
+  action: string;
+  mutation: Pick<
+    UseMutationResult<unknown, Error, string>,
+    "mutate" | "isPending" | "error" | "reset" | "submittedAt"
+  >;
+  children: ReactNode;
+};
+
+export function FormDialog({ open, onClose, title, description, action, mutation, children }: FormDialogProps) {
+  const { mutate, isPending, error, reset, submittedAt } = mutation;
+  const key = useRef<string | null>(null);
+  useEffect(() => {
+    if (!open) return;
+    key.current = null;
+    reset();
+  }, [open, reset]);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (isPending) return;
+    if (error instanceof CallError && !error.envelope.retryable) key.current = null;
+    key.current ??= newIdempotencyKey();
+    mutate(key.current);
+  };
+  const forgetKey = () => {
+    key.current = null;
+  };
+  return (
+    <Dialog open={open} onClose={onClose} title={title} description={description}>
+      <form onSubmit={submit} onChange={forgetKey} className="space-y-5" aria-label={title}>
+        {children}
+        {error && <ErrorNotice key={submittedAt} error={error} />}
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={isPending}>
+            {action}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

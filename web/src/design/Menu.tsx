@@ -1,0 +1,79 @@
+// A menu that opens from a button: actions of a row, the organization switcher, the account.
+
+import { Menu as Base } from "@base-ui/react/menu";
+import type { ComponentProps, ReactElement, ReactNode } from "react";
+import { classes } from "./classes.ts";
+import { Icon } from "./Icon.tsx";
+
+type MenuProps = {
+  /** The button; it gets its behaviour from here. */
+  trigger: ReactElement;
+  children: ReactNode;
+  align?: "start" | "end";
+  side?: "top" | "bottom";
+};
+
+export function Menu({ trigger, children, align = "start", side = "bottom" }: MenuProps) {
+  return (
+    <Base.Root>
+      <Base.Trigger render={trigger} />
+      <Base.Portal>
+        <Base.Positioner sideOffset={6} align={align} side={side} className="z-50 outline-none">
+          <Base.Popup
+            className={classes(
+              "max-h-[min(28rem,var(--available-height))] min-w-52 max-w-80 overflow-y-auto rounded-lg border",
+              "border-line bg-surface p-1 text-ink shadow-raised outline-none transition-opacity duration-100",
+              "data-starting-style:opacity-0 data-ending-style:opacity-0",
+            )}
+          >
+            {children}
+          </Base.Popup>
+        </Base.Positioner>
+      </Base.Portal>
+    </Base.Root>
+  );
+}
+
+const itemClasses =
+  "flex w-full items-center gap-2.5 rounded-sm px-2.5 py-1.5 text-left outline-none select-none " +
+  "data-highlighted:bg-hover data-disabled:opacity-55";
+
+type ItemProps = ComponentProps<typeof Base.Item> & { danger?: boolean };
+
+export function MenuItem({ danger, ...rest }: ItemProps) {
+  return <Base.Item {...rest} className={classes(itemClasses, danger && "text-failed")} />;
+}
+
+type ChoiceProps<T extends string> = {
+  label: string;
+  value: T;
+  onChoose: (value: T) => void;
+  choices: { value: T; content: ReactNode }[];
+};
+
+/** One of several, with a check mark at the chosen one. */
+export function MenuChoice<T extends string>({ label, value, onChoose, choices }: ChoiceProps<T>) {
+  return (
+    <Base.RadioGroup value={value} onValueChange={(next: T) => onChoose(next)}>
+      <MenuLabel>{label}</MenuLabel>
+      {choices.map((choice) => (
+        <Base.RadioItem key={choice.value} value={choice.value} className={itemClasses} closeOnClick>
+          <span className="flex size-4 shrink-0 text-kelp">
+            <Base.RadioItemIndicator>
+              <Icon name="check" />
+            </Base.RadioItemIndicator>
+          </span>
+          {choice.content}
+        </Base.RadioItem>
+      ))}
+    </Base.RadioGroup>
+  );
+}
+
+function MenuLabel({ children }: { children: ReactNode }) {
+  return <Base.GroupLabel className="px-2.5 pt-1.5 pb-1 text-xs text-ink-muted">{children}</Base.GroupLabel>;
+}
+
+export function MenuSeparator() {
+  return <Base.Separator className="my-1 h-px bg-line" />;
+}

@@ -1,0 +1,24 @@
+// The actions of one row of a table.
+
+import type { ReactNode } from "react";
+import { IconButton } from "./Button.tsx";
+import { Icon } from "./Icon.tsx";
+import { Menu } from "./Menu.tsx";
+import { Cell } from "./Table.tsx";
+
+export function RowMenu({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <Cell className="w-0 py-1 text-right">
+      <Menu
+        align="end"
+        trigger={
+          <IconButton label={label}>
+            <Icon name="more" />
+          </IconButton>
+        }
+      >
+        {children}
+      </Menu>
+    </Cell>
+  );
+}

@@ -1,0 +1,23 @@
+// Shows a secret for the only time. It stays until it is closed on purpose.
+
+import type { ReactNode } from "react";
+import { Button } from "./Button.tsx";
+import { CopyField } from "./Copy.tsx";
+import { Dialog, DialogActions } from "./Dialog.tsx";
+import { StatusMark } from "./StatusMark.tsx";
+
+type ShownOnceProps = { onClose: () => void; title: string; label: string; value: string; children: ReactNode };
+
+export function ShownOnceDialog({ onClose, title, label, value, children }: ShownOnceProps) {
+  return (
+    <Dialog open keepOpen onClose={onClose} title={title} description={children}>
+      <p className="mb-4">
+        <StatusMark state="degraded">Shown only now. Copy it before you close.</StatusMark>
+      </p>
+      <CopyField label={label} value={value} />
+      <DialogActions>
+        <Button onClick={onClose}>Done</Button>
+      </DialogActions>
+    </Dialog>
+  );
+}

@@ -1,0 +1,48 @@
+// A real table in a frame that scrolls sideways by itself on narrow screens, and that the keyboard
+// can reach and scroll.
+
+import type { ComponentProps, ReactNode } from "react";
+import { classes } from "./classes.ts";
+
+type TableProps = { label: string; columns: ReactNode[]; children: ReactNode; className?: string };
+
+export function Table({ label, columns, children, className }: TableProps) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a section would need a heading of its own
+    <div
+      role="region"
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
+      tabIndex={0}
+      className={classes("overflow-x-auto rounded-lg border border-line bg-surface", className)}
+    >
+      <table className="w-full border-collapse text-left">
+        <caption className="sr-only">{label}</caption>
+        <thead>
+          <tr>
+            {columns.map((column, index) => (
+              <th
+                // biome-ignore lint/suspicious/noArrayIndexKey: the columns of one table never move
+                key={index}
+                scope="col"
+                className="border-b border-line px-4 py-2 text-xs font-medium whitespace-nowrap text-ink-muted"
+              >
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody className="[&>tr:last-child>td]:border-b-0">{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+export function Cell({ className, ...rest }: ComponentProps<"td">) {
+  return <td {...rest} className={classes("border-b border-line px-4 py-2.5 align-middle", className)} />;
+}
+
+/** For the column of row actions, whose header is for screen readers only. */
+export function ActionsHeader() {
+  return <span className="sr-only">Actions</span>;
+}

@@ -1,0 +1,43 @@
+// A short word that something worked, for eyes and screen readers. What failed stays in place as an
+// ErrorNotice instead: a message about an error must not vanish by itself.
+
+import { useSyncExternalStore } from "react";
+import { StatusMark } from "./StatusMark.tsx";
+
+type Toast = { id: number; text: string };
+
+const shownForMs = 5_000;
+let toasts: readonly Toast[] = [];
+let nextId = 1;
+const listeners = new Set<() => void>();
+
+function set(next: readonly Toast[]): void {
+  toasts = next;
+  for (const listener of listeners) listener();
+}
+
+export function toast(text: string): void {
+  const id = nextId++;
+  set([...toasts, { id, text }]);
+  setTimeout(() => set(toasts.filter((each) => each.id !== id)), shownForMs);
+}
+
+function subscribe(listener: () => void) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function Toasts() {
+  const shown = useSyncExternalStore(subscribe, () => toasts);
+  return (
+    <div role="status" aria-live="polite" className="pointer-events-none fixed right-4 bottom-4 z-[60] grid gap-2">
+      {shown.map((each) => (
+        <p key={each.id} className="rounded-md border border-line bg-surface px-4 py-2.5 shadow-raised">
+          <StatusMark state="ok">
+            <span className="text-ink">{each.text}</span>
+          </StatusMark>
+        </p>
+      ))}
+    </div>
+  );
+}

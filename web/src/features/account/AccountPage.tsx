@@ -1,0 +1,84 @@
+// One's own account: who I am here, and my password.
+
+import { changePassword } from "@holdfast/contracts/endpoints/me";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { call } from "../../api.ts";
+import { Button } from "../../design/Button.tsx";
+import { Card } from "../../design/Card.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { PageHeader } from "../../design/PageHeader.tsx";
+import { PasswordField } from "../../design/PasswordField.tsx";
+import { minimumPasswordLength } from "../../design/password-hint.ts";
+import { Tag } from "../../design/Tag.tsx";
+import { toast } from "../../design/Toast.tsx";
+import { useMe } from "../../session.ts";
+
+export function AccountPage() {
+  const me = useMe();
+  return (
+    <>
+      <PageHeader title="Account" />
+      <div className="grid max-w-2xl gap-6">
+        <Card title="You" note={me.operator && <Tag strong>platform operator</Tag>}>
+          <dl className="grid grid-cols-[8.5rem_minmax(0,1fr)] gap-y-2 px-5 py-4">
+            <dt className="text-ink-muted">Name</dt>
+            <dd>{me.name}</dd>
+            <dt className="text-ink-muted">Email</dt>
+            <dd>{me.email ?? "none"}</dd>
+            <dt className="text-ink-muted">Organizations</dt>
+            <dd>
+              <ul className="space-y-1">
+                {me.organizations.map((each) => (
+                  <li key={each.id} className="flex items-center gap-2">
+                    {each.name} <Tag>{each.role}</Tag>
+                  </li>
+                ))}
+              </ul>
+            </dd>
+          </dl>
+        </Card>
+        <Card title="Password" note="Changing it ends your other sessions">
+          <PasswordForm email={me.email ?? ""} />
+        </Card>
+      </div>
+    </>
+  );
+}
+
+function PasswordForm({ email }: { email: string }) {
+  const [current, setCurrent] = useState("");
+  const [wanted, setWanted] = useState("");
+  const [tooShort, setTooShort] = useState(false);
+  const change = useMutation({
+    mutationFn: () => call(changePassword, { body: { current_password: current, new_password: wanted } }),
+    onSuccess: () => {
+      setCurrent("");
+      setWanted("");
+      toast("Password changed");
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const short = wanted.length < minimumPasswordLength;
+    setTooShort(short);
+    if (!short && !change.isPending) change.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="max-w-sm space-y-5 px-5 py-5" aria-label="Change password">
+      <input type="email" autoComplete="username" value={email} readOnly hidden />
+      <PasswordField label="Current password" kind="current" value={current} onChange={setCurrent} />
+      <PasswordField
+        label="New password"
+        kind="new"
+        value={wanted}
+        onChange={setWanted}
+        error={tooShort && wanted.length < minimumPasswordLength ? "The password is too short." : undefined}
+      />
+      {change.error && <ErrorNotice key={change.submittedAt} error={change.error} />}
+      <Button type="submit" look="primary" busy={change.isPending}>
+        Change password
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,99 @@
+// The form behind a one-time link. Sending it uses the link up and signs the person in.
+
+import { redeemLink } from "@holdfast/contracts/endpoints/sign-in";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useRouter } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { call } from "../../api.ts";
+import { Button } from "../../design/Button.tsx";
+import { EntryFrame } from "../../design/EntryFrame.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { TextField } from "../../design/Field.tsx";
+import { PasswordField } from "../../design/PasswordField.tsx";
+import { minimumPasswordLength } from "../../design/password-hint.ts";
+import { Tag } from "../../design/Tag.tsx";
+import { When } from "../../design/When.tsx";
+import { codeOf } from "../../problem.ts";
+import { meQuery } from "../../session.ts";
+import { DeadLink } from "./DeadLink.tsx";
+import { formOfLink, type LinkFacts } from "./link-form.ts";
+
+const deadly = new Set<string | undefined>(["link_used", "link_expired", "link_unknown"]);
+
+export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts }) {
+  const form = formOfLink(link);
+  const router = useRouter();
+  const queryClient = useQueryClient();
+  const [email, setEmail] = useState(link.email ?? "");
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const [tooShort, setTooShort] = useState(false);
+  const redeem = useMutation({
+    mutationFn: () =>
+      call(redeemLink, {
+        body: { secret, password, ...(form.asksEmail ? { email } : {}), ...(form.asksName ? { name } : {}) },
+      }),
+    onSuccess: (me) => {
+      queryClient.clear();
+      queryClient.setQueryData(meQuery.queryKey, me);
+      router.history.replace("/");
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const short = password.length < minimumPasswordLength;
+    setTooShort(short);
+    if (!short && !redeem.isPending) redeem.mutate();
+  };
+  if (deadly.has(codeOf(redeem.error))) return <DeadLink error={redeem.error} />;
+  return (
+    <EntryFrame title={form.title} intro={form.intro}>
+      <form onSubmit={submit} className="space-y-5" aria-label={form.title}>
+        {link.role && (
+          <p className="flex items-center gap-2">
+            You will join as <Tag strong>{link.role}</Tag>
+          </p>
+        )}
+        <TextField
+          label="Email"
+          name="username"
+          type="email"
+          autoComplete="username"
+          value={email}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+          readOnly={!form.asksEmail}
+          hint={form.asksEmail ? "You sign in with it. Holdfast sends no mail." : undefined}
+          required
+          autoFocus={form.asksEmail}
+        />
+        {form.asksName && (
+          <TextField
+            label="Your name"
+            name="name"
+            autoComplete="name"
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+            maxLength={100}
+            required
+            autoFocus={!form.asksEmail}
+          />
+        )}
+        <PasswordField
+          label="New password"
+          kind="new"
+          value={password}
+          onChange={setPassword}
+          error={tooShort && password.length < minimumPasswordLength ? "The password is too short." : undefined}
+          autoFocus={!form.asksEmail && !form.asksName}
+        />
+        {redeem.error && <ErrorNotice key={redeem.submittedAt} error={redeem.error} />}
+        <Button type="submit" look="primary" busy={redeem.isPending} className="w-full">
+          {redeem.isPending ? "One moment…" : form.action}
+        </Button>
+        <p className="text-sm text-ink-muted">
+          The link works once and expires <When at={link.expires_at} />.
+        </p>
+      </form>
+    </EntryFrame>
+  );
+}

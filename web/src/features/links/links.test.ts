@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { formOfLink, type LinkFacts } from "./link-form.ts";
+import { linkSecretOf } from "./secret.ts";
+
+const link = (facts: Partial<LinkFacts>): LinkFacts => ({
+  purpose: "invitation",
+  email: "kai@example.org",
+  organization: "Tidewater",
+  role: "member",
+  known_user: false,
+  expires_at: "2026-01-01T00:00:00.000Z",
+  ...facts,
+});
+
+describe("the form of a one-time link", () => {
+  it("OPS-01 asks the first administrator for email and name", () => {
+    const form = formOfLink(link({ purpose: "first_admin", email: null, organization: null, role: null }));
+    expect(form).toMatchObject({ asksEmail: true, asksName: true });
+  });
+
+  it("SEC-03 asks a person who lost the password for nothing but a new one", () => {
+    const form = formOfLink(link({ purpose: "sign_in", organization: null, role: null, known_user: true }));
+    expect(form).toMatchObject({ asksEmail: false, asksName: false });
+  });
+
+  it("SEC-01 names the organization of an invitation, and asks only new people for their name", () => {
+    expect(formOfLink(link({}))).toMatchObject({ title: "Join Tidewater", asksName: true, asksEmail: false });
+    expect(formOfLink(link({ known_user: true }))).toMatchObject({ asksName: false });
+  });
+});
+
+describe("the secret in the fragment", () => {
+  it("SEC-03 takes only what is a link's secret", () => {
+    expect(linkSecretOf("#hfl_abc")).toBe("hfl_abc");
+    expect(linkSecretOf("#hft_abc")).toBeNull();
+    expect(linkSecretOf("#")).toBeNull();
+    expect(linkSecretOf("")).toBeNull();
+  });
+});

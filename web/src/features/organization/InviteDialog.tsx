@@ -1,0 +1,55 @@
+// Invites a person. The answer is a link that is shown once, for the inviter to hand over.
+
+import type { AnswerOf } from "@holdfast/contracts/endpoint";
+import { inviteMember } from "@holdfast/contracts/endpoints/members";
+import type { Role } from "@holdfast/contracts/permissions";
+import { useState } from "react";
+import { TextField } from "../../design/Field.tsx";
+import { FormDialog } from "../../design/FormDialog.tsx";
+import { ShownOnceDialog } from "../../design/ShownOnceDialog.tsx";
+import { When } from "../../design/When.tsx";
+import { RoleField } from "./RoleField.tsx";
+import { useChange } from "./use-change.ts";
+
+export function InviteDialog({ onClose }: { onClose: () => void }) {
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState<Role>("member");
+  const [invited, setInvited] = useState<AnswerOf<typeof inviteMember> | null>(null);
+  const invite = useChange({
+    send: (call, idempotencyKey) => call(inviteMember, { body: { email, role }, idempotencyKey }),
+    onDone: setInvited,
+  });
+  if (invited) {
+    return (
+      <ShownOnceDialog
+        onClose={onClose}
+        title={`Invitation for ${invited.email}`}
+        label="Invitation link"
+        value={invited.url}
+      >
+        Give this link to {invited.email} over a channel you trust: whoever opens it first joins as {invited.role}.
+        It works once and expires <When at={invited.expires_at} />.
+      </ShownOnceDialog>
+    );
+  }
+  return (
+    <FormDialog
+      open
+      onClose={onClose}
+      title="Invite member"
+      description="You get a link to hand over. Holdfast sends no mail."
+      action="Create invitation"
+      mutation={invite}
+    >
+      <TextField
+        label="Email"
+        type="email"
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+        autoComplete="off"
+        required
+      />
+      <RoleField value={role} onChange={setRole} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,57 @@
+// Changing a member's role, and removing a member.
+
+import { type Member, removeMember, updateMember } from "@holdfast/contracts/endpoints/members";
+import { useState } from "react";
+import { ConfirmDialog } from "../../design/Dialog.tsx";
+import { FormDialog } from "../../design/FormDialog.tsx";
+import { useActing } from "../../session.ts";
+import { RoleField } from "./RoleField.tsx";
+import { useChange } from "./use-change.ts";
+
+type MemberDialogProps = { member: Member; onClose: () => void };
+
+export function ChangeRoleDialog({ member, onClose }: MemberDialogProps) {
+  const [role, setRole] = useState(member.role);
+  const change = useChange({
+    send: (call) => call(updateMember, { params: { user_id: member.user_id }, body: { role } }),
+    said: `${member.name} is now ${role}`,
+    onDone: onClose,
+  });
+  return (
+    <FormDialog
+      open
+      onClose={onClose}
+      title={`Role of ${member.name}`}
+      description="API tokens that the member made keep at most the new role."
+      action="Change role"
+      mutation={change}
+    >
+      <RoleField value={role} onChange={setRole} />
+    </FormDialog>
+  );
+}
+
+export function RemoveMemberDialog({ member, onClose }: MemberDialogProps) {
+  const { org } = useActing();
+  const remove = useChange({
+    send: (call) => call(removeMember, { params: { user_id: member.user_id } }),
+    said: `Removed ${member.name}`,
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={`Remove ${member.name}?`}
+      action="Remove member"
+      onConfirm={() => remove.mutate("")}
+      busy={remove.isPending}
+      error={remove.error}
+    >
+      <p>
+        {member.email} loses access to {org.name} at once, and the API tokens they made here are revoked. You can
+        invite them again.
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,36 @@
+// Asks before a token stops working.
+
+import { type ApiToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
+import { ConfirmDialog } from "../../design/Dialog.tsx";
+import { When } from "../../design/When.tsx";
+import { useChange } from "./use-change.ts";
+
+export function RevokeTokenDialog({ token, onClose }: { token: ApiToken; onClose: () => void }) {
+  const revoke = useChange({
+    send: (call) => call(revokeToken, { params: { token_id: token.id } }),
+    said: `Revoked ${token.name}`,
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={`Revoke ${token.name}?`}
+      action="Revoke token"
+      onConfirm={() => revoke.mutate("")}
+      busy={revoke.isPending}
+      error={revoke.error}
+    >
+      <p>
+        Whatever uses it is refused from the next request on. This cannot be undone.{" "}
+        {token.last_used_at ? (
+          <>
+            It was last used <When at={token.last_used_at} />.
+          </>
+        ) : (
+          "It was never used."
+        )}
+      </p>
+    </ConfirmDialog>
+  );
+}

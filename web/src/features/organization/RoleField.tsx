@@ -1,0 +1,33 @@
+// A role to give: only those that one's own role may hand out.
+
+import { mayGrant, type Role, roles } from "@holdfast/contracts/permissions";
+import { SelectField } from "../../design/Field.tsx";
+import { useActing } from "../../session.ts";
+
+const meanings: Record<Role, string> = {
+  owner: "Everything, including the organization's name and other owners.",
+  admin: "Projects, people and the audit trail, but not owners.",
+  member: "Reads the organization and makes own API tokens.",
+};
+
+type RoleFieldProps = { value: Role; onChange: (role: Role) => void };
+
+export function RoleField({ value, onChange }: RoleFieldProps) {
+  const { org } = useActing();
+  return (
+    <SelectField
+      label="Role"
+      value={value}
+      hint={meanings[value]}
+      onChange={(event) => onChange(event.currentTarget.value as Role)}
+    >
+      {roles
+        .filter((role) => mayGrant(org.role, role))
+        .map((role) => (
+          <option key={role} value={role}>
+            {role}
+          </option>
+        ))}
+    </SelectField>
+  );
+}

@@ -1,0 +1,24 @@
+// The start page: what to do first, how the platform is, and what happened lately.
+
+import { PageHeader } from "../../design/PageHeader.tsx";
+import { useActing, useMe } from "../../session.ts";
+import { FirstSteps } from "./FirstSteps.tsx";
+import { PlatformCard } from "./PlatformCard.tsx";
+import { RecentActivity } from "./RecentActivity.tsx";
+
+export function OverviewPage() {
+  const me = useMe();
+  const { org, may } = useActing();
+  return (
+    <>
+      <PageHeader title="Overview">{org.name}</PageHeader>
+      <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+        <FirstSteps />
+        <div className="grid gap-6">
+          {me.operator && <PlatformCard />}
+          {may("audit:read") && <RecentActivity />}
+        </div>
+      </div>
+    </>
+  );
+}

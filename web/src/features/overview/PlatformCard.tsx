@@ -1,0 +1,91 @@
+// How the platform's own parts are, for its operator. Asked again every ten seconds.
+
+import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { call } from "../../api.ts";
+import { Card } from "../../design/Card.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Loading } from "../../design/Loading.tsx";
+import { Code } from "../../design/Prose.tsx";
+import { type State, StatusMark } from "../../design/StatusMark.tsx";
+import { When } from "../../design/When.tsx";
+
+export function PlatformCard() {
+  const status = useQuery({
+    queryKey: ["platform", "status"],
+    queryFn: ({ signal }) => call(getPlatformStatus, { signal }),
+    refetchInterval: 10_000,
+  });
+  return (
+    <Card title="Platform" note={status.data && <span className="font-mono">{status.data.version}</span>}>
+      {status.error && (
+        <div className="p-5">
+          <ErrorNotice error={status.error} onRetry={() => void status.refetch()} />
+        </div>
+      )}
+      {!status.data && !status.error && (
+        <div className="px-5">
+          <Loading what="the platform's status" />
+        </div>
+      )}
+      {status.data && (
+        <dl aria-live="polite">
+          <Part name="API" state="ok" word="Answering">
+            Instance <span className="font-mono text-xs [overflow-wrap:anywhere]">{status.data.instance_id}</span>
+          </Part>
+          <Worker worker={status.data.worker} />
+          <Part
+            name="Database"
+            state={status.data.database.ok ? "ok" : "failed"}
+            word={status.data.database.ok ? "Connected" : "Failed"}
+          >
+            {status.data.database.version} · {status.data.database.migrations} migrations applied
+          </Part>
+        </dl>
+      )}
+    </Card>
+  );
+}
+
+function Worker({ worker }: { worker: { ok: boolean; last_seen_at: string | null } }) {
+  if (worker.ok) {
+    return (
+      <Part name="Worker" state="ok" word="Running">
+        {worker.last_seen_at && (
+          <>
+            Seen <When at={worker.last_seen_at} />
+          </>
+        )}
+      </Part>
+    );
+  }
+  return (
+    <Part
+      name="Worker"
+      state={worker.last_seen_at ? "failed" : "unknown"}
+      word={worker.last_seen_at ? "Silent" : "Never seen"}
+    >
+      {worker.last_seen_at && (
+        <>
+          Last seen <When at={worker.last_seen_at} />.{" "}
+        </>
+      )}
+      Nothing is reconciled without it: start <Code>holdfast worker</Code>, or look at its log.
+    </Part>
+  );
+}
+
+type PartProps = { name: string; state: State; word: string; children: ReactNode };
+
+function Part({ name, state, word, children }: PartProps) {
+  return (
+    <div className="grid grid-cols-[5.5rem_minmax(0,1fr)] gap-x-4 border-b border-line px-5 py-3 last:border-b-0">
+      <dt className="font-medium">{name}</dt>
+      <dd>
+        <StatusMark state={state}>{word}</StatusMark>
+        <span className="block text-sm text-ink-muted">{children}</span>
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,19 @@
+import { describe, expect, it } from "vitest";
+import { firstSteps } from "./first-steps.ts";
+
+const states = (seen: Parameters<typeof firstSteps>[0]) =>
+  Object.fromEntries(firstSteps(seen).map((step) => [step.id, step.state]));
+
+describe("the first steps", () => {
+  it("OPS-01 guides a fresh administrator through what is left to do", () => {
+    const fresh = { role: "operator", organizationName: "Main", members: 1, tokens: 0 } as const;
+    expect(states(fresh)).toEqual({ "signed-in": "done", people: "open", token: "open", node: "later" });
+    expect(states({ ...fresh, members: 2, tokens: 1 })).toMatchObject({ people: "done", token: "done" });
+  });
+
+  it("SEC-01 asks nobody for what their role does not allow", () => {
+    expect(states({ role: "member", organizationName: "Main", members: 3, tokens: 0 })).not.toHaveProperty(
+      "people",
+    );
+  });
+});

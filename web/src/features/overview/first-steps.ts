@@ -1,0 +1,49 @@
+// The first five minutes as a list, derived from what is really there. What a role may not do is
+// left out; what no release can do yet is said.
+
+import type { ActingRole } from "@holdfast/contracts/permissions";
+import { scopesOfRole } from "@holdfast/contracts/permissions";
+
+export type Step = {
+  id: "signed-in" | "people" | "token" | "node";
+  title: string;
+  text: string;
+  state: "done" | "open" | "later";
+};
+
+export type Seen = { role: ActingRole; organizationName: string; members: number; tokens: number };
+
+export function firstSteps({ role, organizationName, members, tokens }: Seen): Step[] {
+  const may = scopesOfRole[role];
+  const steps: Step[] = [
+    {
+      id: "signed-in",
+      title: "Sign in",
+      text: `You act in ${organizationName} as ${role}.`,
+      state: "done",
+    },
+  ];
+  if (may.has("members:write")) {
+    steps.push({
+      id: "people",
+      title: "Invite somebody",
+      text: "Each invitation is a link that works once, for you to hand over. A second owner keeps you from being locked out.",
+      state: members > 1 ? "done" : "open",
+    });
+  }
+  if (may.has("tokens:write")) {
+    steps.push({
+      id: "token",
+      title: "Create an API token",
+      text: "For the command line, CI and scripts. It may be narrower than your own role, and revoked at once.",
+      state: tokens > 0 ? "done" : "open",
+    });
+  }
+  steps.push({
+    id: "node",
+    title: "Join the first node",
+    text: "A node joins by a small agent that dials out, so no port has to be opened. Joining arrives with the next release.",
+    state: "later",
+  });
+  return steps;
+}

@@ -1,0 +1,129 @@
+// One operation: what it does, who may call it, what goes in and comes out, how it fails.
+
+import type { ReactNode } from "react";
+import { CopyIconButton } from "../../design/Copy.tsx";
+import { Code, Prose } from "../../design/Prose.tsx";
+import { Cell, Table } from "../../design/Table.tsx";
+import { curlOf } from "./curl.ts";
+import { MethodTag } from "./MethodTag.tsx";
+import type { Operation } from "./operations.ts";
+import type { FieldRow } from "./schema-rows.ts";
+
+const accessWords: Record<string, string> = {
+  public: "Anybody, without signing in.",
+  "signed-in": "Anybody signed in, and any token.",
+  operator: "The platform operator.",
+};
+
+export function OperationView({ operation }: { operation: Operation }) {
+  const curl = curlOf(operation, window.location.origin);
+  return (
+    <article
+      id={operation.id}
+      className="mt-8 scroll-mt-18 border-t border-line pt-6"
+      aria-label={operation.summary}
+    >
+      <h3 className="text-lg font-semibold">
+        <a href={`#${operation.id}`} className="rounded-sm hover:underline">
+          {operation.summary}
+        </a>
+      </h3>
+      <p className="mt-1.5 flex items-center gap-2">
+        <MethodTag method={operation.method} />
+        <span className="min-w-0 font-mono text-sm [overflow-wrap:anywhere]">{operation.path}</span>
+      </p>
+      {operation.description && (
+        <p className="mt-3 max-w-2xl">
+          <Prose text={operation.description} />
+        </p>
+      )}
+      <p className="mt-3 text-ink-muted">
+        Who may call: <Access access={operation.access} />
+      </p>
+      <div className="relative mt-4 rounded-lg bg-deep text-on-deep">
+        <pre className="overflow-x-auto p-4 pr-12 font-mono text-sm">{curl}</pre>
+        <span className="on-deep absolute top-2 right-2 rounded-md bg-deep [&_button]:text-on-deep-muted [&_button:hover]:bg-deep-hover [&_button:hover]:text-on-deep">
+          <CopyIconButton text={curl} label={`Copy curl example of ${operation.id}`} />
+        </span>
+      </div>
+      {operation.parameters.length > 0 && (
+        <Part title="Parameters">
+          <FieldTable label={`Parameters of ${operation.id}`} rows={operation.parameters} />
+        </Part>
+      )}
+      {operation.body.length > 0 && (
+        <Part title="Body">
+          <FieldTable label={`Body of ${operation.id}`} rows={operation.body} />
+        </Part>
+      )}
+      <Part title={`Answer ${operation.answer.status}`}>
+        {operation.answer.rows.length > 0 ? (
+          <FieldTable label={`Answer of ${operation.id}`} rows={operation.answer.rows} answer />
+        ) : (
+          <p className="text-ink-muted">No body.</p>
+        )}
+      </Part>
+      <Part title="Errors">
+        <Table label={`Errors of ${operation.id}`} columns={["Status", "Code", "Meaning"]}>
+          {operation.errors.map((error) => (
+            <tr key={error.code}>
+              <Cell className="w-16 text-ink-muted">{error.status}</Cell>
+              <Cell className="font-mono text-sm">{error.code}</Cell>
+              <Cell className="text-ink-muted">
+                <Prose text={error.message} />
+              </Cell>
+            </tr>
+          ))}
+        </Table>
+      </Part>
+    </article>
+  );
+}
+
+function Access({ access }: { access: string }) {
+  const words = accessWords[access];
+  if (words) return words;
+  return (
+    <>
+      a member or token with the scope <Code>{access}</Code>, or the operator.
+    </>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <>
+      <h4 className="mt-5 mb-2 text-sm font-semibold">{title}</h4>
+      {children}
+    </>
+  );
+}
+
+type FieldTableProps = { label: string; rows: (FieldRow & { where?: string })[]; answer?: boolean };
+
+function FieldTable({ label, rows, answer }: FieldTableProps) {
+  return (
+    <Table label={label} columns={["Name", "Type", "Meaning"]}>
+      {rows.map((row) => (
+        <tr key={`${row.where}${row.name}`}>
+          <Cell className="align-top font-mono text-sm whitespace-nowrap">
+            {row.name}
+            {row.where && <span className="block font-sans text-xs text-ink-muted">in {row.where}</span>}
+          </Cell>
+          <Cell className="min-w-36 align-top font-mono text-sm text-ink-muted">
+            {row.type}
+            {!answer && (
+              <span className="block font-sans text-xs">
+                {row.required ? <strong>required</strong> : "optional"}
+              </span>
+            )}
+          </Cell>
+          <Cell className="min-w-56 align-top">
+            <Prose text={row.description} />
+            {row.limits && <span className="block text-sm text-ink-muted">{row.limits}</span>}
+          </Cell>
+        </tr>
+      ))}
+    </Table>
+  );
+}

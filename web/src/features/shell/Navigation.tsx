@@ -1,0 +1,67 @@
+// The navigation itself, the same on the left and in the drawer.
+
+import { Link, type LinkProps } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { Icon } from "../../design/Icon.tsx";
+import { Wordmark } from "../../design/Logo.tsx";
+import { AccountMenu } from "./AccountMenu.tsx";
+import { OrganizationSwitcher } from "./OrganizationSwitcher.tsx";
+
+const pages: { to: LinkProps["to"]; label: string; icon: ReactNode }[] = [
+  { to: "/", label: "Overview", icon: <Icon name="overview" /> },
+  { to: "/nodes", label: "Nodes", icon: <Icon name="nodes" /> },
+  { to: "/allocations", label: "Allocations", icon: <Icon name="allocations" /> },
+  { to: "/audit", label: "Audit", icon: <Icon name="audit" /> },
+  { to: "/organization", label: "Organization", icon: <Icon name="organization" /> },
+];
+
+export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
+  return (
+    <div className="flex h-full flex-col overflow-y-auto px-3 py-4">
+      <Link
+        to="/"
+        className="mb-4 self-start rounded-sm px-2"
+        onClick={onNavigate}
+        aria-label="Holdfast, overview"
+      >
+        <Wordmark />
+      </Link>
+      <OrganizationSwitcher />
+      <nav aria-label="Main" className="mt-4">
+        <ul className="space-y-0.5">
+          {pages.map((page) => (
+            <li key={page.label}>
+              <NavigationLink {...page} onNavigate={onNavigate} />
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className="mt-auto space-y-0.5 border-t border-deep-line pt-3">
+        <NavigationLink
+          to="/reference"
+          label="API reference"
+          icon={<Icon name="reference" />}
+          onNavigate={onNavigate}
+        />
+        <AccountMenu />
+      </div>
+    </div>
+  );
+}
+
+type NavigationLinkProps = { to: LinkProps["to"]; label: string; icon: ReactNode; onNavigate?: () => void };
+
+function NavigationLink({ to, label, icon, onNavigate }: NavigationLinkProps) {
+  return (
+    <Link
+      to={to}
+      onClick={onNavigate}
+      activeOptions={{ exact: to === "/", includeSearch: false }}
+      className="flex h-9 items-center gap-3 rounded-md px-2.5 text-on-deep-muted transition-colors hover:bg-deep-hover hover:text-on-deep"
+      activeProps={{ className: "bg-deep-hover !text-on-deep font-medium shadow-[inset_2px_0_0_var(--glow)]" }}
+    >
+      {icon}
+      {label}
+    </Link>
+  );
+}

@@ -1,0 +1,39 @@
+// Makes an organization, for operators, and acts in it from then on.
+
+import { createOrganization } from "@holdfast/contracts/endpoints/organizations";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { call } from "../../api.ts";
+import { FormDialog } from "../../design/FormDialog.tsx";
+import { NameAndSlug, type Named } from "../../design/NameAndSlug.tsx";
+import { toast } from "../../design/Toast.tsx";
+import { chooseOrganization, meQuery } from "../../session.ts";
+
+const blank: Named = { name: "", slug: "" };
+
+export function NewOrganizationDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const [named, setNamed] = useState(blank);
+  const queryClient = useQueryClient();
+  const create = useMutation({
+    mutationFn: (idempotencyKey: string) => call(createOrganization, { body: named, idempotencyKey }),
+    onSuccess: async (organization) => {
+      await queryClient.invalidateQueries({ queryKey: meQuery.queryKey });
+      chooseOrganization(organization.id);
+      toast(`Created ${organization.name}`);
+      setNamed(blank);
+      onClose();
+    },
+  });
+  return (
+    <FormDialog
+      open={open}
+      onClose={onClose}
+      title="New organization"
+      description="A tenant of its own, with a first project called default. You act in it as operator."
+      action="Create organization"
+      mutation={create}
+    >
+      <NameAndSlug value={named} onChange={setNamed} example="Tidewater Labs" />
+    </FormDialog>
+  );
+}

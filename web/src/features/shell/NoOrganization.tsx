@@ -1,0 +1,25 @@
+// For people who belong to no organization (any more).
+
+import { Outlet, useRouterState } from "@tanstack/react-router";
+import { EmptyState } from "../../design/EmptyState.tsx";
+import { Icon } from "../../design/Icon.tsx";
+import { PageHeader } from "../../design/PageHeader.tsx";
+import { useMe } from "../../session.ts";
+
+export function NoOrganization() {
+  const me = useMe();
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  if (path === "/account") return <Outlet />;
+  return (
+    <>
+      <PageHeader title="No organization" />
+      <EmptyState icon={<Icon name="organization" />} title="You belong to no organization">
+        {me.operator ? (
+          <p>Create one: open the organization menu in the navigation and choose “New organization”.</p>
+        ) : (
+          <p>Ask an owner or admin to invite {me.email ?? "you"}. When they have, open the link they give you.</p>
+        )}
+      </EmptyState>
+    </>
+  );
+}

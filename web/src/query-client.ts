@@ -1,0 +1,25 @@
+// How answers are cached and when a call is repeated by itself.
+
+import { CallError } from "@holdfast/contracts/client";
+import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { codeOf } from "./problem.ts";
+
+export function createQueryClient({ onSignedOut }: { onSignedOut: () => void }): QueryClient {
+  const onError = (error: unknown) => {
+    if (codeOf(error) === "unauthenticated") onSignedOut();
+  };
+  return new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: {
+      // The browser's idea of being online says nothing about our server; connection.ts knows better.
+      queries: { networkMode: "always", staleTime: 10_000, retry: isWorthRepeating },
+      mutations: { networkMode: "always" },
+    },
+  });
+}
+
+/** Reads only. An unreachable server is asked again by connection.ts, not by each query. */
+function isWorthRepeating(failures: number, error: unknown): boolean {
+  return failures < 2 && error instanceof CallError && error.envelope.retryable && error.status !== 429;
+}

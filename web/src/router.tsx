@@ -1,0 +1,169 @@
+// Every page and its address. Pages behind sign-in share the shell; each feature loads on its own.
+
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from "@tanstack/react-router";
+import { auditFiltersFromSearch } from "./features/audit/filters.ts";
+import { Fault, NotFound, Root } from "./features/shell/Root.tsx";
+import { Shell } from "./features/shell/Shell.tsx";
+import { returnPath } from "./features/sign-in/return-path.ts";
+import { codeOf } from "./problem.ts";
+import { createQueryClient } from "./query-client.ts";
+import { meQuery } from "./session.ts";
+
+export const queryClient = createQueryClient({ onSignedOut: () => void askToSignIn() });
+
+const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
+  component: Root,
+  notFoundComponent: NotFound,
+  errorComponent: Fault,
+});
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  validateSearch: (search): { to?: string } => (search["to"] ? { to: returnPath(search["to"]) } : {}),
+  component: lazyRouteComponent(() => import("./features/sign-in/SignInPage.tsx"), "SignInPage"),
+});
+
+const link = createRoute({
+  getParentRoute: () => root,
+  path: "/link",
+  component: lazyRouteComponent(() => import("./features/links/LinkPage.tsx"), "LinkPage"),
+});
+
+const reference = createRoute({
+  getParentRoute: () => root,
+  path: "/reference",
+  component: lazyRouteComponent(() => import("./features/reference/ReferencePage.tsx"), "ReferencePage"),
+});
+
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: "signed-in",
+  beforeLoad: async ({ context, location }) => {
+    try {
+      await context.queryClient.ensureQueryData(meQuery);
+    } catch (error) {
+      if (codeOf(error) !== "unauthenticated") throw error;
+      throw redirect({ to: "/sign-in", search: location.href === "/" ? {} : { to: location.href } });
+    }
+  },
+  component: Shell,
+});
+
+const overview = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/",
+  component: lazyRouteComponent(() => import("./features/overview/OverviewPage.tsx"), "OverviewPage"),
+});
+
+const nodes = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/nodes",
+  component: lazyRouteComponent(() => import("./features/nodes/NodesPage.tsx"), "NodesPage"),
+});
+
+const allocations = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/allocations",
+  component: lazyRouteComponent(() => import("./features/allocations/AllocationsPage.tsx"), "AllocationsPage"),
+});
+
+const audit = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/audit",
+  validateSearch: auditFiltersFromSearch,
+  component: lazyRouteComponent(() => import("./features/audit/AuditPage.tsx"), "AuditPage"),
+});
+
+const account = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/account",
+  component: lazyRouteComponent(() => import("./features/account/AccountPage.tsx"), "AccountPage"),
+});
+
+const organization = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/organization",
+  component: lazyRouteComponent(() => import("./features/organization/OrganizationPage.tsx"), "OrganizationPage"),
+});
+
+const organizationStart = createRoute({
+  getParentRoute: () => organization,
+  path: "/",
+  beforeLoad: () => {
+    throw redirect({ to: "/organization/projects", replace: true });
+  },
+});
+
+const projects = createRoute({
+  getParentRoute: () => organization,
+  path: "/projects",
+  component: lazyRouteComponent(() => import("./features/organization/ProjectsTab.tsx"), "ProjectsTab"),
+});
+
+const members = createRoute({
+  getParentRoute: () => organization,
+  path: "/members",
+  component: lazyRouteComponent(() => import("./features/organization/MembersTab.tsx"), "MembersTab"),
+});
+
+const tokens = createRoute({
+  getParentRoute: () => organization,
+  path: "/tokens",
+  component: lazyRouteComponent(() => import("./features/organization/TokensTab.tsx"), "TokensTab"),
+});
+
+const settings = createRoute({
+  getParentRoute: () => organization,
+  path: "/settings",
+  component: lazyRouteComponent(() => import("./features/organization/SettingsTab.tsx"), "SettingsTab"),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    signIn,
+    link,
+    reference,
+    signedIn.addChildren([
+      overview,
+      nodes,
+      allocations,
+      audit,
+      account,
+      organization.addChildren([organizationStart, projects, members, tokens, settings]),
+    ]),
+  ]),
+  context: { queryClient },
+  defaultPreload: "intent",
+  scrollRestoration: true,
+  // Plain strings, so that `correlation_id=123` stays what a person typed.
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== "");
+    const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+    return text && `?${text}`;
+  },
+});
+
+const withoutSession = new Set(["/sign-in", "/link", "/reference"]);
+
+/** A session can end at any time; the person comes back to where they were. */
+async function askToSignIn(): Promise<void> {
+  const { pathname, href } = router.state.location;
+  if (withoutSession.has(pathname)) return;
+  await router.navigate({ to: "/sign-in", search: { to: returnPath(href) } });
+  queryClient.clear();
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

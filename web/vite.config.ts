@@ -1,0 +1,30 @@
+// Builds the web app into dist/, which the api serves. In development, pages come from Vite and
+// calls go to an api on its default port.
+
+import tailwindcss from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+const api = "http://127.0.0.1:3001";
+
+export default defineConfig({
+  plugins: [react(), tailwindcss()],
+  build: {
+    target: "es2023",
+    // The content security policy allows fonts and images as files only.
+    assetsInlineLimit: 0,
+    rolldownOptions: {
+      output: {
+        // A few shared files instead of forty crumbs; what changes rarely stays cached over releases.
+        codeSplitting: {
+          groups: [
+            { name: "react", test: /node_modules\/(react|react-dom|scheduler|@tanstack)\// },
+            { name: "vendor", test: /node_modules/ },
+            { name: "common", test: /contracts\/src|web\/src\/(design\/|[\w-]+\.tsx?$)/ },
+          ],
+        },
+      },
+    },
+  },
+  server: { proxy: { "/v1": api, "/openapi.json": api } },
+});
