@@ -3,7 +3,6 @@
 
 import { CallError } from "@holdfast/contracts/client";
 import type { ErrorCode } from "@holdfast/contracts/errors";
-import { secondsToWait } from "./api.ts";
 
 export type Problem = {
   /** Absent when no answer arrived. */
@@ -11,27 +10,49 @@ export type Problem = {
   message: string;
   nextStep: string;
   correlationId?: string;
+  /** Until the server listens again. */
   waitSeconds?: number;
+  /** The fields it did not accept. */
+  fields: { field: string; problem: string }[];
 };
 
 export function problemOf(error: unknown): Problem {
   if (error instanceof CallError) {
-    const { code, message, next_step, correlation_id } = error.envelope;
+    const { code, message, next_step, correlation_id, details } = error.envelope;
+    const wait = details["retry_after_seconds"];
     return {
       code,
       message,
       nextStep: next_step,
       correlationId: correlation_id,
-      ...(code === "rate_limit_exceeded" ? { waitSeconds: secondsToWait(correlation_id) } : {}),
+      fields: fieldsOf(details["fields"]),
+      ...(typeof wait === "number" ? { waitSeconds: Math.ceil(wait) } : {}),
     };
   }
   if (error instanceof TypeError) {
     return {
       message: "Holdfast cannot be reached.",
       nextStep: "Check your network and, on the server, `holdfast status`. This page keeps trying by itself.",
+      fields: [],
     };
   }
-  return { message: "This page met a fault of its own.", nextStep: "Reload it. If it stays, tell the operator." };
+  return {
+    message: "This page met a fault of its own.",
+    nextStep: "Reload it. If it stays, tell the operator.",
+    fields: [],
+  };
+}
+
+/** `body.expires_in_days` → `expires in days`, as the form calls it. */
+function fieldsOf(fields: unknown): Problem["fields"] {
+  if (!Array.isArray(fields)) return [];
+  return fields.flatMap((each: unknown) => {
+    if (typeof each !== "object" || each === null || !("field" in each) || !("problem" in each)) return [];
+    const field = String(each.field)
+      .replace(/^(body|query|path)\./, "")
+      .replaceAll("_", " ");
+    return [{ field, problem: String(each.problem) }];
+  });
 }
 
 export function codeOf(error: unknown): ErrorCode | undefined {

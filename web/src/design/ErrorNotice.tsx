@@ -23,6 +23,15 @@ export function ErrorNotice({ error, onRetry }: ErrorNoticeProps) {
       </p>
       <div className="mt-1 pl-5">
         <p>{problem.waitSeconds ? <Wait seconds={problem.waitSeconds} /> : <Prose text={problem.nextStep} />}</p>
+        {problem.fields.length > 0 && (
+          <ul className="mt-1 list-disc pl-4">
+            {problem.fields.map(({ field, problem: what }) => (
+              <li key={`${field} ${what}`}>
+                <span className="font-medium">{field}</span>: {what}
+              </li>
+            ))}
+          </ul>
+        )}
         <Correlation problem={problem} />
         {onRetry && (
           <Button className="mt-2" onClick={onRetry}>

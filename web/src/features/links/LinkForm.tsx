@@ -39,9 +39,9 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
       router.history.replace("/");
     },
   });
+  const short = form.password === "new" && password.length < minimumPasswordLength;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const short = password.length < minimumPasswordLength;
     setTooShort(short);
     if (!short && !redeem.isPending) redeem.mutate();
   };
@@ -79,11 +79,11 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
           />
         )}
         <PasswordField
-          label="New password"
-          kind="new"
+          label={form.password === "new" ? "New password" : "Password"}
+          kind={form.password}
           value={password}
           onChange={setPassword}
-          error={tooShort && password.length < minimumPasswordLength ? "The password is too short." : undefined}
+          error={tooShort && short ? "The password is too short." : undefined}
           autoFocus={!form.asksEmail && !form.asksName}
         />
         {redeem.error && <ErrorNotice key={redeem.submittedAt} error={redeem.error} />}

@@ -10,6 +10,8 @@ export type LinkForm = {
   intro: string;
   asksEmail: boolean;
   asksName: boolean;
+  /** Whoever has an account joins with its password: an invitation must not be able to change it. */
+  password: "current" | "new";
   action: string;
 };
 
@@ -19,6 +21,7 @@ const forms: Record<LinkPurpose, (link: LinkFacts) => LinkForm> = {
     intro: "You are the first person here. This account may do everything, and invites everybody else.",
     asksEmail: true,
     asksName: true,
+    password: "new",
     action: "Create account",
   }),
   sign_in: () => ({
@@ -26,15 +29,17 @@ const forms: Record<LinkPurpose, (link: LinkFacts) => LinkForm> = {
     intro: "The new password replaces the old one, and you are signed in with it.",
     asksEmail: false,
     asksName: false,
+    password: "new",
     action: "Set password and sign in",
   }),
   invitation: (link) => ({
     title: link.organization ? `Join ${link.organization}` : "Join an organization",
     intro: link.known_user
-      ? "You have an account already. Choose its password anew to accept the invitation."
+      ? "You have an account here already. Enter its password to accept the invitation."
       : "Tell us your name and choose a password to accept the invitation.",
     asksEmail: false,
     asksName: !link.known_user,
+    password: link.known_user ? "current" : "new",
     action: "Accept invitation",
   }),
 };

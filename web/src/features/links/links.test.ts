@@ -27,6 +27,11 @@ describe("the form of a one-time link", () => {
     expect(formOfLink(link({}))).toMatchObject({ title: "Join Tidewater", asksName: true, asksEmail: false });
     expect(formOfLink(link({ known_user: true }))).toMatchObject({ asksName: false });
   });
+
+  it("SEC-03 asks people with an account for the password they have, never for a new one", () => {
+    expect(formOfLink(link({ known_user: true })).password).toBe("current");
+    expect(formOfLink(link({ known_user: false })).password).toBe("new");
+  });
 });
 
 describe("the secret in the fragment", () => {

@@ -57,6 +57,7 @@ const marks: Record<Step["state"], { state: State; word: string }> = {
 };
 
 const places: Partial<Record<Step["id"], { to: string; label: string }>> = {
+  name: { to: "/organization/settings", label: "Rename it" },
   people: { to: "/organization/members", label: "Invite people" },
   token: { to: "/organization/tokens", label: "Create a token" },
   node: { to: "/nodes", label: "About nodes" },

@@ -6,9 +6,16 @@ const states = (seen: Parameters<typeof firstSteps>[0]) =>
 
 describe("the first steps", () => {
   it("OPS-01 guides a fresh administrator through what is left to do", () => {
-    const fresh = { role: "operator", organizationName: "Main", members: 1, tokens: 0 } as const;
-    expect(states(fresh)).toEqual({ "signed-in": "done", people: "open", token: "open", node: "later" });
-    expect(states({ ...fresh, members: 2, tokens: 1 })).toMatchObject({ people: "done", token: "done" });
+    const fresh = { role: "operator", organizationName: "Default", members: 1, tokens: 0 } as const;
+    expect(states(fresh)).toEqual({
+      "signed-in": "done",
+      name: "open",
+      people: "open",
+      token: "open",
+      node: "later",
+    });
+    const settled = { ...fresh, organizationName: "Tidewater", members: 2, tokens: 1 };
+    expect(states(settled)).toMatchObject({ name: "done", people: "done", token: "done" });
   });
 
   it("SEC-01 asks nobody for what their role does not allow", () => {

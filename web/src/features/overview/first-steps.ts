@@ -5,11 +5,14 @@ import type { ActingRole } from "@holdfast/contracts/permissions";
 import { scopesOfRole } from "@holdfast/contracts/permissions";
 
 export type Step = {
-  id: "signed-in" | "people" | "token" | "node";
+  id: "signed-in" | "name" | "people" | "token" | "node";
   title: string;
   text: string;
   state: "done" | "open" | "later";
 };
+
+/** What a new installation calls its first organization. */
+const nameAtStart = "Default";
 
 export type Seen = { role: ActingRole; organizationName: string; members: number; tokens: number };
 
@@ -23,6 +26,14 @@ export function firstSteps({ role, organizationName, members, tokens }: Seen): S
       state: "done",
     },
   ];
+  if (may.has("org:write")) {
+    steps.push({
+      id: "name",
+      title: "Name the organization",
+      text: "Everybody you invite sees this name first.",
+      state: organizationName === nameAtStart ? "open" : "done",
+    });
+  }
   if (may.has("members:write")) {
     steps.push({
       id: "people",
