@@ -1,0 +1,33 @@
+// Starts one PostgreSQL for the whole test run, with the product's own launcher, and migrates the
+// template that every test file's database is cloned from. Durability is off: these databases
+// live for minutes. What must survive a crash is tested elsewhere with durability on.
+
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { startEmbeddedPostgres } from "../../src/database/embedded/start.ts";
+import { grantRuntimeRoles, migrate } from "../../src/database/migrate.ts";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    postgres: { superuserUrl: string; ownerUrl: string; runtimeUrl: string };
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-tests-"));
+  chmodSync(directory, 0o711);
+  const server = await startEmbeddedPostgres({
+    directory: join(directory, "postgres"),
+    parameters: { fsync: "off", full_page_writes: "off", max_connections: "200" },
+  });
+  await migrate({ url: server.ownerUrl });
+  await grantRuntimeRoles({ url: server.ownerUrl, login: "holdfast_runtime" });
+  const { superuserUrl, ownerUrl, runtimeUrl } = server;
+  project.provide("postgres", { superuserUrl, ownerUrl, runtimeUrl });
+  return async () => {
+    await server.stop({ hurry: true });
+    rmSync(directory, { recursive: true, force: true });
+  };
+}

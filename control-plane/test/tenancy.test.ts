@@ -1,0 +1,278 @@
+// Two organizations, and everything one of them could try to reach the other: every table of the
+// database's own catalogue, and every endpoint of the contract. Both are walked, so that a new
+// table or endpoint cannot be forgotten.
+
+import type { Endpoint } from "@holdfast/contracts/endpoint";
+import { pathOf } from "@holdfast/contracts/endpoint";
+import { allEndpoints } from "@holdfast/contracts/endpoints/all";
+import { inviteMember } from "@holdfast/contracts/endpoints/members";
+import { createProject } from "@holdfast/contracts/endpoints/projects";
+import { listTokens } from "@holdfast/contracts/endpoints/tokens";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Sql, withOrg } from "../src/database/connect.ts";
+import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
+import { openRoles } from "./support/database.ts";
+
+/** Tables of the platform itself: not of one organization, and closed to the application role. */
+const platformTables = [
+  "installation",
+  "processes",
+  "rate_limits",
+  "schema_migrations",
+  "sealed_keys",
+  "sessions",
+  // The application role sees id, email and name of the present organization's members.
+  "users",
+];
+
+let api: TestApi;
+let ours: TestOrg;
+let theirs: TestOrg;
+let foreign: Record<string, string>;
+let app: Sql;
+let superuser: Sql;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  ({ app, superuser } = openRoles(api.database));
+  ours = await createOrg(api, "ours");
+  theirs = await createOrg(api, "theirs");
+  const ids = await Promise.all([ours, theirs].map(populate));
+  foreign = { ...ids[1], org_id: theirs.id };
+});
+
+/** At least one row in every tenant table; the catalogue test below fails where one is missing. */
+async function populate(org: TestOrg): Promise<Record<string, string>> {
+  const member = await addMember(api, org, `person@${org.slug}.example`, "owner");
+  const client = api.operator(org.id);
+  const project = await client(createProject, {
+    body: { slug: "work", name: "Work" },
+    idempotencyKey: `project-of-${org.slug}`,
+  });
+  await client(inviteMember, { body: { email: `next@${org.slug}.example` } });
+  await tokenFor(api, org, "member");
+  const [token] = (await client(listTokens, {})).items;
+  return { user_id: member.me.id ?? "", project_id: project.id, token_id: token?.id ?? "" };
+}
+
+type Table = { name: string; column: string; forced: boolean };
+
+async function tenantTables(): Promise<Table[]> {
+  return superuser<Table[]>`
+    SELECT c.relname AS name, a.attname AS column, c.relrowsecurity AND c.relforcerowsecurity AS forced
+    FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
+      AND a.attname = CASE c.relname WHEN 'organizations' THEN 'id' ELSE 'org_id' END
+    WHERE c.relnamespace = 'holdfast'::regnamespace AND c.relkind IN ('r', 'p')
+    ORDER BY 1`;
+}
+
+describe("in the database", () => {
+  it("SEC-01 knows every table as a tenant's or the platform's", async () => {
+    const all = await superuser<{ name: string }[]>`
+      SELECT relname AS name FROM pg_class
+      WHERE relnamespace = 'holdfast'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')`;
+    const tenant = (await tenantTables()).map((table) => table.name);
+    expect(all.map((table) => table.name).sort()).toEqual([...tenant, ...platformTables].sort());
+  });
+
+  it("SEC-01 forces row-level security on every tenant table, and both organizations have rows in it", async () => {
+    const tables = await tenantTables();
+    expect(tables.length).toBeGreaterThan(6);
+    for (const { name, column, forced } of tables) {
+      expect(forced, `${name} forces row-level security`).toBe(true);
+      for (const org of [ours, theirs]) {
+        const [row] =
+          await superuser`SELECT count(*)::int AS n FROM ${superuser(name)} WHERE ${superuser(column)} = ${org.id}`;
+        expect(row?.["n"], `rows of ${org.slug} in ${name}; extend populate()`).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it("SEC-01 shows the application role the rows of its own organization only", async () => {
+    for (const { name, column } of await tenantTables()) {
+      const seen = await withOrg(app, ours.id, (tx) => tx`SELECT DISTINCT ${tx(column)} AS org FROM ${tx(name)}`);
+      expect(
+        seen.map((row) => row["org"]),
+        name,
+      ).toEqual([ours.id]);
+    }
+  });
+
+  it("SEC-01 shows nothing when no organization is set", async () => {
+    for (const { name } of await tenantTables()) {
+      const [row] = await app`SELECT count(*)::int AS n FROM ${app(name)}`;
+      expect(row?.["n"], name).toBe(0);
+    }
+  });
+
+  it("SEC-01 lets no write of the application role touch a foreign row", async () => {
+    for (const { name, column } of await tenantTables()) {
+      const before = await rowsOf(name, column, theirs.id);
+      for (const [kind, attempt] of Object.entries(writesAgainst(name, column))) {
+        const touched = await attempt().catch((error: { code: string }) => error.code);
+        // 42501: no such privilege, or refused by the row-level policy.
+        expect([0, "42501"], `${kind} on ${name}`).toContain(touched);
+      }
+      expect(await rowsOf(name, column, theirs.id), name).toEqual(before);
+    }
+  });
+
+  function writesAgainst(name: string, column: string): Record<string, () => Promise<number>> {
+    const attempt = (work: (tx: Sql) => Promise<{ count: number }>) => async () =>
+      withOrg(app, ours.id, async (tx) => (await work(tx as unknown as Sql)).count);
+    return {
+      delete: attempt((tx) => tx`DELETE FROM ${tx(name)} WHERE ${tx(column)} = ${theirs.id}`),
+      update: attempt(
+        (tx) => tx`UPDATE ${tx(name)} SET ${tx(column)} = ${ours.id} WHERE ${tx(column)} = ${theirs.id}`,
+      ),
+      "give away": attempt(
+        (tx) => tx`UPDATE ${tx(name)} SET ${tx(column)} = ${theirs.id} WHERE ${tx(column)} = ${ours.id}`,
+      ),
+      insert: attempt((tx) => tx`INSERT INTO ${tx(name)} (${tx(column)}) VALUES (${theirs.id})`),
+    };
+  }
+
+  it("SEC-01 refuses a complete foreign row, not only an incomplete one", async () => {
+    for (const { name, column } of await tenantTables()) {
+      if (name === "organizations") continue;
+      const [row] =
+        await superuser`SELECT to_jsonb(t) AS row FROM ${superuser(name)} t WHERE ${superuser(column)} = ${theirs.id}`;
+      const copy = row?.["row"] as Record<string, unknown>;
+      const columns = Object.keys(copy).filter((key) => copy[key] !== null);
+      const refused = await withOrg(app, ours.id, (tx) =>
+        tx.unsafe(
+          `INSERT INTO ${name} (${columns.join(", ")})
+           SELECT ${columns.join(", ")} FROM jsonb_populate_record(NULL::${name}, $1::text::jsonb)`,
+          [JSON.stringify({ ...copy, ...("id" in copy ? { id: uuidv7() } : {}) })],
+        ),
+      ).catch((error: { code: string }) => error.code);
+      expect(refused, name).toBe("42501");
+    }
+  });
+
+  it("SEC-01 closes the platform's tables to the application role", async () => {
+    for (const name of platformTables.filter((table) => table !== "users")) {
+      const refused = await app`SELECT FROM ${app(name)}`.catch((error: { code: string }) => error.code);
+      expect(refused, name).toBe("42501");
+    }
+  });
+
+  it("SEC-01 shows of people only the members, and never a password hash", async () => {
+    const emails = await withOrg(app, ours.id, (tx) => tx`SELECT email FROM users`);
+    expect(emails.map((row) => row["email"])).toEqual(["person@ours.example"]);
+    const refused = await withOrg(app, ours.id, (tx) => tx`SELECT password_hash FROM users`).catch((e) => e.code);
+    expect(refused).toBe("42501");
+  });
+
+  it("SEC-01 gives neither runtime role BYPASSRLS, and the runtime login nothing of the owner's", async () => {
+    const roles = await superuser`
+      SELECT rolname, rolbypassrls, rolsuper, rolcreaterole, rolcreatedb, rolinherit FROM pg_roles
+      WHERE rolname IN ('holdfast_app', 'holdfast_system', 'holdfast_runtime')`;
+    for (const role of roles) {
+      expect([role["rolbypassrls"], role["rolsuper"], role["rolcreaterole"], role["rolcreatedb"]]).toEqual([
+        false,
+        false,
+        false,
+        false,
+      ]);
+    }
+    const [owner] = await superuser`SELECT pg_has_role('holdfast_runtime', 'holdfast_owner', 'MEMBER') AS member`;
+    expect(owner?.["member"]).toBe(false);
+  });
+
+  async function rowsOf(name: string, column: string, org: string) {
+    return superuser`SELECT t.* FROM ${superuser(name)} t WHERE ${superuser(column)} = ${org} ORDER BY t::text`;
+  }
+});
+
+describe("over HTTP", () => {
+  const withParams = allEndpoints.filter((endpoint) => endpoint.params);
+  const body: Record<string, unknown> = {
+    updateOrganization: { name: "Taken over" },
+    updateProject: { name: "Taken over" },
+    updateMember: { role: "member" },
+  };
+
+  it("SEC-01 knows a foreign id for every path parameter of the contract", () => {
+    const names = withParams.flatMap((endpoint) => Object.keys(endpoint.params?.shape ?? {}));
+    for (const name of names) expect(foreign[name], `a foreign ${name}; extend populate()`).toBeTruthy();
+  });
+
+  it.each(withParams.map((endpoint) => [endpoint.name, endpoint] as const))(
+    "SEC-01 %s answers a foreign id exactly like an unknown one",
+    async (_name, endpoint) => {
+      const token = await tokenFor(api, ours, "owner");
+      const unknown = Object.fromEntries(Object.keys(foreign).map((key) => [key, uuidv7()]));
+      const [a, b] = await Promise.all([call(endpoint, token, foreign), call(endpoint, token, unknown)]);
+      expect(a.status).toBe(404);
+      expect(a).toEqual(b);
+    },
+  );
+
+  async function call(endpoint: Endpoint, token: string, params: Record<string, string>) {
+    const payload = body[endpoint.name];
+    const response = await fetch(api.url + pathOf(endpoint, params), {
+      method: endpoint.method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(payload ? { "content-type": "application/json" } : {}),
+      },
+      ...(payload ? { body: JSON.stringify(payload) } : {}),
+    });
+    const { correlation_id: _, ...envelope } = (await response.json()) as Record<string, unknown>;
+    return { status: response.status, envelope };
+  }
+
+  it("SEC-01 shows nothing of the other organization in any listing", async () => {
+    // One that has not tried foreign ids yet: its own audit would rightly show them.
+    const token = await tokenFor(api, await createOrg(api, "third"), "owner");
+    const marks = [...Object.values(foreign), "theirs"];
+    const listings = allEndpoints.filter(
+      (one) => one.method === "GET" && !one.params && one.access !== "operator",
+    );
+    expect(listings.length).toBeGreaterThan(4);
+    for (const endpoint of listings) {
+      const response = await fetch(api.url + endpoint.path, { headers: { authorization: `Bearer ${token}` } });
+      const text = await response.text();
+      expect(response.status, endpoint.name).toBe(200);
+      for (const mark of marks) expect(text, endpoint.name).not.toContain(mark);
+    }
+  });
+
+  it("SEC-01 answers X-Org-Id of a foreign organization exactly like one that does not exist", async () => {
+    const token = await tokenFor(api, ours, "owner");
+    const ask = async (orgId: string) => {
+      const response = await fetch(`${api.url}/v1/projects`, {
+        headers: { authorization: `Bearer ${token}`, "x-org-id": orgId },
+      });
+      const { correlation_id: _, ...envelope } = (await response.json()) as Record<string, unknown>;
+      return { status: response.status, envelope };
+    };
+    const answer = await ask(theirs.id);
+    expect(answer.status).toBe(404);
+    expect(await ask(uuidv7())).toEqual(answer);
+    expect(await ask("not-a-uuid")).toEqual(answer);
+  });
+
+  it("SEC-01 refuses every operator endpoint to an organization's owner", async () => {
+    const owner = await tokenFor(api, ours, "owner");
+    for (const endpoint of allEndpoints.filter((one) => one.access === "operator")) {
+      const response = await fetch(api.url + endpoint.path, {
+        method: endpoint.method,
+        headers: { authorization: `Bearer ${owner}`, "content-type": "application/json" },
+        ...(endpoint.method === "GET" ? {} : { body: JSON.stringify({ slug: "mine", name: "Mine" }) }),
+      });
+      expect([400, 403], endpoint.name).toContain(response.status);
+      expect(((await response.json()) as { code: string }).code, endpoint.name).not.toBe("internal_error");
+    }
+  });
+
+  it("SEC-01 refuses every endpoint that is not public to a caller without credentials", async () => {
+    for (const endpoint of allEndpoints.filter((one) => one.access !== "public")) {
+      const response = await fetch(api.url + pathOf(endpoint, foreign), { method: endpoint.method });
+      expect(response.status, endpoint.name).toBe(401);
+    }
+  });
+});

@@ -1,0 +1,64 @@
+// Checks which package may import which. The rules are the arrows of ARCHITECTURE.md. A run that
+// sees no modules passes every rule, so seeing too few of them is a failure of its own.
+
+import { cruise, type IConfiguration, type ICruiseResult } from "dependency-cruiser";
+
+/** What each package may import of ours, besides itself. */
+const allowed: Record<string, string[]> = {
+  contracts: [],
+  kit: [],
+  service: ["contracts", "kit"],
+  "control-plane": ["contracts", "kit", "service"],
+  gateway: ["contracts", "kit", "service"],
+  cli: ["contracts", "kit", "service", "control-plane", "gateway"],
+  web: ["contracts"],
+  bench: ["contracts", "kit", "cli", "control-plane"],
+};
+
+const FEWEST_MODULES = 80;
+
+const configuration: IConfiguration = {
+  forbidden: [
+    ...Object.entries(allowed).map(([name, others]) => ({
+      name: `${name}-imports-only-${others.join("-") || "itself"}`,
+      severity: "error" as const,
+      from: { path: `^${name}/`, pathNot: "[.]test[.]tsx?$|^[^/]+/test/" },
+      to: {
+        path: "^[^/]+/",
+        dependencyTypesNot: ["core" as const],
+        pathNot: `^(${[name, ...others].join("|")})/|node_modules`,
+      },
+    })),
+    { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
+    { name: "resolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
+    {
+      name: "the-database-only-in-the-control-plane",
+      severity: "error",
+      from: { pathNot: "^control-plane/|[.]test[.]ts$|/test/|^bench/" },
+      to: { path: "node_modules/postgres/" },
+    },
+    {
+      name: "no-tests-in-the-product",
+      severity: "error",
+      from: { pathNot: "[.]test[.]tsx?$|/test/|^scripts/|^bench/" },
+      to: { path: "[.]test[.]tsx?$|^[^/]+/test/" },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "/dist/" },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "default"] },
+  },
+};
+
+const result = (
+  await cruise(Object.keys(allowed), { ruleSet: configuration, validate: true, ...configuration.options })
+).output as ICruiseResult;
+const seen = result.modules.filter((module) => /^[a-z-]+\/.*[.]tsx?$/.test(module.source)).length;
+const { violations } = result.summary;
+for (const { rule, from, to } of violations) process.stdout.write(`${rule.name}: ${from} → ${to}\n`);
+process.stdout.write(`${seen} modules, ${violations.length} violations\n`);
+if (seen < FEWEST_MODULES)
+  process.stdout.write(`Fewer than ${FEWEST_MODULES} modules seen: the check is blind.\n`);
+process.exitCode = violations.length > 0 || seen < FEWEST_MODULES ? 1 : 0;

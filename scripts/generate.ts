@@ -1,0 +1,109 @@
+// Writes the reference pages from the declarations they describe; with --check only compares, and
+// fails when one is out of date.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { clientSettings } from "@holdfast/cli/client/settings";
+import { upSettings } from "@holdfast/cli/up/settings";
+import { allEndpoints } from "@holdfast/contracts/endpoints/all";
+import { errorCatalogue } from "@holdfast/contracts/errors";
+import { openApiDocument } from "@holdfast/contracts/openapi";
+import { apiSettings } from "@holdfast/control-plane/api/settings";
+import { workerSettings } from "@holdfast/control-plane/worker/settings";
+import { gatewaySettings } from "@holdfast/gateway/settings";
+import { readFileIfPresent } from "@holdfast/kit/files";
+import type { Setting, Settings } from "@holdfast/kit/settings";
+import { version } from "@holdfast/service/version";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+const processes: Record<string, Settings> = {
+  "holdfast up": upSettings,
+  api: apiSettings,
+  gateway: gatewaySettings,
+  worker: workerSettings,
+  "commands that talk to a server": clientSettings,
+};
+
+const pages: Record<string, string> = {
+  "docs/reference/settings.md": settingsPage(),
+  "docs/reference/errors.md": errorsPage(),
+  "docs/reference/openapi.json": `${JSON.stringify(openApiDocument(allEndpoints, { version }), null, 2)}\n`,
+};
+
+const outdated = Object.entries(pages).filter(
+  ([path, content]) => readFileIfPresent(join(root, path)) !== content,
+);
+for (const [path, content] of outdated) {
+  if (process.argv.includes("--check")) {
+    process.stdout.write(`${path} is out of date; run \`npm run generate\`.\n`);
+    process.exitCode = 1;
+    continue;
+  }
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), content);
+  process.stdout.write(`wrote ${relative(root, join(root, path))}\n`);
+}
+
+function settingsPage(): string {
+  const byName = new Map<string, { declared: Setting; users: string[] }>();
+  for (const [user, settings] of Object.entries(processes)) {
+    for (const declared of Object.values(settings)) {
+      const entry = byName.get(declared.env) ?? { declared, users: [] };
+      entry.users.push(user);
+      byName.set(declared.env, entry);
+    }
+  }
+  const sections = [...byName.values()].map(({ declared, users }) =>
+    [
+      `## \`${declared.env}\``,
+      "",
+      declared.help,
+      "",
+      `- Read by: ${users.join(", ")}`,
+      `- Allowed: ${declared.kind.allowed}`,
+      `- Default: ${defaultOf(declared)}`,
+      ...(declared.aliases.length > 0
+        ? [`- Also accepted as: ${declared.aliases.map((a) => `\`${a}\``).join(", ")}`]
+        : []),
+      ...(declared.secret ? ["- Secret: never shown in errors or logs"] : []),
+    ].join("\n"),
+  );
+  return [
+    "# Settings",
+    "",
+    "Generated from the declarations in the code by `npm run generate`; do not edit.",
+    "",
+    "Settings are environment variables. An empty value counts as unset. The name beginning with `HOLDFAST_` wins over",
+    "its aliases; two aliases that disagree, and any value that is not allowed, stop the process with exit code 2.",
+    "",
+    sections.join("\n\n"),
+    "",
+  ].join("\n");
+}
+
+function defaultOf(declared: Setting): string {
+  if (declared.defaultText) return declared.defaultText;
+  return declared.default === undefined ? "unset" : `\`${String(declared.default)}\``;
+}
+
+function errorsPage(): string {
+  const rows = Object.entries(errorCatalogue).map(
+    ([code, entry]) =>
+      `| \`${code}\` | ${entry.status} | ${entry.retryable ? "yes" : "no"} | ${entry.message} | ${entry.nextStep} |`,
+  );
+  return [
+    "# Errors",
+    "",
+    "Generated from `contracts/src/errors.ts` by `npm run generate`; do not edit.",
+    "",
+    "Every error answer is `{code, message, correlation_id, retryable, next_step, details}`. Decide by `code` and",
+    "`retryable`; the message is for people and may change.",
+    "",
+    "| code | status | retry | what happened | what to do now |",
+    "|---|---|---|---|---|",
+    ...rows,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,91 @@
+// Brings a checkout to the point where it can run: packages installed, web app built. Plain
+// JavaScript that Node.js 20 can run, because before the install there may be nothing newer.
+// Each step is skipped when its inputs have not changed since it last succeeded.
+
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("..", import.meta.url));
+/** The Node.js 24 that the project brings along. */
+export const node = join(root, "node_modules/.bin/node");
+
+export async function prepare() {
+  await step({
+    label: "Installing packages (only the first time; about a minute)",
+    done: "Packages are installed",
+    stamp: join(root, "node_modules/.holdfast-installed"),
+    inputs: () => digest([join(root, "package-lock.json")], `${process.arch} ${process.platform}`),
+    work: () => run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]),
+  });
+  if (!existsSync(node)) {
+    throw new Error(
+      `No Node.js 24 for ${process.platform}-${process.arch} came with the packages. ` +
+        "Holdfast runs on Linux x64 and arm64; optional packages must not be omitted (npm config `omit`).",
+    );
+  }
+  await step({
+    label: "Building the web app",
+    done: "Web app is built",
+    stamp: join(root, "web/dist/.built"),
+    inputs: () => digest([...filesBelow("web"), ...filesBelow("contracts/src")], "web"),
+    work: () =>
+      run(node, [join(root, "node_modules/vite/bin/vite.js"), "build", "--logLevel", "error"], join(root, "web")),
+  });
+}
+
+/** Runs a command with its output shown only if it fails; ends it when we are told to end. */
+export function run(command, args, cwd = root) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"], env: withOwnNode() });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+    child.on("error", reject);
+    child.on("exit", (code, signal) => {
+      if (code === 0) resolve(undefined);
+      else reject(new Error(`\`${command} ${args[0]}\` ended with ${signal ?? code}:\n${output.trim()}`));
+    });
+  });
+}
+
+export function withOwnNode() {
+  return { ...process.env, PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}` };
+}
+
+async function step({ label, done, stamp, inputs, work }) {
+  const wanted = inputs();
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  const started = Date.now();
+  const seconds = () => `${Math.round((Date.now() - started) / 1000)} s`;
+  const interactive = process.stdout.isTTY;
+  if (!interactive) process.stdout.write(`  ${label} …\n`);
+  const ticker = interactive
+    ? setInterval(() => process.stdout.write(`\r\x1b[2K\x1b[2m  ${label} … ${seconds()}\x1b[22m`), 250)
+    : setInterval(() => process.stdout.write(`  still at it after ${seconds()}\n`), 15_000);
+  try {
+    await work();
+  } finally {
+    clearInterval(ticker);
+    if (interactive) process.stdout.write("\r\x1b[2K");
+  }
+  writeFileSync(stamp, wanted);
+  process.stdout.write(`✓ ${done} ${seconds()}\n`);
+}
+
+function digest(files, salt) {
+  const hash = createHash("sha256").update(salt);
+  for (const file of files) hash.update(`\0${relative(root, file)}\0`).update(readFileSync(file));
+  return hash.digest("hex");
+}
+
+function filesBelow(directory) {
+  const skipped = new Set(["node_modules", "dist", "test"]);
+  return readdirSync(join(root, directory), { withFileTypes: true })
+    .filter((entry) => !skipped.has(entry.name))
+    .flatMap((entry) =>
+      entry.isDirectory() ? filesBelow(join(directory, entry.name)) : [join(root, directory, entry.name)],
+    )
+    .sort();
+}

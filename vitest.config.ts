@@ -1,0 +1,16 @@
+// All tests. One PostgreSQL serves them (globalSetup); each file gets a database of its own.
+
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["{contracts,kit,service,control-plane,gateway,cli,web,bench,scripts}/**/*.test.ts"],
+    exclude: ["**/node_modules/**", "**/dist/**"],
+    globalSetup: ["control-plane/test/support/global-setup.ts"],
+    pool: "forks",
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { requireAssertions: true },
+  },
+});
