@@ -5,9 +5,9 @@ import { stopLeftOver } from "@holdfast/control-plane/database/embedded/left-ove
 import { readSettings } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { type DataDirectory, pathsIn } from "../up/data-directory.ts";
+import { dataDirectorySetting } from "../up/data-directory-setting.ts";
 import { endLeftOverChildren } from "../up/left-over-children.ts";
 import { takeLock } from "../up/lock.ts";
-import { upSettings } from "../up/settings.ts";
 import { livingSupervisor, readUpFile, removeUpFile } from "../up/up-file.ts";
 
 /** Longer than the supervisor itself waits before it kills. */
@@ -20,7 +20,7 @@ export function downCommand(): Command {
     .description("stop what `holdfast up` runs on this data directory")
     .option("--json", "print the outcome as JSON")
     .action(async (options: { json?: boolean }) => {
-      const { dataDir } = readSettings(upSettings, process.env);
+      const { dataDir } = readSettings({ dataDir: dataDirectorySetting }, process.env);
       const outcome = await bringDown(pathsIn(dataDir));
       const text = options.json ? JSON.stringify({ ...outcome, data_dir: dataDir }) : describe(outcome, dataDir);
       process.stdout.write(`${text}\n`);

@@ -21,9 +21,9 @@ export function upCommand(): Command {
 async function runInForeground(json: boolean): Promise<void> {
   const stop = listenForStop();
   ignoreClosedOutput();
-  const settings = readAllSettings(process.env);
   const terminal = openTerminal(json ? process.stderr : process.stdout, process.env);
   for (const warning of warningsAboutNames(process.env)) terminal.warn(warning);
+  const settings = readAllSettings(process.env);
 
   const running = await startEverything({ settings, env: process.env, terminal, stop });
   if (running === undefined) return;

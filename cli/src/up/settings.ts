@@ -15,6 +15,7 @@ import {
   type Values,
 } from "@holdfast/kit/settings";
 import { checkExposure } from "@holdfast/service/settings";
+import { clientSettings } from "../client/settings.ts";
 import { dataDirectorySetting } from "./data-directory-setting.ts";
 
 export const upSettings = {
@@ -33,8 +34,8 @@ export type AllSettings = Values<typeof upSettings> & {
   gateway: Values<typeof gatewaySettings>;
 };
 
-const everySetting: Setting[] = [upSettings, ...Object.values<Settings>(processSettings)].flatMap((declared) =>
-  Object.values(declared as Settings),
+const everySetting: Setting[] = [upSettings, clientSettings, ...Object.values<Settings>(processSettings)].flatMap(
+  (declared) => Object.values(declared as Settings),
 );
 
 /** Throws a UsageError that names what is wrong. */

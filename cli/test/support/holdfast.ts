@@ -1,0 +1,123 @@
+// Runs the real `holdfast` command for tests: each in a data directory of its own, on free ports,
+// without any setting of the machine that runs the tests. Whatever was started is ended afterwards.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { postgresProcessesIn, readPidFile } from "@holdfast/control-plane/database/embedded/left-over";
+import { isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
+import { livingChildren, readUpFile, type UpFile } from "../../src/up/up-file.ts";
+
+export type Ready = {
+  ready: true;
+  api_url: string;
+  gateway_url: string;
+  data_dir: string;
+  database: { embedded: boolean; version: string };
+  pid: number;
+};
+
+export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
+
+export type Started = { process: ChildProcess; ready: Promise<Ready>; ended: Promise<Outcome> };
+
+export type Environment = Record<string, string>;
+
+export type Installation = {
+  dataDir: string;
+  /** `holdfast up --json`. */
+  up(env?: Environment): Started;
+  /** Any command, to its end. */
+  run(args: string[], env?: Environment): Promise<Outcome>;
+  upFile(): UpFile;
+  postmaster(): number;
+  /** Everything of this installation that runs, by kernel facts, without the supervisor. */
+  processes(): ProcessIdentity[];
+  cleanUp(): Promise<void>;
+};
+
+const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
+
+export function openInstallation(): Installation {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-test-")));
+  // PostgreSQL's account walks through it when the tests run as root.
+  chmodSync(root, 0o711);
+  const dataDir = join(root, "data");
+  const postgresData = join(dataDir, "postgres/data");
+  const started: Started[] = [];
+  const start = (args: string[], env: Environment = {}) => {
+    const one = startCommand(args, { ...cleanEnvironment(), HOLDFAST_DATA_DIR: dataDir, HOME: root, ...env });
+    started.push(one);
+    return one;
+  };
+  const upFile = () => {
+    const file = readUpFile(`${dataDir}/up.json`);
+    if (!file) throw new Error(`nothing runs on ${dataDir}`);
+    return file;
+  };
+  const processes = () => {
+    const file = readUpFile(`${dataDir}/up.json`);
+    return [
+      ...(file ? livingChildren(file) : []).map((child) => child.process),
+      ...postgresProcessesIn(postgresData),
+    ];
+  };
+  return {
+    dataDir,
+    up: (env) => start(["up", "--json"], env),
+    run: (args, env) => start(args, env).ended,
+    upFile,
+    postmaster: () => readPidFile(postgresData)?.pid ?? 0,
+    processes,
+    cleanUp: async () => {
+      for (const { process: child } of started) child.kill("SIGTERM");
+      await Promise.all(started.map(({ ended }) => ended));
+      const left = processes();
+      await until(() => !left.some(isAlive));
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+/** Whether it answers with 200 right now. */
+export async function answers(url: string): Promise<boolean> {
+  return fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
+    (response) => response.ok,
+    () => false,
+  );
+}
+
+function startCommand(args: string[], env: Environment): Started {
+  const child = spawn(process.execPath, [command, ...args], { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"] });
+  let [stdout, stderr] = ["", ""];
+  const ready = Promise.withResolvers<Ready>();
+  // A test that expects a failure never asks whether it became ready.
+  ready.promise.catch(() => undefined);
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    if (stdout.startsWith('{"ready"') && stdout.includes("\n")) ready.resolve(JSON.parse(stdout) as Ready);
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const ended = new Promise<Outcome>((resolve) => {
+    child.once("close", (code, signal) => {
+      ready.reject(new Error(`holdfast ${args.join(" ")} ended with ${signal ?? code}:\n${stdout}${stderr}`));
+      resolve({ code, signal, stdout, stderr });
+    });
+  });
+  return { process: child, ready: ready.promise, ended };
+}
+
+function cleanEnvironment(): Environment {
+  const kept = Object.entries(process.env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && /^(PATH|LANG|TMPDIR|TZ)$/.test(entry[0]),
+  );
+  return { ...Object.fromEntries(kept), HOLDFAST_API_PORT: "0", HOLDFAST_GATEWAY_PORT: "0" };
+}
