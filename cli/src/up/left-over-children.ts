@@ -1,10 +1,12 @@
-// Processes of a supervisor that was killed. They notice the closed channel and stop by themselves;
-// one that does not is killed, because it would hold the port and write beside its successor.
+// Processes of a supervisor that was killed. They notice the closed channel and stop by themselves,
+// but their database went down with the supervisor, and one that waits for it would hold its port
+// for seconds. Nothing durable is theirs, so they are soon killed.
 
 import { isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
 import { livingChildren, type UpFile } from "./up-file.ts";
 
-const patienceMs = 5_000;
+const patienceMs = 500;
+const killDeadlineMs = 10_000;
 
 export async function endLeftOverChildren(file: UpFile, onProgress: (text: string) => void): Promise<string[]> {
   const left = livingChildren(file);
@@ -14,7 +16,7 @@ export async function endLeftOverChildren(file: UpFile, onProgress: (text: strin
   const processes = left.map((one) => one.process);
   if (!(await allEnded(processes, patienceMs))) {
     for (const one of processes) killIfAlive(one);
-    await allEnded(processes, patienceMs);
+    await allEnded(processes, killDeadlineMs);
   }
   return names;
 }
