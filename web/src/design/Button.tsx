@@ -46,7 +46,7 @@ export function IconButton({ label, className, ...rest }: IconButtonProps) {
       aria-label={label}
       title={label}
       className={classes(
-        "inline-flex size-8 items-center justify-center rounded-md text-ink-muted transition-colors",
+        "flex size-8 shrink-0 items-center justify-center rounded-md text-ink-muted transition-colors",
         "hover:bg-hover hover:text-ink disabled:opacity-55 data-popup-open:bg-hover",
         className,
       )}

@@ -2,10 +2,11 @@
 
 import { type ComponentProps, type ReactNode, useId } from "react";
 import { classes } from "./classes.ts";
+import { Icon } from "./Icon.tsx";
 
 export const controlClasses =
   "h-9 w-full rounded-md border border-line-strong bg-surface px-3 text-ink placeholder:text-ink-muted " +
-  "aria-invalid:border-failed disabled:opacity-60 disabled:bg-sunken";
+  "aria-invalid:border-failed disabled:opacity-60 disabled:bg-sunken read-only:not-[select]:bg-sunken";
 
 export type Wiring = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
 
@@ -66,7 +67,12 @@ export function TextField({
 export function SelectField({ label, hint, error, className, ...select }: ComponentProps<"select"> & Described) {
   return (
     <Field label={label} hint={hint} error={error} className={className}>
-      {(wiring) => <select {...select} {...wiring} className={classes(controlClasses, "pr-8")} />}
+      {(wiring) => (
+        <span className="relative block">
+          <select {...select} {...wiring} className={classes(controlClasses, "appearance-none pr-9")} />
+          <Icon name="chevron" className="pointer-events-none absolute top-2.5 right-2.5 size-4 text-ink-muted" />
+        </span>
+      )}
     </Field>
   );
 }

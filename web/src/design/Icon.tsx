@@ -14,6 +14,7 @@ const drawings = {
       <path d="M2.5 14c.5-3 2.7-4.5 5.5-4.5s5 1.5 5.5 4.5" />
     </>
   ),
+  chevron: <path d="m4 6.5 4 4 4-4" />,
   upDown: <path d="m5 6 3-3 3 3M5 10l3 3 3-3" />,
   check: <path d="m3 8.5 3.2 3.2L13 4.5" />,
   copy: <path d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3" />,

@@ -21,7 +21,7 @@ export function Menu({ trigger, children, align = "start", side = "bottom" }: Me
         <Base.Positioner sideOffset={6} align={align} side={side} className="z-50 outline-none">
           <Base.Popup
             className={classes(
-              "max-h-[min(28rem,var(--available-height))] min-w-52 max-w-80 overflow-y-auto rounded-lg border",
+              "max-h-[min(28rem,var(--available-height))] min-w-[max(11rem,var(--anchor-width))] max-w-80 overflow-y-auto rounded-lg border",
               "border-line bg-surface p-1 text-ink shadow-raised outline-none transition-opacity duration-100",
               "data-starting-style:opacity-0 data-ending-style:opacity-0",
             )}

@@ -20,6 +20,43 @@ function contour(index: number): string {
   return `M${points.join("L")}Z`;
 }
 
+/** Where blades leave the stipe, and how the current turns and sizes each. */
+const blades = [
+  { x: 301, y: 456, turn: 14, size: 0.8 },
+  { x: 304, y: 424, turn: 4, size: 1 },
+  { x: 312, y: 392, turn: -4, size: 1.15 },
+  { x: 322, y: 360, turn: -10, size: 1.2 },
+  { x: 332, y: 328, turn: -18, size: 1.15 },
+  { x: 344, y: 298, turn: -26, size: 1 },
+  { x: 360, y: 272, turn: -36, size: 0.85 },
+];
+
+/** The sea pulls it to the right; the holdfast does not let go. */
+function Kelp() {
+  return (
+    <>
+      <path
+        d="M300 506c-2-40 2-74 12-112 10-40 22-86 50-124"
+        stroke="var(--glow)"
+        strokeWidth="3"
+        strokeLinecap="round"
+      />
+      {blades.map(({ x, y, turn, size }) => (
+        <g key={y} transform={`translate(${x} ${y}) rotate(${turn}) scale(${size})`} fill="var(--glow)">
+          <path d="M6 0C24-13 48-1 74-10c20-7 34-4 50-13-9 17-28 21-48 25C50 8 24 13 6 0Z" opacity=".72" />
+          <ellipse cx="5" cy="0" rx="6" ry="4.5" />
+        </g>
+      ))}
+      <path
+        d="M300 498c-3 20-24 24-46 32M300 498c-2 18-13 28-26 42M300 498v44M300 498c2 18 13 28 26 42M300 498c3 20 24 24 46 32"
+        stroke="var(--glow)"
+        strokeWidth="3"
+        strokeLinecap="round"
+      />
+    </>
+  );
+}
+
 export function SeabedArt({ className }: { className?: string }) {
   return (
     <svg
@@ -39,12 +76,8 @@ export function SeabedArt({ className }: { className?: string }) {
           strokeLinejoin="round"
         />
       ))}
-      <g stroke="var(--glow)" strokeWidth="3" strokeLinecap="round">
-        <path d="M300 508c-2-46 22-62 6-112-9-28 8-52 2-88" />
-        <path d="M302 470c4-36-26-52-18-94 4-20-6-34-2-52" opacity=".75" />
-        <path d="M300 506c-4 14-18 18-34 20M300 506c-2 12-8 20-18 30M300 506v32M300 506c2 12 8 20 18 30M300 506c4 14 18 18 34 20" />
-      </g>
-      <path d="M246 552c10-20 30-29 54-29s44 9 54 29c-24 10-84 10-108 0Z" fill="var(--buoy)" />
+      <Kelp />
+      <path d="M238 556c6-22 30-34 62-34s58 12 64 34c-28 11-98 11-126 0Z" fill="var(--buoy)" />
     </svg>
   );
 }

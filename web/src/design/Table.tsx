@@ -39,7 +39,7 @@ export function Table({ label, columns, children, className }: TableProps) {
 }
 
 export function Cell({ className, ...rest }: ComponentProps<"td">) {
-  return <td {...rest} className={classes("border-b border-line px-4 py-2.5 align-middle", className)} />;
+  return <td {...rest} className={classes("h-11 border-b border-line px-4 py-2 align-middle", className)} />;
 }
 
 /** For the column of row actions, whose header is for screen readers only. */

@@ -10,10 +10,12 @@ const units: [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
 
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 
+/** The past is rounded down and the future to the nearest: "in 7 days" holds a second later too. */
 export function timeAgo(at: string, now: number): string {
   const seconds = (Date.parse(at) - now) / 1000;
   for (const [unit, size] of units) {
-    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+    const count = seconds < 0 ? Math.trunc(seconds / size) : Math.round(seconds / size);
+    if (count !== 0 && Math.abs(seconds) > size * 0.9) return relative.format(count, unit);
   }
   return seconds > 5 ? "in less than a minute" : "just now";
 }

@@ -5,20 +5,28 @@ import { Link } from "@tanstack/react-router";
 import { buttonClasses } from "../../design/Button.tsx";
 import { EntryFrame } from "../../design/EntryFrame.tsx";
 import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Code, Prose } from "../../design/Prose.tsx";
-import { codeOf, problemOf } from "../../problem.ts";
+import { Code } from "../../design/Prose.tsx";
+import { codeOf } from "../../problem.ts";
 
-const deadTitles: Partial<Record<ErrorCode, string>> = {
-  link_used: "This link was used already",
-  link_expired: "This link has expired",
-  link_unknown: "This link does not work",
+const reasons: Partial<Record<ErrorCode, { title: string; text: string }>> = {
+  link_used: {
+    title: "This link was used already",
+    text: "Each link works once. If it was you who used it, sign in with the password you set then.",
+  },
+  link_expired: {
+    title: "This link has expired",
+    text: "Links for administrators work for 15 minutes, invitations for 7 days.",
+  },
+  link_unknown: {
+    title: "This link does not work",
+    text: "It was not copied completely, or a newer link has replaced it.",
+  },
 };
 
 /** Also shown when the link dies between opening the page and sending the form. */
 export function DeadLink({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
-  const title = deadTitles[codeOf(error) ?? "internal_error"];
-  const problem = problemOf(error);
-  if (!title) {
+  const reason = reasons[codeOf(error) ?? "internal_error"];
+  if (!reason) {
     return (
       <EntryFrame title="One-time link">
         <ErrorNotice error={error} onRetry={onRetry} />
@@ -26,10 +34,7 @@ export function DeadLink({ error, onRetry }: { error: unknown; onRetry?: () => v
     );
   }
   return (
-    <EntryFrame title={title} intro={<Prose text={problem.message} />}>
-      <p role="alert" className="font-medium">
-        <Prose text={problem.nextStep} />
-      </p>
+    <EntryFrame title={reason.title} intro={<p role="alert">{reason.text}</p>}>
       <GetAnother />
     </EntryFrame>
   );
@@ -38,7 +43,7 @@ export function DeadLink({ error, onRetry }: { error: unknown; onRetry?: () => v
 export function GetAnother() {
   return (
     <>
-      <dl className="mt-6 space-y-3 border-t border-line pt-5 text-sm">
+      <dl className="space-y-3 border-t border-line pt-5">
         <div>
           <dt className="font-medium">You administer this server</dt>
           <dd className="text-ink-muted">

@@ -6,8 +6,8 @@ import type { State } from "../../design/StatusMark.tsx";
 export type TokenState = { state: State; word: string; usable: boolean };
 
 export function tokenState(token: Pick<ApiToken, "revoked_at" | "expires_at">, now: number): TokenState {
-  if (token.revoked_at) return { state: "failed", word: "Revoked", usable: false };
+  if (token.revoked_at) return { state: "ended", word: "Revoked", usable: false };
   if (token.expires_at && Date.parse(token.expires_at) <= now)
-    return { state: "unknown", word: "Expired", usable: false };
+    return { state: "ended", word: "Expired", usable: false };
   return { state: "ok", word: "Active", usable: true };
 }

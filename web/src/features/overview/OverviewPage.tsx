@@ -8,10 +8,10 @@ import { RecentActivity } from "./RecentActivity.tsx";
 
 export function OverviewPage() {
   const me = useMe();
-  const { org, may } = useActing();
+  const { may } = useActing();
   return (
     <>
-      <PageHeader title="Overview">{org.name}</PageHeader>
+      <PageHeader title="Overview" />
       <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
         <FirstSteps />
         <div className="grid gap-6">

@@ -40,7 +40,7 @@ export function PlatformCard() {
             state={status.data.database.ok ? "ok" : "failed"}
             word={status.data.database.ok ? "Connected" : "Failed"}
           >
-            {status.data.database.version} · {status.data.database.migrations} migrations applied
+            PostgreSQL {status.data.database.version}, {status.data.database.migrations} migrations applied
           </Part>
         </dl>
       )}
