@@ -72,9 +72,7 @@ const unavailableCodes = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_DESTROYED",
   "CONNECTION_ENDED",
+  // Too many connections; not accepting connections at present.
   "53300",
+  "55000",
 ]);
-
-export function isUniqueViolation(error: unknown): boolean {
-  return (error as { code?: unknown } | undefined)?.code === "23505";
-}

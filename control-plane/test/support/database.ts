@@ -50,6 +50,15 @@ function connectAsSuperuser(url: string): Sql {
   });
 }
 
+/** Cuts a database off from everybody, and lets them back. */
+export async function setReachable(database: TestDatabase, reachable: boolean): Promise<void> {
+  const { superuserUrl } = inject("postgres");
+  await asSuperuser(superuserUrl, `ALTER DATABASE ${database.name} ALLOW_CONNECTIONS ${reachable}`);
+  if (reachable) return;
+  const backends = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database.name}'`;
+  await asSuperuser(superuserUrl, backends);
+}
+
 async function asSuperuser(url: string, statement: string): Promise<void> {
   const sql = postgres(url, { ...socketOptions(url), max: 1, onnotice: () => undefined });
   try {

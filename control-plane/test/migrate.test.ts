@@ -1,0 +1,88 @@
+// Migrations on real servers: many at once, edited history, PostgreSQL 15 and an owner without
+// superuser rights.
+
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { getMe } from "@holdfast/contracts/endpoints/me";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../src/database/embedded/start.ts";
+import { grantRuntimeRoles, knownMigrations, migrate } from "../src/database/migrate.ts";
+import { createOrg, startTestApi, tokenFor } from "./support/api.ts";
+import { createTestDatabase, openRoles } from "./support/database.ts";
+
+describe("many replicas", () => {
+  it("OPS-02 applies each migration once when ten start at the same moment", async () => {
+    const database = await createTestDatabase({ empty: true });
+    const results = await Promise.all(Array.from({ length: 10 }, () => migrate({ url: database.ownerUrl })));
+    const applied = results.flatMap((result) => result.applied);
+    expect(applied.sort()).toEqual(knownMigrations().map((migration) => migration.name));
+    expect(await migrate({ url: database.ownerUrl })).toEqual({ applied: [] });
+  });
+
+  it("OPS-02 leaves nothing half done when a migration fails", async () => {
+    const database = await createTestDatabase({ empty: true });
+    const { superuser } = openRoles(database);
+    // The second migration meets a table in its way.
+    await superuser`CREATE SCHEMA holdfast AUTHORIZATION holdfast_owner`;
+    await superuser`CREATE TABLE holdfast.processes (x int)`;
+    await expect(migrate({ url: database.ownerUrl })).rejects.toThrow(/processes/);
+    const rows = await superuser`SELECT version FROM schema_migrations`;
+    expect(rows.map((row) => row["version"])).toEqual([1]);
+    expect(await superuser`SELECT to_regclass('holdfast.audit_events') AS t`).toMatchObject([{ t: null }]);
+    await superuser`DROP TABLE holdfast.processes`;
+    expect((await migrate({ url: database.ownerUrl })).applied).toHaveLength(knownMigrations().length - 1);
+  });
+});
+
+describe("history", () => {
+  it("OPS-02 stops when an applied migration was edited", async () => {
+    const database = await createTestDatabase();
+    const { superuser } = openRoles(database);
+    await superuser`UPDATE schema_migrations SET digest = 'edited' WHERE version = 1`;
+    await expect(migrate({ url: database.ownerUrl })).rejects.toThrow(/0001_.*was changed after/);
+  });
+
+  it("OPS-02 tells that it is not ready while a migration is missing", async () => {
+    const api = await startTestApi();
+    const { superuser } = openRoles(api.database);
+    await superuser`DELETE FROM schema_migrations WHERE version = ${knownMigrations().length}`;
+    const response = await fetch(`${api.url}/readyz`);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ checks: { migrations: { ok: false, reason: "1 pending" } } });
+  });
+});
+
+describe("PostgreSQL 15, the oldest supported", () => {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-pg15-"));
+  let server: EmbeddedPostgres | undefined;
+
+  beforeAll(async () => {
+    chmodSync(directory, 0o711);
+    server = await startEmbeddedPostgres({
+      directory: join(directory, "postgres"),
+      binaries: fileURLToPath(
+        new URL(`../../node_modules/postgresql-15-linux-${process.arch}/native`, import.meta.url),
+      ),
+      parameters: { fsync: "off" },
+    });
+  });
+
+  afterAll(async () => {
+    await server?.stop({ hurry: true });
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("OPS-02 migrates it and serves requests from it", async () => {
+    if (!server) throw new Error("no server");
+    expect(server.version).toMatch(/^15\./);
+    await migrate({ url: server.ownerUrl });
+    await grantRuntimeRoles({ url: server.ownerUrl, login: "holdfast_runtime" });
+    const { ownerUrl, runtimeUrl, superuserUrl } = server;
+    const api = await startTestApi({ database: { name: "holdfast", ownerUrl, runtimeUrl, superuserUrl } });
+    const org = await createOrg(api, "fifteen");
+    expect((await api.as(await tokenFor(api, org, "owner"))(getMe, {})).organizations[0]?.slug).toBe("fifteen");
+    await api.stop();
+  });
+});
