@@ -1,5 +1,5 @@
-// How long to wait before trying again: exponential, capped, with full jitter so that many
-// clients of one failed server do not return in step.
+// How long to wait before trying again: exponential, capped, and half of it left to chance so
+// that many clients of one failed server do not return in step.
 
 export type BackoffPolicy = { firstMs: number; maxMs: number };
 

@@ -1,20 +1,30 @@
 // Files that must never be seen half-written, even after kill -9 or a power cut.
 
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Writes beside the target, syncs, renames over it, and syncs the directory. */
 export function writeFileDurably(path: string, content: string, mode: number): void {
   const temporary = `${path}.${process.pid}.tmp`;
-  const file = openSync(temporary, "w", mode);
   try {
-    writeSync(file, content);
+    writeSynced(temporary, content, mode);
+    renameSync(temporary, path);
+  } catch (error) {
+    removeIfPresent(temporary);
+    throw error;
+  }
+  syncDirectory(dirname(path));
+}
+
+function writeSynced(path: string, content: string, mode: number): void {
+  const file = openSync(path, "w", mode);
+  try {
+    // Writes all of it, where writeSync may stop part-way.
+    writeFileSync(file, content);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
-  renameSync(temporary, path);
-  syncDirectory(dirname(path));
 }
 
 export function syncDirectory(path: string): void {

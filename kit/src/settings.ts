@@ -2,6 +2,8 @@
 // setting's name, aliases, default, meaning and what a valid value is; the reference page is
 // generated from it. A wrong value is reported with everything needed to mend it, and exits 2.
 
+import { isIP } from "node:net";
+
 export type SettingKind<T> = {
   /** What a valid value looks like, for people: "a port from 0 to 65535". */
   allowed: string;
@@ -66,7 +68,7 @@ export const kinds = {
     allowed: "addresses or CIDR ranges separated by commas, such as 10.0.0.0/8,127.0.0.1",
     parse: (text) => {
       const list = text.split(",").map((part) => part.trim());
-      return list.every((part) => /^[0-9a-f.:]+(\/\d{1,3})?$/i.test(part)) ? list : undefined;
+      return list.every(isAddressOrRange) ? list : undefined;
     },
   } satisfies SettingKind<string[]>,
 };
@@ -135,11 +137,12 @@ function findValue(
   const present = [declaration.env, ...declaration.aliases]
     .map((name) => ({ name, text: env[name] ?? "" }))
     .filter((one) => one.text !== "");
-  const [first, second] = present;
+  const [first, ...others] = present;
   if (first === undefined || first.name === declaration.env) return first;
-  if (second !== undefined && second.text !== first.text) {
+  const disagreeing = others.find((other) => other.text !== first.text);
+  if (disagreeing !== undefined) {
     problems.push(
-      `${first.name} and ${second.name} are both names of ${declaration.env} and disagree; ` +
+      `${first.name} and ${disagreeing.name} are both names of ${declaration.env} and disagree; ` +
         `set ${declaration.env}, or only one of them.`,
     );
   }
@@ -150,6 +153,13 @@ function wholeNumber(text: string, range: { min: number; max: number }): number 
   if (!/^-?\d{1,15}$/.test(text)) return undefined;
   const number = Number(text);
   return number >= range.min && number <= range.max ? number : undefined;
+}
+
+function isAddressOrRange(text: string): boolean {
+  const [address = "", bits, ...rest] = text.split("/");
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return bits === undefined || wholeNumber(bits, { min: 0, max: version === 4 ? 32 : 128 }) !== undefined;
 }
 
 function originOf(text: string): string | undefined {
