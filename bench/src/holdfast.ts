@@ -1,0 +1,49 @@
+// Our side: a whole Holdfast started as a person starts it, on free ports and a data directory of
+// the bench's own.
+
+import { join } from "node:path";
+import type { Lab } from "./lab.ts";
+import { type RunningProgram, root } from "./program.ts";
+
+export type RunningHoldfast = {
+  apiUrl: string;
+  /** From spawn to the line that says it is ready. */
+  seconds: number;
+  /** The steps it printed on the way, in seconds. */
+  steps: Record<string, number>;
+  stop: RunningProgram["stop"];
+};
+
+const entries = {
+  holdfast: { command: process.execPath, args: [join(root, "cli/bin/holdfast.mjs"), "up", "--json"] },
+  npm: { command: "npm", args: ["start", "--", "--json"] },
+};
+
+export async function startHoldfast(
+  lab: Lab,
+  options: { dataDirectory: string; through?: keyof typeof entries; compileCache?: string },
+): Promise<RunningHoldfast> {
+  const { dataDirectory, through = "holdfast", compileCache } = options;
+  const started = performance.now();
+  const program = lab.start({
+    ...entries[through],
+    cwd: root,
+    env: {
+      HOLDFAST_DATA_DIR: dataDirectory,
+      HOLDFAST_API_PORT: "0",
+      HOLDFAST_GATEWAY_PORT: "0",
+      ...(compileCache && { NODE_COMPILE_CACHE: compileCache }),
+    },
+  });
+  const ready = (await program.ready) as { api_url: string };
+  const seconds = (performance.now() - started) / 1000;
+  return { apiUrl: ready.api_url, seconds, steps: stepsIn(program.said()), stop: program.stop };
+}
+
+/** Lines such as `✓ Schema is current 120 ms`. */
+export function stepsIn(progress: string): Record<string, number> {
+  const lines = progress.matchAll(/^✓ (.+) ([\d.]+) (ms|s)$/gm);
+  return Object.fromEntries(
+    [...lines].map(([, label, time, unit]) => [label, Number(time) / (unit === "ms" ? 1000 : 1)]),
+  );
+}

@@ -1,0 +1,38 @@
+// HTTP load from a process of its own, so that making requests and answering them do not share an
+// event loop.
+
+import { createRequire } from "node:module";
+import type { Lab } from "./lab.ts";
+
+export type LoadResult = { requestsPerSecond: number; p50: number; p99: number };
+
+const autocannon = createRequire(import.meta.url).resolve("autocannon");
+
+export async function load(
+  lab: Lab,
+  options: { url: string; token: string; connections: number; seconds: number },
+): Promise<LoadResult> {
+  const { url, token, connections, seconds } = options;
+  const program = lab.start({
+    command: process.execPath,
+    args: [
+      autocannon,
+      "--json",
+      ...["--connections", String(connections), "--duration", String(seconds)],
+      ...["--header", `authorization=Bearer ${token}`, url],
+    ],
+  });
+  const result = JSON.parse(await program.output) as AutocannonResult;
+  const failed = result.errors + result.timeouts + result.non2xx;
+  if (failed > 0) throw new Error(`${failed} requests to ${url} failed`);
+  const { p50, p99 } = result.latency;
+  return { requestsPerSecond: result.requests.average, p50, p99 };
+}
+
+type AutocannonResult = {
+  requests: { average: number };
+  latency: { p50: number; p99: number };
+  errors: number;
+  timeouts: number;
+  non2xx: number;
+};

@@ -1,0 +1,91 @@
+// npm run bench -- <name> [--json] [--passes N]: measures us beside a peer, in turns. The figures
+// go to stdout, everything else to stderr. Without a name it lists what there is.
+
+import { parseArgs } from "node:util";
+import type { Bench } from "./bench.ts";
+import { allBenches } from "./benches/all.ts";
+import { runPasses } from "./contest.ts";
+import { openLab } from "./lab.ts";
+import { describeMachine } from "./machine.ts";
+import { makeReport, type Report, tableOf } from "./report.ts";
+
+const exitCode = { failed: 1, usage: 2, interrupted: 130 } as const;
+const defaultPasses = 5;
+
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+const print = (line: string) => void process.stdout.write(`${line}\n`);
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: string[]): Promise<number> {
+  const asked = readArguments(args);
+  if (typeof asked === "string") {
+    say(asked);
+    return exitCode.usage;
+  }
+  if (asked.bench === undefined) {
+    for (const { name, summary } of allBenches) print(`${name.padEnd(10)} ${summary}`);
+    return 0;
+  }
+  try {
+    const report = await measure(asked.bench, asked.passes);
+    if (asked.json) print(JSON.stringify(report));
+    else for (const line of tableOf(report)) print(line);
+    return 0;
+  } catch (error) {
+    say(`${asked.bench.name} could not be measured: ${(error as Error).message}`);
+    return exitCode.failed;
+  }
+}
+
+async function measure(bench: Bench, passes: number): Promise<Report> {
+  const lab = openLab();
+  let interrupted = false;
+  const interrupt = () => {
+    if (!interrupted) say("interrupted: stopping what was started");
+    interrupted = true;
+    void lab.close().finally(() => process.exit(exitCode.interrupted));
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
+  try {
+    const contest = await bench.prepare(lab);
+    const measured = await runPasses(contest, {
+      passes,
+      onMeasured: (pass, side, values) => {
+        const figures = bench.figures.map(({ name, unit }) => `${name} ${values[name]?.toFixed(2)} ${unit}`);
+        say(`${pass.padEnd(11)} ${side.padEnd(6)} ${figures.join(", ")}`);
+      },
+    });
+    for (const note of contest.notes?.() ?? []) say(note);
+    return makeReport({ bench, machine: describeMachine(), passes: measured });
+  } catch (error) {
+    // What an interrupted pass complains about is no news; the process exits when the lab is closed.
+    if (interrupted) await new Promise(() => undefined);
+    throw error;
+  } finally {
+    await lab.close();
+  }
+}
+
+type Asked = { bench: Bench | undefined; json: boolean; passes: number };
+
+/** Or what is wrong with them. */
+function readArguments(args: string[]): Asked | string {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { json: { type: "boolean", default: false }, passes: { type: "string" } },
+    });
+    const [name, surplus] = positionals;
+    const bench = allBenches.find((one) => one.name === name);
+    const known = allBenches.map((one) => one.name).join(", ");
+    if (surplus !== undefined) return `One bench at a time; there are: ${known}.`;
+    if (name !== undefined && bench === undefined) return `There is no bench ${name}; there are: ${known}.`;
+    const passes = Number(values.passes ?? defaultPasses);
+    if (!Number.isInteger(passes) || passes < 1) return `--passes is ${values.passes}; it takes 1 or more.`;
+    return { bench, json: values.json, passes };
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
