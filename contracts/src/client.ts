@@ -64,7 +64,9 @@ export function createClient(options: ClientOptions): Client {
     });
     if (response.status === 204) return undefined as AnswerOf<E>;
     const answer: unknown = await response.json().catch(() => undefined);
-    if (!response.ok) throw new CallError(response.status, understandError(response, answer));
+    // A proxy's own page may come with 200: whatever is not JSON is not an answer of ours.
+    if (!response.ok || answer === undefined)
+      throw new CallError(response.status, understandError(response, answer));
     return answer as AnswerOf<E>;
   };
 }
@@ -83,6 +85,6 @@ function understandError(response: Response, answer: unknown): ErrorEnvelope {
   if (parsed.success) return parsed.data;
   const correlationId = response.headers.get(CORRELATION_HEADER) ?? "unknown";
   return new ApiError("internal_error", {
-    message: `The server answered ${response.status} without one of our error bodies; a proxy may stand between.`,
+    message: `The server answered ${response.status} in a form that is not ours; a proxy may stand between.`,
   }).envelope(correlationId);
 }

@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { ApiError, ErrorEnvelope, errorCatalogue, errorCodes } from "./errors.ts";
+
+const page = readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8");
+
+describe("the error catalogue", () => {
+  it("OPS-01 is what the reference page shows, no more and no less", () => {
+    const rows = [...page.matchAll(/^\| `(\w+)` \| (\d+) \| (yes|no) \| (.+) \| (.+) \|$/gm)];
+    const shown = rows.map(([, code, status, retry, message, nextStep]) => [
+      code,
+      { status: Number(status), message, retryable: retry === "yes", nextStep },
+    ]);
+    expect(Object.fromEntries(shown)).toEqual(errorCatalogue);
+    expect(rows).toHaveLength(errorCodes.length);
+  });
+
+  it.for(errorCodes)("OPS-01 tells what happened, and what to do now: %s", (code) => {
+    const { status, message, nextStep, retryable } = errorCatalogue[code];
+    expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(status).toBeLessThan(600);
+    expect(message).toMatch(/^[A-Z].*\.$/);
+    expect(nextStep).toMatch(/^[A-Z].*\.$/);
+    // A client's mistake stays one when it is repeated; the exception is having asked too often.
+    expect(retryable).toBe(status >= 500 || status === 429);
+  });
+
+  it.for(errorCodes)("OPS-01 makes an envelope that a client accepts: %s", (code) => {
+    const error = new ApiError(code, { details: { limit: 3 } });
+    const envelope = error.envelope("abc-123");
+    expect(ErrorEnvelope.parse(JSON.parse(JSON.stringify(envelope)))).toEqual({
+      code,
+      message: errorCatalogue[code].message,
+      correlation_id: "abc-123",
+      retryable: errorCatalogue[code].retryable,
+      next_step: errorCatalogue[code].nextStep,
+      details: { limit: 3 },
+    });
+    expect(error.status).toBe(errorCatalogue[code].status);
+  });
+
+  it("OPS-01 lets a call say more exactly what happened", () => {
+    const error = new ApiError("name_taken", { message: "There is a project `work` already." });
+    expect(error.envelope("x").message).toBe("There is a project `work` already.");
+    expect(error.details).toEqual({});
+  });
+
+  it("OPS-01 takes no envelope with a code of somebody else's", () => {
+    const foreign = { ...new ApiError("conflict").envelope("x"), code: "E_OTHER" };
+    expect(ErrorEnvelope.safeParse(foreign).success).toBe(false);
+  });
+});
