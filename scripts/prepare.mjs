@@ -18,7 +18,9 @@ export async function prepare() {
     done: "Packages are installed",
     stamp: join(root, "node_modules/.holdfast-installed"),
     inputs: () => digest([join(root, "package-lock.json")], `${process.arch} ${process.platform}`),
-    work: () => run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]),
+    // Not `npm ci`: it refuses a lockfile without the optional packages of platforms that a registry
+    // does not carry. The lockfile is followed all the same, and not rewritten.
+    work: () => run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]),
   });
   if (!existsSync(node)) {
     throw new Error(

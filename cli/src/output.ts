@@ -24,7 +24,7 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
     .join("\n");
 }
 
-export function clean(text: string): string {
+function clean(text: string): string {
   return text.replace(controlCharacters, "�");
 }
 

@@ -33,7 +33,7 @@ export type Exposure = {
   trustedProxies: string[] | undefined;
 };
 
-export const logLevel = oneOf("fatal", "error", "warn", "info", "debug", "trace");
+const logLevel = oneOf("fatal", "error", "warn", "info", "debug", "trace");
 
 export const bindAddress = {
   allowed: "an IP address, or localhost",

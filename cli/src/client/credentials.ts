@@ -8,7 +8,7 @@ import type { Environment } from "@holdfast/kit/settings";
 
 export type Credentials = { api_url: string; token: string; token_id: string; org_id: string };
 
-export function credentialsPath(env: Environment): string {
+function credentialsPath(env: Environment): string {
   return join(env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "holdfast/credentials.json");
 }
 

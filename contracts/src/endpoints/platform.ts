@@ -4,14 +4,13 @@ import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Email, Time } from "../fields.ts";
 
-export const PlatformStatus = z.strictObject({
+const PlatformStatus = z.strictObject({
   instance_id: z.string(),
   version: z.string(),
   worker: z.strictObject({ ok: z.boolean(), last_seen_at: Time.nullable() }),
   database: z.strictObject({ ok: z.boolean(), version: z.string(), migrations: z.number().int() }),
   administrator_exists: z.boolean(),
 });
-export type PlatformStatus = z.infer<typeof PlatformStatus>;
 
 export const getPlatformStatus = endpoint({
   name: "getPlatformStatus",

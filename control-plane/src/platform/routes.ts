@@ -55,7 +55,7 @@ type StatusRow = {
 type Administrator = { id: string; email: string };
 
 /** Null means: there is none yet, so the link makes the first. */
-export function chooseAdministrator(known: Administrator[], email: string | undefined): Administrator | null {
+function chooseAdministrator(known: Administrator[], email: string | undefined): Administrator | null {
   if (known.length === 0) return null;
   if (email !== undefined) {
     const named = known.find((one) => one.email === email);
