@@ -12,6 +12,7 @@ import { gatewaySettings } from "./settings.ts";
 export async function startGateway(settings: Values<typeof gatewaySettings>, log: Log): Promise<RunningProcess> {
   checkExposure(settings, gatewaySettings.bind.env);
   const http = createHttpServer({
+    process: "gateway",
     exposure: settings,
     log,
     metrics: createMetrics("gateway"),

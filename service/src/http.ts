@@ -4,13 +4,11 @@
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
-import { isErrno } from "@holdfast/kit/files";
-import { holderOfPort } from "@holdfast/kit/processes";
-import { UsageError } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { allowedHosts, isAllowedHost } from "./hosts.ts";
+import { explainListenError } from "./listening.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Exposure, readTls } from "./settings.ts";
@@ -24,6 +22,8 @@ export type HttpServer = {
 };
 
 export type HttpOptions = {
+  /** Which process listens, for messages. */
+  process: string;
   exposure: Exposure;
   log: Log;
   metrics: Metrics;
@@ -117,8 +117,13 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       try {
         await app.listen({ port, host: options.exposure.bind });
       } catch (error) {
-        if (isErrno(error, "EADDRINUSE")) throw new UsageError(explainTakenPort(port, portSetting));
-        throw error;
+        const { process: name, exposure } = options;
+        throw explainListenError(error as Error, {
+          process: name,
+          port,
+          bind: exposure.bind,
+          setting: portSetting,
+        });
       }
       const address = app.server.address();
       return typeof address === "object" && address ? address.port : port;
@@ -130,15 +135,6 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       clearTimeout(deadline);
     },
   };
-}
-
-/** Names the holder of a port and the setting that chooses another one. */
-export function explainTakenPort(port: number, setting: string): string {
-  const holder = holderOfPort(port);
-  const who = holder?.pid
-    ? `process ${holder.pid}${holder.command ? ` (${holder.command.slice(0, 120)})` : ""}`
-    : "another user's process";
-  return `Port ${port} is taken by ${who}. Stop it, or choose another port with ${setting}; 0 takes a free one.`;
 }
 
 const quietRoutes = new Set(["/healthz", "/readyz", "/metrics"]);

@@ -48,6 +48,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   await ensureFirstOrganization(system);
 
   const http = createHttpServer({
+    process: "api",
     exposure: settings,
     log,
     metrics: createMetrics("api"),
