@@ -48,12 +48,16 @@ function subscribe(listener: () => void) {
   return () => listeners.delete(listener);
 }
 
-/** The remembered one if it is still theirs, else their first. */
+/** The remembered one if it is still theirs; else one they belong to, before those they only operate. */
 export function pickOrganization(
   memberships: readonly Membership[],
   remembered: string | null,
 ): Membership | undefined {
-  return memberships.find((each) => each.id === remembered) ?? memberships[0];
+  return (
+    memberships.find((each) => each.id === remembered) ??
+    memberships.find((each) => each.role !== "operator") ??
+    memberships[0]
+  );
 }
 
 export function useMembership(): Membership | undefined {

@@ -82,7 +82,17 @@ type CheckboxProps = Omit<ComponentProps<"input">, "type"> & { label: ReactNode;
 export function Checkbox({ label, hint, ...input }: CheckboxProps) {
   return (
     <label className="flex items-start gap-2.5">
-      <input {...input} type="checkbox" className="mt-[3px] size-4 shrink-0 accent-kelp" />
+      <span className="relative mt-[3px] size-4 shrink-0">
+        <input
+          {...input}
+          type="checkbox"
+          className="peer size-4 appearance-none rounded-sm border border-line-strong bg-surface checked:border-kelp checked:bg-kelp"
+        />
+        <Icon
+          name="check"
+          className="pointer-events-none absolute inset-0 size-4 scale-75 text-on-kelp opacity-0 peer-checked:opacity-100"
+        />
+      </span>
       <span>
         {label}
         {hint && <span className="block text-sm text-ink-muted">{hint}</span>}

@@ -14,7 +14,7 @@ export function Table({ label, columns, children, className }: TableProps) {
       aria-label={label}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
       tabIndex={0}
-      className={classes("overflow-x-auto rounded-lg border border-line bg-surface", className)}
+      className={classes("relative overflow-x-auto rounded-lg border border-line bg-surface", className)}
     >
       <table className="w-full border-collapse text-left">
         <caption className="sr-only">{label}</caption>

@@ -1,12 +1,18 @@
-// A moment: how long ago in words, with the exact time on hover and for machines.
+// A moment: how long ago in words, with the exact time on hover and for machines. Exact times are set
+// in mono, so that a column of them compares by eye.
 
 import { useSyncExternalStore } from "react";
+import { classes } from "./classes.ts";
 import { exactTime, timeAgo } from "./time.ts";
 
 export function When({ at, exact }: { at: string; exact?: boolean }) {
   const now = useNow();
   return (
-    <time dateTime={at} title={exact ? at : exactTime(at)} className="whitespace-nowrap">
+    <time
+      dateTime={at}
+      title={exact ? timeAgo(at, now) : exactTime(at)}
+      className={classes("whitespace-nowrap", exact && "font-mono text-sm")}
+    >
       {exact ? exactTime(at) : timeAgo(at, now)}
     </time>
   );

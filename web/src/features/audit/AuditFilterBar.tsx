@@ -28,7 +28,7 @@ export function AuditFilterBar({ filters, onChange, offersPlatform }: AuditFilte
     <search className="mb-5 block" aria-label="Filter audit events">
       <div className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
         <SettlingField label="Actor" placeholder="Name or id" {...text("actor")} />
-        <SettlingField label="Action" placeholder="token. or token.create" {...text("action")} />
+        <SettlingField label="Action" placeholder="token.create" {...text("action")} />
         <SettlingField label="Target" placeholder="Name or id" {...text("target")} />
         <SelectField
           label="Result"

@@ -12,9 +12,9 @@ export function OverviewPage() {
   return (
     <>
       <PageHeader title="Overview" />
-      <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
         <FirstSteps />
-        <div className="grid gap-6">
+        <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
           {me.operator && <PlatformCard />}
           {may("audit:read") && <RecentActivity />}
         </div>

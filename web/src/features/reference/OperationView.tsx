@@ -20,7 +20,7 @@ export function OperationView({ operation }: { operation: Operation }) {
   return (
     <article
       id={operation.id}
-      className="mt-8 scroll-mt-18 border-t border-line pt-6"
+      className="scroll-mt-18 pt-5 [&+article]:mt-10 [&+article]:border-t [&+article]:pt-8"
       aria-label={operation.summary}
     >
       <h3 className="text-lg font-semibold">

@@ -20,7 +20,7 @@ export function ReferenceNavigation({ groups, filter, onFilter }: ReferenceNavig
       <nav aria-label="Operations" className="mt-6 hidden lg:block">
         {groups.map((group) => (
           <div key={group.name} className="mb-5">
-            <p className="px-2 pb-1 text-xs font-medium text-ink-muted capitalize">{group.name}</p>
+            <p className="px-2 pb-1 text-xs font-medium text-ink-muted first-letter:uppercase">{group.name}</p>
             <ul>
               {group.operations.map((operation) => (
                 <li key={operation.id}>

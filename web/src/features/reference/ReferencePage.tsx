@@ -73,7 +73,7 @@ function Reference({ document }: { document: OpenApiDocument }) {
         {shown.length === 0 && <p className="mt-10 text-ink-muted">No operation matches “{filter}”.</p>}
         {shown.map((group) => (
           <section key={group.name} aria-labelledby={`group-${group.name}`} className="mt-12">
-            <h2 id={`group-${group.name}`} className="text-xl font-semibold tracking-tight capitalize">
+            <h2 id={`group-${group.name}`} className="text-xl font-semibold tracking-tight first-letter:uppercase">
               {group.name}
             </h2>
             {group.operations.map((operation) => (
