@@ -63,7 +63,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     requestTimeout: 30_000,
     return503OnClosing: false,
     genReqId: (request) => correlationIdOf(request.headers[CORRELATION_HEADER]),
-    frameworkErrors: (error, request, reply) => answerError(options, error, request, reply),
+    // These come before any hook has run.
+    frameworkErrors: (error, request, reply) => answerError(options, error, request, reply.headers(headers)),
     clientErrorHandler: (_error, socket) => {
       const envelope = JSON.stringify(new ApiError("invalid_request").envelope(uuidv7()));
       if (!socket.writable) return void socket.destroy();
@@ -155,7 +156,7 @@ async function answerError(options: HttpOptions, error: unknown, request: Fastif
   const answer = known ?? new ApiError("internal_error");
   return reply
     .code(answer.status)
-    .headers({ ...securityHeaders, ...answer.headers, [CORRELATION_HEADER]: request.id })
+    .headers({ ...answer.headers, [CORRELATION_HEADER]: request.id })
     .type("application/json; charset=utf-8")
     .send(JSON.stringify(answer.envelope(request.id)));
 }

@@ -1,6 +1,6 @@
 // Structured logs, one JSON object a line on stdout. Everything that could carry a secret passes
-// through redaction: known fields are dropped, and the finished line is scanned for our own
-// secrets' prefixes, so that a secret inside an error message does not get out either.
+// through redaction: known fields are dropped, and the finished line is scanned for such fields at
+// any depth and for our own secrets' prefixes, so that a secret inside an error does not get out either.
 
 import { redact } from "@holdfast/kit/redact";
 import { type DestinationStream, type Logger, pino } from "pino";
@@ -8,6 +8,9 @@ import { type DestinationStream, type Logger, pino } from "pino";
 export type Log = Logger;
 
 const secretFields = ["password", "token", "secret", "authorization", "cookie", "set-cookie", "kek", "key"];
+
+/** The logger's own redaction reaches three levels deep; an error's properties may lie deeper. */
+const secretText = new RegExp(`"(${secretFields.join("|")})":"(?:[^"\\\\]|\\\\.)*"`, "gi");
 
 export function createLog(options: { process: string; level: string; destination?: DestinationStream }): Log {
   const destination = options.destination ?? pino.destination({ fd: 1, sync: false, minLength: 0 });
@@ -22,6 +25,6 @@ export function createLog(options: { process: string; level: string; destination
         censor: "[redacted]",
       },
     },
-    { write: (line: string) => destination.write(redact(line)) },
+    { write: (line: string) => destination.write(redact(line.replace(secretText, '"$1":"[redacted]"'))) },
   );
 }

@@ -4,6 +4,7 @@
 
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { createSecureContext } from "node:tls";
 import { kinds, oneOf, optional, setting, UsageError } from "@holdfast/kit/settings";
 
 export const exposureSettings = {
@@ -63,10 +64,19 @@ export function checkExposure(exposure: Exposure, bindSetting: string): void {
 
 export function readTls(exposure: Exposure): { cert: Buffer; key: Buffer } | undefined {
   if (!exposure.tlsCertFile || !exposure.tlsKeyFile) return undefined;
-  return {
+  const pair = {
     cert: readPem("HOLDFAST_TLS_CERT_FILE", exposure.tlsCertFile),
     key: readPem("HOLDFAST_TLS_KEY_FILE", exposure.tlsKeyFile),
   };
+  try {
+    createSecureContext(pair);
+  } catch (error) {
+    throw new UsageError(
+      "HOLDFAST_TLS_CERT_FILE and HOLDFAST_TLS_KEY_FILE must hold a certificate chain and its private key, both PEM; " +
+        `${exposure.tlsCertFile} and ${exposure.tlsKeyFile} do not: ${(error as Error).message}`,
+    );
+  }
+  return pair;
 }
 
 export function isLoopback(address: string): boolean {

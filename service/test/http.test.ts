@@ -1,0 +1,229 @@
+// The listener as a client meets it: every answer has its headers, every error its envelope.
+
+import { once } from "node:events";
+import { type IncomingMessage, request as send } from "node:http";
+import { connect } from "node:net";
+import { ErrorEnvelope, errorCatalogue } from "@holdfast/contracts/errors";
+import { UsageError } from "@holdfast/kit/settings";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Listener, startListener } from "./support/listener.ts";
+
+let listener: Listener;
+let ready = true;
+beforeAll(async () => {
+  listener = await startListener({
+    readiness: async () => ({ ready, checks: { database: ready ? { ok: true } : { ok: false, reason: "gone" } } }),
+    methodsOf: (path) => (path === "/echo" ? ["POST"] : []),
+    routes: (app) => {
+      app.post("/echo", async (request) => request.body);
+      app.get("/things/:id", async () => ({ found: true }));
+      app.get("/broken", async () => {
+        throw new Error("a bug that talks: postgres://me:geheim@db/x");
+      });
+    },
+  });
+});
+afterAll(() => listener.http.stop());
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(`${listener.url}${path}`, { headers });
+const post = (body: string, headers: Record<string, string> = { "content-type": "application/json" }) =>
+  fetch(`${listener.url}/echo`, { method: "POST", headers, body });
+
+/** With a Host of one's own, which fetch does not allow. */
+async function getAs(host: string): Promise<{ status: number | undefined; body: string }> {
+  const request = send(`${listener.url}/things/1`, { headers: { host } }).end();
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  let body = "";
+  for await (const chunk of response) body += chunk;
+  return { status: response.statusCode, body };
+}
+
+/** Whatever bytes one likes, and whatever comes back until the server closes. */
+async function raw(bytes: string): Promise<string> {
+  const socket = connect(listener.port, "127.0.0.1");
+  socket.write(bytes);
+  let answer = "";
+  for await (const chunk of socket) answer += chunk;
+  return answer;
+}
+
+async function expectEnvelope(response: Response, code: keyof typeof errorCatalogue): Promise<ErrorEnvelope> {
+  const envelope = ErrorEnvelope.parse(await response.json());
+  expect(envelope.code).toBe(code);
+  expect(response.status).toBe(errorCatalogue[code].status);
+  expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
+  expect(response.headers.get("x-correlation-id")).toBe(envelope.correlation_id);
+  return envelope;
+}
+
+describe("headers of every answer", () => {
+  it.for(["/healthz", "/things/1", "/nowhere", "/broken", "/%zz"])(
+    "SEC-03 protect the browser: %s",
+    async (path) => {
+      const { headers } = await get(path);
+      const policy = headers.get("content-security-policy");
+      for (const rule of [
+        "default-src 'none'",
+        "script-src 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+      ]) {
+        expect(policy).toContain(rule);
+      }
+      expect(policy).not.toContain("unsafe");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(headers.get("x-frame-options")).toBe("DENY");
+      expect(headers.get("referrer-policy")).toBe("no-referrer");
+      expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
+      expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
+      expect(headers.get("strict-transport-security"), "only over TLS").toBeNull();
+    },
+  );
+
+  it("AUDIT-03 carry the client's correlation id, which is logged", async () => {
+    const response = await get("/things/1?password=geheim", { "x-correlation-id": "deploy-42:a.b_c" });
+    expect(response.headers.get("x-correlation-id")).toBe("deploy-42:a.b_c");
+    expect(listener.logged()).toContain('"correlation_id":"deploy-42:a.b_c"');
+    expect(listener.logged(), "the template, not the URL").toContain('"route":"/things/:id"');
+    expect(listener.logged()).not.toContain("geheim");
+  });
+
+  it.for(["", "-a", "a b", "a".repeat(65), '"}{"level":"fatal"'])(
+    "AUDIT-03 carry a new correlation id instead of a misshapen one: %s",
+    async (offered) => {
+      const id = (await get("/things/1", { "x-correlation-id": offered })).headers.get("x-correlation-id");
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
+    },
+  );
+});
+
+describe("the Host", () => {
+  it("SEC-03 of a stranger is refused with 421 before anything else happens", async () => {
+    for (const host of ["rebind.evil.example", `rebind.evil.example:${listener.port}`, "127.0.0.1.nip.io"]) {
+      const { status, body } = await getAs(host);
+      expect(status).toBe(421);
+      expect(ErrorEnvelope.parse(JSON.parse(body)).code).toBe("host_refused");
+    }
+  });
+
+  it("SEC-03 of this machine is served on any port, as `ssh -L` makes them", async () => {
+    expect(await getAs("localhost:9999")).toMatchObject({ status: 200, body: '{"found":true}' });
+  });
+});
+
+describe("errors", () => {
+  it.for<[string, () => Promise<Response>, keyof typeof errorCatalogue]>([
+    ["an unknown path", () => get("/nowhere"), "route_not_found"],
+    ["a wrong method", () => get("/echo"), "method_not_allowed"],
+    ["a path that cannot be decoded", () => get("/%zz"), "invalid_request"],
+    ["broken JSON", () => post("{"), "malformed_json"],
+    ["an empty body", () => post(""), "malformed_json"],
+    ["a poisoned prototype", () => post('{"__proto__": {"operator": true}}'), "malformed_json"],
+    ["a poisoned constructor", () => post('{"constructor": {"prototype": {"a": 1}}}'), "malformed_json"],
+    ["a body of another type", () => post("a=b", { "content-type": "text/csv" }), "unsupported_media_type"],
+    ["a body over the limit", () => post(JSON.stringify("x".repeat(2_000))), "body_too_large"],
+    ["a bug", () => get("/broken"), "internal_error"],
+  ])("SEC-03 come as an envelope: %s", async ([, ask, code]) => {
+    await expectEnvelope(await ask(), code);
+  });
+
+  it("SEC-03 tell the allowed methods and the limit", async () => {
+    expect((await get("/echo")).headers.get("allow")).toBe("POST");
+    const envelope = await expectEnvelope(await post(JSON.stringify("x".repeat(2_000))), "body_too_large");
+    expect(envelope.details).toEqual({ limit_bytes: 1_024 });
+  });
+
+  it("AUDIT-03 tell a client nothing about a bug, and the operator everything but its secrets", async () => {
+    const response = await get("/broken", { "x-correlation-id": "the-bug" });
+    expect(await response.text()).not.toContain("talks");
+    const line = listener
+      .logged()
+      .split("\n")
+      .find((one) => one.includes("the-bug") && one.includes("talks"));
+    expect(line).toContain("postgres://me:[redacted]@db/x");
+  });
+
+  it.for(["NONSENSE\r\n\r\n", "GET /\u0000 HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nhost localhost\r\n\r\n"])(
+    "SEC-03 answer what is not HTTP with an envelope too: %j",
+    async (bytes) => {
+      const [head = "", body = ""] = (await raw(bytes)).split("\r\n\r\n");
+      expect(head).toMatch(/^HTTP\/1.1 400 /);
+      expect(head).toContain("content-type: application/json");
+      expect(ErrorEnvelope.parse(JSON.parse(body)).code).toBe("invalid_request");
+    },
+  );
+});
+
+describe("health", () => {
+  it("OPS-02 lives, and is ready when its parts are", async () => {
+    expect(await (await get("/healthz")).json()).toEqual({ status: "ok" });
+    const yes = await get("/readyz");
+    expect([yes.status, await yes.json()]).toEqual([200, { status: "ready", checks: { database: { ok: true } } }]);
+    ready = false;
+    const no = await get("/readyz");
+    ready = true;
+    const checks = { database: { ok: false, reason: "gone" } };
+    expect([no.status, await no.json()]).toEqual([503, { status: "not_ready", checks }]);
+  });
+
+  it("AUDIT-03 gives metrics with route templates to this machine", async () => {
+    await get("/things/12345");
+    const response = await get("/metrics");
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    expect(text).toContain('route="/things/:id"');
+    expect(text).not.toContain("12345");
+  });
+
+  it.for(["x-forwarded-for", "forwarded"])(
+    "SEC-04 gives no metrics to whom a proxy stands for: %s",
+    async (name) => {
+      await expectEnvelope(await get("/metrics", { [name]: "for=203.0.113.9" }), "route_not_found");
+    },
+  );
+});
+
+describe("ports and ending", () => {
+  it("OPS-01 names the holder of a taken port, and the setting that chooses another", async () => {
+    const taken = await startListener({ port: listener.port }).catch((error: unknown) => error);
+    expect(taken).toBeInstanceOf(UsageError);
+    const { message } = taken as UsageError;
+    expect(message).toContain(`Port ${listener.port} for the test is taken by pid ${process.pid}`);
+    expect(message).toContain("HOLDFAST_TEST_PORT");
+  });
+
+  it("OPS-02 answers what is under way, refuses what is new with an envelope, then closes", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const closing = Promise.withResolvers<void>();
+    const mayClose = Promise.withResolvers<void>();
+    const draining = await startListener({
+      routes: (app) => {
+        app.get("/slow", async () => {
+          arrived.resolve();
+          await release.promise;
+          return { done: true };
+        });
+        // Holds the listener open while it drains, as a load balancer's last requests find it.
+        app.addHook("preClose", async () => {
+          closing.resolve();
+          await mayClose.promise;
+        });
+      },
+    });
+    const slow = fetch(`${draining.url}/slow`);
+    await arrived.promise;
+    const stopped = draining.http.stop();
+    await closing.promise;
+    const refused = await fetch(`${draining.url}/healthz`);
+    expect(refused.headers.get("retry-after")).toBe("2");
+    expect(refused.headers.get("connection")).toBe("close");
+    await expectEnvelope(refused, "shutting_down");
+    release.resolve();
+    mayClose.resolve();
+    const answered = await slow;
+    expect([answered.status, await answered.json()]).toEqual([200, { done: true }]);
+    await stopped;
+    await expect(fetch(`${draining.url}/healthz`)).rejects.toThrow();
+  });
+});
