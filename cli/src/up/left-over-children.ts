@@ -22,7 +22,7 @@ export async function endLeftOverChildren(file: UpFile, onProgress: (text: strin
 }
 
 /** Whether they are all gone within the time. */
-export async function allEnded(processes: ProcessIdentity[], withinMs: number): Promise<boolean> {
+async function allEnded(processes: ProcessIdentity[], withinMs: number): Promise<boolean> {
   const deadline = Date.now() + withinMs;
   while (processes.some(isAlive)) {
     if (Date.now() > deadline) return false;
