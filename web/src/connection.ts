@@ -18,6 +18,19 @@ export function useReach(): Reach {
   return useSyncExternalStore(onReachChange, () => reach);
 }
 
+/** Resolves when the server answers again; at once if it answers now. */
+export async function untilReached(): Promise<void> {
+  await watchedFetch("/v1/me", { cache: "no-store" }).catch(() => undefined);
+  if (reach === "reached") return;
+  await new Promise<void>((resolve) => {
+    const stop = onReachChange((next) => {
+      if (next === "unreachable") return;
+      stop();
+      resolve();
+    });
+  });
+}
+
 /** `fetch`, noting whether there was an answer. */
 export const watchedFetch: typeof fetch = async (input, init) => {
   try {

@@ -18,6 +18,11 @@ onReachChange((reach) => {
   void queryClient.invalidateQueries();
 });
 
+// Once the first page stands, the code of the others: a network that fails later then costs no page.
+setTimeout(() => {
+  for (const route of Object.values(router.routesById)) void router.loadRouteChunk(route);
+}, 2_000);
+
 const container = document.getElementById("root");
 if (!container) throw new Error("index.html has no #root");
 

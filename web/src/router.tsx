@@ -8,6 +8,7 @@ import {
   lazyRouteComponent,
   redirect,
 } from "@tanstack/react-router";
+import { untilReached } from "./connection.ts";
 import { auditFiltersFromSearch } from "./features/audit/filters.ts";
 import { Fault, NotFound, Root } from "./features/shell/Root.tsx";
 import { Shell } from "./features/shell/Shell.tsx";
@@ -17,6 +18,24 @@ import { createQueryClient } from "./query-client.ts";
 import { meQuery } from "./session.ts";
 
 export const queryClient = createQueryClient({ onSignedOut: () => void askToSignIn() });
+
+/**
+ * Code that did not arrive because the server is away is asked for again when it is back. If it is
+ * missing on a server that answers, there is a new release, and the router reloads the page.
+ */
+function lazyPage<Module extends Record<string, unknown>>(
+  load: () => Promise<Module>,
+  name: keyof Module & string,
+) {
+  return lazyRouteComponent(
+    () =>
+      load().catch(async () => {
+        await untilReached();
+        return load();
+      }),
+    name,
+  );
+}
 
 const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Root,
@@ -28,19 +47,19 @@ const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
   validateSearch: (search): { to?: string } => (search["to"] ? { to: returnPath(search["to"]) } : {}),
-  component: lazyRouteComponent(() => import("./features/sign-in/SignInPage.tsx"), "SignInPage"),
+  component: lazyPage(() => import("./features/sign-in/SignInPage.tsx"), "SignInPage"),
 });
 
 const link = createRoute({
   getParentRoute: () => root,
   path: "/link",
-  component: lazyRouteComponent(() => import("./features/links/LinkPage.tsx"), "LinkPage"),
+  component: lazyPage(() => import("./features/links/LinkPage.tsx"), "LinkPage"),
 });
 
 const reference = createRoute({
   getParentRoute: () => root,
   path: "/reference",
-  component: lazyRouteComponent(() => import("./features/reference/ReferencePage.tsx"), "ReferencePage"),
+  component: lazyPage(() => import("./features/reference/ReferencePage.tsx"), "ReferencePage"),
 });
 
 const signedIn = createRoute({
@@ -60,38 +79,38 @@ const signedIn = createRoute({
 const overview = createRoute({
   getParentRoute: () => signedIn,
   path: "/",
-  component: lazyRouteComponent(() => import("./features/overview/OverviewPage.tsx"), "OverviewPage"),
+  component: lazyPage(() => import("./features/overview/OverviewPage.tsx"), "OverviewPage"),
 });
 
 const nodes = createRoute({
   getParentRoute: () => signedIn,
   path: "/nodes",
-  component: lazyRouteComponent(() => import("./features/nodes/NodesPage.tsx"), "NodesPage"),
+  component: lazyPage(() => import("./features/nodes/NodesPage.tsx"), "NodesPage"),
 });
 
 const allocations = createRoute({
   getParentRoute: () => signedIn,
   path: "/allocations",
-  component: lazyRouteComponent(() => import("./features/allocations/AllocationsPage.tsx"), "AllocationsPage"),
+  component: lazyPage(() => import("./features/allocations/AllocationsPage.tsx"), "AllocationsPage"),
 });
 
 const audit = createRoute({
   getParentRoute: () => signedIn,
   path: "/audit",
   validateSearch: auditFiltersFromSearch,
-  component: lazyRouteComponent(() => import("./features/audit/AuditPage.tsx"), "AuditPage"),
+  component: lazyPage(() => import("./features/audit/AuditPage.tsx"), "AuditPage"),
 });
 
 const account = createRoute({
   getParentRoute: () => signedIn,
   path: "/account",
-  component: lazyRouteComponent(() => import("./features/account/AccountPage.tsx"), "AccountPage"),
+  component: lazyPage(() => import("./features/account/AccountPage.tsx"), "AccountPage"),
 });
 
 const organization = createRoute({
   getParentRoute: () => signedIn,
   path: "/organization",
-  component: lazyRouteComponent(() => import("./features/organization/OrganizationPage.tsx"), "OrganizationPage"),
+  component: lazyPage(() => import("./features/organization/OrganizationPage.tsx"), "OrganizationPage"),
 });
 
 const organizationStart = createRoute({
@@ -105,25 +124,25 @@ const organizationStart = createRoute({
 const projects = createRoute({
   getParentRoute: () => organization,
   path: "/projects",
-  component: lazyRouteComponent(() => import("./features/organization/ProjectsTab.tsx"), "ProjectsTab"),
+  component: lazyPage(() => import("./features/organization/ProjectsTab.tsx"), "ProjectsTab"),
 });
 
 const members = createRoute({
   getParentRoute: () => organization,
   path: "/members",
-  component: lazyRouteComponent(() => import("./features/organization/MembersTab.tsx"), "MembersTab"),
+  component: lazyPage(() => import("./features/organization/MembersTab.tsx"), "MembersTab"),
 });
 
 const tokens = createRoute({
   getParentRoute: () => organization,
   path: "/tokens",
-  component: lazyRouteComponent(() => import("./features/organization/TokensTab.tsx"), "TokensTab"),
+  component: lazyPage(() => import("./features/organization/TokensTab.tsx"), "TokensTab"),
 });
 
 const settings = createRoute({
   getParentRoute: () => organization,
   path: "/settings",
-  component: lazyRouteComponent(() => import("./features/organization/SettingsTab.tsx"), "SettingsTab"),
+  component: lazyPage(() => import("./features/organization/SettingsTab.tsx"), "SettingsTab"),
 });
 
 export const router = createRouter({

@@ -36,7 +36,7 @@ async function writeClipboard(text: string): Promise<boolean> {
 export function CopyIconButton({ text, label }: { text: string; label: string }) {
   const { copied, copy } = useCopy(text);
   return (
-    <IconButton label={copied ? "Copied" : label} onClick={copy} className="size-6">
+    <IconButton label={copied ? "Copied" : label} onClick={copy} className="-my-1 size-6">
       {copied ? <Icon name="check" className="size-3.5 text-ok" /> : <Icon name="copy" className="size-3.5" />}
     </IconButton>
   );
@@ -74,7 +74,7 @@ export function CopyField({ label, value, hint }: { label: string; value: string
 /** An id in mono, with a button to copy it. */
 export function CopyableId({ id, label }: { id: string; label: string }) {
   return (
-    <span className="inline-flex max-w-full items-center gap-1">
+    <span className="flex min-h-5.5 max-w-full items-center gap-1">
       <span className="min-w-0 font-mono text-sm [overflow-wrap:anywhere]">{id}</span>
       <CopyIconButton text={id} label={label} />
     </span>

@@ -3,7 +3,7 @@
 
 import { AlertDialog } from "@base-ui/react/alert-dialog";
 import { Dialog as Base } from "@base-ui/react/dialog";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { Button, IconButton } from "./Button.tsx";
 import { classes } from "./classes.ts";
 import { ErrorNotice } from "./ErrorNotice.tsx";
@@ -22,7 +22,7 @@ const middleClasses =
   "data-starting-style:translate-y-1";
 
 const sheetClasses =
-  "inset-y-0 right-0 w-full max-w-xl p-6 data-starting-style:translate-x-4 data-ending-style:translate-x-4";
+  "inset-y-0 right-0 w-full max-w-xl border-y-0 border-r-0 p-6 data-starting-style:translate-x-4 data-ending-style:translate-x-4";
 
 type DialogProps = {
   open: boolean;
@@ -36,11 +36,16 @@ type DialogProps = {
 };
 
 export function Dialog({ open, onClose, title, description, place = "middle", keepOpen, children }: DialogProps) {
+  const popup = useRef<HTMLDivElement>(null);
   return (
     <Base.Root open={open} onOpenChange={(next) => next || onClose()} disablePointerDismissal={keepOpen}>
       <Base.Portal>
         <Base.Backdrop className={backdropClasses} />
-        <Base.Popup className={classes(panelClasses, place === "middle" ? middleClasses : sheetClasses)}>
+        <Base.Popup
+          ref={popup}
+          initialFocus={() => popup.current?.querySelector<HTMLElement>("input, select") ?? true}
+          className={classes(panelClasses, place === "middle" ? middleClasses : sheetClasses)}
+        >
           <div className="mb-5 flex items-start justify-between gap-4">
             <div className="min-w-0">
               <Base.Title className="text-xl font-semibold tracking-tight">{title}</Base.Title>

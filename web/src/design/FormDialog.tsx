@@ -42,7 +42,7 @@ export function FormDialog({ open, onClose, title, description, action, mutation
   };
   return (
     <Dialog open={open} onClose={onClose} title={title} description={description}>
-      <form onSubmit={submit} onChange={forgetKey} className="space-y-5" aria-label={title}>
+      <form onSubmit={submit} onChange={forgetKey} className="space-y-5">
         {children}
         {error && <ErrorNotice key={submittedAt} error={error} />}
         <DialogActions>

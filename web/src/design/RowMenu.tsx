@@ -8,7 +8,7 @@ import { Cell } from "./Table.tsx";
 
 export function RowMenu({ label, children }: { label: string; children: ReactNode }) {
   return (
-    <Cell className="w-0 py-0">
+    <Cell className="sticky right-0 w-0 bg-surface px-2 py-0">
       <Menu
         align="end"
         trigger={
