@@ -4,6 +4,7 @@
 import { UsageError } from "@holdfast/kit/settings";
 import type { Sql } from "../database/connect.ts";
 import { openEnvelope, rewrapKey, sealEnvelope } from "./envelope.ts";
+import { sealingSettings } from "./settings.ts";
 
 export type Kek = { id: string; key: Buffer };
 
@@ -13,30 +14,30 @@ export type Keyring = {
   get(name: string): Promise<Buffer | undefined>;
 };
 
+type Keks = { current: Kek; previous?: Kek };
 type SealedRow = { name: string; kek_id: string; wrapped_key: Buffer; sealed_value: Buffer };
 
 /** Re-wraps what is still under the previous KEK and proves that everything can be opened. */
-export async function openKeyring(system: Sql, keks: { current: Kek; previous?: Kek }): Promise<Keyring> {
+export async function openKeyring(system: Sql, keks: Keks): Promise<Keyring> {
   await system.begin(async (tx) => {
     // Locks the rows, so that replicas starting together re-wrap each of them once.
     const rows = await tx<SealedRow[]>`
       SELECT name, kek_id, wrapped_key, sealed_value FROM sealed_keys ORDER BY name FOR UPDATE`;
     for (const row of rows) {
-      const wrapped = row.kek_id === keks.current.id ? row.wrapped_key : rewrap(row, keks);
-      prove(row, wrapped, keks.current);
-      if (row.kek_id !== keks.current.id) {
-        await tx`
-          UPDATE sealed_keys SET kek_id = ${keks.current.id}, wrapped_key = ${wrapped}, wrapped_at = now()
-          WHERE name = ${row.name}`;
-      }
+      open(row, keks);
+      if (row.kek_id === keks.current.id) continue;
+      const from = kekOf(row, keks).key;
+      const wrapped = rewrapKey({ from, to: keks.current.key }, row.name, row.wrapped_key);
+      await tx`
+        UPDATE sealed_keys SET kek_id = ${keks.current.id}, wrapped_key = ${wrapped}, wrapped_at = now()
+        WHERE name = ${row.name}`;
     }
   });
 
   const get = async (name: string) => {
     const [row] = await system<SealedRow[]>`
       SELECT name, kek_id, wrapped_key, sealed_value FROM sealed_keys WHERE name = ${name}`;
-    if (row === undefined) return undefined;
-    return openEnvelope(keks.current.key, name, { wrappedKey: row.wrapped_key, sealedValue: row.sealed_value });
+    return row && open(row, keks);
   };
   return {
     get,
@@ -55,32 +56,26 @@ export async function openKeyring(system: Sql, keks: { current: Kek; previous?: 
   };
 }
 
-function rewrap(row: SealedRow, keks: { current: Kek; previous?: Kek }): Buffer {
-  if (row.kek_id !== keks.previous?.id) {
+/** While a KEK is being changed, replicas that have both read what either kind of replica has written. */
+function open(row: SealedRow, keks: Keks): Buffer {
+  const { key, setting } = kekOf(row, keks);
+  try {
+    return openEnvelope(key, row.name, { wrappedKey: row.wrapped_key, sealedValue: row.sealed_value });
+  } catch {
     throw new UsageError(
-      `The key "${row.name}" is sealed under the KEK "${row.kek_id}", and this process was given "${keks.current.id}". ` +
-        "Set HOLDFAST_KEK_BASE64 and HOLDFAST_KEK_ID to that KEK, or give it as " +
-        "HOLDFAST_PREVIOUS_KEK_BASE64 and HOLDFAST_PREVIOUS_KEK_ID to change over to the new one.",
+      `The key "${row.name}" is sealed under the KEK "${row.kek_id}", but ${setting} is a different key of that name. ` +
+        "Give back the key it was sealed with. Nothing was changed.",
     );
   }
-  try {
-    return rewrapKey({ from: keks.previous.key, to: keks.current.key }, row.name, row.wrapped_key);
-  } catch {
-    throw wrongKek(row.name, keks.previous.id, "HOLDFAST_PREVIOUS_KEK_BASE64");
-  }
 }
 
-function prove(row: SealedRow, wrappedKey: Buffer, kek: Kek): void {
-  try {
-    openEnvelope(kek.key, row.name, { wrappedKey, sealedValue: row.sealed_value });
-  } catch {
-    throw wrongKek(row.name, kek.id, "HOLDFAST_KEK_BASE64");
-  }
-}
-
-function wrongKek(name: string, kekId: string, setting: string): UsageError {
-  return new UsageError(
-    `The key "${name}" is sealed under the KEK "${kekId}", but ${setting} is a different key of that name. ` +
-      "Give back the key it was sealed with. Nothing was changed.",
+function kekOf(row: SealedRow, keks: Keks): { key: Buffer; setting: string } {
+  if (row.kek_id === keks.current.id) return { key: keks.current.key, setting: sealingSettings.kek.env };
+  if (row.kek_id === keks.previous?.id)
+    return { key: keks.previous.key, setting: sealingSettings.previousKek.env };
+  throw new UsageError(
+    `The key "${row.name}" is sealed under the KEK "${row.kek_id}", and this process was given "${keks.current.id}". ` +
+      "Set HOLDFAST_KEK_BASE64 and HOLDFAST_KEK_ID to that KEK, or give it as " +
+      "HOLDFAST_PREVIOUS_KEK_BASE64 and HOLDFAST_PREVIOUS_KEK_ID to change over to the new one.",
   );
 }
