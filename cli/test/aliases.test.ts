@@ -1,0 +1,113 @@
+// The environment variables of the source documents. Each is an alias of a setting, or waits here
+// by name for the capability that will bring its setting.
+
+import { apiSettings } from "@holdfast/control-plane/api/settings";
+import { workerSettings } from "@holdfast/control-plane/worker/settings";
+import { gatewaySettings } from "@holdfast/gateway/settings";
+import { readSettings, type Setting, type Settings } from "@holdfast/kit/settings";
+import { describe, expect, it } from "vitest";
+import { clientSettings } from "../src/client/settings.ts";
+import { upSettings } from "../src/up/settings.ts";
+
+const sourceAliases = [
+  ...["GPUAAS_API_URL", "GPUAAS_TERMINAL_API_URL", "GPUAAS_ENROLLMENT_TOKEN", "GPUAAS_TASK_SIGNING_PUBKEYS"],
+  ...["GPUAAS_RECOVERY_API_URL", "GPUAAS_RECOVERY_CA_BUNDLE_PATH"],
+  ...["NODE_AGENT_HOST_ID", "NODE_AGENT_BOOTSTRAP_TOKEN", "NODE_AGENT_CONTROL_PLANE_URL"],
+  ...["NODE_AGENT_ADVERTISE_ADDR", "NODE_AGENT_NETWORK_BACKEND", "NODE_AGENT_NETWORK_INTERFACE"],
+  ...["NODE_AGENT_BASE_IMAGE_DIR", "NODE_AGENT_CLOUD_INIT_DIR", "NODE_AGENT_PIP_CONSTRAINT"],
+  "ALLOW_UNKNOWN_HOST_REGISTRATION",
+  ...["DATABASE_URL", "REDIS_URL", "SECRETS_KEK_ID", "SECRETS_KEK_BASE64"],
+  ...["GATEWAY_HOST", "GATEWAY_PORT", "GATEWAY_LOG_LEVEL", "GATEWAY_AGENT_STALE_MS", "GATEWAY_AGENT_SELECTION"],
+  ...["GATEWAY_SERVICE_TOKEN", "GATEWAY_HTTP_URL", "GATEWAY_WS_URL", "GATEWAY_RESULTS_TTL_SEC"],
+  "NODE_EXEC_TIMEOUT_MS",
+  ...["WORKFLOW_CONTINUATION_QUEUE_NAME", "WORKFLOW_CONTINUATION_POLL_MS", "WORKFLOW_CONTINUATION_CONCURRENCY"],
+  ...["VESPID_AGENT_TLS_CA_FILE", "VESPID_AGENT_EXEC_BACKEND", "VESPID_AGENT_WORKDIR_ROOT"],
+  ...["VESPID_AGENT_DOCKER_IMAGE", "VESPID_AGENT_DOCKER_NETWORK_DEFAULT", "VESPID_AGENT_DOCKER_TIMEOUT_MS"],
+  ...["VESPID_AGENT_DOCKER_MEMORY_MB", "VESPID_AGENT_DOCKER_CPUS", "VESPID_AGENT_DOCKER_PIDS"],
+  "VESPID_AGENT_DOCKER_OUTPUT_MAX_CHARS",
+];
+
+/** By the capability that will bring the setting. An alias leaves this list when its setting appears. */
+const notYet: Record<string, string[]> = {
+  "the agent on the host": [
+    ...["GPUAAS_API_URL", "GPUAAS_TERMINAL_API_URL", "GPUAAS_TASK_SIGNING_PUBKEYS"],
+    ...["NODE_AGENT_CONTROL_PLANE_URL", "NODE_AGENT_ADVERTISE_ADDR"],
+  ],
+  "identity recovery": ["GPUAAS_ENROLLMENT_TOKEN", "GPUAAS_RECOVERY_API_URL", "GPUAAS_RECOVERY_CA_BUNDLE_PATH"],
+  "VM hosts": [
+    ...["NODE_AGENT_HOST_ID", "NODE_AGENT_BOOTSTRAP_TOKEN", "NODE_AGENT_NETWORK_BACKEND"],
+    ...["NODE_AGENT_NETWORK_INTERFACE", "NODE_AGENT_BASE_IMAGE_DIR", "NODE_AGENT_CLOUD_INIT_DIR"],
+    ...["NODE_AGENT_PIP_CONSTRAINT", "ALLOW_UNKNOWN_HOST_REGISTRATION"],
+  ],
+  "the execution gateway": [
+    ...["GATEWAY_AGENT_STALE_MS", "GATEWAY_AGENT_SELECTION", "GATEWAY_SERVICE_TOKEN", "GATEWAY_RESULTS_TTL_SEC"],
+    ...["GATEWAY_HTTP_URL", "GATEWAY_WS_URL", "VESPID_AGENT_TLS_CA_FILE"],
+  ],
+  workflows: [
+    ...["NODE_EXEC_TIMEOUT_MS", "WORKFLOW_CONTINUATION_QUEUE_NAME", "WORKFLOW_CONTINUATION_POLL_MS"],
+    "WORKFLOW_CONTINUATION_CONCURRENCY",
+  ],
+  "the sandbox": [
+    ...["VESPID_AGENT_EXEC_BACKEND", "VESPID_AGENT_WORKDIR_ROOT", "VESPID_AGENT_DOCKER_IMAGE"],
+    ...["VESPID_AGENT_DOCKER_NETWORK_DEFAULT", "VESPID_AGENT_DOCKER_TIMEOUT_MS", "VESPID_AGENT_DOCKER_MEMORY_MB"],
+    ...["VESPID_AGENT_DOCKER_CPUS", "VESPID_AGENT_DOCKER_PIDS", "VESPID_AGENT_DOCKER_OUTPUT_MAX_CHARS"],
+  ],
+  "scale-out": ["REDIS_URL"],
+};
+const waiting = Object.values(notYet).flat();
+
+const processes: Settings[] = [upSettings, apiSettings, gatewaySettings, workerSettings, clientSettings];
+const declarations: Setting[] = processes.flatMap((settings) => Object.values(settings));
+const settingsNamed = (alias: string) => declarations.filter(({ aliases }) => aliases.includes(alias));
+const declared = sourceAliases.filter((alias) => settingsNamed(alias).length > 0);
+
+/** A value other than the default for each declared alias, and what becomes of it. */
+const examples: Record<string, [text: string, value: unknown]> = {
+  DATABASE_URL: ["postgres://me:pw@db/holdfast", "postgres://me:pw@db/holdfast"],
+  SECRETS_KEK_ID: ["2026", "2026"],
+  SECRETS_KEK_BASE64: [Buffer.alloc(32, 9).toString("base64"), Buffer.alloc(32, 9)],
+  GATEWAY_HOST: ["0.0.0.0", "0.0.0.0"],
+  GATEWAY_PORT: ["4002", 4002],
+  GATEWAY_LOG_LEVEL: ["debug", "debug"],
+};
+
+describe("aliases of the source documents", () => {
+  it("OPS-03 are 43, each once", () => {
+    expect(sourceAliases).toHaveLength(43);
+    expect(new Set(sourceAliases).size).toBe(43);
+  });
+
+  it.for(sourceAliases)("OPS-03 %s is declared, or waits for its capability", (alias) => {
+    const isDeclared = declared.includes(alias);
+    const waits = waiting.filter((one) => one === alias).length;
+    expect({ isDeclared, waits }).toEqual(isDeclared ? { isDeclared, waits: 0 } : { isDeclared, waits: 1 });
+  });
+
+  it("OPS-03 are the only ones that wait, and the only ones that are declared", () => {
+    expect(waiting.filter((alias) => !sourceAliases.includes(alias))).toEqual([]);
+    const others = declarations
+      .flatMap(({ aliases }) => aliases)
+      .filter((alias) => !sourceAliases.includes(alias));
+    expect(others).toEqual([]);
+  });
+
+  it.for(declared)("OPS-03 %s takes effect, and its canonical name wins over it", (alias) => {
+    const [text, value] = examples[alias] ?? ["no example", "for this alias"];
+    const settings = settingsNamed(alias);
+    expect(new Set(settings.map(({ env }) => env)).size, "one meaning in all processes").toBe(1);
+    for (const setting of settings) {
+      expect(setting.default).not.toEqual(value);
+      expect(readSettings({ setting }, { [alias]: text }).setting).toEqual(value);
+      const both = { [alias]: "the canonical name decides before this is looked at", [setting.env]: text };
+      expect(readSettings({ setting }, both).setting).toEqual(value);
+    }
+  });
+
+  it.each(processes.map((settings) => [Object.values<Setting>(settings)] as const))(
+    "OPS-03 name one setting of a process each",
+    (settings) => {
+      const names = settings.flatMap(({ env, aliases }) => [env, ...aliases]);
+      expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+    },
+  );
+});
