@@ -5,7 +5,8 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-const api = "http://127.0.0.1:3001";
+// As an object, so that the Host header stays: the api compares it with the Origin of a write.
+const api = { target: "http://127.0.0.1:3001" };
 
 export default defineConfig({
   plugins: [react(), tailwindcss()],

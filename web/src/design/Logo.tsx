@@ -1,6 +1,6 @@
 // The mark: two blades of kelp, a stipe, and the holdfast that grips the rock.
 
-export function Logo({ className }: { className?: string }) {
+function Logo({ className }: { className?: string }) {
   return (
     <svg viewBox="0 0 32 32" className={className} aria-hidden="true" fill="none">
       <g stroke="var(--glow)" strokeWidth="2.4" strokeLinecap="round">

@@ -9,6 +9,7 @@ import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { Icon } from "../../design/Icon.tsx";
 import { Loading } from "../../design/Loading.tsx";
 import { PageHeader } from "../../design/PageHeader.tsx";
+import { Code } from "../../design/Prose.tsx";
 import { Tag } from "../../design/Tag.tsx";
 import { useListing } from "../../listing.ts";
 import { useActing, useMe } from "../../session.ts";
@@ -57,8 +58,8 @@ function Trail() {
           </Button>
         }
       >
-        Who did what in {everywhere ? "all organizations and the platform itself" : org.name}, newest first.
-        Nothing here can be changed or deleted.
+        Who did what in {everywhere ? "all organizations" : org.name}, newest first. Nothing here can be changed or
+        deleted.
       </PageHeader>
       <AuditFilterBar filters={filters} onChange={change} offersPlatform={me.operator} />
       {listing.error && <ErrorNotice error={listing.error} onRetry={listing.refresh} />}
@@ -123,7 +124,8 @@ function Nothing({ filters, onClear }: { filters: AuditFilters; onClear: () => v
   return (
     <EmptyState title="No event matches these filters" actions={<Button onClick={onClear}>Clear filters</Button>}>
       <p>
-        Take a longer time range, or remove a filter. “Action” matches exactly, or a whole noun with a dot: token.
+        Take a longer time range, or remove a filter. An action matches exactly, or by its noun and a dot:{" "}
+        <Code>token.</Code>
       </p>
     </EmptyState>
   );

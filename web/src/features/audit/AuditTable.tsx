@@ -27,7 +27,7 @@ export function AuditTable({ events, onShow, everywhere, organizations }: AuditT
           </Cell>
           <Cell className="max-w-60 truncate" title={event.actor_name}>
             {event.actor_name}
-            <span className="ml-1.5 text-sm text-ink-muted">{event.role}</span>
+            {event.role !== "none" && <span className="ml-1.5 text-sm text-ink-muted">{event.role}</span>}
           </Cell>
           <Cell>
             <button

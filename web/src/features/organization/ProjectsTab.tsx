@@ -52,8 +52,8 @@ export function ProjectsTab() {
           >
             {projects.map((project) => (
               <tr key={project.id}>
-                <Cell className="font-medium">{project.name}</Cell>
-                <Cell className="font-mono text-sm text-ink-muted">{project.slug}</Cell>
+                <Cell className="min-w-40 font-medium">{project.name}</Cell>
+                <Cell className="font-mono text-sm whitespace-nowrap text-ink-muted">{project.slug}</Cell>
                 <Cell className="text-ink-muted">
                   <When at={project.created_at} />
                 </Cell>

@@ -73,8 +73,8 @@ function TokenRow({ token, onRevoke }: { token: ApiToken; onRevoke?: () => void 
   const { state, word, usable } = tokenState(token, Date.now());
   return (
     <tr className={usable ? undefined : "text-ink-muted"}>
-      <Cell className="font-medium">{token.name}</Cell>
-      <Cell className="text-sm">
+      <Cell className="min-w-40 font-medium">{token.name}</Cell>
+      <Cell className="text-sm whitespace-nowrap">
         {token.scopes ? (
           <span title={token.scopes.join(", ")}>
             {token.role}, {token.scopes.length} {token.scopes.length === 1 ? "scope" : "scopes"}

@@ -16,7 +16,6 @@ const accessWords: Record<string, string> = {
 };
 
 export function OperationView({ operation }: { operation: Operation }) {
-  const curl = curlOf(operation, window.location.origin);
   return (
     <article
       id={operation.id}
@@ -40,12 +39,7 @@ export function OperationView({ operation }: { operation: Operation }) {
       <p className="mt-3 text-ink-muted">
         Who may call: <Access access={operation.access} />
       </p>
-      <div className="relative mt-4 rounded-lg bg-deep text-on-deep">
-        <pre className="overflow-x-auto p-4 pr-12 font-mono text-sm">{curl}</pre>
-        <span className="on-deep absolute top-2 right-2 rounded-md bg-deep [&_button]:text-on-deep-muted [&_button:hover]:bg-deep-hover [&_button:hover]:text-on-deep">
-          <CopyIconButton text={curl} label={`Copy curl example of ${operation.id}`} />
-        </span>
-      </div>
+      <CurlExample operation={operation} />
       {operation.parameters.length > 0 && (
         <Part title="Parameters">
           <FieldTable label={`Parameters of ${operation.id}`} rows={operation.parameters} />
@@ -77,6 +71,19 @@ export function OperationView({ operation }: { operation: Operation }) {
         </Table>
       </Part>
     </article>
+  );
+}
+
+function CurlExample({ operation }: { operation: Operation }) {
+  const curl = curlOf(operation, window.location.origin);
+  return (
+    <div className="on-deep mt-4 overflow-hidden rounded-lg bg-deep text-on-deep">
+      <div className="flex items-center justify-between border-b border-deep-line py-1 pr-2 pl-4 text-xs text-on-deep-muted [&_button:hover]:bg-deep-hover [&_button:hover]:text-on-deep [&_button]:my-0 [&_button]:text-on-deep-muted">
+        Example
+        <CopyIconButton text={curl} label={`Copy curl example of ${operation.id}`} />
+      </div>
+      <pre className="overflow-x-auto px-4 py-3 font-mono text-sm">{curl}</pre>
+    </div>
   );
 }
 

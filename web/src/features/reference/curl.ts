@@ -17,7 +17,7 @@ export function curlOf(operation: Operation, origin: string): string {
 }
 
 /** The smallest value that could be accepted: of an object, only what must be given. */
-export function exampleOf(schema: Schema, name: string): unknown {
+function exampleOf(schema: Schema, name: string): unknown {
   if (schema.default !== undefined) return schema.default;
   if (schema.const !== undefined) return schema.const;
   if (schema.enum) return schema.enum[0];

@@ -22,9 +22,9 @@ export function Root() {
 function ConnectionBanner() {
   const reach = useReach();
   return (
-    <div role="status" className="sticky top-0 z-50">
+    <div role="status" className="pointer-events-none fixed inset-x-4 bottom-4 z-[55] flex justify-center">
       {reach === "unreachable" && (
-        <p className="flex flex-wrap justify-center gap-x-2 border-b border-degraded/40 bg-degraded-soft px-4 py-2">
+        <p className="flex flex-wrap gap-x-2 rounded-md border border-degraded/50 bg-degraded-soft px-4 py-2.5 shadow-raised">
           <StatusMark state="degraded">Holdfast cannot be reached.</StatusMark>
           <span>What you see may be old. Trying again every few seconds; no need to reload.</span>
         </p>
