@@ -4,7 +4,14 @@
 
 import { readFileSync } from "node:fs";
 import { type Installation, openInstallation, type Started, until } from "../support/holdfast.ts";
-import { compare, createTortureOrganization, startWriting, type Target, type Writers } from "./writers.ts";
+import {
+  countDoubled,
+  createTortureOrganization,
+  findLost,
+  startWriting,
+  type Target,
+  type Writers,
+} from "./writers.ts";
 
 const victims = ["supervisor", "api", "postmaster"] as const;
 type Victim = (typeof victims)[number];
@@ -21,56 +28,63 @@ export type TortureReport = {
   recoveries: Record<Victim, number[]>;
 };
 
-type Stage = { installation: Installation; up: Started; target: Target; writers: Writers; random: () => number };
+type Stage = { installation: Installation; up: Started; target: Target; orgId: string; random: () => number };
 
-export async function torture(options: {
-  rounds: number;
-  seed: number;
-  onRound?(text: string): void;
-}): Promise<TortureReport> {
+export type TortureOptions = { rounds: number; seed: number; onRound?(text: string): void };
+
+export async function torture(options: TortureOptions): Promise<TortureReport> {
   const installation = openInstallation();
   try {
     const up = installation.up();
     const target = await targetOf(installation, up);
     const orgId = await createTortureOrganization(target);
-    const stage: Stage = {
-      installation,
-      up,
-      target,
-      random: randomFrom(options.seed),
-      writers: undefined as never,
-    };
-    stage.writers = startWriting({ orgId, writers: 4, target: () => stage.target });
-
-    const recoveries: TortureReport["recoveries"] = { supervisor: [], api: [], postmaster: [] };
-    for (let round = 0; round < options.rounds; round += 1) {
-      const victim = victims[round % victims.length] ?? "supervisor";
-      const recovery = await killOnce(stage, victim);
-      recoveries[victim].push(recovery);
-      const { lost } = await compare(stage.target, orgId, new Set(stage.writers.acknowledged));
-      options.onRound?.(
-        `round ${round + 1}: killed ${victim}, writing again after ${recovery} ms, ` +
-          `${stage.writers.acknowledged.size} acknowledged, ${lost.length} lost`,
-      );
-      if (lost.length > 0) break;
+    const stage: Stage = { installation, up, target, orgId, random: randomFrom(options.seed) };
+    const writers = startWriting({ orgId, writers: 4, target: () => stage.target });
+    try {
+      return await runRounds(stage, writers, options);
+    } finally {
+      await writers.stop();
     }
-    await stage.writers.stop();
-    const { acknowledged, refusals, repeated } = stage.writers;
-    const verdict = await compare(stage.target, orgId, acknowledged);
-    return {
-      ...{ seed: options.seed, rounds: options.rounds, acknowledged: acknowledged.size, repeated: repeated() },
-      ...{ ...verdict, refusals, recoveries },
-    };
   } finally {
     await installation.cleanUp();
   }
 }
 
+async function runRounds(stage: Stage, writers: Writers, options: TortureOptions): Promise<TortureReport> {
+  const { orgId } = stage;
+  const recoveries: TortureReport["recoveries"] = { supervisor: [], api: [], postmaster: [] };
+  let checked = 0;
+  for (let round = 0; round < options.rounds; round += 1) {
+    const victim = victims[round % victims.length] ?? "supervisor";
+    const recovery = await killOnce(stage, writers, victim);
+    recoveries[victim].push(recovery);
+    const acknowledged = [...writers.acknowledged];
+    const lost = await findLost(stage.target, orgId, acknowledged.slice(checked));
+    checked = acknowledged.length;
+    options.onRound?.(
+      `round ${round + 1}: killed ${victim}, writing again after ${recovery} ms, ` +
+        `${checked} acknowledged, ${lost.length} lost`,
+    );
+    if (lost.length > 0) break;
+  }
+  await writers.stop();
+  return {
+    seed: options.seed,
+    rounds: options.rounds,
+    acknowledged: writers.acknowledged.size,
+    repeated: writers.repeated(),
+    lost: await findLost(stage.target, orgId, writers.acknowledged),
+    doubled: await countDoubled(stage.target, orgId),
+    refusals: writers.refusals,
+    recoveries,
+  };
+}
+
 /** Kills at a random moment of writing; returns the time until the next acknowledged write. */
-async function killOnce(stage: Stage, victim: Victim): Promise<number> {
+async function killOnce(stage: Stage, writers: Writers, victim: Victim): Promise<number> {
   const { installation, random } = stage;
-  const before = stage.writers.acknowledged.size;
-  await until(() => stage.writers.acknowledged.size > before);
+  const before = writers.acknowledged.size;
+  await until(() => writers.acknowledged.size > before);
   await pause(random() * 250);
   const started = performance.now();
   if (victim === "supervisor") await killSupervisor(stage);
@@ -79,9 +93,9 @@ async function killOnce(stage: Stage, victim: Victim): Promise<number> {
       victim === "api" ? (installation.upFile().children["api"]?.pid ?? 0) : installation.postmaster(),
       "SIGKILL",
     );
-  const atKill = stage.writers.acknowledged.size;
+  const atKill = writers.acknowledged.size;
   // Answers that were under way may still arrive; more than one per writer means that it works again.
-  await until(() => stage.writers.acknowledged.size > atKill + 4);
+  await until(() => writers.acknowledged.size > atKill + 4);
   return Math.round(performance.now() - started);
 }
 

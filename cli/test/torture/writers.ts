@@ -70,20 +70,46 @@ export function startWriting(options: { orgId: string; writers: number; target()
   };
 }
 
-/** Which of the acknowledged projects the server does not have, and how many it has twice. */
-export async function compare(
-  target: Target,
-  orgId: string,
-  acknowledged: ReadonlySet<string>,
-): Promise<{ lost: string[]; doubled: number }> {
+/** Which of the wanted projects the server does not have. Newest first, so recent ones are found soon. */
+export async function findLost(target: Target, orgId: string, wanted: Iterable<string>): Promise<string[]> {
+  const missing = new Set(wanted);
+  for await (const slug of allSlugs(target, orgId)) {
+    missing.delete(slug);
+    if (missing.size === 0) break;
+  }
+  return [...missing];
+}
+
+/** How many projects exist more than once: a repeated request that was carried out twice. */
+export async function countDoubled(target: Target, orgId: string): Promise<number> {
+  const seen = new Set<string>();
+  let doubled = 0;
+  for await (const slug of allSlugs(target, orgId)) {
+    if (seen.has(slug)) doubled += 1;
+    seen.add(slug);
+  }
+  return doubled;
+}
+
+async function* allSlugs(target: Target, orgId: string): AsyncGenerator<string> {
   const call = createClient({ baseUrl: target.url, token: target.token, orgId });
-  const found: string[] = [];
   let cursor: string | undefined;
   do {
-    const page = await call(listProjects, { query: { limit: 200, cursor } });
-    found.push(...page.items.map((project) => project.slug));
+    const query = { limit: 200, cursor };
+    const page = await whileRetryable(() => call(listProjects, { query }));
+    yield* page.items.map((project) => project.slug);
     cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined);
-  const unique = new Set(found);
-  return { lost: [...acknowledged].filter((slug) => !unique.has(slug)), doubled: found.length - unique.size };
+}
+
+/** The api may not have noticed yet that the last of its connections is dead: it says so, and to try again. */
+async function whileRetryable<T>(request: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!(error instanceof CallError) || !error.envelope.retryable) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
 }

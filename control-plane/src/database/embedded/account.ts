@@ -12,9 +12,13 @@ export type Account = { name: string; uid: number; gid: number };
 const preferredNames = ["holdfast", "nobody"];
 
 /** `dataDirectory` may exist already: then its owner goes on running it, unless a user was named. */
-export function chooseAccount(options: { runAs?: string; dataDirectory: string }): Account | undefined {
-  const { runAs, dataDirectory } = options;
-  if (process.getuid?.() !== 0) {
+export function chooseAccount(options: {
+  runAs?: string;
+  dataDirectory: string;
+  uid?: number;
+}): Account | undefined {
+  const { runAs, dataDirectory, uid = process.getuid?.() } = options;
+  if (uid !== 0) {
     if (runAs !== undefined && runAs !== userInfo().username) {
       throw new UsageError(
         `HOLDFAST_POSTGRES_USER is ${JSON.stringify(runAs)}, but only root can run PostgreSQL as another user. ` +

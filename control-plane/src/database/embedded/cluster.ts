@@ -10,6 +10,7 @@ import type { Account } from "./account.ts";
 import type { Binaries } from "./binaries.ts";
 import { type Credentials, databaseName, roles } from "./credentials.ts";
 import { dyingWithUs } from "./launch.ts";
+import { killPostgresIn } from "./left-over.ts";
 
 type ClusterOptions = {
   dataDirectory: string;
@@ -25,7 +26,7 @@ export function clusterExists(dataDirectory: string): boolean {
 
 export async function createCluster(options: ClusterOptions): Promise<void> {
   const { dataDirectory, binaries, account } = options;
-  removeUnfinished(dataDirectory);
+  await removeUnfinished(dataDirectory);
   const unfinished = mkdtempSync(unfinishedPrefix(dataDirectory));
   if (account) chownSync(unfinished, account.uid, account.gid);
 
@@ -44,12 +45,15 @@ function unfinishedPrefix(dataDirectory: string): string {
   return `${dataDirectory}.unfinished-`;
 }
 
-function removeUnfinished(dataDirectory: string): void {
+/** A killed initdb may leave a server of its own at work in there for a moment, which goes on making files. */
+async function removeUnfinished(dataDirectory: string): Promise<void> {
   const parent = dirname(dataDirectory);
-  for (const name of readdirSync(parent)) {
-    const path = join(parent, name);
-    if (path.startsWith(unfinishedPrefix(dataDirectory)))
+  const paths = readdirSync(parent).map((name) => join(parent, name));
+  for (const path of paths.filter((one) => one.startsWith(unfinishedPrefix(dataDirectory)))) {
+    for (let attempt = 0; existsSync(path) && attempt < 20; attempt += 1) {
+      await killPostgresIn(path);
       rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+    }
   }
 }
 

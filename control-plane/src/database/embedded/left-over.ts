@@ -43,6 +43,11 @@ export async function stopLeftOver(dataDirectory: string, onProgress: (text: str
   removeIfPresent(join(dataDirectory, "postmaster.pid"));
 }
 
+/** For a directory that is thrown away. */
+export async function killPostgresIn(directory: string): Promise<void> {
+  await end(postgresProcessesIn(directory), ways.slice(-1));
+}
+
 export function postgresProcessesIn(dataDirectory: string): ProcessIdentity[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

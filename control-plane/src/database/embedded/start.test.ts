@@ -1,9 +1,18 @@
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, unlinkSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "@holdfast/kit/settings";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startEmbeddedPostgres } from "./start.ts";
-import { ask, isRoot, openSandbox, type Sandbox } from "./testing/sandbox.ts";
+import { ask, isRoot, lacks, openSandbox, type Sandbox } from "./testing/sandbox.ts";
 
 describe("an embedded PostgreSQL", () => {
   let sandbox: Sandbox;
@@ -91,7 +100,6 @@ describe("an embedded PostgreSQL", () => {
   it("OPS-01 refuses a database of another major version by name", async () => {
     const other = await openSandbox();
     mkdirSync(other.dataDirectory, { recursive: true });
-    const { writeFileSync, chownSync } = await import("node:fs");
     writeFileSync(join(other.dataDirectory, "PG_VERSION"), "13\n");
     if (isRoot) chownSync(other.dataDirectory, 65534, 65534);
     await expect(startEmbeddedPostgres({ directory: other.directory })).rejects.toThrow(/made by PostgreSQL 13/);
@@ -112,7 +120,7 @@ describe("where the embedded PostgreSQL may lie", () => {
     await sandbox.cleanUp();
   });
 
-  it.runIf(isRoot)("OPS-01 names the directory that its account cannot pass", async () => {
+  it.skipIf(lacks("root"))("OPS-01 names the directory that its account cannot pass", async () => {
     const sandbox = await openSandbox({ below: "closed/data/postgres" });
     const closed = join(sandbox.directory, "../..");
     mkdirSync(closed, { recursive: true });

@@ -1,0 +1,149 @@
+// Signing in from the command line, and out again.
+
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import {
+  addMember,
+  createOrg,
+  PASSWORD,
+  startTestApi,
+  type TestApi,
+} from "../../control-plane/test/support/api.ts";
+import { aPerson, type Person } from "./support/command.ts";
+
+let api: TestApi;
+const email = "ada@kelp.example";
+beforeAll(async () => {
+  api = await startTestApi();
+  await addMember(api, await createOrg(api, "kelp"), email, "admin");
+  await createOrg(api, "reef");
+});
+
+const signIn = () => ["login", "--api", api.url, "--email", email, "--password-stdin"];
+const statusOf = async (token: string) =>
+  (await fetch(`${api.url}/v1/me`, { headers: { authorization: `Bearer ${token}` } })).status;
+
+describe("holdfast login", () => {
+  it("SEC-03 keeps a token in a file of its user's own, and logout revokes it", async () => {
+    const ada = aPerson();
+    const signedIn = await ada.json(signIn(), { input: `${PASSWORD}\n` });
+    expect(signedIn).toMatchObject({ api_url: api.url, email, organization: "kelp", role: "admin" });
+    expect(JSON.stringify(signedIn)).not.toContain("hft_");
+
+    expect(statSync(ada.credentials).mode & 0o777).toBe(0o600);
+    expect(statSync(dirname(ada.credentials)).mode & 0o077).toBe(0);
+    const saved = JSON.parse(readFileSync(ada.credentials, "utf8"));
+    expect(saved.token).toMatch(/^hft_/);
+    expect(await statusOf(saved.token)).toBe(200);
+
+    const { items } = await ada.json<{ items: { id: string; name: string; expires_at: string }[] }>([
+      "token",
+      "list",
+    ]);
+    expect(items).toMatchObject([{ id: saved.token_id, name: expect.stringMatching(/^CLI on /) }]);
+    expect(items[0]?.expires_at).toMatch(/^\d{4}-/);
+
+    expect(await ada.json(["logout"])).toEqual({ signed_out: true });
+    expect(await statusOf(saved.token)).toBe(401);
+    expect(() => statSync(ada.credentials)).toThrow(/ENOENT/);
+    expect(await ada.json(["logout"])).toEqual({ signed_out: false });
+    expect((await ada.holdfast(["token", "list"])).code).toBe(3);
+  });
+
+  it("SEC-03 leaves no session behind, only the token", async () => {
+    const ada = aPerson();
+    await ada.json(signIn(), { input: PASSWORD });
+    const lines = api.logged().split("\n");
+    expect(lines.some((line) => line.includes('"/v1/sign-out"'))).toBe(true);
+    await ada.json(["logout"]);
+  });
+
+  it("SEC-03 tells people where they are signed in, and out", async () => {
+    const ada = aPerson();
+    const signedIn = await ada.holdfast(signIn(), { input: PASSWORD });
+    expect(signedIn.stdout).toBe(`Signed in to ${api.url} as ${email}, organization kelp (admin), for 90 days.\n`);
+    expect((await ada.holdfast(["logout"])).stdout).toBe(`Signed out of ${api.url}.\n`);
+  });
+
+  it("SEC-03 forgets a sign-in whose token was revoked elsewhere", async () => {
+    const ada = aPerson();
+    await ada.json(signIn(), { input: PASSWORD });
+    const { token_id: id } = JSON.parse(readFileSync(ada.credentials, "utf8"));
+    await ada.json(["token", "revoke", id]);
+    expect((await ada.holdfast(["token", "list"])).stderr).toContain("code unauthenticated");
+    expect(await ada.json(["logout"])).toEqual({ signed_out: true });
+  });
+
+  it("SEC-03 lets the environment win over the sign-in", async () => {
+    const ada = aPerson();
+    await ada.json(signIn(), { input: PASSWORD });
+    const env = { HOLDFAST_API_URL: api.url, HOLDFAST_TOKEN: api.operatorToken };
+    const { stdout } = await ada.holdfast(["org", "list"], { env });
+    expect(stdout).toContain("reef");
+    expect((await ada.holdfast(["org", "list"])).stdout).not.toContain("reef");
+    await ada.json(["logout"]);
+  });
+});
+
+describe("holdfast login refuses", () => {
+  const refused = async (person: Person, args: string[], input = PASSWORD) => {
+    const outcome = await person.holdfast(args, { input });
+    expect(outcome.stdout).toBe("");
+    expect(outcome.stderr).not.toContain(PASSWORD);
+    expect(() => statSync(person.credentials)).toThrow(/ENOENT/);
+    return outcome;
+  };
+
+  it("SEC-03 a wrong password, with exit code 1", async () => {
+    const { code, stderr } = await refused(aPerson(), signIn(), "a wrong password");
+    expect(code).toBe(1);
+    expect(stderr).toContain("code sign_in_failed");
+    expect(stderr).not.toContain("a wrong password");
+  });
+
+  it("OPS-01 what cannot be asked without a terminal, with exit code 2", async () => {
+    const withoutEmail = await refused(aPerson(), ["login", "--api", api.url, "--password-stdin"]);
+    expect(withoutEmail).toMatchObject({ code: 2, stderr: expect.stringContaining("--email") });
+    const withoutPassword = await refused(aPerson(), ["login", "--api", api.url, "--email", email]);
+    expect(withoutPassword).toMatchObject({ code: 2, stderr: expect.stringContaining("--password-stdin") });
+  });
+
+  it("OPS-01 an address that is none, with exit code 2", async () => {
+    const { code, stderr } = await refused(aPerson(), [
+      "login",
+      "--api",
+      "kelp",
+      "--email",
+      email,
+      "--password-stdin",
+    ]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('--api is "kelp"; allowed is an http:// or https:// address');
+  });
+
+  it("SEC-01 an organization that one does not belong to, with exit code 2", async () => {
+    const { code, stderr } = await refused(aPerson(), [...signIn(), "--org", "reef"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('You have no organization "reef". There are: kelp.');
+  });
+
+  it("OPS-01 a server that does not answer, with exit code 3", async () => {
+    const args = ["login", "--api", "http://127.0.0.1:2", "--email", email, "--password-stdin"];
+    const { code, stderr } = await refused(aPerson(), args);
+    expect(code).toBe(3);
+    expect(stderr).toContain("http://127.0.0.1:2 does not answer (ECONNREFUSED)");
+  });
+});
+
+describe("a damaged sign-in file", () => {
+  it("OPS-01 is named, with the way out", async () => {
+    const ada = aPerson();
+    mkdirSync(dirname(ada.credentials), { recursive: true });
+    writeFileSync(ada.credentials, '{"api_url": "http://');
+    const { code, stderr } = await ada.holdfast(["token", "list"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(ada.credentials);
+    expect(stderr).toContain("holdfast login");
+  });
+});

@@ -1,0 +1,147 @@
+// How commands are called, and how they end: 0 done, 1 refused, 2 wrong usage, 3 unreachable.
+
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { aPerson } from "./support/command.ts";
+
+const person = aPerson();
+const nowhere = { HOLDFAST_API_URL: "http://127.0.0.1:2", HOLDFAST_TOKEN: "hft_none" };
+
+/** The commands that a help page lists. */
+async function subcommands(path: string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await person.holdfast([...path, "--help"]);
+  expect({ code, stderr }, path.join(" ")).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${path.join(" ")}`.trim()));
+  const [, listed = ""] = stdout.split("\nCommands:\n");
+  return [...listed.matchAll(/^ {2}(\w+)/gm)].flatMap(([, name]) => (name && name !== "help" ? [name] : []));
+}
+
+describe("help", () => {
+  it("OPS-01 is there for every command, and ends with 0", async () => {
+    const top = await subcommands([]);
+    expect(top).toEqual(expect.arrayContaining(["up", "down", "status", "login", "org", "token", "audit", "api"]));
+    const below = await Promise.all(
+      top.map(async (name) => (await subcommands([name])).map((child) => [name, child])),
+    );
+    const leaves = below.flat();
+    expect(leaves.map((path) => path.join(" "))).toEqual(
+      expect.arrayContaining(["org invite", "token create", "audit list", "admin link"]),
+    );
+    await Promise.all(leaves.map(subcommands));
+  });
+
+  it("OPS-01 tells the exit codes and the version", async () => {
+    expect((await person.holdfast(["--help"])).stdout).toContain("Exit codes: 0 done");
+    expect(await person.holdfast(["--version"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+/),
+    });
+  });
+
+  it("OPS-01 of a command is the same by `help` in front", async () => {
+    const [one, other] = await Promise.all([
+      person.holdfast(["help", "token"]),
+      person.holdfast(["token", "--help"]),
+    ]);
+    expect(one).toEqual(other);
+  });
+});
+
+describe("exit code 2", () => {
+  it.for([
+    [["frobnicate"], "unknown command 'frobnicate'"],
+    [[], "Usage: holdfast"],
+    [["token"], "Usage: holdfast token"],
+    [["token", "frobnicate"], "unknown command 'frobnicate'"],
+    [["token", "list", "--frobnicate"], "unknown option '--frobnicate'"],
+    [["token", "create"], "--name <name>' not specified"],
+    [["token", "create", "--name", "x", "--role", "king"], "Allowed choices are owner, admin, member"],
+    [["token", "create", "--name", "x", "--scope", "all"], "Allowed choices are org:read"],
+    [["token", "create", "--name", "x", "--expires", "soon"], "Give a whole number of days."],
+    [["token", "revoke"], "missing required argument 'id'"],
+    [["org", "list", "surplus"], "too many arguments"],
+    [["audit", "list", "--since", "yesterday"], "Give an ISO 8601 time, or 30m, 12h, 7d."],
+    [["audit", "list", "--result", "maybe"], "Allowed choices are allowed, denied, failed"],
+    [["audit", "list", "--limit", "many"], "a whole number"],
+    [["audit", "list", "--limit", "201"], "1 to 200"],
+  ] as const)("OPS-01 for %j", async ([args, complaint]) => {
+    const outcome = await person.holdfast([...args], { env: nowhere });
+    expect({ code: outcome.code, stdout: outcome.stdout }).toEqual({ code: 2, stdout: "" });
+    expect(outcome.stderr).toContain(complaint);
+  });
+
+  it("OPS-03 for a setting that is wrong, as text and as JSON", async () => {
+    const env = { HOLDFAST_API_URL: "kelp", HOLDFAST_TOKEN: "geheim" };
+    const text = await person.holdfast(["token", "list"], { env });
+    expect(text.code).toBe(2);
+    expect(text.stderr).toContain('HOLDFAST_API_URL is "kelp"; allowed is an http:// or https:// address');
+    expect(text.stderr).not.toContain("geheim");
+    const json = await person.holdfast(["token", "list", "--json"], { env });
+    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: "usage" } });
+  });
+
+  it("OPS-03 for a server without a token", async () => {
+    const { code, stderr } = await person.holdfast(["token", "list"], {
+      env: { HOLDFAST_API_URL: "http://a.example" },
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain("HOLDFAST_TOKEN");
+  });
+});
+
+describe("exit code 3", () => {
+  it("OPS-01 when the server does not answer", async () => {
+    const { code, stderr } = await person.holdfast(["token", "list"], { env: nowhere });
+    expect(code).toBe(3);
+    expect(stderr).toContain("http://127.0.0.1:2 does not answer (ECONNREFUSED)");
+    const json = await person.holdfast(["org", "list", "--json"], { env: nowhere });
+    expect(json).toMatchObject({ code: 3, stdout: "" });
+    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: "unreachable" } });
+  });
+
+  it("OPS-01 when nothing runs on this machine and nobody signed in", async () => {
+    for (const args of [
+      ["token", "list"],
+      ["admin", "link"],
+      ["org", "list", "--local"],
+    ]) {
+      const { code, stderr } = await person.holdfast(args);
+      expect(code, args.join(" ")).toBe(3);
+      expect(stderr).toContain(`No Holdfast runs on ${person.home}/no-installation`);
+      expect(stderr).toContain("holdfast login");
+    }
+  });
+});
+
+describe("holdfast status", () => {
+  it("OPS-01 says with exit code 1 that nothing runs", async () => {
+    const { code, stdout } = await person.holdfast(["status", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ api: { ok: false }, database: { ok: false } });
+  });
+});
+
+describe("behind a proxy that has its own words", () => {
+  let proxy: Server;
+  let url: string;
+  beforeAll(async () => {
+    proxy = createServer((request, response) => {
+      const status = request.headers["x-org-id"] ? 200 : 502;
+      response.writeHead(status, { "content-type": "text/html" }).end("<h1>\u001b[2JBad Gateway</h1>");
+    }).listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  });
+  afterAll(() => proxy.close());
+
+  it("OPS-02 a command says that the answer is not Holdfast's", async () => {
+    const env = { HOLDFAST_API_URL: url, HOLDFAST_TOKEN: "hft_none" };
+    const { code, stderr } = await person.holdfast(["org", "list"], { env });
+    expect(code).toBe(1);
+    expect(stderr).toContain("502");
+    expect(stderr).toContain("proxy");
+    expect(stderr).not.toContain("Bad Gateway");
+  });
+});
