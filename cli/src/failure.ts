@@ -4,6 +4,7 @@
 import { CallError } from "@holdfast/contracts/client";
 import { redact } from "@holdfast/kit/redact";
 import { UsageError } from "@holdfast/kit/settings";
+import { harmless, jsonText } from "./output.ts";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, unreachable: 3 } as const;
 
@@ -15,7 +16,7 @@ export class UnreachableError extends Error {
 /** Prints the failure to stderr and answers with the exit code. */
 export function reportFailure(error: unknown, options: { json: boolean }): number {
   const { code, lines, body } = explain(error);
-  const text = options.json ? JSON.stringify({ error: body }) : lines.join("\n");
+  const text = options.json ? jsonText({ error: body }) : harmless(lines.join("\n"));
   process.stderr.write(`${redact(text)}\n`);
   return code;
 }

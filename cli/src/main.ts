@@ -80,7 +80,7 @@ Exit codes: 0 done · 1 refused or failed · 2 wrong usage or setting · 3 serve
 export async function main(args: string[]): Promise<void> {
   const json = args.includes("--json");
   try {
-    await (await buildProgram(args[0])).parseAsync(args, { from: "user" });
+    await (await buildProgram(args[0] === "help" ? args[1] : args[0])).parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : exitCodes.usage;
     else process.exitCode = reportFailure(error, { json });

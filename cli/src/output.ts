@@ -1,13 +1,27 @@
 // What commands print: a table or a sentence for people, one JSON value for scripts.
 
-/** Control characters in names from the server could rewrite the reader's terminal. */
+// Control characters in names from the server could rewrite the reader's terminal.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is being removed
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the same, but for line breaks
+const controlCharactersInLines = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g;
+/** Those that JSON does not escape by itself. */
+const controlCharactersInJson = /[\u007f-\u009f]/g;
 
 export type Column<Row> = { title: string; of: (row: Row) => string | null };
 
 export function printResult<T>(options: { json?: boolean }, result: T, forPeople: (result: T) => string): void {
-  process.stdout.write(`${options.json ? JSON.stringify(result) : forPeople(result)}\n`);
+  process.stdout.write(`${options.json ? jsonText(result) : harmless(forPeople(result))}\n`);
+}
+
+/** One line of JSON that may be shown on a terminal. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value).replace(controlCharactersInJson, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
+}
+
+/** Text of several lines that may be shown on a terminal. */
+export function harmless(text: string): string {
+  return text.replace(controlCharactersInLines, "�");
 }
 
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {

@@ -70,9 +70,13 @@ export function clientOf(server: Server): Client {
 
 /** A client that acts in the organization the person named, or the only one there is. */
 export async function connect(options: ServerOptions, env: Environment = process.env): Promise<Client> {
+  return clientOf(await findServerAndOrg(options, env));
+}
+
+export async function findServerAndOrg(options: ServerOptions, env: Environment = process.env): Promise<Server> {
   const server = findServer(options, env);
   const wanted = options.org ?? readSettings(clientSettings, env).org;
-  return clientOf({ ...server, orgId: await chooseOrg(server, wanted) });
+  return { ...server, orgId: await chooseOrg(server, wanted) };
 }
 
 async function chooseOrg(server: Server, wanted: string | undefined): Promise<string | undefined> {
@@ -99,8 +103,9 @@ export function reachable(url: string): typeof fetch {
     try {
       return await fetch(input, { ...init, signal: init?.signal ?? AbortSignal.timeout(30_000) });
     } catch (error) {
-      const cause = (error as { cause?: { code?: string } }).cause?.code ?? (error as Error).message;
-      throw new UnreachableError(`${url} does not answer (${cause}). \`holdfast status\` shows what runs here.`);
+      const { cause, message } = error as Error & { cause?: { code?: string; message?: string } };
+      const reason = cause?.code ?? cause?.message ?? message;
+      throw new UnreachableError(`${url} does not answer (${reason}). \`holdfast status\` shows what runs here.`);
     }
   };
 }

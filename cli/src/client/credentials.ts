@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
-import type { Environment } from "@holdfast/kit/settings";
+import { type Environment, UsageError } from "@holdfast/kit/settings";
 
 export type Credentials = { api_url: string; token: string; token_id: string; org_id: string };
 
@@ -13,8 +13,14 @@ function credentialsPath(env: Environment): string {
 }
 
 export function loadCredentials(env: Environment): Credentials | undefined {
-  const text = readFileIfPresent(credentialsPath(env));
-  return text === undefined ? undefined : (JSON.parse(text) as Credentials);
+  const path = credentialsPath(env);
+  const text = readFileIfPresent(path);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as Credentials;
+  } catch {
+    throw new UsageError(`${path} is damaged. Sign in again with \`holdfast login\`, or remove it.`);
+  }
 }
 
 export function saveCredentials(env: Environment, credentials: Credentials): void {

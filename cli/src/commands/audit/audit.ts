@@ -1,6 +1,7 @@
 // holdfast audit list.
 
 import { AuditResult, listAudit } from "@holdfast/contracts/endpoints/audit";
+import { integer } from "@holdfast/kit/settings";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { localTime, printResult, table } from "../../output.ts";
@@ -28,7 +29,7 @@ export function auditCommand(): Command {
     .option("--correlation <id>", "everything of one request")
     .option("--since <time>", "ISO 8601, or 30m, 12h, 7d ago", parseTime)
     .option("--until <time>", "ISO 8601, or 30m, 12h, 7d ago", parseTime)
-    .option("--limit <count>", "1 to 200", Number, 50)
+    .option("--limit <count>", "1 to 200", parseLimit, 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
     .action(async (options: ListOptions) => {
       const client = await connect(options);
@@ -68,8 +69,19 @@ const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Exported for its test. */
 export function parseTime(text: string, _previous?: unknown, now: number = Date.now()): string {
   const ago = /^(\d{1,6})([mhd])$/.exec(text);
-  if (ago) return new Date(now - Number(ago[1]) * (units[ago[2] ?? "m"] ?? 0)).toISOString();
-  const at = new Date(text);
-  if (Number.isNaN(at.getTime())) throw new InvalidArgumentError("Give an ISO 8601 time, or 30m, 12h, 7d.");
-  return at.toISOString();
+  if (ago) return isoTime(new Date(now - Number(ago[1]) * (units[ago[2] ?? "m"] ?? 0)));
+  return isoTime(/^\d{4}-\d\d-\d\d(T|$)/.test(text) ? new Date(text) : new Date(Number.NaN));
+}
+
+/** The contract knows the years 0 to 9999 only. */
+function isoTime(at: Date): string {
+  const text = Number.isNaN(at.getTime()) ? "" : at.toISOString();
+  if (!/^\d{4}-/.test(text)) throw new InvalidArgumentError("Give an ISO 8601 time, or 30m, 12h, 7d.");
+  return text;
+}
+
+function parseLimit(text: string): number {
+  const limit = integer({ min: 1, max: 200 }).parse(text);
+  if (limit === undefined) throw new InvalidArgumentError("Give a whole number from 1 to 200.");
+  return limit;
 }

@@ -1,6 +1,5 @@
 // holdfast org list, create, rename, members, invite.
 
-import { getMe } from "@holdfast/contracts/endpoints/me";
 import { inviteMember, listMembers } from "@holdfast/contracts/endpoints/members";
 import {
   createOrganization,
@@ -10,7 +9,14 @@ import {
 import { Role } from "@holdfast/contracts/permissions";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command, Option } from "commander";
-import { clientOf, connect, findServer, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import {
+  clientOf,
+  connect,
+  findServer,
+  findServerAndOrg,
+  type ServerOptions,
+  withServerOptions,
+} from "../../client/connect.ts";
 import { everyPage } from "../../client/pages.ts";
 import { localTime, printResult, table } from "../../output.ts";
 
@@ -49,9 +55,12 @@ export function orgCommand(): Command {
     .description("change an organization's name; the slug stays")
     .argument("<name>")
     .action(async (name: string, options: ServerOptions) => {
-      const client = await connect(options);
-      const id = await actingOrganization(options);
-      const renamed = await client(updateOrganization, { params: { org_id: id }, body: { name } });
+      const server = await findServerAndOrg(options);
+      if (!server.orgId) throw new UsageError("You belong to no organization yet.");
+      const renamed = await clientOf(server)(updateOrganization, {
+        params: { org_id: server.orgId },
+        body: { name },
+      });
       printResult(options, renamed, () => `${renamed.slug} is now called ${renamed.name}.`);
     });
   withServerOptions(org.command("members"))
@@ -83,13 +92,4 @@ export function orgCommand(): Command {
       );
     });
   return org;
-}
-
-async function actingOrganization(options: ServerOptions): Promise<string> {
-  const server = findServer(options);
-  const { organizations } = await clientOf({ ...server, orgId: undefined })(getMe, {});
-  const wanted = options.org ?? process.env["HOLDFAST_ORG"] ?? server.orgId ?? organizations[0]?.id;
-  const found = organizations.find((one) => one.slug === wanted || one.id === wanted);
-  if (!found) throw new UsageError("Say which organization with --org.");
-  return found.id;
 }

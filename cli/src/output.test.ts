@@ -1,0 +1,52 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { harmless, jsonText, localTime, table } from "./output.ts";
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what must not reach a terminal
+const control = /[\u0000-\u001f\u007f-\u009f]/;
+const columns = [
+  { title: "name", of: (row: { name: string | null }) => row.name },
+  { title: "state", of: () => "fine" },
+];
+
+describe("what people see", () => {
+  it("SEC-03 holds no character that could steer the terminal, whatever a name holds", () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: "binary" }), { maxLength: 5 }), (names) => {
+        const lines = table(
+          names.map((name) => ({ name })),
+          columns,
+        ).split("\n");
+        expect(lines).toHaveLength(names.length + 1);
+        for (const line of lines) expect(line).not.toMatch(control);
+      }),
+    );
+  });
+
+  it("SEC-03 shows that something stood there", () => {
+    expect(harmless("a\u001b[31mred\u009b2J\r\nb")).toBe("a�[31mred�2J�\nb");
+    expect(harmless("Zoë 管理 ✓")).toBe("Zoë 管理 ✓");
+  });
+
+  it("SEC-03 is JSON with the same meaning and nothing to steer with, whatever the value", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
+        expect(jsonText(value)).not.toMatch(control);
+        expect(jsonText(value)).toBe(jsonText(JSON.parse(jsonText(value))));
+      }),
+    );
+    expect(JSON.parse(jsonText("\u009b\u007f\u001b"))).toBe("\u009b\u007f\u001b");
+  });
+
+  it("OPS-01 is a table with aligned columns, and a dash for nothing", () => {
+    expect(table([{ name: "a long one" }, { name: null }], columns)).toBe(
+      ["NAME        STATE", "a long one  fine", "–           fine"].join("\n"),
+    );
+  });
+
+  it("OPS-01 is the local time to the second", () => {
+    const at = new Date(2026, 0, 2, 3, 4, 5, 678);
+    expect(localTime(at.toISOString())).toBe("2026-01-02 03:04:05");
+    expect(localTime(null)).toBeNull();
+  });
+});
