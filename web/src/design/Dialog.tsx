@@ -30,7 +30,7 @@ type DialogProps = {
   title: string;
   description?: ReactNode;
   place?: "middle" | "sheet";
-  /** What is shown here is not shown again, so a click outside must not lose it. */
+  /** What is shown here is not shown again, so neither Escape nor a click outside may lose it. */
   keepOpen?: boolean;
   children: ReactNode;
 };
@@ -38,7 +38,11 @@ type DialogProps = {
 export function Dialog({ open, onClose, title, description, place = "middle", keepOpen, children }: DialogProps) {
   const popup = useRef<HTMLDivElement>(null);
   return (
-    <Base.Root open={open} onOpenChange={(next) => next || onClose()} disablePointerDismissal={keepOpen}>
+    <Base.Root
+      open={open}
+      onOpenChange={(next, { reason }) => next || (keepOpen && reason === "escape-key") || onClose()}
+      disablePointerDismissal={keepOpen}
+    >
       <Base.Portal>
         <Base.Backdrop className={backdropClasses} />
         <Base.Popup

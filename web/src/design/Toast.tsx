@@ -1,10 +1,10 @@
 // A short word that something worked, for eyes and screen readers. What failed stays in place as an
-// ErrorNotice instead: a message about an error must not vanish by itself.
+// ErrorNotice where there is a place for it: a message about an error should not vanish by itself.
 
 import { useSyncExternalStore } from "react";
-import { StatusMark } from "./StatusMark.tsx";
+import { type State, StatusMark } from "./StatusMark.tsx";
 
-type Toast = { id: number; text: string };
+type Toast = { id: number; text: string; state: State };
 
 const shownForMs = 5_000;
 let toasts: readonly Toast[] = [];
@@ -16,9 +16,9 @@ function set(next: readonly Toast[]): void {
   for (const listener of listeners) listener();
 }
 
-export function toast(text: string): void {
+export function toast(text: string, state: State = "ok"): void {
   const id = nextId++;
-  set([...toasts, { id, text }]);
+  set([...toasts, { id, text, state }]);
   setTimeout(() => set(toasts.filter((each) => each.id !== id)), shownForMs);
 }
 
@@ -33,7 +33,7 @@ export function Toasts() {
     <div role="status" aria-live="polite" className="pointer-events-none fixed right-4 bottom-4 z-[60] grid gap-2">
       {shown.map((each) => (
         <p key={each.id} className="rounded-md border border-line bg-surface px-4 py-2.5 shadow-raised">
-          <StatusMark state="ok">
+          <StatusMark state={each.state}>
             <span className="text-ink">{each.text}</span>
           </StatusMark>
         </p>

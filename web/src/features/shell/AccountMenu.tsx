@@ -27,7 +27,7 @@ export function AccountMenu() {
       await navigate({ to: "/sign-in" });
       queryClient.clear();
     },
-    onError: () => toast("You are still signed in: Holdfast did not answer."),
+    onError: () => toast("You are still signed in: signing out failed", "failed"),
   });
   return (
     <Menu side="top" trigger={<AccountButton name={me.name} email={me.email} />}>

@@ -1,0 +1,43 @@
+// A real Chromium for tests of the page. Whatever the page complains about (script errors, refused
+// content) is collected, because a strict Content-Security-Policy fails silently for the person.
+
+import { existsSync, mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll } from "vitest";
+
+const screenshots = fileURLToPath(new URL("../../test-output/screenshots/", import.meta.url));
+
+export type Visitor = { page: Page; complaints: string[] };
+
+/** One Chromium per test file; `visit` gives a person with a clean profile. */
+export function useChromium(): { visit(options?: BrowserContextOptions): Promise<Visitor> } {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    if (!existsSync(new URL("../dist/index.html", import.meta.url)))
+      throw new Error("run `npm start` or `npm test` to build the page");
+    browser = await chromium.launch({
+      executablePath: "/usr/bin/chromium",
+      args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],
+    });
+  });
+  afterAll(() => browser?.close());
+  return {
+    async visit(options = {}) {
+      if (!browser) throw new Error("Chromium is not running");
+      const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on("pageerror", (error) => complaints.push(error.message));
+      page.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+      });
+      return { page, complaints };
+    },
+  };
+}
+
+export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(screenshots, { recursive: true });
+  await page.screenshot({ path: `${screenshots}${name}.png` });
+}

@@ -1,0 +1,256 @@
+// The page in a browser, as people use it, against a real api.
+
+import { allEndpoints } from "@holdfast/contracts/endpoints/all";
+import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
+import { createProject } from "@holdfast/contracts/endpoints/projects";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import {
+  addMember,
+  createOrg,
+  firstAdmin,
+  PASSWORD,
+  startTestApi,
+  type TestApi,
+} from "../../control-plane/test/support/api.ts";
+import { lacks } from "../../scripts/facilities.mjs";
+import { keepScreenshot, useChromium } from "./browser.ts";
+
+const { visit } = useChromium();
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+
+async function signIn(page: Page, email: string, path = "/"): Promise<void> {
+  await page.goto(`${api.url}${path}`);
+  await page.getByLabel("Email").fill(email);
+  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("navigation").first().waitFor();
+}
+
+const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
+
+describe.skipIf(lacks("chromium"))("the first administrator", () => {
+  it("OPS-01 goes from the printed link to the overview, and the secret leaves the address bar", async () => {
+    const { page, complaints } = await visit();
+    const link = await api.operator()(createAdminLink, { body: {} });
+    await page.goto(link.url);
+    await page.getByLabel("Email").fill("root@example.com");
+    expect(page.url()).toBe(`${api.url}/link`);
+    await keepScreenshot(page, "first-administrator");
+    await page.getByLabel("Your name").fill("First Admin");
+    await page.getByLabel("New password").fill("short");
+    await page.getByRole("button", { name: "Create account" }).click();
+    await page.getByText("The password is too short.").waitFor();
+    await page.getByLabel("New password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Create account" }).click();
+    await heading(page, "Overview");
+    await page.getByText("Connected").waitFor();
+    await keepScreenshot(page, "overview");
+    await page.goto(link.url);
+    await heading(page, "This link was used already");
+    await keepScreenshot(page, "link-used");
+    expect(complaints.filter((text) => !text.includes("410"))).toEqual([]);
+  });
+});
+
+describe.skipIf(lacks("chromium"))("signing in", () => {
+  beforeAll(async () => {
+    const org = await createOrg(api, "browsing");
+    await addMember(api, org, "member@browsing.example", "member");
+    await addMember(api, org, "owner@browsing.example", "owner");
+  });
+
+  it("SEC-03 says what is wrong, what to do and the correlation id, then lets in to where one wanted to go", async () => {
+    const { page } = await visit();
+    await page.goto(`${api.url}/organization`);
+    await page.getByLabel("Email").fill("owner@browsing.example");
+    await page.getByLabel("Password", { exact: true }).fill("not the password");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    const alert = page.getByRole("alert");
+    await alert.getByText("Email or password is wrong.").waitFor();
+    expect(await alert.innerText()).toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-7/);
+    await keepScreenshot(page, "sign-in-failed");
+    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await page.keyboard.press("Enter");
+    await heading(page, "Organization");
+    expect(new URL(page.url()).pathname).toMatch(/^\/organization/);
+  });
+
+  it("SEC-03 does not send a person on to another site", async () => {
+    const { page } = await visit();
+    await signIn(page, "owner@browsing.example", "/sign-in?to=%2F%2Fevil.example%2F");
+    expect(new URL(page.url()).host).toBe(new URL(api.url).host);
+  });
+
+  it("SEC-03 works by keyboard alone", async () => {
+    const { page } = await visit();
+    await page.goto(`${api.url}/`);
+    await page.getByLabel("Email").waitFor();
+    await page.keyboard.type("member@browsing.example");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(PASSWORD);
+    await page.keyboard.press("Enter");
+    await heading(page, "Overview");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toMatch(/skip/i);
+  });
+
+  it("SEC-01 tells a member why the audit is closed to them", async () => {
+    const { page } = await visit();
+    await signIn(page, "member@browsing.example", "/audit");
+    await page
+      .getByText(/owner|admin/i)
+      .first()
+      .waitFor();
+    expect(await page.getByRole("table").count()).toBe(0);
+    await keepScreenshot(page, "audit-closed-to-members");
+  });
+
+  it("SEC-03 sends to sign-in when the session has ended", async () => {
+    const { page } = await visit();
+    await signIn(page, "member@browsing.example");
+    await page.context().clearCookies();
+    await page.getByRole("link", { name: "Organization" }).click();
+    await page.getByRole("button", { name: "Sign in" }).waitFor();
+  });
+});
+
+describe.skipIf(lacks("chromium"))("an administrator", () => {
+  let page: Page;
+  let complaints: string[];
+  beforeAll(async () => {
+    const fresh = await startTestApi();
+    api = fresh;
+    await firstAdmin(fresh);
+    const other = await createOrg(fresh, "otter");
+    await fresh.operator(other.id)(createProject, { body: { slug: "kelp-forest", name: "Kelp forest" } });
+    ({ page, complaints } = await visit());
+    await signIn(page, "root@example.com");
+  });
+
+  it("SEC-01 switches organizations, and every page follows", async () => {
+    await page.getByRole("link", { name: "Organization", exact: true }).click();
+    await page.getByRole("button", { name: /Switch organization/ }).click();
+    await keepScreenshot(page, "organization-switcher");
+    await page.getByRole("menuitemradio", { name: /OTTER/ }).click();
+    await page.getByText("kelp-forest").first().waitFor();
+    await page.reload();
+    await page.getByText("kelp-forest").first().waitFor();
+    await keepScreenshot(page, "projects");
+  });
+
+  it("SEC-03 makes a token, shows it once, and revokes it", async () => {
+    await page.goto(`${api.url}/organization/tokens`);
+    await page
+      .getByRole("button", { name: /New API token|Create.*token/ })
+      .first()
+      .click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("from the page");
+    await dialog.getByRole("button", { name: "Create token" }).click();
+    const secret = page.getByText(/hft_[\w-]{43}/).or(page.locator("input[value^=hft_]"));
+    await secret.first().waitFor();
+    await keepScreenshot(page, "token-shown-once");
+    await page.keyboard.press("Escape");
+    if (await page.getByRole("dialog").count())
+      await page
+        .getByRole("button", { name: /done|close|stored/i })
+        .first()
+        .click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await page.content()).not.toMatch(/hft_[\w-]{43}/);
+    await page
+      .getByRole("row", { name: /from the page/ })
+      .getByRole("button", { name: /revoke/i })
+      .click();
+    await page
+      .getByRole("dialog")
+      .or(page.getByRole("alertdialog"))
+      .getByRole("button", { name: /revoke/i })
+      .click();
+    await page
+      .getByText(/revoked/i)
+      .first()
+      .waitFor();
+  });
+
+  it("AUDIT-01 finds an event and follows its correlation id", async () => {
+    await page.goto(`${api.url}/audit`);
+    await page.getByRole("table", { name: "Audit events" }).waitFor();
+    await page.getByLabel("Action").fill("token.");
+    await expect.poll(() => page.url()).toContain("action=token.");
+    await expect.poll(() => page.getByRole("button", { name: "Details of project.create" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Details of token.create" }).first().click();
+    await keepScreenshot(page, "audit-event");
+    await page.getByRole("button", { name: "Show all with this correlation id" }).click();
+    await expect.poll(() => page.url()).toContain("correlation_id=");
+    await expect.poll(() => page.getByRole("button", { name: /^Details of/ }).count()).toBe(1);
+    await keepScreenshot(page, "audit");
+    await page.goto(`${api.url}/audit?action=no.such`);
+    await page
+      .getByText(/no event/i)
+      .first()
+      .waitFor();
+  });
+
+  it("OPS-01 reads the API reference, which has every endpoint", async () => {
+    await page.goto(`${api.url}/reference`);
+    await heading(page, "API reference");
+    for (const endpoint of allEndpoints) {
+      expect(await page.getByText(endpoint.summary, { exact: true }).count(), endpoint.name).toBeGreaterThan(0);
+    }
+    await keepScreenshot(page, "reference");
+  });
+
+  const pages = [
+    "/",
+    "/nodes",
+    "/allocations",
+    "/audit",
+    "/organization",
+    "/organization/members",
+    "/organization/tokens",
+    "/account",
+    "/reference",
+    "/no-such-page",
+  ];
+
+  it.each(["light", "dark"] as const)("OPS-01 fits a telephone in %s, on every page", async (colorScheme) => {
+    const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme });
+    await signIn(narrow.page, "root@example.com").catch(() => undefined);
+    for (const path of pages) {
+      await narrow.page.goto(api.url + path);
+      await narrow.page.getByRole("heading", { level: 1 }).first().waitFor();
+      const overflow = await narrow.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      expect(overflow, path).toBeLessThanOrEqual(0);
+      await keepScreenshot(narrow.page, `narrow-${colorScheme}${path.replaceAll("/", "-")}`);
+    }
+    expect(narrow.complaints).toEqual([]);
+  });
+
+  it("SEC-03 lives within its Content-Security-Policy on every page", async () => {
+    for (const path of pages) {
+      await page.goto(api.url + path);
+      await page.getByRole("heading", { level: 1 }).first().waitFor();
+    }
+    expect(complaints).toEqual([]);
+  });
+
+  it("OPS-01 says that the server is away, and recovers by itself", async () => {
+    const { page: own } = await visit();
+    await signIn(own, "root@example.com");
+    await own.context().setOffline(true);
+    await own.getByRole("link", { name: "Audit" }).click();
+    await own
+      .getByText(/does not answer|unreachable|offline|cannot reach/i)
+      .first()
+      .waitFor();
+    await keepScreenshot(own, "server-away");
+    await own.context().setOffline(false);
+    await own.getByRole("table", { name: "Audit events" }).waitFor();
+  });
+});
