@@ -35,7 +35,7 @@ async function runInForeground(json: boolean): Promise<void> {
 
 async function stopWhenAsked(running: Running, terminal: Terminal, stop: StopRequest): Promise<void> {
   await whenAborted(stop.asked);
-  await terminal.step("Everything is stopped", async (note) => {
+  await terminal.step({ doing: "Stopping", done: "Everything is stopped" }, async (note) => {
     stop.hurry.addEventListener("abort", () => note("killing what is left"));
     await running.stop();
   });

@@ -87,24 +87,24 @@ export function superviseChild(options: ChildOptions): Child {
 }
 
 function startOnce(options: ChildOptions, log: LogFile, onFirstReady: () => void): Run {
-  const process_ = spawn(process.execPath, options.args, {
+  const spawned = spawn(process.execPath, options.args, {
     detached: true,
     env: options.environment() as NodeJS.ProcessEnv,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
-  const run: Run = { process: process_, exited: exitOf(process_), lastWords: "" };
-  process_.stdout?.on("data", (chunk: Buffer) => log.write(chunk));
-  process_.stderr?.on("data", (chunk: Buffer) => {
+  const run: Run = { process: spawned, exited: exitOf(spawned), lastWords: "" };
+  spawned.stdout?.on("data", (chunk: Buffer) => log.write(chunk));
+  spawned.stderr?.on("data", (chunk: Buffer) => {
     log.write(chunk);
     run.lastWords = (run.lastWords + chunk.toString("utf8")).slice(-2000);
   });
-  process_.on("message", (message: ReadyMessage) => {
+  spawned.on("message", (message: ReadyMessage) => {
     if (message.type !== "ready") return;
     run.readyAt = Date.now();
     options.onReady(message.ports);
     onFirstReady();
   });
-  if (process_.pid !== undefined) options.onStarted(process_.pid);
+  if (spawned.pid !== undefined) options.onStarted(spawned.pid);
   return run;
 }
 

@@ -32,6 +32,9 @@ export type Running = {
 type Start = { settings: AllSettings; env: Environment; terminal: Terminal; stop: StopRequest };
 type Undo = () => Promise<void> | void;
 
+const databaseReady = { doing: "Starting PostgreSQL", done: "PostgreSQL accepts connections" };
+const processesReady = { doing: "Starting api, gateway and worker", done: "api, gateway and worker are ready" };
+
 /** Undefined when it was asked to stop before it was ready; then everything is stopped again. */
 export async function startEverything(start: Start): Promise<Running | undefined> {
   const undo: Undo[] = [];
@@ -66,7 +69,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
   const database = await openDatabase(start, data);
   undo.push(() => database.stop(stop));
   upFile.change({ database: { embedded, version: database.version } });
-  await terminal.step("Schema is current", async (note) => {
+  await terminal.step({ doing: "Updating the schema", done: "Schema is current" }, async (note) => {
     const { applied } = await migrate({ url: database.ownerUrl });
     if (applied.length > 0) note(`applied ${applied.length} migrations`);
     if (embedded) await grantRuntimeRoles({ url: database.ownerUrl, login: "holdfast_runtime" });
@@ -82,9 +85,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     events: { onStarted: upFile.childStarted, report: (text) => terminal.warn(text) },
   });
   undo.push(() => children.stop(stop));
-  const ports = await terminal.step("api, gateway and worker are ready", () =>
-    unlessStopped(children.ready, stop),
-  );
+  const ports = await terminal.step(processesReady, () => unlessStopped(children.ready, stop));
 
   const apiUrl = urlOf({ ...settings.api, port: ports.api, tls: settings.api.tlsCertFile !== undefined });
   const gatewayUrl = urlOf({
@@ -127,10 +128,12 @@ async function openDatabase(start: Start, data: DataDirectory): Promise<OpenData
   const { settings, terminal, stop } = start;
   const url = settings.api.databaseUrl;
   if (url !== undefined) {
-    const version = await terminal.step("PostgreSQL answers", () => askExternalDatabase(url));
+    const version = await terminal.step({ doing: "Asking PostgreSQL", done: "PostgreSQL answers" }, () =>
+      askExternalDatabase(url),
+    );
     return { ownerUrl: url, runtimeUrl: url, version, stop: async () => undefined };
   }
-  return terminal.step("PostgreSQL accepts connections", (onProgress) =>
+  return terminal.step(databaseReady, (onProgress) =>
     superviseDatabase({
       directory: data.postgres,
       runAs: settings.postgresUser,

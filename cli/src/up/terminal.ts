@@ -3,13 +3,15 @@
 // only whole lines, without colour.
 
 export type Terminal = {
-  /** Shows the work while it runs; `note` tells what it is doing right now. */
-  step<T>(label: string, work: (note: (text: string) => void) => Promise<T>): Promise<T>;
+  /** Shows the work while it runs and says when it is done; `note` tells what it is doing right now. */
+  step<T>(labels: Labels, work: (note: (text: string) => void) => Promise<T>): Promise<T>;
   line(text: string): void;
   warn(text: string): void;
   /** For the summary: it decides between colour and plain. */
   style: Style;
 };
+
+export type Labels = { doing: string; done: string };
 
 export type Style = { bold(text: string): string; dim(text: string): string; accent(text: string): string };
 
@@ -27,16 +29,16 @@ export function openTerminal(screen: Screen, env: Record<string, string | undefi
     style,
     line,
     warn: (text) => line(`${style.accent("!")} ${text}`),
-    step: async (label, work) => {
+    step: async ({ doing, done }, work) => {
       const started = performance.now();
-      show(label);
-      const note = (text: string) => (interactive ? show(`${label}: ${text}`) : line(`  ${text}`));
+      show(doing);
+      const note = (text: string) => (interactive ? show(`${doing}: ${text}`) : line(`  ${text}`));
       try {
         const result = await work(note);
-        line(`${style.accent("✓")} ${label} ${style.dim(duration(performance.now() - started))}`);
+        line(`${style.accent("✓")} ${done} ${style.dim(duration(performance.now() - started))}`);
         return result;
       } catch (error) {
-        line(`✗ ${label}`);
+        line(`✗ ${doing}`);
         throw error;
       }
     },
