@@ -11,8 +11,14 @@ export const Email = z
   .max(254)
   .pipe(z.email())
   .describe("An email address; capitals do not matter.");
-export const PersonName = z.string().trim().min(1).max(100);
-export const DisplayName = z.string().trim().min(1).max(80).describe("A name for people, up to 80 characters.");
+
+/** Free text. PostgreSQL stores every character but NUL. */
+export const Text = z
+  .string()
+  .trim()
+  .refine((text) => !text.includes("\0"), "must not hold a NUL character");
+export const PersonName = Text.min(1).max(100);
+export const DisplayName = Text.min(1).max(80).describe("A name for people, up to 80 characters.");
 export const Slug = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,38}[a-z0-9]$/)

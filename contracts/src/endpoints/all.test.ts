@@ -76,6 +76,20 @@ describe("endpoints", () => {
     expect(looseObjects(endpoint.answer ?? z.undefined(), "answer")).toEqual([]);
   });
 
+  /** Never stored as they are: hashed, or taken apart before anything looks for them. */
+  const neverStored = ["password", "current_password", "new_password", "secret", "cursor"];
+
+  it.for(each)("SEC-03 refuses text that the database cannot store: %s", ([, endpoint]) => {
+    for (const [where, schema] of inputsOf(endpoint)) {
+      const fields = Object.entries((schema as z.ZodObject).shape as Record<string, z.ZodType>);
+      for (const [name, field] of fields.filter(([name]) => !neverStored.includes(name))) {
+        expect(field.safeParse("a\u0000b").success, `${where}.${name}`).toBe(false);
+      }
+      expect(fields.length, where).toBeGreaterThan(0);
+    }
+    expect(endpoint.path).not.toContain("\u0000");
+  });
+
   it.for(each)("SEC-01 answers a read with a body, and only a read may come without one: %s", ([, endpoint]) => {
     if (endpoint.method === "GET") {
       expect(endpoint.body).toBeUndefined();

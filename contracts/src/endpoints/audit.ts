@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Id, Time } from "../fields.ts";
+import { Id, Text, Time } from "../fields.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 
 export const AuditResult = z.enum(["allowed", "denied", "failed"]);
@@ -29,11 +29,11 @@ export const AuditEvent = z.strictObject({
 export type AuditEvent = z.infer<typeof AuditEvent>;
 
 const AuditFilters = PageQuery.extend({
-  actor: z.string().max(254).optional().describe("Id, or part of the name."),
-  action: z.string().max(80).optional().describe("Exact, or a noun with a trailing dot: `token.`"),
-  target: z.string().max(254).optional().describe("Id, or part of the name."),
+  actor: Text.max(254).optional().describe("Id, or part of the name."),
+  action: Text.max(80).optional().describe("Exact, or a noun with a trailing dot: `token.`"),
+  target: Text.max(254).optional().describe("Id, or part of the name."),
   result: AuditResult.optional(),
-  correlation_id: z.string().max(64).optional(),
+  correlation_id: Text.max(64).optional(),
   since: Time.optional(),
   until: Time.optional(),
 });
