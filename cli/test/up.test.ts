@@ -84,6 +84,7 @@ describe("holdfast up", () => {
     process.kill(first, "SIGKILL");
     await until(() => installation.upFile().children["api"]?.pid !== first);
     await until(() => answers(`${api_url}/readyz`));
+    expect(up.process.exitCode, "the supervisor goes on").toBeNull();
   });
 
   it("OPS-01 starts a killed PostgreSQL again, and the api finds it", async () => {
