@@ -7,6 +7,8 @@ export type Bench = {
   name: string;
   summary: string;
   figures: FigureSpec[];
+  /** Unless --passes says otherwise. Many short passes outlive a disturbance better than few long ones. */
+  passes: number;
   /** Builds what both sides need. Whatever it starts or makes belongs to the lab, which ends it. */
   prepare(lab: Lab): Promise<Contest>;
 };

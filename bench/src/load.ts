@@ -26,11 +26,12 @@ export async function load(
   const failed = result.errors + result.timeouts + result.non2xx;
   if (failed > 0) throw new Error(`${failed} requests to ${url} failed`);
   const { p50, p99 } = result.latency;
-  return { requestsPerSecond: result.requests.average, p50, p99 };
+  return { requestsPerSecond: result["2xx"] / result.duration, p50, p99 };
 }
 
 type AutocannonResult = {
-  requests: { average: number };
+  "2xx": number;
+  duration: number;
   latency: { p50: number; p99: number };
   errors: number;
   timeouts: number;

@@ -10,7 +10,6 @@ import { describeMachine } from "./machine.ts";
 import { makeReport, type Report, tableOf } from "./report.ts";
 
 const exitCode = { failed: 1, usage: 2, interrupted: 130 } as const;
-const defaultPasses = 5;
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 const print = (line: string) => void process.stdout.write(`${line}\n`);
@@ -82,7 +81,7 @@ function readArguments(args: string[]): Asked | string {
     const known = allBenches.map((one) => one.name).join(", ");
     if (surplus !== undefined) return `One bench at a time; there are: ${known}.`;
     if (name !== undefined && bench === undefined) return `There is no bench ${name}; there are: ${known}.`;
-    const passes = Number(values.passes ?? defaultPasses);
+    const passes = Number(values.passes ?? bench?.passes ?? 1);
     if (!Number.isInteger(passes) || passes < 1) return `--passes is ${values.passes}; it takes 1 or more.`;
     return { bench, json: values.json, passes };
   } catch (error) {

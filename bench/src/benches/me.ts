@@ -20,7 +20,7 @@ import { load } from "../load.ts";
 import type { TokenLookupPeer } from "../peers/token-lookup.ts";
 
 const connections = 32;
-const seconds = 4;
+const seconds = 2;
 const peer = "a bare Fastify route running the same query over an equal pool, without log, metrics and checks";
 const figures = { rate: "requests", p50: "latency p50", p99: "latency p99" };
 
@@ -32,6 +32,7 @@ export const me: Bench = {
     { name: figures.p50, unit: "ms", better: "lower", peer },
     { name: figures.p99, unit: "ms", better: "lower", peer },
   ],
+  passes: 11,
   prepare: async (lab) => {
     const dataDirectory = join(lab.directory(), "data");
     const { apiUrl } = await startHoldfast(lab, { dataDirectory });

@@ -27,6 +27,7 @@ export const startup: Bench = {
     { ...figure, name: figures.warm, target: { of: "ours", value: 2 } },
     { ...figure, name: figures.npm },
   ],
+  passes: 5,
   prepare: async (lab) => {
     const steps: StepTime[] = [];
     const theirs = prepareStartByHand(lab);

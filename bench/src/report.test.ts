@@ -1,0 +1,100 @@
+// The arithmetic behind every figure, and the shape that readers of --json rely on.
+
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { Bench, FigureSpec } from "./bench.ts";
+import { runPasses } from "./contest.ts";
+import { stepsIn } from "./holdfast.ts";
+import { makeReport, median, tableOf } from "./report.ts";
+
+const machine = { cpu: "test", cores: 2, memory_gb: 8, kernel: "6.1", node: "24.0.0" };
+
+function figureOf(spec: Partial<FigureSpec>, passes: [ours: number, theirs: number][]) {
+  const figure: FigureSpec = { name: "time", unit: "s", better: "lower", peer: "a peer", ...spec };
+  const bench = { name: "b", summary: "", figures: [figure] } as unknown as Bench;
+  const measured = passes.map(([ours, theirs]) => ({ ours: { time: ours }, theirs: { time: theirs } }));
+  const report = makeReport({ bench, machine, passes: measured });
+  return { report, figure: report.figures[0] };
+}
+
+describe("a bench report", () => {
+  it("OPS-01 takes medians, so that one disturbed pass says nothing", () => {
+    expect(median([3, 1, 90])).toBe(3);
+    expect(median([4, 1, 3, 90])).toBe(3.5);
+    expect(() => median([])).toThrow();
+    const { figure } = figureOf({}, [
+      [1, 2],
+      [50, 2],
+      [1.5, 3],
+    ]);
+    expect(figure).toMatchObject({ ours: 1.5, theirs: 2, ratio: 0.75 });
+  });
+
+  it("OPS-01 judges a target in the direction that is better", () => {
+    const ours = { of: "ours", value: 4 } as const;
+    expect(figureOf({ target: ours }, [[4, 1]]).figure).toMatchObject({ target: "ours <= 4", ok: true });
+    expect(figureOf({ target: ours }, [[4.1, 9]]).figure).toMatchObject({ ok: false });
+    const ratio = { of: "ratio", value: 0.6 } as const;
+    const higher = { target: ratio, better: "higher" } as const;
+    expect(figureOf(higher, [[60, 100]]).figure).toMatchObject({ target: "ratio >= 0.6", ok: true });
+    expect(figureOf(higher, [[59, 100]]).figure).toMatchObject({ ratio: 0.59, ok: false });
+    expect(figureOf({}, [[9, 1]]).figure).toMatchObject({ target: null, ok: true });
+  });
+
+  it("OPS-01 has exactly the documented fields", () => {
+    const { report, figure } = figureOf({}, [[1, 2]]);
+    expect(Object.keys(report)).toEqual(["bench", "machine", "passes", "figures"]);
+    expect(Object.keys(figure ?? {})).toEqual([
+      "name",
+      "unit",
+      "ours",
+      "peer",
+      "theirs",
+      "ratio",
+      "better",
+      "target",
+      "ok",
+    ]);
+    expect(tableOf(report).at(-1)).toMatch(/^time +1 s +2 s +0\.5 +lower +-$/);
+  });
+
+  it("OPS-01 refuses a figure that a pass did not measure", () => {
+    expect(() => figureOf({ name: "other" }, [[1, 2]])).toThrow("other was not measured");
+  });
+});
+
+describe("a contest", () => {
+  it("OPS-01 runs both sides in turns, after a warm-up that does not count", async () => {
+    const order: string[] = [];
+    const side = (name: string) => async () => {
+      order.push(name);
+      return { count: order.length };
+    };
+    const contest = { ours: side("ours"), theirs: side("theirs") };
+    const passes = await runPasses(contest, { passes: 2, onMeasured: () => undefined });
+    expect(order).toEqual(["ours", "theirs", "ours", "theirs", "theirs", "ours"]);
+    expect(passes).toEqual([
+      { ours: { count: 3 }, theirs: { count: 4 } },
+      { ours: { count: 6 }, theirs: { count: 5 } },
+    ]);
+  });
+
+  it("OPS-01 runs the very query of the api on the other side", () => {
+    const queryIn = (path: string) => {
+      const text = readFileSync(new URL(path, import.meta.url), "utf8");
+      return /SELECT t\.id.*?now\(\)\)/s
+        .exec(text)?.[0]
+        .replace(/\$\{.*?\}(?=\s)/, "?")
+        .replace(/\s+/g, " ");
+    };
+    const ours = queryIn("../../control-plane/src/people/authenticate.ts");
+    expect(ours).toContain("secret_hash = ?");
+    expect(queryIn("./peers/token-lookup.ts")).toBe(ours);
+  });
+
+  it("OPS-01 reads the steps that `holdfast up` prints", () => {
+    const printed =
+      "  creating the database\n✓ PostgreSQL accepts connections 1.5 s\n✓ Schema is current 120 ms\n";
+    expect(stepsIn(printed)).toEqual({ "PostgreSQL accepts connections": 1.5, "Schema is current": 0.12 });
+  });
+});
