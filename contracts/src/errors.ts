@@ -193,13 +193,20 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
   readonly headers: Record<string, string>;
+  readonly nextStep: string;
 
   constructor(
     code: ErrorCode,
-    options: { message?: string; details?: Record<string, unknown>; headers?: Record<string, string> } = {},
+    options: {
+      message?: string;
+      nextStep?: string;
+      details?: Record<string, unknown>;
+      headers?: Record<string, string>;
+    } = {},
   ) {
     super(options.message ?? errorCatalogue[code].message);
     this.code = code;
+    this.nextStep = options.nextStep ?? errorCatalogue[code].nextStep;
     this.details = options.details ?? {};
     this.headers = options.headers ?? {};
   }
@@ -215,7 +222,7 @@ export class ApiError extends Error {
       message: this.message,
       correlation_id: correlationId,
       retryable: entry.retryable,
-      next_step: entry.nextStep,
+      next_step: this.nextStep,
       details: this.details,
     };
   }

@@ -17,7 +17,7 @@ import { codeOf } from "./problem.ts";
 import { createQueryClient } from "./query-client.ts";
 import { meQuery } from "./session.ts";
 
-export const queryClient = createQueryClient({ onSignedOut: () => void askToSignIn() });
+export const queryClient = createQueryClient({ onSignedOut: askToSignIn });
 
 /**
  * Code that did not arrive because the server is away is asked for again when it is back. If it is
@@ -173,12 +173,14 @@ export const router = createRouter({
 
 const withoutSession = new Set(["/sign-in", "/link", "/reference"]);
 
-/** A session can end at any time; the person comes back to where they were. */
-async function askToSignIn(): Promise<void> {
+/**
+ * A session can end at any time; the person comes back to where they were. By a full load: nothing of
+ * the ended session stays in memory, and a click at the same moment cannot overtake it.
+ */
+function askToSignIn(): void {
   const { pathname, href } = router.state.location;
   if (withoutSession.has(pathname)) return;
-  await router.navigate({ to: "/sign-in", search: { to: returnPath(href) } });
-  queryClient.clear();
+  window.location.assign(`/sign-in?${new URLSearchParams({ to: returnPath(href) })}`);
 }
 
 declare module "@tanstack/react-router" {

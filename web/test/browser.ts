@@ -11,7 +11,7 @@ const screenshots = fileURLToPath(new URL("../../test-output/screenshots/", impo
 export type Visitor = { page: Page; complaints: string[] };
 
 /** One Chromium per test file; `visit` gives a person with a clean profile. */
-export function useChromium(): { visit(options?: BrowserContextOptions): Promise<Visitor> } {
+export function openChromium(): { visit(options?: BrowserContextOptions): Promise<Visitor> } {
   let browser: Browser | undefined;
   beforeAll(async () => {
     if (!existsSync(new URL("../dist/index.html", import.meta.url)))
@@ -30,7 +30,9 @@ export function useChromium(): { visit(options?: BrowserContextOptions): Promise
       const complaints: string[] = [];
       page.on("pageerror", (error) => complaints.push(error.message));
       page.on("console", (message) => {
-        if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+        // Chromium notes every 401 or 410 that the page asked for and handles.
+        const refusedRequest = message.text().startsWith("Failed to load resource");
+        if (["error", "warning"].includes(message.type()) && !refusedRequest) complaints.push(message.text());
       });
       return { page, complaints };
     },

@@ -14,9 +14,9 @@ import {
   type TestApi,
 } from "../../control-plane/test/support/api.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import { keepScreenshot, useChromium } from "./browser.ts";
+import { keepScreenshot, openChromium } from "./browser.ts";
 
-const { visit } = useChromium();
+const { visit } = openChromium();
 let api: TestApi;
 
 beforeAll(async () => {
@@ -28,7 +28,10 @@ async function signIn(page: Page, email: string, path = "/"): Promise<void> {
   await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation").first().waitFor();
+  const shell = page
+    .getByRole("navigation", { name: "Main" })
+    .or(page.getByRole("button", { name: "Open navigation" }));
+  await shell.first().waitFor();
 }
 
 const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
@@ -53,7 +56,7 @@ describe.skipIf(lacks("chromium"))("the first administrator", () => {
     await page.goto(link.url);
     await heading(page, "This link was used already");
     await keepScreenshot(page, "link-used");
-    expect(complaints.filter((text) => !text.includes("410"))).toEqual([]);
+    expect(complaints).toEqual([]);
   });
 });
 
@@ -72,7 +75,7 @@ describe.skipIf(lacks("chromium"))("signing in", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     const alert = page.getByRole("alert");
     await alert.getByText("Email or password is wrong.").waitFor();
-    expect(await alert.innerText()).toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-7/);
+    expect(await alert.textContent()).toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-7/);
     await keepScreenshot(page, "sign-in-failed");
     await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
     await page.keyboard.press("Enter");
@@ -114,8 +117,9 @@ describe.skipIf(lacks("chromium"))("signing in", () => {
     const { page } = await visit();
     await signIn(page, "member@browsing.example");
     await page.context().clearCookies();
-    await page.getByRole("link", { name: "Organization" }).click();
+    await page.getByRole("link", { name: "Organization", exact: true }).click();
     await page.getByRole("button", { name: "Sign in" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe("/sign-in");
   });
 });
 
@@ -140,42 +144,27 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await page.getByText("kelp-forest").first().waitFor();
     await page.reload();
     await page.getByText("kelp-forest").first().waitFor();
+    expect(await page.getByRole("button", { name: /Switch organization/ }).textContent()).toContain("OTTER");
     await keepScreenshot(page, "projects");
   });
 
   it("SEC-03 makes a token, shows it once, and revokes it", async () => {
     await page.goto(`${api.url}/organization/tokens`);
-    await page
-      .getByRole("button", { name: /New API token|Create.*token/ })
-      .first()
-      .click();
-    const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Name").fill("from the page");
-    await dialog.getByRole("button", { name: "Create token" }).click();
-    const secret = page.getByText(/hft_[\w-]{43}/).or(page.locator("input[value^=hft_]"));
-    await secret.first().waitFor();
+    await page.getByRole("button", { name: "New token" }).first().click();
+    await page.getByLabel("Name").fill("from the page");
+    await page.getByRole("button", { name: "Create token" }).click();
+    const secret = page.getByLabel("API token", { exact: true });
+    await secret.waitFor();
+    expect(await secret.inputValue()).toMatch(/^hft_[\w-]{43}$/);
     await keepScreenshot(page, "token-shown-once");
     await page.keyboard.press("Escape");
-    if (await page.getByRole("dialog").count())
-      await page
-        .getByRole("button", { name: /done|close|stored/i })
-        .first()
-        .click();
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await page.content()).not.toMatch(/hft_[\w-]{43}/);
-    await page
-      .getByRole("row", { name: /from the page/ })
-      .getByRole("button", { name: /revoke/i })
-      .click();
-    await page
-      .getByRole("dialog")
-      .or(page.getByRole("alertdialog"))
-      .getByRole("button", { name: /revoke/i })
-      .click();
-    await page
-      .getByText(/revoked/i)
-      .first()
-      .waitFor();
+    expect(await secret.isVisible(), "a secret shown once is not lost by a slip").toBe(true);
+    await page.getByRole("button", { name: "Done" }).click();
+    await secret.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Actions for token from the page" }).click();
+    await page.getByRole("menuitem", { name: "Revoke" }).click();
+    await page.getByRole("button", { name: "Revoke token" }).click();
+    await page.getByRole("row", { name: /from the page.*revoked/i }).waitFor();
   });
 
   it("AUDIT-01 finds an event and follows its correlation id", async () => {
@@ -221,7 +210,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
 
   it.each(["light", "dark"] as const)("OPS-01 fits a telephone in %s, on every page", async (colorScheme) => {
     const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme });
-    await signIn(narrow.page, "root@example.com").catch(() => undefined);
+    await signIn(narrow.page, "root@example.com");
     for (const path of pages) {
       await narrow.page.goto(api.url + path);
       await narrow.page.getByRole("heading", { level: 1 }).first().waitFor();
@@ -245,12 +234,12 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await signIn(own, "root@example.com");
     await own.context().setOffline(true);
     await own.getByRole("link", { name: "Audit" }).click();
-    await own
-      .getByText(/does not answer|unreachable|offline|cannot reach/i)
-      .first()
-      .waitFor();
+    const away = own.getByText("Holdfast cannot be reached.");
+    await away.first().waitFor();
     await keepScreenshot(own, "server-away");
     await own.context().setOffline(false);
-    await own.getByRole("table", { name: "Audit events" }).waitFor();
+    await expect.poll(() => away.count(), { timeout: 20_000 }).toBe(0);
+    await heading(own, "Audit");
+    expect(new URL(own.url()).pathname).toBe("/audit");
   });
 });

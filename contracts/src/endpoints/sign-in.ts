@@ -68,7 +68,7 @@ export const redeemLink = endpoint({
   noun: "sign-in",
   method: "POST",
   path: "/v1/links/redeem",
-  summary: "Use a one-time link: set a password and sign in",
+  summary: "Use a one-time link and sign in",
   description:
     "For the first administrator `email` and `name` are required; for an invitation of a new person, `name`.",
   access: "public",
@@ -80,5 +80,13 @@ export const redeemLink = endpoint({
     password: NewPassword,
   }),
   answer: Me,
-  errors: ["link_unknown", "link_used", "link_expired", "rate_limit_exceeded", "name_taken", "origin_refused"],
+  errors: [
+    "sign_in_failed",
+    "link_unknown",
+    "link_used",
+    "link_expired",
+    "rate_limit_exceeded",
+    "name_taken",
+    "origin_refused",
+  ],
 });

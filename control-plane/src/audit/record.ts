@@ -10,7 +10,13 @@ import type { Queryable } from "../database/connect.ts";
 import { type Actor, nameOf } from "../people/actor.ts";
 
 export type AuditActor = Pick<AuditEvent, "actor_type" | "actor_id" | "actor_name" | "role">;
-export type AuditTarget = { type: string; id?: string | null; name?: string | null };
+export type AuditTarget = {
+  type: string;
+  id?: string | null;
+  name?: string | null;
+  /** Whose trail the event belongs to, when not that of the organization acted in. */
+  orgId?: string;
+};
 
 export type NewAuditEvent = {
   orgId: string | null;
@@ -36,7 +42,7 @@ export async function recordAudit(db: Queryable, log: Log, event: NewAuditEvent)
   await db`
     INSERT INTO audit_events (id, org_id, actor_type, actor_id, actor_name, role, action,
       target_type, target_id, target_name, result, reason, correlation_id, details)
-    VALUES (${id}, ${event.orgId}, ${event.by.actor_type}, ${event.by.actor_id}, ${event.by.actor_name},
+    VALUES (${id}, ${event.target.orgId ?? event.orgId}, ${event.by.actor_type}, ${event.by.actor_id}, ${event.by.actor_name},
       ${event.by.role}, ${event.action}, ${event.target.type}, ${event.target.id ?? null},
       ${event.target.name ?? null}, ${event.result}, ${event.reason ?? null}, ${event.correlationId},
       ${db.json((event.details ?? {}) as never)})`;

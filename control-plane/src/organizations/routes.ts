@@ -34,7 +34,7 @@ export function organizationRoutes(api: ApiContext): void {
   operatorRoute(api, createOrganization, async ({ body, tx, touched }) => {
     const row = await insertOrganization(tx, body);
     if (!row) throw new ApiError("name_taken", { message: `The organization "${body.slug}" exists already.` });
-    touched({ type: "organization", id: row.id, name: row.slug });
+    touched({ type: "organization", id: row.id, name: row.slug, orgId: row.id });
     return toOrganization(row);
   });
 

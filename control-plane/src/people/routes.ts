@@ -61,7 +61,10 @@ export function peopleRoutes(api: ApiContext): void {
     await takeAttempt(api.system, limits.accountFromAddress, "password", actor.id, address);
     const user = await findUserById(api.system, actor.id);
     if (!(await verifyPassword(body.current_password, user?.password_hash))) {
-      throw new ApiError("sign_in_failed", { message: "The current password is wrong." });
+      throw new ApiError("sign_in_failed", {
+        message: "The current password is wrong.",
+        nextStep: "Type the password you sign in with now. An administrator can give you a link to set a new one.",
+      });
     }
     const passwordHash = await hashPassword(body.new_password);
     await api.system.begin(async (tx) => {

@@ -4,7 +4,7 @@ import { linkSecretOf } from "./secret.ts";
 
 const link = (facts: Partial<LinkFacts>): LinkFacts => ({
   purpose: "invitation",
-  email: "kai@example.org",
+  email: "you@example.org",
   organization: "Tidewater",
   role: "member",
   known_user: false,

@@ -33,7 +33,7 @@ function exampleOf(schema: Schema, name: string): unknown {
 }
 
 const texts: Record<string, string> = {
-  email: "kai@example.org",
+  email: "you@example.org",
   name: "Tidewater",
   slug: "tidewater",
   secret: "hfl_…",
