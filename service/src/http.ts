@@ -53,6 +53,9 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const tls = readTls(options.exposure);
   const hosts = allowedHosts(options.exposure);
   const headers = tls ? { ...securityHeaders, "strict-transport-security": "max-age=31536000" } : securityHeaders;
+  // The line per request has five fields of our own, none of them secret. Looking through it for
+  // secret fields took 20 of its 26 µs; the finished line is scanned for secrets all the same.
+  const requestLog = options.log.child({}, { redact: [] });
   let stopping = false;
 
   const app = Fastify({
@@ -92,7 +95,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       seconds: milliseconds / 1000,
     });
     // The route's template and not the URL: a query string may hold anything.
-    options.log[quietRoutes.has(route) ? "trace" : "info"](
+    requestLog[quietRoutes.has(route) ? "trace" : "info"](
       {
         correlation_id: request.id,
         method: request.method,
