@@ -82,6 +82,12 @@ describe("an envelope", () => {
     );
   });
 
+  it("SEC-02 binds the value itself to its name, not only the key around it", () => {
+    const { wrappedKey, sealedValue } = sealEnvelope(kek, "name", Buffer.from("value"));
+    const movedKey = sealBox(kek, "key:other", openBox(kek, "key:name", wrappedKey));
+    expect(() => openEnvelope(kek, "other", { wrappedKey: movedKey, sealedValue })).toThrow();
+  });
+
   it("SEC-02 does not take a wrapped key for a value, though both are boxes", () => {
     const { wrappedKey } = sealEnvelope(kek, "name", Buffer.from("value"));
     expect(() => openBox(kek, "value:name", wrappedKey)).toThrow();
