@@ -76,9 +76,8 @@ describe("a process with wrong settings", () => {
     expect(stderr).not.toContain(secret);
   });
 
-  it("OPS-03 exits 2 at two aliases that disagree with nobody to decide", async () => {
-    const aliases = { GATEWAY_PORT: "seven" };
-    const { code, stderr } = await person.holdfast(["gateway"], { env: aliases });
+  it("OPS-03 exits 2 at a wrong value under an alias, and names the alias", async () => {
+    const { code, stderr } = await person.holdfast(["gateway"], { env: { GATEWAY_PORT: "seven" } });
     expect(code).toBe(2);
     expect(stderr).toContain('GATEWAY_PORT is "seven"');
   });
