@@ -121,8 +121,10 @@ CREATE TABLE api_tokens (
   secret_hash  bytea NOT NULL UNIQUE,
   role         text NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
   scopes       text[],
-  -- NULL: made by the local operator.
+  -- The person it ends with, NULL for the local operator; and what they were called then, because an
+  -- operator or a former member is not visible to the organization.
   created_by   uuid REFERENCES users,
+  creator_name text NOT NULL,
   created_at   timestamptz NOT NULL DEFAULT now(),
   expires_at   timestamptz,
   last_used_at timestamptz,

@@ -4,14 +4,13 @@ import type { ApiToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Role, Scope } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../database/connect.ts";
-import { LOCAL_OPERATOR_NAME } from "../people/actor.ts";
 
 export type TokenRow = {
   id: string;
   name: string;
   role: Role;
   scopes: Scope[] | null;
-  creator: string | null;
+  creator_name: string;
   created_by: string | null;
   created_at: Date;
   expires_at: Date | null;
@@ -25,7 +24,7 @@ export function toApiToken(row: TokenRow): ApiToken {
     name: row.name,
     role: row.role,
     scopes: row.scopes,
-    created_by: row.created_by === null ? LOCAL_OPERATOR_NAME : (row.creator ?? "former member"),
+    created_by: row.creator_name,
     created_at: row.created_at.toISOString(),
     expires_at: row.expires_at?.toISOString() ?? null,
     last_used_at: row.last_used_at?.toISOString() ?? null,
@@ -40,15 +39,16 @@ export type NewToken = {
   role: Role;
   scopes: Scope[] | null;
   createdBy: string | null;
+  creatorName: string;
   expiresInDays: number | null;
 };
 
 export async function insertToken(tx: Tx, token: NewToken): Promise<string> {
   const id = uuidv7();
   await tx`
-    INSERT INTO api_tokens (id, org_id, name, secret_hash, role, scopes, created_by, expires_at)
+    INSERT INTO api_tokens (id, org_id, name, secret_hash, role, scopes, created_by, creator_name, expires_at)
     VALUES (${id}, ${token.orgId}, ${token.name}, ${token.hash}, ${token.role}, ${token.scopes}, ${token.createdBy},
-            now() + ${token.expiresInDays}::int * interval '1 day')`;
+            ${token.creatorName}, now() + ${token.expiresInDays}::int * interval '1 day')`;
   return id;
 }
 
@@ -59,18 +59,18 @@ export async function selectTokens(
   page: { before: string; limit: number },
 ): Promise<TokenRow[]> {
   return tx<TokenRow[]>`
-    SELECT t.id, t.name, t.role, t.scopes, t.created_by, u.email AS creator, t.created_at, t.expires_at,
+    SELECT t.id, t.name, t.role, t.scopes, t.created_by, t.creator_name, t.created_at, t.expires_at,
            t.last_used_at, t.revoked_at
-    FROM api_tokens t LEFT JOIN users u ON u.id = t.created_by
+    FROM api_tokens t
     WHERE t.id < ${page.before} AND (${createdBy}::uuid IS NULL OR t.created_by = ${createdBy})
     ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
 }
 
 export async function selectToken(tx: Tx, id: string): Promise<TokenRow | undefined> {
   const [row] = await tx<TokenRow[]>`
-    SELECT t.id, t.name, t.role, t.scopes, t.created_by, u.email AS creator, t.created_at, t.expires_at,
+    SELECT t.id, t.name, t.role, t.scopes, t.created_by, t.creator_name, t.created_at, t.expires_at,
            t.last_used_at, t.revoked_at
-    FROM api_tokens t LEFT JOIN users u ON u.id = t.created_by WHERE t.id = ${id}`;
+    FROM api_tokens t WHERE t.id = ${id}`;
   return row;
 }
 

@@ -6,7 +6,7 @@ import { mayGrant, type Scope, scopesOfRole } from "@holdfast/contracts/permissi
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
-import { userIdOf } from "../people/actor.ts";
+import { nameOf, userIdOf } from "../people/actor.ts";
 import { makeSecret } from "../people/secrets.ts";
 import { insertToken, markRevoked, selectToken, selectTokens, type TokenRow, toApiToken } from "./queries.ts";
 
@@ -30,7 +30,7 @@ export function tokenRoutes(api: ApiContext): void {
       hash,
       role: body.role,
       scopes,
-      createdBy: await creatorOf(call),
+      ...(await creatorOf(call)),
       expiresInDays: body.expires_in_days ?? null,
     });
     const row = await selectToken(tx, id);
@@ -87,8 +87,8 @@ function maySee(call: Pick<OrgCall<unknown>, "org" | "actor">, row: TokenRow): b
 }
 
 /** A token made by a token belongs to the same person, so that removing them ends both. */
-async function creatorOf({ actor, tx }: OrgCall<typeof createToken>): Promise<string | null> {
-  if (actor.type !== "token") return userIdOf(actor);
-  const row = await selectToken(tx, actor.id);
-  return row?.created_by ?? null;
+async function creatorOf({ actor, tx }: OrgCall<typeof createToken>) {
+  const row = actor.type === "token" ? await selectToken(tx, actor.id) : undefined;
+  if (row) return { createdBy: row.created_by, creatorName: row.creator_name };
+  return { createdBy: userIdOf(actor), creatorName: nameOf(actor) };
 }
