@@ -10,6 +10,7 @@ import {
   startTestApi,
   type TestApi,
 } from "../../control-plane/test/support/api.ts";
+import { openRoles } from "../../control-plane/test/support/database.ts";
 import { aPerson, type Person } from "./support/command.ts";
 
 let api: TestApi;
@@ -61,6 +62,17 @@ describe("holdfast login", () => {
     await ada.json(["token", "revoke", id]);
     expect((await ada.holdfast(["token", "list"])).stderr).toContain("code unauthenticated");
     expect(await ada.json(["logout"])).toEqual({ signed_out: true });
+  });
+
+  it("SEC-03 forgets a sign-in also when the server is away, and says that its token still works", async () => {
+    const ada = aPerson();
+    await ada.json(signIn(), { input: PASSWORD });
+    const saved = JSON.parse(readFileSync(ada.credentials, "utf8"));
+    writeFileSync(ada.credentials, JSON.stringify({ ...saved, api_url: "http://127.0.0.1:2" }));
+    const { code, stderr } = await ada.holdfast(["logout"]);
+    expect(code).toBe(3);
+    expect(stderr).toContain(`holdfast token revoke ${saved.token_id}`);
+    expect(() => statSync(ada.credentials)).toThrow(/ENOENT/);
   });
 
   it("SEC-03 tells people where they are signed in, and lets the environment win over it", async () => {
@@ -116,9 +128,13 @@ describe("holdfast login refuses", () => {
   });
 
   it("SEC-01 an organization that one does not belong to, with exit code 2", async () => {
+    const { superuser } = openRoles(api.database);
+    const sessions = async () => (await superuser`SELECT FROM sessions`).length;
+    const before = await sessions();
     const { code, stderr } = await refused(aPerson(), [...signIn(), "--org", "reef"]);
     expect(code).toBe(2);
     expect(stderr).toContain('You have no organization "reef". There are: kelp.');
+    expect(await sessions(), "no session is left open").toBe(before);
   });
 
   it("OPS-01 a server that does not answer, with exit code 3", async () => {

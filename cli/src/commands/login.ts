@@ -2,7 +2,8 @@
 // so that it shows up in the token list with its last use and can be revoked there.
 
 import { hostname } from "node:os";
-import { createClient } from "@holdfast/contracts/client";
+import { type Client, createClient } from "@holdfast/contracts/client";
+import type { Me } from "@holdfast/contracts/endpoints/me";
 import { signIn, signOut } from "@holdfast/contracts/endpoints/sign-in";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { kinds, UsageError } from "@holdfast/kit/settings";
@@ -35,24 +36,35 @@ async function login(options: LoginOptions): Promise<void> {
     ? await readAllInput()
     : await ask("Password", { secret: true, instead: "--password-stdin" });
 
-  const fetch = withSession(url);
-  const me = await createClient({ baseUrl: url, fetch })(signIn, { body: { email, password } });
-  const org = chooseOrganization(me.organizations, options.org);
-  const client = createClient({ baseUrl: url, orgId: org.id, fetch });
-  const created = await client(createToken, {
-    body: {
-      name: `CLI on ${hostname()}`.slice(0, 80),
-      role: org.role === "operator" ? "owner" : org.role,
-      expires_in_days: TOKEN_DAYS,
-    },
+  const { me, org, created } = await signedIn(url, { email, password }, async (me, call) => {
+    const org = chooseOrganization(me.organizations, options.org);
+    const role = org.role === "operator" ? "owner" : org.role;
+    const name = `CLI on ${hostname()}`.slice(0, 80);
+    const created = await call(org.id)(createToken, { body: { name, role, expires_in_days: TOKEN_DAYS } });
+    return { me, org, created };
   });
-  await client(signOut, {});
   saveCredentials(process.env, { api_url: url, token: created.token, token_id: created.id, org_id: org.id });
   printResult(
     options,
     { api_url: url, email: me.email, organization: org.slug, role: org.role, expires_at: created.expires_at },
     () => `Signed in to ${url} as ${me.email}, organization ${org.slug} (${org.role}), for ${TOKEN_DAYS} days.`,
   );
+}
+
+/** A session for the length of `work`, ended whatever comes of it. */
+async function signedIn<T>(
+  url: string,
+  person: { email: string; password: string },
+  work: (me: Me, call: (orgId: string) => Client) => Promise<T>,
+): Promise<T> {
+  const fetch = withSession(url);
+  const call = createClient({ baseUrl: url, fetch });
+  const me = await call(signIn, { body: person });
+  try {
+    return await work(me, (orgId) => createClient({ baseUrl: url, orgId, fetch }));
+  } finally {
+    await call(signOut, {});
+  }
 }
 
 function chooseOrganization<O extends { id: string; slug: string }>(

@@ -4,7 +4,8 @@ import { CallError } from "@holdfast/contracts/client";
 import { revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { Command } from "commander";
 import { clientOf } from "../client/connect.ts";
-import { forgetCredentials, loadCredentials } from "../client/credentials.ts";
+import { type Credentials, forgetCredentials, loadCredentials } from "../client/credentials.ts";
+import { UnreachableError } from "../failure.ts";
 import { printResult } from "../output.ts";
 
 export function logoutCommand(): Command {
@@ -19,10 +20,19 @@ export function logoutCommand(): Command {
           params: { token_id: saved.token_id },
         });
       } catch (error) {
+        forgetCredentials(process.env);
         // A token that the server refuses is revoked already.
-        if (!(error instanceof CallError && error.envelope.code === "unauthenticated")) throw error;
+        if (!(error instanceof CallError && error.envelope.code === "unauthenticated"))
+          throw stillValid(error, saved);
       }
       forgetCredentials(process.env);
       printResult(options, { signed_out: true }, () => `Signed out of ${saved.api_url}.`);
     });
+}
+
+/** The file is gone either way: whoever leaves a machine wants that, also without a network. */
+function stillValid(error: unknown, saved: Credentials): Error {
+  const note = `This machine has forgotten the sign-in, but its token still works. Revoke it: holdfast token revoke ${saved.token_id}`;
+  const message = `${error instanceof Error ? error.message : error}\n${note}`;
+  return error instanceof UnreachableError ? new UnreachableError(message) : new Error(message);
 }
