@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { readUpFile } from "../src/up/up-file.ts";
 import { answers, type Installation, openInstallation, type Started, until } from "./support/holdfast.ts";
 
 let installation: Installation;
@@ -109,6 +110,15 @@ describe("holdfast up", () => {
     const now = installation.processes().map(({ pid }) => pid);
     expect(running.filter(({ pid }) => now.includes(pid))).toEqual([]);
     expect(await answers(`${api_url}/readyz`)).toBe(true);
+  });
+
+  it("OPS-01 leaves no process when it is killed while its processes are loading", async () => {
+    up = installation.up();
+    await until(() => Object.keys(readUpFile(`${installation.dataDir}/up.json`)?.children ?? {}).length > 0);
+    up.process.kill("SIGKILL");
+    await up.ended;
+    await until(() => installation.processes().length === 0);
+    expect(existsSync(`${installation.dataDir}/up.json`), "what the next start reads").toBe(true);
   });
 
   it("OPS-01 `holdfast down` ends what a killed supervisor left behind", async () => {

@@ -1,9 +1,12 @@
 // Keeps one process running. It runs in a session of its own, so that Ctrl-C at the terminal
-// reaches only the supervisor; it says over the IPC channel when it serves, and stops when that
-// channel closes. When it ends unasked it is started again, ever more slowly while it keeps failing.
+// reaches only the supervisor, and says over the IPC channel when it serves. When the supervisor dies
+// the kernel kills it: its database goes at the same moment, nothing durable is its own, and one that
+// is still loading its code would miss the closed channel. When it ends unasked it is started again,
+// ever more slowly while it keeps failing.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
+import { dyingWithUs } from "@holdfast/control-plane/database/embedded/launch";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import { type Environment, UsageError } from "@holdfast/kit/settings";
 import type { ReadyMessage } from "@holdfast/service/lifecycle";
@@ -37,10 +40,12 @@ const healthyAfterMs = 30_000;
 const stopDeadlineMs = 10_000;
 const mostFirstAttempts = 5;
 const usageExit = 2;
+const logCheckMs = 5_000;
 
 export function superviseChild(options: ChildOptions): Child {
   const { name, report } = options;
   const log = openLogFile(options.logFile);
+  const logCheck = setInterval(() => log.keepWithinLimits(), logCheckMs);
   const stopping = new AbortController();
   const firstReady = Promise.withResolvers<void>();
   let current: Run | undefined;
@@ -68,7 +73,10 @@ export function superviseChild(options: ChildOptions): Child {
   };
   const ended = keepRunning()
     .catch(firstReady.reject)
-    .finally(() => log.close());
+    .finally(() => {
+      clearInterval(logCheck);
+      log.close();
+    });
 
   return {
     firstReady: firstReady.promise,
@@ -87,13 +95,18 @@ export function superviseChild(options: ChildOptions): Child {
 }
 
 function startOnce(options: ChildOptions, log: LogFile, onFirstReady: () => void): Run {
-  const spawned = spawn(process.execPath, options.args, {
+  const { command, args } = dyingWithUs({
+    account: undefined,
+    program: process.execPath,
+    args: options.args,
+    signal: "KILL",
+  });
+  const spawned = spawn(command, args, {
     detached: true,
     env: options.environment() as NodeJS.ProcessEnv,
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    stdio: ["ignore", log.file, "pipe", "ipc"],
   });
   const run: Run = { process: spawned, exited: exitOf(spawned), lastWords: "" };
-  spawned.stdout?.on("data", (chunk: Buffer) => log.write(chunk));
   spawned.stderr?.on("data", (chunk: Buffer) => {
     log.write(chunk);
     run.lastWords = (run.lastWords + chunk.toString("utf8")).slice(-2000);

@@ -1,6 +1,6 @@
-// Processes of a supervisor that was killed. They notice the closed channel and stop by themselves,
-// but their database went down with the supervisor, and one that waits for it would hold its port
-// for seconds. Nothing durable is theirs, so they are soon killed.
+// Processes of a supervisor that was killed. The kernel kills them with it; without setpriv they
+// notice the closed channel and stop by themselves, but their database went down too, and one that
+// waits for it would hold its port for seconds. Nothing durable is theirs, so they are soon killed.
 
 import { isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
 import { livingChildren, type UpFile } from "./up-file.ts";

@@ -2,13 +2,13 @@
 // without any setting of the machine that runs the tests. Whatever was started is ended afterwards.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { postgresProcessesIn, readPidFile } from "@holdfast/control-plane/database/embedded/left-over";
-import { isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
-import { livingChildren, readUpFile, type UpFile } from "../../src/up/up-file.ts";
+import { identify, type ProcessIdentity } from "@holdfast/kit/processes";
+import { readUpFile, type UpFile } from "../../src/up/up-file.ts";
 
 export type Ready = {
   ready: true;
@@ -58,11 +58,9 @@ export function openInstallation(): Installation {
     return file;
   };
   const processes = () => {
-    const file = readUpFile(`${dataDir}/up.json`);
-    return [
-      ...(file ? livingChildren(file) : []).map((child) => child.process),
-      ...postgresProcessesIn(postgresData),
-    ];
+    const supervisors = started.map((one) => one.process.pid);
+    const children = processesWith(`HOLDFAST_DATA_DIR=${dataDir}`).filter(({ pid }) => !supervisors.includes(pid));
+    return [...children, ...postgresProcessesIn(postgresData)];
   };
   return {
     dataDir,
@@ -74,11 +72,27 @@ export function openInstallation(): Installation {
     cleanUp: async () => {
       for (const { process: child } of started) child.kill("SIGTERM");
       await Promise.all(started.map(({ ended }) => ended));
-      const left = processes();
-      await until(() => !left.some(isAlive));
+      await until(() => processes().length === 0);
       rmSync(root, { recursive: true, force: true });
     },
   };
+}
+
+/** Found by their environment, so that one which nobody recorded is found too. */
+function processesWith(variable: string): ProcessIdentity[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => environmentOf(Number(pid)).includes(variable))
+    .map((pid) => identify(Number(pid)))
+    .filter((found) => found !== undefined);
+}
+
+function environmentOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+  } catch {
+    return [];
+  }
 }
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {

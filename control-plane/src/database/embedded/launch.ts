@@ -1,5 +1,5 @@
-// How a program of PostgreSQL is started: as its account, and so that it ends when we end. The
-// kernel sends the signal when our process dies, whatever kills it; where setpriv is missing, the
+// How a program is started so that it ends when we end, and as another account where one is given.
+// The kernel sends the signal when our process dies, whatever kills it; where setpriv is missing, the
 // next start stops what was left over.
 
 import { existsSync } from "node:fs";
