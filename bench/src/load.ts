@@ -1,12 +1,12 @@
 // HTTP load from a process of its own, so that making requests and answering them do not share an
 // event loop.
 
-import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 import type { Lab } from "./lab.ts";
 
 export type LoadResult = { requestsPerSecond: number; p50: number; p99: number };
 
-const autocannon = createRequire(import.meta.url).resolve("autocannon");
+const autocannon = fileURLToPath(import.meta.resolve("autocannon"));
 
 export async function load(
   lab: Lab,
