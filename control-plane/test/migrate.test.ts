@@ -36,6 +36,23 @@ describe("many replicas", () => {
   });
 });
 
+describe("a second installation on the same server", () => {
+  it("OPS-02 says what its owner lacks, and goes on once it was granted", async () => {
+    const database = await createTestDatabase({ empty: true });
+    const { superuser } = openRoles(database);
+    await superuser`CREATE ROLE second_owner LOGIN CREATEROLE PASSWORD 'second'`;
+    await superuser.unsafe(`ALTER DATABASE ${database.name} OWNER TO second_owner`);
+    const url = database.ownerUrl.replace(/\/\/[^@]*@/, "//second_owner:second@");
+    await expect(migrate({ url })).rejects.toThrow(
+      /As a superuser run: GRANT holdfast_app, holdfast_system TO second_owner/,
+    );
+    await superuser`GRANT holdfast_app, holdfast_system TO second_owner`;
+    expect((await migrate({ url })).applied).toHaveLength(knownMigrations().length);
+    await superuser.unsafe(`ALTER DATABASE ${database.name} OWNER TO postgres`);
+    await superuser.unsafe("DROP OWNED BY second_owner CASCADE; DROP ROLE second_owner");
+  });
+});
+
 describe("history", () => {
   it("OPS-02 stops when an applied migration was edited", async () => {
     const database = await createTestDatabase();

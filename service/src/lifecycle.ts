@@ -24,7 +24,9 @@ export async function runProcess(log: LifecycleLog, start: () => Promise<Running
   const stopRequested = new Promise<string>((resolve) => {
     process.once("SIGTERM", () => resolve("SIGTERM"));
     process.once("SIGINT", () => resolve("SIGINT"));
+    // A supervisor that died while this code was being loaded has left `send` without a connection.
     if (process.connected) process.once("disconnect", () => resolve("supervisor is gone"));
+    else if (process.send) resolve("supervisor is gone");
   });
   process.on("uncaughtException", (error) => fail(log, error));
   process.on("unhandledRejection", (error) => fail(log, error));

@@ -99,7 +99,7 @@ describe.skipIf(lacks("chromium"))("signing in", () => {
     await page.keyboard.press("Enter");
     await heading(page, "Overview");
     await page.keyboard.press("Tab");
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toMatch(/skip/i);
+    expect(await page.evaluate("document.activeElement.textContent")).toMatch(/skip/i);
   });
 
   it("SEC-01 tells a member why the audit is closed to them", async () => {
@@ -214,7 +214,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     for (const path of pages) {
       await narrow.page.goto(api.url + path);
       await narrow.page.getByRole("heading", { level: 1 }).first().waitFor();
-      const overflow = await narrow.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      const overflow = await narrow.page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
       expect(overflow, path).toBeLessThanOrEqual(0);
       await keepScreenshot(narrow.page, `narrow-${colorScheme}${path.replaceAll("/", "-")}`);
     }

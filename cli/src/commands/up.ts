@@ -5,7 +5,7 @@ import { looksRemote, sshLine } from "../up/addresses.ts";
 import { type Running, startEverything } from "../up/run.ts";
 import { readAllSettings, warningsAboutNames } from "../up/settings.ts";
 import { listenForStop, type StopRequest, whenAborted } from "../up/stop-request.ts";
-import { summaryLines } from "../up/summary.ts";
+import { type SummaryFacts, summaryLines } from "../up/summary.ts";
 import { duration, openTerminal, type Terminal } from "../up/terminal.ts";
 
 export function upCommand(): Command {
@@ -66,7 +66,8 @@ async function printSummary(options: {
       startedIn,
       pageUrl: publicUrl ?? running.apiUrl,
       gatewayUrl: running.gatewayUrl,
-      signIn: await signInHint(running),
+      signIn: await signInFacts(running),
+      command: commandHere(),
       dataDirectory: data.path,
       logs: data.logs,
       sshLine: remote ? sshLine([ports.api, ports.gateway], process.env) : undefined,
@@ -77,16 +78,21 @@ async function printSummary(options: {
 }
 
 /** A link is a secret: it goes to a person's terminal, never into a file or a service's journal. */
-async function signInHint(running: Running): Promise<string | undefined> {
-  const hint = "run `holdfast admin link` for a one-time link";
-  if (!process.stdout.isTTY) return hint;
+async function signInFacts(running: Running): Promise<SummaryFacts["signIn"]> {
+  const hint = `${commandHere()} admin link prints a one-time link`;
+  if (!process.stdout.isTTY) return { hint };
   const { firstAdminLink } = await import("../up/admin-link.ts");
   try {
     const link = await firstAdminLink({ apiUrl: running.apiUrl, token: running.operatorToken });
-    return link && `${link}  (once, within 15 minutes)`;
+    return link === undefined ? undefined : { link };
   } catch {
-    return hint;
+    return { hint };
   }
+}
+
+/** Started by npm, the command is known to npx and, most likely, to nothing else. */
+function commandHere(): string {
+  return process.env["npm_execpath"] ? "npx holdfast" : "holdfast";
 }
 
 /** `holdfast up | head` must not end it, and neither must a terminal that was closed. */

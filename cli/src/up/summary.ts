@@ -6,8 +6,10 @@ export type SummaryFacts = {
   startedIn: string;
   pageUrl: string;
   gatewayUrl: string;
-  /** The link, or a hint how to get one; undefined when an administrator exists. */
-  signIn: string | undefined;
+  /** The link, or how to get one; undefined when an administrator exists. */
+  signIn: { link: string } | { hint: string } | undefined;
+  /** What a person types here to run the command: it is not on everybody's PATH. */
+  command: string;
   dataDirectory: string;
   logs: string;
   /** Only when this looks like a machine without a browser. */
@@ -21,12 +23,26 @@ export function summaryLines(facts: SummaryFacts, style: Style): string[] {
     `  ${style.bold("Holdfast is up")} ${style.dim(`after ${facts.startedIn}`)}`,
     "",
     row("Page", style.accent(facts.pageUrl)),
-    ...(facts.signIn ? [row("Sign in", facts.signIn)] : []),
+    ...signInRows(facts.signIn, row, style),
     row("Gateway", facts.gatewayUrl),
     row("Data", facts.dataDirectory),
     row("Logs", facts.logs),
-    ...(facts.sshLine ? [row("From afar", facts.sshLine)] : []),
-    row("Stop", "Ctrl-C here, or `holdfast down`"),
+    row("Stop", `Ctrl-C here, or ${facts.command} down`),
+    ...(facts.sshLine ? ["", `  To see the page on your own computer, run there:`, `  ${facts.sshLine}`] : []),
     "",
+  ];
+}
+
+/** The link stands on a line of its own, so that no terminal breaks it apart. */
+function signInRows(
+  signIn: SummaryFacts["signIn"],
+  row: (label: string, value: string) => string,
+  style: Style,
+): string[] {
+  if (signIn === undefined) return [];
+  if ("hint" in signIn) return [row("Sign in", signIn.hint)];
+  return [
+    row("Sign in", style.dim("as first administrator, once, within 15 minutes:")),
+    `  ${style.accent(signIn.link)}`,
   ];
 }

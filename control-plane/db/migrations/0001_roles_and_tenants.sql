@@ -14,11 +14,20 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'holdfast_system') THEN
     CREATE ROLE holdfast_system NOLOGIN;
   END IF;
-  -- A superuser is every role already; anybody else needs the membership to become it.
-  IF NOT pg_has_role(current_user, 'holdfast_app', 'MEMBER') OR NOT pg_has_role(current_user, 'holdfast_system', 'MEMBER')
-     OR NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
-    EXECUTE format('GRANT holdfast_app, holdfast_system TO %I', current_user);
-  END IF;
+  -- Whoever made a role may still have to grant it to themselves before they can become it.
+  BEGIN
+    SET LOCAL ROLE holdfast_app;
+    SET LOCAL ROLE NONE;
+    SET LOCAL ROLE holdfast_system;
+    SET LOCAL ROLE NONE;
+  EXCEPTION WHEN insufficient_privilege THEN
+    BEGIN
+      EXECUTE format('GRANT holdfast_app, holdfast_system TO %I', session_user);
+    EXCEPTION WHEN insufficient_privilege THEN
+      RAISE EXCEPTION 'the roles holdfast_app and holdfast_system exist, and % may not become them', session_user
+        USING HINT = format('As a superuser run: GRANT holdfast_app, holdfast_system TO %I', session_user);
+    END;
+  END;
 END $$;
 
 GRANT USAGE ON SCHEMA holdfast TO holdfast_app, holdfast_system;

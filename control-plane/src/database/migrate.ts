@@ -47,7 +47,7 @@ export async function migrate(options: { url: string }): Promise<{ applied: stri
     const pending = await pendingMigrations(sql);
     for (const migration of pending) {
       await sql.begin(async (tx) => {
-        await tx.unsafe(migration.sql);
+        await tx.unsafe(migration.sql).catch(explainRefusal);
         await tx`
           INSERT INTO schema_migrations (version, name, digest)
           VALUES (${migration.version}, ${migration.name}, ${migration.digest})`;
@@ -90,6 +90,11 @@ export async function pendingMigrations(sql: Queryable): Promise<Migration[]> {
     }
   }
   return knownMigrations().filter((migration) => !applied.has(migration.version));
+}
+
+/** A migration that raises an error with a hint has words for the person; anything else is our fault. */
+function explainRefusal(error: { message: string; hint?: string }): never {
+  throw error.hint ? new UsageError(`The database says: ${error.message}. ${error.hint}`) : error;
 }
 
 async function refuseOldServer(sql: Queryable): Promise<void> {

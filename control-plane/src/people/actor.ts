@@ -18,7 +18,7 @@ export type Actor =
   | { type: "token"; id: string; name: string; role: Role; scopes: Scope[] | null; organization: Membership }
   | { type: "local_operator" };
 
-export const LOCAL_OPERATOR_NAME = "local operator";
+const LOCAL_OPERATOR_NAME = "local operator";
 
 export function nameOf(actor: Actor): string {
   switch (actor.type) {

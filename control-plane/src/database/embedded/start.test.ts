@@ -11,8 +11,9 @@ import {
 import { join } from "node:path";
 import { UsageError } from "@holdfast/kit/settings";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lacks } from "../../../../scripts/facilities.mjs";
 import { startEmbeddedPostgres } from "./start.ts";
-import { ask, isRoot, lacks, openSandbox, type Sandbox } from "./testing/sandbox.ts";
+import { ask, isRoot, openSandbox, type Sandbox } from "./testing/sandbox.ts";
 
 describe("an embedded PostgreSQL", () => {
   let sandbox: Sandbox;

@@ -12,10 +12,6 @@ import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostg
 
 export const isRoot = process.getuid?.() === 0;
 
-/** Plain JavaScript without types, hence not imported by name. */
-const facilities = new URL("../../../../../scripts/facilities.mjs", import.meta.url).href;
-export const { lacks } = (await import(facilities)) as { lacks(name: "root"): boolean };
-
 export type Sandbox = {
   directory: string;
   dataDirectory: string;
