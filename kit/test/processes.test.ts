@@ -47,8 +47,12 @@ describe("identify", () => {
 
   it("OPS-01 takes a zombie for ended", async () => {
     // The shell starts a child, then becomes `cat`, which never collects it.
-    const parent = start("sh", ["-c", "true & echo $!; exec cat"]);
+    // A shell would reap its child; what it becomes does not.
+    const parent = start("sh", ["-c", "sleep 60 & echo $!; exec cat"]);
     const zombie = Number(await printed(parent));
+    const parentName = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
+    while (parentName() !== "cat") await new Promise(setImmediate);
+    process.kill(zombie, "SIGKILL");
     const state = () => /\) (\w) /.exec(readFileSync(`/proc/${zombie}/stat`, "utf8"))?.[1];
     while (state() !== "Z") await new Promise(setImmediate);
     expect(identify(zombie)).toBeUndefined();

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
+import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 
 const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
 
@@ -24,7 +24,7 @@ export type Person = {
 /** `env` goes to every command of this person. The home is removed after the file. */
 export function aPerson(env: Record<string, string> = {}): Person {
   const home = mkdtempSync(join(tmpdir(), "holdfast-person-"));
-  afterAll(() => rmSync(home, { recursive: true, force: true }));
+  atEnd(() => rmSync(home, { recursive: true, force: true }));
   const base = {
     PATH: process.env["PATH"] ?? "",
     HOME: home,

@@ -10,9 +10,9 @@ import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Role } from "@holdfast/contracts/permissions";
 import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
-import { afterAll } from "vitest";
 import { startApi } from "../../src/api/main.ts";
 import { apiSettings } from "../../src/api/settings.ts";
+import { atEnd } from "./at-end.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
 export type TestApi = {
@@ -53,7 +53,7 @@ export async function startTestApi(
     stopped ??= running.stop();
     return stopped;
   };
-  afterAll(stop);
+  atEnd(stop);
   const url = `http://127.0.0.1:${running.ports["public"]}`;
   const as = (token: string, orgId?: string) => createClient({ baseUrl: url, token, orgId });
   return {

@@ -2,9 +2,10 @@
 
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { afterAll, inject } from "vitest";
+import { inject } from "vitest";
 import { openPool, type Sql } from "../../src/database/connect.ts";
 import { socketOptions } from "../../src/database/embedded/socket-url.ts";
+import { atEnd } from "./at-end.ts";
 
 export type TestDatabase = {
   /** Migrations run with this login. */
@@ -20,7 +21,7 @@ export async function createTestDatabase(options: { empty?: boolean } = {}): Pro
   const name = `test_${randomBytes(6).toString("hex")}`;
   const template = options.empty ? "template1" : "holdfast";
   await asSuperuser(urls.superuserUrl, `CREATE DATABASE ${name} TEMPLATE ${template} OWNER holdfast_owner`);
-  afterAll(() => asSuperuser(urls.superuserUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+  atEnd(() => asSuperuser(urls.superuserUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
   return {
     name,
     ownerUrl: inDatabase(urls.ownerUrl, name),
@@ -35,7 +36,7 @@ export function openRoles(database: TestDatabase): { app: Sql; system: Sql; supe
   const app = openPool({ ...pool, role: "holdfast_app" });
   const system = openPool({ ...pool, role: "holdfast_system" });
   const superuser = connectAsSuperuser(database.superuserUrl);
-  afterAll(async () => {
+  atEnd(async () => {
     await Promise.all([app, system, superuser].map((sql) => sql.end({ timeout: 1 })));
   });
   return { app, system, superuser };

@@ -2,7 +2,7 @@
 // template that every test file's database is cloned from. Durability is off: these databases
 // live for minutes. What must survive a crash is tested elsewhere with durability on.
 
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -18,6 +18,10 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-tests-"));
   chmodSync(directory, 0o711);
+  // Whatever tests make for a while, they make below this directory.
+  const scratch = join(directory, "scratch");
+  mkdirSync(scratch, { mode: 0o711 });
+  process.env["TMPDIR"] = scratch;
   const server = await startEmbeddedPostgres({
     directory: join(directory, "postgres"),
     parameters: { fsync: "off", full_page_writes: "off", max_connections: "200" },
@@ -28,6 +32,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("postgres", { superuserUrl, ownerUrl, runtimeUrl });
   return async () => {
     await server.stop({ hurry: true });
+    const left = readdirSync(scratch);
     rmSync(directory, { recursive: true, force: true });
+    if (left.length > 0) throw new Error(`tests left files behind: ${left.join(", ")}`);
   };
 }
