@@ -47,7 +47,6 @@ describe("identify", () => {
 
   it("OPS-01 takes a zombie for ended", async () => {
     // The shell starts a child, then becomes `cat`, which never collects it.
-    // A shell would reap its child; what it becomes does not.
     const parent = start("sh", ["-c", "sleep 60 & echo $!; exec cat"]);
     const zombie = Number(await printed(parent));
     const parentName = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
