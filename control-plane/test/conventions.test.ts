@@ -285,6 +285,17 @@ describe("listener", () => {
     expect(Object.keys(document.paths)).toContain("/v1/tokens/{token_id}");
   });
 
+  it("SEC-03 gives the page a policy without inline script or style, and forbids framing it", async () => {
+    const { response } = await send("/sign-in", { headers: { accept: "text/html" } });
+    expect(response.status).toBe(200);
+    const policy = response.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(policy).not.toContain("unsafe");
+    expect(response.headers.get("x-frame-options")).toBe("DENY");
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(response.headers.get("cross-origin-opener-policy")).toBe("same-origin");
+  });
+
   it("SEC-03 lets no shared cache keep an answer", async () => {
     expect((await send("/v1/me")).response.headers.get("cache-control")).toBe("no-store");
   });

@@ -7,6 +7,7 @@ import { extname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { ApiError } from "@holdfast/contracts/errors";
+import { pageHeaders } from "@holdfast/service/http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 const contentTypes: Record<string, string> = {
@@ -49,6 +50,7 @@ function pageFor(path: string, request: FastifyRequest, assets: Map<string, Asse
 
 async function sendAsset(asset: Asset, request: FastifyRequest, reply: FastifyReply) {
   reply
+    .headers(pageHeaders)
     .type(asset.type)
     .header("etag", asset.etag)
     .header("vary", "accept-encoding")

@@ -1,7 +1,7 @@
 // Making and recognising bearer secrets. 256 random bits, so a plain SHA-256 at rest is enough:
 // there is nothing to guess, and a lookup by hash takes the same time for every wrong one.
 
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { type SecretKind, secretPrefix } from "@holdfast/contracts/secrets";
 
 export function makeSecret(kind: SecretKind): { secret: string; hash: Buffer } {
@@ -10,7 +10,7 @@ export function makeSecret(kind: SecretKind): { secret: string; hash: Buffer } {
 }
 
 export function hashSecret(secret: string): Buffer {
-  return createHash("sha256").update(secret).digest();
+  return hash("sha256", secret, "buffer");
 }
 
 export function isSecretOf(kind: SecretKind, text: string): boolean {
