@@ -41,7 +41,9 @@ const STOP_DEADLINE_MS = 5_000;
 const securityHeaders: Record<string, string> = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
 };
 
 /** What a page needs beyond that. */
@@ -51,8 +53,6 @@ export const pageHeaders: Record<string, string> = {
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
   "cross-origin-opener-policy": "same-origin",
   "permissions-policy": "camera=(), microphone=(), geolocation=()",
-  "referrer-policy": "no-referrer",
-  "x-frame-options": "DENY",
 };
 
 export function createHttpServer(options: HttpOptions): HttpServer {
