@@ -9,13 +9,20 @@ import type { Command } from "commander";
 import { UnreachableError } from "../failure.ts";
 import { pathsIn } from "../up/data-directory.ts";
 import { dataDirectorySetting } from "../up/data-directory-setting.ts";
-import { readUpFile } from "../up/up-file.ts";
-import { loadCredentials } from "./credentials.ts";
+import { readUpFile, type UpFile } from "../up/up-file.ts";
+import { type Credentials, loadCredentials } from "./credentials.ts";
+import { pinnedFetch } from "./pinned-fetch.ts";
 import { clientSettings } from "./settings.ts";
 
 export type ServerOptions = { org?: string; local?: boolean; json?: boolean };
 
-export type Server = { url: string; token: string; orgId?: string };
+export type Server = {
+  url: string;
+  token: string;
+  orgId?: string;
+  /** The installation on this machine speaks TLS with this certificate. */
+  certificateFile?: string;
+};
 
 /** The options every command with a server has. */
 export function withServerOptions(command: Command): Command {
@@ -33,30 +40,39 @@ export function findServer(options: ServerOptions, env: Environment = process.en
     return { url: settings.apiUrl, token: settings.token };
   }
   const saved = options.local ? undefined : loadCredentials(env);
-  if (saved) return { url: saved.api_url, token: saved.token, orgId: saved.org_id };
+  if (saved) return savedServer(saved);
   return findLocalServer(env);
+}
+
+export function savedServer(saved: Credentials): Server {
+  return {
+    url: saved.api_url,
+    token: saved.token,
+    orgId: saved.org_id,
+    certificateFile: saved.certificate_file,
+  };
 }
 
 export function findLocalServer(env: Environment = process.env): Server {
   const { dataDir } = readSettings({ dataDir: dataDirectorySetting }, env);
   const paths = pathsIn(dataDir);
-  let url: string | null | undefined;
+  let file: UpFile | undefined;
   let token: string | undefined;
   try {
-    url = readUpFile(paths.upFile)?.api_url;
+    file = readUpFile(paths.upFile);
     token = readFileIfPresent(paths.operatorToken)?.trim();
   } catch {
     throw new UsageError(
       `The files in ${dataDir} belong to another user. Run this as the user who ran \`holdfast up\`, or \`holdfast login\`.`,
     );
   }
-  if (!url || !token) {
+  if (!file?.api_url || !token) {
     throw new UnreachableError(
       `No Holdfast runs on ${dataDir}. Start one with \`npm start\`, sign in to another with \`holdfast login\`, ` +
         "or say where it keeps its data with HOLDFAST_DATA_DIR.",
     );
   }
-  return { url, token };
+  return { url: file.api_url, token, certificateFile: file.tls_cert_file ?? undefined };
 }
 
 export function clientOf(server: Server): Client {
@@ -64,7 +80,7 @@ export function clientOf(server: Server): Client {
     baseUrl: server.url,
     token: server.token,
     orgId: server.orgId,
-    fetch: reachable(server.url),
+    fetch: reachable(server.url, server.certificateFile),
   });
 }
 
@@ -98,10 +114,11 @@ function listed(organizations: { slug: string }[]): string {
     : "You belong to none yet.";
 }
 
-export function reachable(url: string): typeof fetch {
+export function reachable(url: string, certificateFile?: string): typeof fetch {
+  const send = certificateFile ? pinnedFetch(certificateFile) : fetch;
   return async (input, init) => {
     try {
-      return await fetch(input, { ...init, signal: init?.signal ?? AbortSignal.timeout(30_000) });
+      return await send(input, { ...init, signal: init?.signal ?? AbortSignal.timeout(30_000) });
     } catch (error) {
       const { cause, message } = error as Error & { cause?: { code?: string; message?: string } };
       const reason = cause?.code ?? cause?.message ?? message;

@@ -6,7 +6,14 @@ import { dirname, join } from "node:path";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { type Environment, UsageError } from "@holdfast/kit/settings";
 
-export type Credentials = { api_url: string; token: string; token_id: string; org_id: string };
+export type Credentials = {
+  api_url: string;
+  token: string;
+  token_id: string;
+  org_id: string;
+  /** Of a server on this machine that speaks TLS. */
+  certificate_file?: string;
+};
 
 function credentialsPath(env: Environment): string {
   return join(env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "holdfast/credentials.json");

@@ -8,7 +8,7 @@ import { signIn, signOut } from "@holdfast/contracts/endpoints/sign-in";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { kinds, UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
-import { findLocalServer, reachable } from "../client/connect.ts";
+import { findLocalServer, reachable, type Server } from "../client/connect.ts";
 import { saveCredentials } from "../client/credentials.ts";
 import { printResult } from "../output.ts";
 import { ask, readAllInput } from "../prompt.ts";
@@ -29,21 +29,26 @@ export function loginCommand(): Command {
 }
 
 async function login(options: LoginOptions): Promise<void> {
-  const url =
-    options.api === undefined ? findLocalServer().url : (kinds.httpUrl.parse(options.api) ?? badUrl(options.api));
+  const { url, certificateFile } = options.api === undefined ? findLocalServer() : { url: parseUrl(options.api) };
   const email = options.email ?? (await ask("Email", { instead: "--email" }));
   const password = options.passwordStdin
     ? await readAllInput()
     : await ask("Password", { secret: true, instead: "--password-stdin" });
 
-  const { me, org, created } = await signedIn(url, { email, password }, async (me, call) => {
+  const { me, org, created } = await signedIn({ url, certificateFile }, { email, password }, async (me, call) => {
     const org = chooseOrganization(me.organizations, options.org);
     const role = org.role === "operator" ? "owner" : org.role;
     const name = `CLI on ${hostname()}`.slice(0, 80);
     const created = await call(org.id)(createToken, { body: { name, role, expires_in_days: TOKEN_DAYS } });
     return { me, org, created };
   });
-  saveCredentials(process.env, { api_url: url, token: created.token, token_id: created.id, org_id: org.id });
+  saveCredentials(process.env, {
+    api_url: url,
+    token: created.token,
+    token_id: created.id,
+    org_id: org.id,
+    certificate_file: certificateFile,
+  });
   printResult(
     options,
     { api_url: url, email: me.email, organization: org.slug, role: org.role, expires_at: created.expires_at },
@@ -53,11 +58,11 @@ async function login(options: LoginOptions): Promise<void> {
 
 /** A session for the length of `work`, ended whatever comes of it. */
 async function signedIn<T>(
-  url: string,
+  { url, certificateFile }: Pick<Server, "url" | "certificateFile">,
   person: { email: string; password: string },
   work: (me: Me, call: (orgId: string) => Client) => Promise<T>,
 ): Promise<T> {
-  const fetch = withSession(url);
+  const fetch = withSession(url, certificateFile);
   const call = createClient({ baseUrl: url, fetch });
   const me = await call(signIn, { body: person });
   try {
@@ -85,8 +90,8 @@ function chooseOrganization<O extends { id: string; slug: string }>(
 }
 
 /** Keeps the session cookie for the few requests of a sign-in, as the server's own page would. */
-function withSession(url: string): typeof fetch {
-  const send = reachable(url);
+function withSession(url: string, certificateFile: string | undefined): typeof fetch {
+  const send = reachable(url, certificateFile);
   let cookie: string | undefined;
   return async (input, init) => {
     const headers = new Headers(init?.headers);
@@ -98,6 +103,8 @@ function withSession(url: string): typeof fetch {
   };
 }
 
-function badUrl(text: string): never {
-  throw new UsageError(`--api is ${JSON.stringify(text)}; allowed is ${kinds.httpUrl.allowed}.`);
+function parseUrl(text: string): string {
+  const url = kinds.httpUrl.parse(text);
+  if (!url) throw new UsageError(`--api is ${JSON.stringify(text)}; allowed is ${kinds.httpUrl.allowed}.`);
+  return url;
 }

@@ -3,7 +3,7 @@
 import { CallError } from "@holdfast/contracts/client";
 import { revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { Command } from "commander";
-import { clientOf } from "../client/connect.ts";
+import { clientOf, savedServer } from "../client/connect.ts";
 import { type Credentials, forgetCredentials, loadCredentials } from "../client/credentials.ts";
 import { UnreachableError } from "../failure.ts";
 import { printResult } from "../output.ts";
@@ -16,7 +16,7 @@ export function logoutCommand(): Command {
       const saved = loadCredentials(process.env);
       if (!saved) return printResult(options, { signed_out: false }, () => "You are not signed in to any server.");
       try {
-        await clientOf({ url: saved.api_url, token: saved.token })(revokeToken, {
+        await clientOf(savedServer(saved))(revokeToken, {
           params: { token_id: saved.token_id },
         });
       } catch (error) {

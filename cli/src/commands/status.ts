@@ -1,10 +1,10 @@
 // holdfast status: how the parts of this machine's installation are. Exit code 1 when one is not well.
 
 import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
-import { readFileIfPresent } from "@holdfast/kit/files";
 import { readSettings } from "@holdfast/kit/settings";
 import { Command } from "commander";
-import { clientOf } from "../client/connect.ts";
+import { clientOf, findLocalServer } from "../client/connect.ts";
+import { pinnedFetch } from "../client/pinned-fetch.ts";
 import { exitCodes } from "../failure.ts";
 import { printResult, table } from "../output.ts";
 import { pathsIn } from "../up/data-directory.ts";
@@ -37,12 +37,13 @@ async function readStatus(): Promise<Status> {
   const paths = pathsIn(dataDir);
   const file = readUpFile(paths.upFile);
   if (!file || !livingSupervisor(file)) return nothingRuns(dataDir, file);
-  const [api, gateway] = await Promise.all([probe(file.api_url, "/readyz"), probe(file.gateway_url, "/healthz")]);
+  const [api, gateway] = await Promise.all([
+    probe(file, "api_url", "/readyz"),
+    probe(file, "gateway_url", "/healthz"),
+  ]);
   const { embedded, version } = file.database;
-  const token = readFileIfPresent(paths.operatorToken)?.trim();
   try {
-    if (!file.api_url || !token) throw new Error("api is not ready");
-    const platform = await clientOf({ url: file.api_url, token })(getPlatformStatus, {});
+    const platform = await clientOf(findLocalServer())(getPlatformStatus, {});
     const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "no sign of life" };
     return { api, gateway, worker, database: { ok: true, embedded, version: platform.database.version } };
   } catch {
@@ -62,10 +63,12 @@ function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
   };
 }
 
-async function probe(url: string | null, path: string): Promise<Part> {
+async function probe(file: UpFile, which: "api_url" | "gateway_url", path: string): Promise<Part> {
+  const url = file[which];
   if (url === null) return { ok: false, reason: "not ready yet" };
+  const send = file.tls_cert_file ? pinnedFetch(file.tls_cert_file) : fetch;
   try {
-    const response = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    const response = await send(`${url}${path}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
     return response.ok ? { ok: true, url } : { ok: false, url, reason: `${path} answers ${response.status}` };
   } catch (error) {
     const cause = (error as { cause?: { code?: string } }).cause?.code ?? "no answer";

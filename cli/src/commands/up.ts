@@ -1,6 +1,7 @@
 // holdfast up: runs everything in the foreground until Ctrl-C, SIGTERM or `holdfast down`.
 
 import { Command } from "commander";
+import { findLocalServer } from "../client/connect.ts";
 import { looksRemote, sshLine } from "../up/addresses.ts";
 import { type Running, startEverything } from "../up/run.ts";
 import { readAllSettings, warningsAboutNames } from "../up/settings.ts";
@@ -66,7 +67,7 @@ async function printSummary(options: {
       startedIn,
       pageUrl: publicUrl ?? running.apiUrl,
       gatewayUrl: running.gatewayUrl,
-      signIn: await signInFacts(running),
+      signIn: await signInFacts(),
       command: commandHere(),
       dataDirectory: data.path,
       logs: data.logs,
@@ -78,12 +79,12 @@ async function printSummary(options: {
 }
 
 /** A link is a secret: it goes to a person's terminal, never into a file or a service's journal. */
-async function signInFacts(running: Running): Promise<SummaryFacts["signIn"]> {
+async function signInFacts(): Promise<SummaryFacts["signIn"]> {
   const hint = `${commandHere()} admin link prints a one-time link`;
   if (!process.stdout.isTTY) return { hint };
   const { firstAdminLink } = await import("../up/admin-link.ts");
   try {
-    const link = await firstAdminLink({ apiUrl: running.apiUrl, token: running.operatorToken });
+    const link = await firstAdminLink(findLocalServer());
     return link === undefined ? undefined : { link };
   } catch {
     return { hint };

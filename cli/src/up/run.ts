@@ -24,7 +24,6 @@ export type Running = {
   gatewayUrl: string;
   ports: { api: number; gateway: number };
   data: DataDirectory;
-  operatorToken: string;
   database: { embedded: boolean; version: string };
   stop(): Promise<void>;
 };
@@ -93,8 +92,9 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     port: ports.gateway,
     tls: settings.gateway.tlsCertFile !== undefined,
   });
-  upFile.change({ ready: true, api_url: apiUrl, gateway_url: gatewayUrl });
-  return { apiUrl, gatewayUrl, ports, data, operatorToken, database: { embedded, version: database.version } };
+  const tlsCertFile = settings.api.tlsCertFile;
+  upFile.change({ ready: true, api_url: apiUrl, gateway_url: gatewayUrl, tls_cert_file: tlsCertFile ?? null });
+  return { apiUrl, gatewayUrl, ports, data, database: { embedded, version: database.version } };
 }
 
 async function lockOrExplain(data: DataDirectory): Promise<Lock> {

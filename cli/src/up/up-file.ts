@@ -17,6 +17,8 @@ export type UpFile = {
   /** Where this machine reaches them; null until they listen. */
   api_url: string | null;
   gateway_url: string | null;
+  /** The listeners' certificate, when they speak TLS: what commands on this machine trust. */
+  tls_cert_file: string | null;
   database: { embedded: boolean; version: string | null };
   children: Record<string, RecordedProcess>;
 };
@@ -37,6 +39,7 @@ export function keepUpFile(path: string, options: { embedded: boolean }) {
     ready: false,
     api_url: null,
     gateway_url: null,
+    tls_cert_file: null,
     database: { embedded: options.embedded, version: null },
     children: {},
   };
