@@ -9,7 +9,7 @@ import type { Command } from "commander";
 import { UnreachableError } from "../failure.ts";
 import { pathsIn } from "../up/data-directory.ts";
 import { dataDirectorySetting } from "../up/data-directory-setting.ts";
-import { readUpFile, type UpFile } from "../up/up-file.ts";
+import { livingSupervisor, readUpFile, type UpFile } from "../up/up-file.ts";
 import { type Credentials, loadCredentials } from "./credentials.ts";
 import { pinnedFetch } from "./pinned-fetch.ts";
 import { clientSettings } from "./settings.ts";
@@ -66,7 +66,8 @@ export function findLocalServer(env: Environment = process.env): Server {
       `The files in ${dataDir} belong to another user. Run this as the user who ran \`holdfast up\`, or \`holdfast login\`.`,
     );
   }
-  if (!file?.api_url || !token) {
+  // After a kill -9 the port may be a stranger's, who must not get the token.
+  if (!file?.api_url || !token || !livingSupervisor(file)) {
     throw new UnreachableError(
       `No Holdfast runs on ${dataDir}. Start one with \`npm start\`, sign in to another with \`holdfast login\`, ` +
         "or say where it keeps its data with HOLDFAST_DATA_DIR.",
