@@ -55,7 +55,8 @@ export const errorCatalogue = {
     status: 401,
     message: "Email or password is wrong.",
     retryable: false,
-    nextStep: "Check both and try again. An administrator can give you a new link to set a password.",
+    nextStep:
+      "Check both and try again. The operator can make you a link to set a new one: `holdfast admin link --email …`.",
   },
   forbidden: {
     status: 403,

@@ -2,8 +2,12 @@
 
 import { z } from "zod";
 
-export const Id = z.uuid().describe("A UUID.");
-export const Time = z.iso.datetime().describe("ISO 8601, UTC.");
+export const Id = z.string().toLowerCase().pipe(z.uuid()).describe("A UUID.");
+/** The database knows no year 0. */
+export const Time = z.iso
+  .datetime()
+  .refine((text) => !text.startsWith("0000"), "there is no year 0")
+  .describe("ISO 8601, UTC.");
 export const Email = z
   .string()
   .trim()
@@ -17,8 +21,12 @@ export const Text = z
   .string()
   .trim()
   .refine((text) => !text.includes("\0"), "must not hold a NUL character");
-export const PersonName = Text.min(1).max(100);
-export const DisplayName = Text.min(1).max(80).describe("A name for people, up to 80 characters.");
+/** What stands beside others in a list: something to see, and nothing that turns the text around. */
+const Name = Text.min(1)
+  .refine((text) => /[\p{L}\p{N}\p{P}\p{S}]/u.test(text), "must hold something visible")
+  .refine((text) => !/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u.test(text), "must not hold control characters");
+export const PersonName = Name.max(100);
+export const DisplayName = Name.max(80).describe("A name for people, up to 80 characters.");
 export const Slug = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,38}[a-z0-9]$/)

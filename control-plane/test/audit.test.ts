@@ -1,6 +1,7 @@
 // The audit trail: complete, append-only, and found again.
 
 import { type AuditEvent, listAudit, listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
+import { changePassword } from "@holdfast/contracts/endpoints/me";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
@@ -89,6 +90,30 @@ describe("what is written", () => {
       },
     ]);
     expect(await events({ correlation_id: "signin-1" })).toEqual([]);
+  });
+
+  it("AUDIT-01 keeps a wrong current password, and a wrong password for an invitation", async () => {
+    const member = await addMember(api, org, "careful@audited.example", "member");
+    const body = { current_password: "not the one", new_password: "a new long password" };
+    await member
+      .client()(changePassword, { body, correlationId: "wrong-1" })
+      .catch(() => undefined);
+    const other = await createOrg(api, "inviting");
+    const { url } = await api.operator(other.id)(inviteMember, { body: { email: "careful@audited.example" } });
+    const secret = new URL(url).hash.slice(1);
+    await fetch(`${api.url}/v1/links/redeem`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-correlation-id": "wrong-2" },
+      body: JSON.stringify({ secret, password: "not the one either" }),
+    });
+    const reasons = ["wrong-1", "wrong-2"].map(async (correlation_id) => {
+      const { items } = await api.operator()(listPlatformAudit, { query: { correlation_id } });
+      return items.map((event) => [event.action, event.result, event.reason, event.target_name]);
+    });
+    expect(await Promise.all(reasons)).toEqual([
+      [["user.change_password", "failed", "sign_in_failed", "careful@audited.example"]],
+      [["link.redeem", "failed", "sign_in_failed", "careful@audited.example"]],
+    ]);
   });
 
   it("AUDIT-01 holds no secret", async () => {

@@ -62,6 +62,19 @@ describe("errors", () => {
     ["no credentials", 401, "unauthenticated", () => send("/v1/me", { headers: { authorization: "" } })],
     ["a wrong token", 401, "unauthenticated", () => send("/v1/me", { token: "hft_wrong" })],
     ["another kind of secret as token", 401, "unauthenticated", () => send("/v1/me", { token: "hfs_wrong" })],
+    ["a time that no calendar has", 400, "invalid_request", () => send("/v1/audit?since=0000-01-01T00:00:00Z")],
+    [
+      "a name that cannot be seen",
+      400,
+      "invalid_request",
+      () => post("/v1/projects", JSON.stringify({ slug: "ab", name: "\u200b" })),
+    ],
+    [
+      "a name that turns the line around",
+      400,
+      "invalid_request",
+      () => post("/v1/projects", JSON.stringify({ slug: "ab", name: "a\u202eb" })),
+    ],
     ["a broken URL", 400, "invalid_request", () => send("/v1/projects/%E0%A4%A")],
     [
       "an idempotency key with spaces",
@@ -294,6 +307,11 @@ describe("listener", () => {
     expect(response.headers.get("x-frame-options")).toBe("DENY");
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
     expect(response.headers.get("cross-origin-opener-policy")).toBe("same-origin");
+  });
+
+  it("SEC-01 takes an id in capitals for the same id", async () => {
+    const { response } = await send(`/v1/orgs/${org.id.toUpperCase()}`);
+    expect(response.status).toBe(200);
   });
 
   it("SEC-03 lets no shared cache keep an answer", async () => {

@@ -31,6 +31,9 @@ describe("many replicas", () => {
     const rows = await superuser`SELECT version FROM schema_migrations`;
     expect(rows.map((row) => row["version"])).toEqual([1]);
     expect(await superuser`SELECT to_regclass('holdfast.audit_events') AS t`).toMatchObject([{ t: null }]);
+    const [readiness] = await superuser`
+      SELECT has_table_privilege('holdfast_system', 'holdfast.schema_migrations', 'SELECT') AS may`;
+    expect(readiness?.["may"], "readiness can be asked after every step").toBe(true);
     await superuser`DROP TABLE holdfast.processes`;
     expect((await migrate({ url: database.ownerUrl })).applied).toHaveLength(knownMigrations().length - 1);
   });

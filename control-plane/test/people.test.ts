@@ -148,6 +148,25 @@ describe("sign-in", () => {
     await expect(signInAs(fresh, "other@example.com")).rejects.toThrow(/401/);
   });
 
+  it("SEC-03 lets nobody lock an account out from one address", async () => {
+    const behindProxy = await startTestApi({ env: { HOLDFAST_TRUSTED_PROXIES: "127.0.0.1" } });
+    await firstAdmin(behindProxy);
+    const attempt = async (password: string, from: string) =>
+      (
+        await fetch(`${behindProxy.url}/v1/sign-in`, {
+          method: "POST",
+          headers: { "content-type": "application/json", "x-forwarded-for": from },
+          body: JSON.stringify({ email: "root@example.com", password }),
+        })
+      ).status;
+    for (const from of ["192.0.2.1", "192.0.2.2", "2001:db8::1"]) {
+      const codes = await Promise.all(Array.from({ length: 55 }, () => attempt("wrong wrong wrong", from)));
+      expect(codes.filter((code) => code === 401)).toHaveLength(10);
+    }
+    expect(await attempt("wrong wrong wrong", "2001:db8::ffff"), "the same /64").toBe(429);
+    expect(await attempt(PASSWORD, "192.0.2.77")).toBe(200);
+  });
+
   it("SEC-03 ends a session on sign-out, after idleness and at its expiry", async () => {
     const { superuser } = openRoles(api.database);
     const out = await signInAs(api, "root@example.com");
@@ -171,6 +190,22 @@ describe("sign-in", () => {
       expect(response.status, String(origin)).toBe(403);
       expect(json.code).toBe("origin_refused");
     }
+  });
+
+  it("SEC-03 accepts the public address as origin when a proxy has changed the Host", async () => {
+    const env = { HOLDFAST_TRUSTED_PROXIES: "127.0.0.1", HOLDFAST_PUBLIC_URL: "https://fleet.example.com" };
+    const behindProxy = await startTestApi({ env });
+    await firstAdmin(behindProxy);
+    const signIn = async (origin: string) =>
+      (
+        await fetch(`${behindProxy.url}/v1/sign-in`, {
+          method: "POST",
+          headers: { "content-type": "application/json", origin },
+          body: JSON.stringify({ email: "root@example.com", password: PASSWORD }),
+        })
+      ).status;
+    expect(await signIn("https://fleet.example.com")).toBe(200);
+    expect(await signIn("https://other.example.com")).toBe(403);
   });
 
   it("SEC-03 refuses to be signed in by a foreign page", async () => {

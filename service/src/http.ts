@@ -74,12 +74,16 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     genReqId: (request) => correlationIdOf(request.headers[CORRELATION_HEADER]),
     // These come before any hook has run.
     frameworkErrors: (error, request, reply) => answerError(options, error, request, reply.headers(headers)),
-    clientErrorHandler: (_error, socket) => {
-      const envelope = JSON.stringify(new ApiError("invalid_request").envelope(uuidv7()));
+    // Without a Host the request reaches our own check and gets an answer of ours.
+    http: { requireHostHeader: false },
+    clientErrorHandler: (error, socket) => {
+      const id = uuidv7();
+      options.log.info({ correlation_id: id, reason: error.code }, "request that is not HTTP");
+      const envelope = JSON.stringify(new ApiError("invalid_request").envelope(id));
       if (!socket.writable) return void socket.destroy();
       socket.end(
-        `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${envelope.length}\r\n` +
-          `connection: close\r\n\r\n${envelope}`,
+        `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n${CORRELATION_HEADER}: ${id}\r\n` +
+          `content-length: ${Buffer.byteLength(envelope)}\r\nconnection: close\r\n\r\n${envelope}`,
       );
     },
   }) as unknown as FastifyInstance;

@@ -19,8 +19,11 @@ const app = Fastify({ logger: false });
 
 app.get("/v1/me", async () => {
   const [row] = await system`
-        SELECT t.id, t.name, t.role, t.scopes, t.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name
+        SELECT t.id, t.name, t.role, t.scopes, t.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name,
+               t.created_by, m.role AS maker_role, u.operator AS maker_operator
         FROM api_tokens t JOIN organizations o ON o.id = t.org_id
+        LEFT JOIN users u ON u.id = t.created_by
+        LEFT JOIN memberships m ON m.org_id = t.org_id AND m.user_id = t.created_by
         WHERE t.secret_hash = ${secretHash}
           AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
   if (!row) throw new Error("the token is unknown");

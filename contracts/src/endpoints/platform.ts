@@ -27,15 +27,15 @@ export const createAdminLink = endpoint({
   noun: "platform",
   method: "POST",
   path: "/v1/platform/admin-links",
-  summary: "Make a one-time sign-in link for an administrator",
+  summary: "Make a one-time sign-in link",
   description:
     "Works once within 15 minutes and replaces the previous one. Without an administrator it creates the first; " +
-    "with one, it lets that person set a new password.",
+    "with one, or for the account named, it lets that person set a new password.",
   access: "operator",
   action: "admin_link.create",
   creates: true,
   body: z.strictObject({
-    email: Email.optional().describe("Which administrator; needed only if there are several."),
+    email: Email.optional().describe("Whose account; left out, the only administrator's."),
   }),
   answer: z.strictObject({ url: z.string(), email: z.string().nullable(), expires_at: Time }),
   errors: ["conflict", "not_found"],

@@ -44,7 +44,12 @@ export const createToken = endpoint({
   body: z.strictObject({
     name: DisplayName,
     role: Role.default("member"),
-    scopes: z.array(Scope).min(1).optional().describe("Narrows the role; left out means all the role allows."),
+    scopes: z
+      .array(Scope)
+      .min(1)
+      .max(100)
+      .optional()
+      .describe("Narrows the role; left out means all the role allows."),
     expires_in_days: z.number().int().min(1).max(3650).optional().describe("Left out: until revoked."),
   }),
   answer: ApiToken.extend({ token: z.string() }),

@@ -31,6 +31,8 @@ BEGIN
 END $$;
 
 GRANT USAGE ON SCHEMA holdfast TO holdfast_app, holdfast_system;
+-- Made by the migration runner before this file; readiness asks it.
+GRANT SELECT ON schema_migrations TO holdfast_system;
 
 -- The organization this transaction acts in. NULL compares as unknown, so unset shows nothing.
 CREATE FUNCTION current_org() RETURNS uuid
@@ -134,6 +136,8 @@ CREATE TABLE api_tokens (
   -- operator or a former member is not visible to the organization.
   created_by   uuid REFERENCES users,
   creator_name text NOT NULL,
+  -- The token it was made with, if any: revoking that one revokes this one too.
+  parent_id    uuid REFERENCES api_tokens,
   created_at   timestamptz NOT NULL DEFAULT now(),
   expires_at   timestamptz,
   last_used_at timestamptz,
@@ -141,11 +145,12 @@ CREATE TABLE api_tokens (
 );
 CREATE INDEX api_tokens_newest ON api_tokens (org_id, id DESC);
 CREATE INDEX api_tokens_of_user ON api_tokens (created_by);
+CREATE INDEX api_tokens_of_parent ON api_tokens (parent_id);
 ALTER TABLE api_tokens ENABLE ROW LEVEL SECURITY;
 ALTER TABLE api_tokens FORCE ROW LEVEL SECURITY;
 CREATE POLICY app ON api_tokens TO holdfast_app USING (org_id = current_org());
 CREATE POLICY system ON api_tokens TO holdfast_system USING (true);
-GRANT SELECT, INSERT, UPDATE (role, revoked_at) ON api_tokens TO holdfast_app;
+GRANT SELECT, INSERT, UPDATE (revoked_at) ON api_tokens TO holdfast_app;
 GRANT SELECT, UPDATE (last_used_at) ON api_tokens TO holdfast_system;
 
 -- One-time links. Those of an organization are its invitations; org_id NULL are administrators' links.
@@ -157,6 +162,8 @@ CREATE TABLE one_time_links (
   user_id     uuid REFERENCES users,
   email       text,
   role        text CHECK (role IN ('owner', 'admin', 'member')),
+  -- Who invited, NULL for the local operator: an invitation is worth what its maker may still grant.
+  created_by  uuid REFERENCES users,
   created_at  timestamptz NOT NULL DEFAULT now(),
   expires_at  timestamptz NOT NULL,
   used_at     timestamptz,

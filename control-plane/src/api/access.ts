@@ -25,11 +25,20 @@ export async function authenticate(api: ApiContext, request: FastifyRequest): Pr
 }
 
 /** A browser attaches cookies to requests that other sites make; their Origin tells. */
-export function refuseForeignOrigin(endpoint: Endpoint, request: FastifyRequest, actor: Actor | undefined): void {
+export function refuseForeignOrigin(
+  api: ApiContext,
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  actor: Actor | undefined,
+): void {
   if (endpoint.method === "GET") return;
   const { origin, host } = request.headers;
-  const needed = actor?.type === "user";
-  if (origin === undefined ? needed : !isSameOrigin(origin, host)) throw new ApiError("origin_refused");
+  if (origin === undefined) {
+    if (actor?.type === "user") throw new ApiError("origin_refused");
+    return;
+  }
+  // A proxy in front may have changed the Host; the page's own address is then the public one.
+  if (origin !== api.publicUrl && !isSameOrigin(origin, host)) throw new ApiError("origin_refused");
 }
 
 /** The organization a request acts in: the path's, the header's, the token's, or the only one. */
@@ -40,7 +49,8 @@ export async function actingOrg(
   pathOrgId: string | undefined,
 ): Promise<ActingOrg> {
   const header = request.headers[ORG_HEADER];
-  const named = pathOrgId ?? (typeof header === "string" && header !== "" ? header.toLowerCase() : undefined);
+  const named =
+    pathOrgId?.toLowerCase() ?? (typeof header === "string" && header !== "" ? header.toLowerCase() : undefined);
   if (typeof header === "string" && header !== "" && header.toLowerCase() !== named)
     throw new ApiError("not_found");
   const own = organizationsOf(actor);

@@ -51,7 +51,7 @@ export function publicRoute<E extends Endpoint>(
   if (endpoint.access !== "public") throw new Error(`${endpoint.name} is not public`);
   register(api, endpoint, async (request, reply) => {
     const actor = await authenticate(api, request);
-    refuseForeignOrigin(endpoint, request, actor);
+    refuseForeignOrigin(api, endpoint, request, actor);
     const setCookie = (value: string) => void reply.header("set-cookie", value);
     return handle({ ...callOf<E>(api, endpoint, request), actor, setCookie });
   });
@@ -189,7 +189,7 @@ async function recordRefusal(
 async function requireActor(api: ApiContext, endpoint: Endpoint, request: FastifyRequest): Promise<Actor> {
   const actor = await authenticate(api, request);
   if (!actor) throw new ApiError("unauthenticated");
-  refuseForeignOrigin(endpoint, request, actor);
+  refuseForeignOrigin(api, endpoint, request, actor);
   return actor;
 }
 

@@ -75,4 +75,8 @@ const unavailableCodes = new Set([
   // Too many connections; not accepting connections at present.
   "53300",
   "55000",
+  // Given up by the server, to be tried again: time limit, deadlock, serialization.
+  "57014",
+  "40P01",
+  "40001",
 ]);

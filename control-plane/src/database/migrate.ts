@@ -53,7 +53,6 @@ export async function migrate(options: { url: string }): Promise<{ applied: stri
           VALUES (${migration.version}, ${migration.name}, ${migration.digest})`;
       });
     }
-    await sql`GRANT SELECT ON schema_migrations TO holdfast_system`;
     return { applied: pending.map((migration) => migration.name) };
   } finally {
     await sql.end();

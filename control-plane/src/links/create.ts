@@ -15,9 +15,18 @@ export function linkUrl(baseUrl: string, secret: string): string {
   return `${baseUrl}/link#${secret}`;
 }
 
+/** One at a time for an address. Answers with the role of the invitation that a new one replaces. */
+export async function lockInvitation(tx: Tx, orgId: string, email: string): Promise<Role | undefined> {
+  await lock(tx, `invitation ${orgId} ${email}`);
+  const [live] = await tx<{ role: Role }[]>`
+    SELECT role FROM one_time_links
+    WHERE org_id = ${orgId} AND email = ${email} AND used_at IS NULL AND replaced_at IS NULL AND expires_at > now()`;
+  return live?.role;
+}
+
 export async function createInvitation(
   tx: Tx,
-  invitation: { orgId: string; email: string; role: Role },
+  invitation: { orgId: string; email: string; role: Role; createdBy: string | null },
 ): Promise<NewLink> {
   await tx`
     UPDATE one_time_links SET replaced_at = now()
@@ -27,6 +36,7 @@ export async function createInvitation(
 
 /** For the first administrator (`user` null) or for one who exists. Runs as the system role. */
 export async function createAdminLink(tx: Tx, user: { id: string; email: string } | null): Promise<NewLink> {
+  await lock(tx, `admin link ${user?.id ?? "first"}`);
   await tx`
     UPDATE one_time_links SET replaced_at = now()
     WHERE org_id IS NULL AND user_id IS NOT DISTINCT FROM ${user?.id ?? null}
@@ -37,6 +47,7 @@ export async function createAdminLink(tx: Tx, user: { id: string; email: string 
     userId: user?.id ?? null,
     email: user?.email ?? null,
     role: null,
+    createdBy: null,
     lifetime: ADMIN_LINK_LIFETIME,
   });
 }
@@ -49,16 +60,21 @@ async function insertLink(
     userId: string | null;
     email: string | null;
     role: Role | null;
+    createdBy: string | null;
     lifetime: string;
   },
 ): Promise<NewLink> {
   const id = uuidv7();
   const { secret, hash } = makeSecret("link");
   const [row] = await tx<{ expires_at: Date }[]>`
-    INSERT INTO one_time_links (id, org_id, purpose, secret_hash, user_id, email, role, expires_at)
+    INSERT INTO one_time_links (id, org_id, purpose, secret_hash, user_id, email, role, created_by, expires_at)
     VALUES (${id}, ${link.orgId}, ${link.purpose}, ${hash}, ${link.userId}, ${link.email}, ${link.role},
-            now() + ${link.lifetime}::interval)
+            ${link.createdBy}, now() + ${link.lifetime}::interval)
     RETURNING expires_at`;
   if (!row) throw new Error("a link was not stored");
   return { id, secret, expiresAt: row.expires_at };
+}
+
+async function lock(tx: Tx, name: string): Promise<void> {
+  await tx`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`;
 }

@@ -3,7 +3,7 @@
 
 import type { LinkPurpose } from "@holdfast/contracts/endpoints/sign-in";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { Role } from "@holdfast/contracts/permissions";
+import { mayGrant, type Role } from "@holdfast/contracts/permissions";
 import type { Queryable, Tx } from "../database/connect.ts";
 import {
   endSessionsOf,
@@ -30,19 +30,35 @@ export type LinkRow = {
 
 /** Looks without using. Throws what is wrong with the link: whoever holds it may know. */
 export async function inspect(db: Queryable, secret: string): Promise<LinkRow> {
-  const [row] = await db<(LinkRow & { used: boolean; replaced: boolean; expired: boolean })[]>`
+  const [row] = await db<(LinkRow & LinkState)[]>`
     SELECT l.id, l.purpose, l.org_id, o.name AS organization, l.user_id, l.email, l.role, l.expires_at,
            u.id AS known_user_id, l.used_at IS NOT NULL AS used, l.replaced_at IS NOT NULL AS replaced,
-           l.expires_at <= now() AS expired
+           l.expires_at <= now() AS expired, l.created_by, i.operator AS inviter_operator, m.role AS inviter_role
     FROM one_time_links l
     LEFT JOIN organizations o ON o.id = l.org_id
     LEFT JOIN users u ON u.email = l.email
+    LEFT JOIN users i ON i.id = l.created_by
+    LEFT JOIN memberships m ON m.user_id = l.created_by AND m.org_id = l.org_id
     WHERE l.secret_hash = ${hashSecret(secret)}`;
-  if (!row || row.replaced) throw new ApiError("link_unknown");
+  if (!row || row.replaced || !stillGranted(row)) throw new ApiError("link_unknown");
   if (row.used) throw new ApiError("link_used");
   if (row.expired) throw new ApiError("link_expired");
-  const { used: _u, replaced: _r, expired: _e, ...link } = row;
-  return link;
+  return row;
+}
+
+type LinkState = {
+  used: boolean;
+  replaced: boolean;
+  expired: boolean;
+  created_by: string | null;
+  inviter_operator: boolean | null;
+  inviter_role: Role | null;
+};
+
+/** An invitation is worth what its maker may grant now: it ends when they leave or are lowered. */
+function stillGranted(link: LinkRow & LinkState): boolean {
+  if (link.created_by === null || link.role === null || link.inviter_operator) return true;
+  return link.inviter_role !== null && mayGrant(link.inviter_role, link.role);
 }
 
 export async function consume(tx: Tx, secret: string): Promise<void> {
@@ -50,7 +66,9 @@ export async function consume(tx: Tx, secret: string): Promise<void> {
     UPDATE one_time_links SET used_at = now()
     WHERE secret_hash = ${hashSecret(secret)} AND used_at IS NULL AND replaced_at IS NULL AND expires_at > now()
     RETURNING id`;
-  if (used.length === 0) await inspect(tx, secret);
+  if (used.length === 1) return;
+  await inspect(tx, secret);
+  throw new ApiError("link_used");
 }
 
 export type Newcomer = { email: string; name: string; passwordHash: string };

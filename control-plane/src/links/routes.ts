@@ -10,8 +10,8 @@ import { recordAudit } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
 import { hashPassword, verifyPassword } from "../people/passwords.ts";
 import { findUserById, insertMembership, startSession } from "../people/queries.ts";
-import { limits, takeAttempt } from "../people/rate-limit.ts";
-import { describeWithOrganizations, signedInAs } from "../people/routes.ts";
+import { limits, networkOf, takeAttempt } from "../people/rate-limit.ts";
+import { describeWithOrganizations, recordAttempt, signedInAs } from "../people/routes.ts";
 import {
   admitFirstAdmin,
   admitInvited,
@@ -24,7 +24,7 @@ import {
 
 export function linkRoutes(api: ApiContext): void {
   publicRoute(api, inspectLink, async ({ body, address }) => {
-    await takeAttempt(api.system, limits.address, "link", address);
+    await takeAttempt(api.system, limits.address, "link", networkOf(address));
     const link = await inspect(api.system, body.secret);
     return {
       purpose: link.purpose,
@@ -37,9 +37,9 @@ export function linkRoutes(api: ApiContext): void {
   });
 
   publicRoute(api, redeemLink, async ({ body, address, correlationId, setCookie }) => {
-    await takeAttempt(api.system, limits.address, "link", address);
+    await takeAttempt(api.system, limits.address, "link", networkOf(address));
     const link = await inspect(api.system, body.secret);
-    const admit = await prepare(api, link, body);
+    const admit = await prepare(api, link, body, correlationId);
     const secret = await api.system.begin(async (tx) => {
       await consume(tx, body.secret);
       const user = await admit(tx);
@@ -68,6 +68,7 @@ async function prepare(
   api: ApiContext,
   link: LinkRow,
   body: BodyOf<typeof redeemLink>,
+  correlationId: string,
 ): Promise<(tx: Tx) => Promise<Admitted>> {
   switch (link.purpose) {
     case "first_admin": {
@@ -83,7 +84,16 @@ async function prepare(
       };
     }
     case "invitation": {
-      if (link.known_user_id) return existingAccount(api, link.known_user_id, body.password);
+      if (link.known_user_id) {
+        const attempt = {
+          action: "link.redeem",
+          target: { type: link.purpose, id: link.id, name: link.email },
+          correlationId,
+        };
+        return existingAccount(api, link.known_user_id, body.password, () =>
+          recordAttempt(api, attempt, "sign_in_failed"),
+        );
+      }
       const person = await newcomer(body, link.email ?? missing("email"));
       return (tx) => admitInvited(tx, person);
     }
@@ -96,10 +106,12 @@ async function prepare(
  * Somebody who has an account joins with the password they have. To set a new one here would let
  * any organization's administrator take over any account by inviting it.
  */
-async function existingAccount(api: ApiContext, userId: string, password: string) {
-  await takeAttempt(api.system, limits.account, "invitation", userId);
+async function existingAccount(api: ApiContext, userId: string, password: string, onWrong: () => Promise<void>) {
   const user = await findUserById(api.system, userId);
+  // The same count as at sign-in: a link is no second chance to guess.
+  if (user) await takeAttempt(api.system, limits.account, "sign-in", user.email);
   if (!user || !(await verifyPassword(password, user.password_hash))) {
+    await onWrong();
     throw new ApiError("sign_in_failed", {
       message: "This account exists already, and the password is not its own.",
     });

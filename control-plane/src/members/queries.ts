@@ -28,9 +28,13 @@ export async function isMember(tx: Tx, email: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Locks all owners, so that two requests cannot each remove "the other" last one. */
+/** Changes of an organization's members come one after the other: each decides by what the others left. */
+export async function lockMembers(tx: Tx, orgId: string): Promise<void> {
+  await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`members ${orgId}`}, 0))`;
+}
+
 export async function countOwners(tx: Tx): Promise<number> {
-  const owners = await tx`SELECT user_id FROM memberships WHERE role = 'owner' ORDER BY user_id FOR UPDATE`;
+  const owners = await tx`SELECT FROM memberships WHERE role = 'owner'`;
   return owners.length;
 }
 

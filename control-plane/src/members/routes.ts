@@ -2,14 +2,23 @@
 
 import { inviteMember, listMembers, removeMember, updateMember } from "@holdfast/contracts/endpoints/members";
 import { ApiError } from "@holdfast/contracts/errors";
-import { type ActingRole, mayGrant, type Role } from "@holdfast/contracts/permissions";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
+import { requireRank } from "../api/rank.ts";
 import { orgRoute } from "../api/route.ts";
 import type { Tx } from "../database/connect.ts";
-import { createInvitation, linkUrl } from "../links/create.ts";
-import { lowerTokensOf, revokeTokensOf } from "../tokens/queries.ts";
-import { countOwners, deleteMember, isMember, selectMember, selectMembers, setRole, toMember } from "./queries.ts";
+import { createInvitation, linkUrl, lockInvitation } from "../links/create.ts";
+import { personBehind, revokeTokensOf } from "../tokens/queries.ts";
+import {
+  countOwners,
+  deleteMember,
+  isMember,
+  lockMembers,
+  selectMember,
+  selectMembers,
+  setRole,
+  toMember,
+} from "./queries.ts";
 
 export function memberRoutes(api: ApiContext): void {
   orgRoute(api, listMembers, async ({ query, tx }) => {
@@ -18,30 +27,33 @@ export function memberRoutes(api: ApiContext): void {
     return toPage(listMembers, rows, { limit: query.limit, idOf: (row) => row.user_id, toItem: toMember });
   });
 
-  orgRoute(api, inviteMember, async ({ body, org, tx, baseUrl, touched }) => {
-    requireRank(org.role, body.role);
+  orgRoute(api, inviteMember, async ({ actor, body, org, tx, baseUrl, touched }) => {
+    requireRank({ actor, org }, body.role);
     if (await isMember(tx, body.email)) {
       throw new ApiError("conflict", { message: `${body.email} is a member already.` });
     }
-    const link = await createInvitation(tx, { orgId: org.id, ...body });
+    const replaced = await lockInvitation(tx, org.id, body.email);
+    if (replaced) requireRank({ actor, org }, replaced);
+    const link = await createInvitation(tx, { orgId: org.id, createdBy: await personBehind(tx, actor), ...body });
     touched({ type: "invitation", id: link.id, name: body.email }, { role: body.role });
     return { ...body, url: linkUrl(baseUrl, link.secret), expires_at: link.expiresAt.toISOString() };
   });
 
-  orgRoute(api, updateMember, async ({ params, body, org, tx, touched }) => {
+  orgRoute(api, updateMember, async ({ actor, params, body, org, tx, touched }) => {
+    await lockMembers(tx, org.id);
     const member = await requireMember(tx, params.user_id);
-    requireRank(org.role, member.role);
-    requireRank(org.role, body.role);
+    requireRank({ actor, org }, member.role);
+    requireRank({ actor, org }, body.role);
     if (member.role === "owner" && body.role !== "owner") await requireAnotherOwner(tx);
     await setRole(tx, member.user_id, body.role);
-    await lowerTokensOf(tx, member.user_id, body.role);
     touched({ type: "member", id: member.user_id, name: member.email }, { from: member.role, to: body.role });
     return toMember({ ...member, role: body.role });
   });
 
-  orgRoute(api, removeMember, async ({ params, org, tx, touched }) => {
+  orgRoute(api, removeMember, async ({ actor, params, org, tx, touched }) => {
+    await lockMembers(tx, org.id);
     const member = await requireMember(tx, params.user_id);
-    requireRank(org.role, member.role);
+    requireRank({ actor, org }, member.role);
     if (member.role === "owner") await requireAnotherOwner(tx);
     const revoked = await revokeTokensOf(tx, member.user_id);
     await deleteMember(tx, member.user_id);
@@ -58,12 +70,4 @@ async function requireMember(tx: Tx, userId: string) {
 
 async function requireAnotherOwner(tx: Tx): Promise<void> {
   if ((await countOwners(tx)) < 2) throw new ApiError("last_owner");
-}
-
-function requireRank(own: ActingRole, other: Role): void {
-  if (mayGrant(own, other)) return;
-  throw new ApiError("forbidden", {
-    message: `With the role ${own} you cannot give, change or take away the role ${other}.`,
-    details: { role: own, asked: other },
-  });
 }

@@ -2,7 +2,7 @@
 // ended session is refused from the next request on.
 
 import { timingSafeEqual } from "node:crypto";
-import type { Role, Scope } from "@holdfast/contracts/permissions";
+import { lowerRole, type Role, type Scope } from "@holdfast/contracts/permissions";
 import type { Sql } from "../database/connect.ts";
 import type { Actor, Membership } from "./actor.ts";
 import { hashSecret, isSecretOf } from "./secrets.ts";
@@ -37,6 +37,9 @@ type TokenRow = {
   org_id: string;
   org_slug: string;
   org_name: string;
+  created_by: string | null;
+  maker_role: Role | null;
+  maker_operator: boolean | null;
 };
 
 export function createAuthenticator(
@@ -53,16 +56,20 @@ export function createAuthenticator(
       }
       if (!isSecretOf("apiToken", secret)) return undefined;
       const [row] = await system<TokenRow[]>`
-        SELECT t.id, t.name, t.role, t.scopes, t.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name
+        SELECT t.id, t.name, t.role, t.scopes, t.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name,
+               t.created_by, m.role AS maker_role, u.operator AS maker_operator
         FROM api_tokens t JOIN organizations o ON o.id = t.org_id
+        LEFT JOIN users u ON u.id = t.created_by
+        LEFT JOIN memberships m ON m.org_id = t.org_id AND m.user_id = t.created_by
         WHERE t.secret_hash = ${hashSecret(secret)}
           AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
-      if (!row) return undefined;
+      const role = row && effectiveRole(row);
+      if (!role) return undefined;
       if (isStale(row.last_used_at)) {
         system`UPDATE api_tokens SET last_used_at = now() WHERE id = ${row.id}`.catch(options.onTouchFailed);
       }
-      const organization = { id: row.org_id, slug: row.org_slug, name: row.org_name, role: row.role };
-      return { type: "token", id: row.id, name: row.name, role: row.role, scopes: row.scopes, organization };
+      const organization = { id: row.org_id, slug: row.org_slug, name: row.org_name, role };
+      return { type: "token", id: row.id, name: row.name, role, scopes: row.scopes, organization };
     },
 
     async fromSession(secret) {
@@ -83,6 +90,14 @@ export function createAuthenticator(
       return { type: "user", sessionId: session_id, ...user };
     },
   };
+}
+
+/** A token is never worth more than its maker is now; undefined when they have left. */
+function effectiveRole(
+  token: Pick<TokenRow, "role" | "created_by" | "maker_role" | "maker_operator">,
+): Role | undefined {
+  if (token.created_by === null || token.maker_operator) return token.role;
+  return token.maker_role ? lowerRole(token.role, token.maker_role) : undefined;
 }
 
 function isStale(at: Date | null): boolean {

@@ -36,6 +36,22 @@ export async function forgetAttempts(system: Sql, ...subject: string[]): Promise
   await system`DELETE FROM rate_limits WHERE key = ${keyOf(subject)}`;
 }
 
+/** Whoever has an IPv6 address has a whole /64 of them; an IPv4 address counts as itself. */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped?.[1]) return mapped[1];
+  if (!address.includes(":")) return address;
+  const [head = "", tail] = address.split("%", 1)[0]?.split("::") ?? [];
+  const before = head.split(":").filter(Boolean);
+  const after = tail?.split(":").filter(Boolean) ?? [];
+  const groups =
+    tail === undefined ? before : [...before, ...Array(8 - before.length - after.length).fill("0"), ...after];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ""))
+    .join(":")}::/64`;
+}
+
 function keyOf(subject: string[]): Buffer {
   return createHash("sha256").update(subject.join("\0")).digest();
 }

@@ -5,10 +5,11 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { version } from "@holdfast/service/version";
 import type { ApiContext } from "../api/context.ts";
 import { operatorRoute } from "../api/route.ts";
+import type { Tx } from "../database/connect.ts";
 import { linkUrl, createAdminLink as storeAdminLink } from "../links/create.ts";
-import { operators } from "../people/queries.ts";
+import { findUser, operators } from "../people/queries.ts";
 
-/** The worker writes every few seconds (worker/heartbeat.ts). */
+/** The worker writes every few seconds (worker/main.ts). */
 const WORKER_SILENT_AFTER = "20 seconds";
 
 export function platformRoutes(api: ApiContext): void {
@@ -32,7 +33,8 @@ export function platformRoutes(api: ApiContext): void {
   });
 
   operatorRoute(api, createAdminLink, async ({ body, tx, baseUrl, touched }) => {
-    const admin = chooseAdministrator(await operators(tx), body.email);
+    const admin =
+      body.email === undefined ? chooseAdministrator(await operators(tx)) : await requireUser(tx, body.email);
     const link = await storeAdminLink(tx, admin);
     touched({ type: "admin_link", id: link.id, name: admin?.email ?? "first administrator" });
     return {
@@ -52,20 +54,21 @@ type StatusRow = {
   administrator_exists: boolean;
 };
 
-type Administrator = { id: string; email: string };
+type Account = { id: string; email: string };
 
 /** Null means: there is none yet, so the link makes the first. */
-function chooseAdministrator(known: Administrator[], email: string | undefined): Administrator | null {
-  if (known.length === 0) return null;
-  if (email !== undefined) {
-    const named = known.find((one) => one.email === email);
-    if (!named) throw new ApiError("not_found", { message: `${email} is not an administrator of this platform.` });
-    return named;
-  }
+function chooseAdministrator(known: Account[]): Account | null {
   const [only, another] = known;
-  if (only && !another) return only;
+  if (!another) return only ?? null;
   throw new ApiError("conflict", {
     message: "There are several administrators; say which one the link is for.",
     details: { administrators: known.map((one) => one.email) },
   });
+}
+
+/** Whoever lost their password, administrator or not. */
+async function requireUser(tx: Tx, email: string): Promise<Account> {
+  const user = await findUser(tx, email);
+  if (!user) throw new ApiError("not_found", { message: `${email} has no account here.` });
+  return { id: user.id, email: user.email };
 }

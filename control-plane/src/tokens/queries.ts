@@ -4,6 +4,7 @@ import type { ApiToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Role, Scope } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../database/connect.ts";
+import { type Actor, userIdOf } from "../people/actor.ts";
 
 export type TokenRow = {
   id: string;
@@ -40,15 +41,19 @@ export type NewToken = {
   scopes: Scope[] | null;
   createdBy: string | null;
   creatorName: string;
+  parentId: string | null;
   expiresInDays: number | null;
 };
 
 export async function insertToken(tx: Tx, token: NewToken): Promise<string> {
   const id = uuidv7();
   await tx`
-    INSERT INTO api_tokens (id, org_id, name, secret_hash, role, scopes, created_by, creator_name, expires_at)
+    INSERT INTO api_tokens (id, org_id, name, secret_hash, role, scopes, created_by, creator_name, parent_id,
+                            expires_at)
     VALUES (${id}, ${token.orgId}, ${token.name}, ${token.hash}, ${token.role}, ${token.scopes}, ${token.createdBy},
-            ${token.creatorName}, now() + ${token.expiresInDays}::int * interval '1 day')`;
+            ${token.creatorName}, ${token.parentId},
+            least(now() + ${token.expiresInDays}::int * interval '1 day',
+                  (SELECT expires_at FROM api_tokens WHERE id = ${token.parentId})))`;
   return id;
 }
 
@@ -74,9 +79,23 @@ export async function selectToken(tx: Tx, id: string): Promise<TokenRow | undefi
   return row;
 }
 
-/** Revoking twice keeps the first time. */
-export async function markRevoked(tx: Tx, id: string): Promise<void> {
-  await tx`UPDATE api_tokens SET revoked_at = now() WHERE id = ${id} AND revoked_at IS NULL`;
+/** A token stays as it is while another is made with it. Undefined when it was revoked meanwhile. */
+export async function holdToken(tx: Tx, id: string): Promise<TokenRow | undefined> {
+  const [held] = await tx`SELECT FROM api_tokens WHERE id = ${id} AND revoked_at IS NULL FOR SHARE`;
+  return held && selectToken(tx, id);
+}
+
+/** With all that were made with it. Revoking twice keeps the first time. */
+export async function markRevoked(tx: Tx, id: string): Promise<number> {
+  // Waits for a token that is being made with this one, so that the statement after sees it.
+  await tx`SELECT FROM api_tokens WHERE id = ${id} FOR UPDATE`;
+  const revoked = await tx`
+    WITH RECURSIVE family AS (
+      SELECT id FROM api_tokens WHERE id = ${id}
+      UNION SELECT t.id FROM api_tokens t JOIN family f ON t.parent_id = f.id
+    )
+    UPDATE api_tokens SET revoked_at = now() WHERE id IN (SELECT id FROM family) AND revoked_at IS NULL RETURNING id`;
+  return revoked.length;
 }
 
 export async function revokeTokensOf(tx: Tx, userId: string): Promise<number> {
@@ -85,8 +104,8 @@ export async function revokeTokensOf(tx: Tx, userId: string): Promise<number> {
   return revoked.length;
 }
 
-/** After a member's role went down, none of their tokens may keep more than it. */
-export async function lowerTokensOf(tx: Tx, userId: string, role: Role): Promise<void> {
-  const above: Record<Role, Role[]> = { owner: [], admin: ["owner"], member: ["owner", "admin"] };
-  await tx`UPDATE api_tokens SET role = ${role} WHERE created_by = ${userId} AND role = ANY (${above[role]})`;
+/** Who answers for what this actor makes; null is the local operator. */
+export async function personBehind(tx: Tx, actor: Actor): Promise<string | null> {
+  if (actor.type !== "token") return userIdOf(actor);
+  return (await selectToken(tx, actor.id))?.created_by ?? null;
 }

@@ -5,10 +5,19 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { mayGrant, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
+import { rankTooLow, requireRank } from "../api/rank.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
 import { nameOf, userIdOf } from "../people/actor.ts";
 import { makeSecret } from "../people/secrets.ts";
-import { insertToken, markRevoked, selectToken, selectTokens, type TokenRow, toApiToken } from "./queries.ts";
+import {
+  holdToken,
+  insertToken,
+  markRevoked,
+  selectToken,
+  selectTokens,
+  type TokenRow,
+  toApiToken,
+} from "./queries.ts";
 
 export function tokenRoutes(api: ApiContext): void {
   orgRoute(api, listTokens, async (call) => {
@@ -30,7 +39,7 @@ export function tokenRoutes(api: ApiContext): void {
       hash,
       role: body.role,
       scopes,
-      ...(await creatorOf(call)),
+      ...(await makerOf(call)),
       expiresInDays: body.expires_in_days ?? null,
     });
     const row = await selectToken(tx, id);
@@ -42,21 +51,18 @@ export function tokenRoutes(api: ApiContext): void {
   orgRoute(api, revokeToken, async (call) => {
     const row = await selectToken(call.tx, call.params.token_id);
     if (!row || !maySee(call, row)) throw new ApiError("not_found");
-    await markRevoked(call.tx, row.id);
-    call.touched({ type: "token", id: row.id, name: row.name });
+    if (!isOwn(call, row)) requireRank(call, row.role);
+    const revoked = await markRevoked(call.tx, row.id);
+    call.touched({ type: "token", id: row.id, name: row.name }, { revoked });
     return undefined;
   });
 }
 
 /** The scopes a new token gets, or a refusal that names what the caller lacks. */
 function grantedScopes({ actor, body, org }: OrgCall<typeof createToken>): Scope[] | null {
-  if (!mayGrant(org.role, body.role)) {
-    throw new ApiError("forbidden", {
-      message: `With the role ${org.role} you cannot make a token with the role ${body.role}.`,
-      details: { role: org.role, asked: body.role },
-    });
-  }
-  const beyondRole = body.scopes?.filter((scope) => !scopesOfRole[body.role].has(scope)) ?? [];
+  if (!mayGrant(org.role, body.role)) throw rankTooLow(org.role, body.role);
+  const asked = body.scopes && [...new Set(body.scopes)];
+  const beyondRole = asked?.filter((scope) => !scopesOfRole[body.role].has(scope)) ?? [];
   if (beyondRole.length > 0) {
     throw new ApiError("invalid_request", {
       message: `The role ${body.role} does not include ${beyondRole.join(", ")}; ask for a higher role.`,
@@ -64,12 +70,11 @@ function grantedScopes({ actor, body, org }: OrgCall<typeof createToken>): Scope
     });
   }
   // A narrowed token hands on at most its own scopes.
-  if (actor.type !== "token" || actor.scopes === null) return body.scopes ?? null;
+  if (actor.type !== "token" || actor.scopes === null) return asked ?? null;
   const own = new Set(actor.scopes);
-  const asked = body.scopes ?? [...scopesOfRole[body.role]].filter((scope) => own.has(scope));
-  const beyondOwn = asked.filter((scope) => !own.has(scope));
+  const beyondOwn = asked?.filter((scope) => !own.has(scope)) ?? [];
   if (beyondOwn.length > 0) throw new ApiError("forbidden", { details: { needed: beyondOwn.join(", ") } });
-  return asked;
+  return asked ?? [...scopesOfRole[body.role]].filter((scope) => own.has(scope));
 }
 
 function seesAll({ org }: Pick<OrgCall<unknown>, "org">): boolean {
@@ -82,13 +87,20 @@ function ownerOf({ actor }: Pick<OrgCall<unknown>, "actor">): string {
 }
 
 function maySee(call: Pick<OrgCall<unknown>, "org" | "actor">, row: TokenRow): boolean {
-  if (seesAll(call) || row.created_by === ownerOf(call)) return true;
-  return call.actor.type === "token" && call.actor.id === row.id;
+  return seesAll(call) || isOwn(call, row);
 }
 
-/** A token made by a token belongs to the same person, so that removing them ends both. */
-async function creatorOf({ actor, tx }: OrgCall<typeof createToken>) {
-  const row = actor.type === "token" ? await selectToken(tx, actor.id) : undefined;
-  if (row) return { createdBy: row.created_by, creatorName: row.creator_name };
-  return { createdBy: userIdOf(actor), creatorName: nameOf(actor) };
+function isOwn({ actor }: Pick<OrgCall<unknown>, "actor">, row: TokenRow): boolean {
+  return row.created_by === ownerOf({ actor }) || (actor.type === "token" && actor.id === row.id);
+}
+
+/**
+ * A token made with a token belongs to the same person, expires no later and is revoked with it:
+ * otherwise revoking a leaked token would not end the leak.
+ */
+async function makerOf({ actor, tx }: OrgCall<typeof createToken>) {
+  if (actor.type !== "token") return { createdBy: userIdOf(actor), creatorName: nameOf(actor), parentId: null };
+  const parent = await holdToken(tx, actor.id);
+  if (!parent) throw new ApiError("unauthenticated");
+  return { createdBy: parent.created_by, creatorName: parent.creator_name, parentId: parent.id };
 }
