@@ -1,18 +1,22 @@
 // Talks to the installation on this machine when it speaks TLS. Its certificate is made out to the
 // public name and not to 127.0.0.1, so the name cannot be checked; instead, exactly the certificate
-// in the file that the listener was given is trusted, and nothing else.
+// that the listener was given is trusted: the first of the file, and not the authority after it,
+// which issued certificates to others as well.
 
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 export function pinnedFetch(certificateFile: string): typeof fetch {
   return (async (input: string, init: object) => {
     // Loaded only here: most commands speak plain HTTP to loopback, and should start quickly.
     const undici = await import("undici");
+    const pinned = new X509Certificate(readFileSync(certificateFile));
     const dispatcher = new undici.Agent({
       connect: {
-        ca: readFileSync(certificateFile),
+        ca: pinned.toString(),
         allowPartialTrustChain: true,
-        checkServerIdentity: () => undefined,
+        checkServerIdentity: (_host, shown) =>
+          shown.raw.equals(pinned.raw) ? undefined : new Error("It shows another certificate than its own."),
       },
     });
     try {
