@@ -4,7 +4,14 @@
 import { CallError } from "@holdfast/contracts/client";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { getMe } from "@holdfast/contracts/endpoints/me";
-import { inviteMember, listMembers, removeMember, updateMember } from "@holdfast/contracts/endpoints/members";
+import {
+  cancelInvitation,
+  inviteMember,
+  listInvitations,
+  listMembers,
+  removeMember,
+  updateMember,
+} from "@holdfast/contracts/endpoints/members";
 import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { createProject, listProjects } from "@holdfast/contracts/endpoints/projects";
 import { createToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
@@ -60,6 +67,20 @@ describe("an invitation", () => {
     await expect(redeem(api, url, { name: "Next" })).rejects.toThrow(/link_unknown/);
     await owner.client()(updateMember, { params, body: { role: "owner" } });
     expect((await redeem(api, url, { name: "Next" })).me.organizations[0]?.role).toBe("owner");
+  });
+
+  it("SEC-03 is listed while it can be used, and cancelled by whoever could have made it", async () => {
+    const admin = await addMember(api, org, `admin@team-${count}.example`, "admin");
+    const { url } = await inviteBy(owner, "owner");
+    const [listed, none] = (await owner.client()(listInvitations, {})).items;
+    expect(listed).toMatchObject({ email: `next-${count}@example.com`, role: "owner" });
+    expect(none).toBeUndefined();
+    const cancel = (by: Browser) => by.client()(cancelInvitation, { params: { invitation_id: listed?.id ?? "" } });
+    expect(await codeOf(cancel(admin))).toBe("forbidden");
+    expect(await codeOf(cancel(owner))).toBe("no error");
+    expect(await codeOf(cancel(owner))).toBe("not_found");
+    expect((await owner.client()(listInvitations, {})).items).toEqual([]);
+    await expect(redeem(api, url, { name: "Next" })).rejects.toThrow(/link_unknown/);
   });
 
   it("SEC-01 of an owner cannot be replaced by an admin", async () => {

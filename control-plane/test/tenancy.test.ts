@@ -5,7 +5,7 @@
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { pathOf } from "@holdfast/contracts/endpoint";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
-import { inviteMember } from "@holdfast/contracts/endpoints/members";
+import { inviteMember, listInvitations } from "@holdfast/contracts/endpoints/members";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { listTokens } from "@holdfast/contracts/endpoints/tokens";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -51,9 +51,15 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     idempotencyKey: `project-of-${org.slug}`,
   });
   await client(inviteMember, { body: { email: `next@${org.slug}.example` } });
+  const [invitation] = (await client(listInvitations, {})).items;
   await tokenFor(api, org, "member");
   const [token] = (await client(listTokens, {})).items;
-  return { user_id: member.me.id ?? "", project_id: project.id, token_id: token?.id ?? "" };
+  return {
+    user_id: member.me.id ?? "",
+    project_id: project.id,
+    token_id: token?.id ?? "",
+    invitation_id: invitation?.id ?? "",
+  };
 }
 
 type Table = { name: string; column: string; forced: boolean };

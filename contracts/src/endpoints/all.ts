@@ -4,7 +4,14 @@
 import type { Endpoint } from "../endpoint.ts";
 import { listAudit, listPlatformAudit } from "./audit.ts";
 import { changePassword, getMe } from "./me.ts";
-import { inviteMember, listMembers, removeMember, updateMember } from "./members.ts";
+import {
+  cancelInvitation,
+  inviteMember,
+  listInvitations,
+  listMembers,
+  removeMember,
+  updateMember,
+} from "./members.ts";
 import { createOrganization, getOrganization, listOrganizations, updateOrganization } from "./organizations.ts";
 import { createAdminLink, getPlatformStatus } from "./platform.ts";
 import { createProject, deleteProject, getProject, listProjects, updateProject } from "./projects.ts";
@@ -29,6 +36,8 @@ export const allEndpoints: readonly Endpoint[] = [
   deleteProject,
   listMembers,
   inviteMember,
+  listInvitations,
+  cancelInvitation,
   updateMember,
   removeMember,
   listTokens,

@@ -45,6 +45,37 @@ export const inviteMember = endpoint({
   errors: ["conflict"],
 });
 
+export const Invitation = z.strictObject({
+  id: Id,
+  email: z.string(),
+  role: Role,
+  created_at: Time,
+  expires_at: Time,
+});
+export type Invitation = z.infer<typeof Invitation>;
+
+export const listInvitations = endpoint({
+  name: "listInvitations",
+  noun: "members",
+  method: "GET",
+  path: "/v1/members/invitations",
+  summary: "List the invitations that can still be used",
+  access: { scope: "members:read" },
+  query: PageQuery,
+  answer: pageOf(Invitation),
+});
+
+export const cancelInvitation = endpoint({
+  name: "cancelInvitation",
+  noun: "members",
+  method: "DELETE",
+  path: "/v1/members/invitations/{invitation_id}",
+  summary: "Cancel an invitation: its link stops working at once",
+  access: { scope: "members:write" },
+  action: "member.cancel_invitation",
+  params: z.strictObject({ invitation_id: Id }),
+});
+
 export const updateMember = endpoint({
   name: "updateMember",
   noun: "members",

@@ -24,6 +24,30 @@ export async function lockInvitation(tx: Tx, orgId: string, email: string): Prom
   return live?.role;
 }
 
+export type InvitationRow = { id: string; email: string; role: Role; created_at: Date; expires_at: Date };
+
+/** Those that would still admit somebody, newest first. Runs confined to one organization. */
+export async function selectInvitations(
+  tx: Tx,
+  page: { before: string; limit: number },
+): Promise<InvitationRow[]> {
+  return tx<InvitationRow[]>`
+    SELECT id, email, role, created_at, expires_at FROM one_time_links
+    WHERE id < ${page.before} AND used_at IS NULL AND replaced_at IS NULL AND expires_at > now()
+    ORDER BY id DESC LIMIT ${page.limit + 1}`;
+}
+
+export async function selectInvitation(tx: Tx, id: string): Promise<InvitationRow | undefined> {
+  const [row] = await tx<InvitationRow[]>`
+    SELECT id, email, role, created_at, expires_at FROM one_time_links
+    WHERE id = ${id} AND used_at IS NULL AND replaced_at IS NULL`;
+  return row;
+}
+
+export async function endInvitation(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE one_time_links SET replaced_at = now() WHERE id = ${id} AND used_at IS NULL`;
+}
+
 export async function createInvitation(
   tx: Tx,
   invitation: { orgId: string; email: string; role: Role; createdBy: string | null },

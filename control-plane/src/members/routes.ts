@@ -1,13 +1,27 @@
 // Members over HTTP.
 
-import { inviteMember, listMembers, removeMember, updateMember } from "@holdfast/contracts/endpoints/members";
+import {
+  cancelInvitation,
+  inviteMember,
+  listInvitations,
+  listMembers,
+  removeMember,
+  updateMember,
+} from "@holdfast/contracts/endpoints/members";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { requireRank } from "../api/rank.ts";
 import { orgRoute } from "../api/route.ts";
 import type { Tx } from "../database/connect.ts";
-import { createInvitation, linkUrl, lockInvitation } from "../links/create.ts";
+import {
+  createInvitation,
+  endInvitation,
+  linkUrl,
+  lockInvitation,
+  selectInvitation,
+  selectInvitations,
+} from "../links/create.ts";
 import { personBehind, revokeTokensOf } from "../tokens/queries.ts";
 import {
   countOwners,
@@ -37,6 +51,29 @@ export function memberRoutes(api: ApiContext): void {
     const link = await createInvitation(tx, { orgId: org.id, createdBy: await personBehind(tx, actor), ...body });
     touched({ type: "invitation", id: link.id, name: body.email }, { role: body.role });
     return { ...body, url: linkUrl(baseUrl, link.secret), expires_at: link.expiresAt.toISOString() };
+  });
+
+  orgRoute(api, listInvitations, async ({ query, tx }) => {
+    const before = pageStart(listInvitations, query.cursor);
+    const rows = await selectInvitations(tx, { before, limit: query.limit });
+    return toPage(listInvitations, rows, {
+      limit: query.limit,
+      idOf: (row) => row.id,
+      toItem: (row) => ({
+        ...row,
+        created_at: row.created_at.toISOString(),
+        expires_at: row.expires_at.toISOString(),
+      }),
+    });
+  });
+
+  orgRoute(api, cancelInvitation, async ({ actor, params, org, tx, touched }) => {
+    const invitation = await selectInvitation(tx, params.invitation_id);
+    if (!invitation) throw new ApiError("not_found");
+    requireRank({ actor, org }, invitation.role);
+    await endInvitation(tx, invitation.id);
+    touched({ type: "invitation", id: invitation.id, name: invitation.email }, { role: invitation.role });
+    return undefined;
   });
 
   orgRoute(api, updateMember, async ({ actor, params, body, org, tx, touched }) => {

@@ -2,7 +2,7 @@
 // backends, which still hold shared memory and would keep a new server from starting. They are
 // found by what the kernel says about them: PostgreSQL's processes stand in the data directory.
 
-import { readdirSync, readlinkSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import { readFileIfPresent, removeIfPresent } from "@holdfast/kit/files";
 import { identify, isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
@@ -26,14 +26,13 @@ export function readPidFile(dataDirectory: string): PidFile | undefined {
 /** Returns when no process of PostgreSQL uses the data directory any more. */
 export async function stopLeftOver(dataDirectory: string, onProgress: (text: string) => void): Promise<void> {
   const recorded = readPidFile(dataDirectory);
-  if (recorded === undefined) return;
-  const found = postgresProcessesIn(dataDirectory);
-  const postmaster = found.find((one) => one.pid === recorded.pid);
+  const postmaster = postgresProcessesIn(dataDirectory).find((one) => one.pid === recorded?.pid);
   if (postmaster) {
     onProgress(`stopping the PostgreSQL that an earlier start left behind (pid ${postmaster.pid})`);
     await end([postmaster], ways);
   }
   // Backends notice by themselves that the postmaster is gone, unless they are stuck in something long.
+  // A postmaster whose pid file was deleted is among them, and would stop at once itself on noticing that.
   const orphans = postgresProcessesIn(dataDirectory);
   if (orphans.length > 0) {
     onProgress(`waiting for ${orphans.length} orphaned PostgreSQL processes to end`);
@@ -49,10 +48,13 @@ export async function killPostgresIn(directory: string): Promise<void> {
 }
 
 export function postgresProcessesIn(dataDirectory: string): ProcessIdentity[] {
+  if (!existsSync(dataDirectory)) return [];
+  // The kernel knows no symbolic links.
+  const directory = realpathSync(dataDirectory);
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
-    .filter((pid) => linkOf(pid, "cwd") === dataDirectory && isPostgres(pid))
+    .filter((pid) => linkOf(pid, "cwd") === directory && isPostgres(pid))
     .map(identify)
     .filter((found) => found !== undefined);
 }

@@ -2,13 +2,13 @@
 // acknowledged.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { cpSync, existsSync, readdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chooseAccount } from "./account.ts";
 import { prepareBinaries } from "./binaries.ts";
-import { readPidFile } from "./left-over.ts";
+import { readPidFile, stopLeftOver } from "./left-over.ts";
 import { serverArguments } from "./parameters.ts";
 import { ask, connect, openSandbox, type Sandbox, until } from "./testing/sandbox.ts";
 
@@ -74,7 +74,8 @@ describe("after a kill", () => {
     await again.stop();
   });
 
-  it("OPS-01 stops a left-over postmaster of this directory, and does not adopt it", async () => {
+  /** A postmaster that nobody watches over. */
+  async function leaveBehind(): Promise<{ pid: number | undefined; ended: Promise<unknown> }> {
     const account = chooseAccount({ dataDirectory: sandbox.dataDirectory });
     const { postgres } = prepareBinaries({ directory: sandbox.directory, account, onProgress: () => undefined });
     const socketDirectory = join(sandbox.directory, "run");
@@ -82,12 +83,41 @@ describe("after a kill", () => {
     const leftOver = spawn(postgres, args, { ...account, detached: true, cwd: "/", stdio: "ignore" });
     const ended = new Promise((resolve) => leftOver.once("exit", resolve));
     await until(() => readPidFile(sandbox.dataDirectory)?.ready === true);
+    return { pid: leftOver.pid, ended };
+  }
 
+  it("OPS-01 stops a left-over postmaster of this directory, and does not adopt it", async () => {
+    const leftOver = await leaveBehind();
     const server = await sandbox.start();
-    await ended;
+    await leftOver.ended;
     expect(server.pid).not.toBe(leftOver.pid);
     expect(await ask(server.ownerUrl, "SELECT 1")).toBe(1);
     await server.stop();
+  });
+
+  it("OPS-01 stops a left-over postmaster through a symbolic link to its directory", async () => {
+    const leftOver = await leaveBehind();
+    const link = `${sandbox.directory}-link`;
+    symlinkSync(sandbox.directory, link);
+    const notes: string[] = [];
+    await stopLeftOver(join(link, "data"), (text) => notes.push(text));
+    expect(notes.join()).toContain(`pid ${leftOver.pid}`);
+    expect(sandbox.processes()).toEqual([]);
+    await leftOver.ended;
+  });
+
+  it("OPS-01 stops a left-over postmaster whose pid file is gone", async () => {
+    const leftOver = await leaveBehind();
+    unlinkSync(join(sandbox.dataDirectory, "postmaster.pid"));
+    await stopLeftOver(sandbox.dataDirectory, () => undefined);
+    expect(sandbox.processes()).toEqual([]);
+    await leftOver.ended;
+  });
+
+  it("OPS-01 finds nothing left over where there is no database", async () => {
+    const notes: string[] = [];
+    await stopLeftOver(join(sandbox.directory, "nowhere"), (text) => notes.push(text));
+    expect(notes).toEqual([]);
   });
 
   it("OPS-01 is not misled by a pid file that names a living stranger", async () => {

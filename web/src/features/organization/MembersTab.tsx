@@ -13,6 +13,7 @@ import { Tag } from "../../design/Tag.tsx";
 import { When } from "../../design/When.tsx";
 import { useListing } from "../../listing.ts";
 import { useActing, useMe } from "../../session.ts";
+import { Invitations } from "./Invitations.tsx";
 import { InviteDialog } from "./InviteDialog.tsx";
 import { ChangeRoleDialog, RemoveMemberDialog } from "./MemberDialogs.tsx";
 import { TabFrame } from "./TabFrame.tsx";
@@ -83,6 +84,7 @@ export function MembersTab() {
           </Table>
         )}
       </TabFrame>
+      <Invitations />
       {open?.dialog === "invite" && <InviteDialog onClose={close} />}
       {open?.dialog === "role" && <ChangeRoleDialog member={open.member} onClose={close} />}
       {open?.dialog === "remove" && <RemoveMemberDialog member={open.member} onClose={close} />}
