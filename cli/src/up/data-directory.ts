@@ -29,12 +29,19 @@ export function pathsIn(path: string): DataDirectory {
   };
 }
 
-export function openDataDirectory(path: string, options: { othersPassThrough: boolean }): DataDirectory {
+export function openDataDirectory(
+  path: string,
+  options: { othersPassThrough: boolean; uid?: number },
+): DataDirectory {
   const paths = pathsIn(path);
+  const uid = options.uid ?? process.getuid?.();
   try {
     mkdirSync(dirname(path), { recursive: true });
     mkdirSync(path, { recursive: true, mode: 0o700 });
-    refuseForeign(path, statSync(path), readdirSync(path));
+    const stats = statSync(path);
+    refuseOwnedByOthers(path, stats, uid);
+    refuseForeign(path, stats, readdirSync(path));
+    for (const secret of [paths.kek, paths.operatorToken]) refuseSharedSecret(secret, uid);
     // First of all files: it is what tells a directory of ours from any other.
     closeSync(openSync(paths.lock, "a", 0o600));
     chmodSync(path, options.othersPassThrough ? 0o711 : 0o700);
@@ -49,6 +56,29 @@ export function openDataDirectory(path: string, options: { othersPassThrough: bo
     throw error;
   }
   return paths;
+}
+
+/** Its owner could put a token of their choice in it, also when root runs on it. */
+function refuseOwnedByOthers(path: string, stats: Stats, uid: number | undefined): void {
+  if (stats.uid === uid) return;
+  throw new UsageError(
+    `The data directory ${path} belongs to user id ${stats.uid}, and you are ${uid}. ` +
+      "Run this as that user, or set HOLDFAST_DATA_DIR to a directory that you own.",
+  );
+}
+
+function refuseSharedSecret(path: string, uid: number | undefined): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  if (stats.uid !== uid) {
+    throw new UsageError(
+      `${path} belongs to user id ${stats.uid}, who knows what is in it. Remove it if it is not yours; ` +
+        `if it is: chown ${uid} ${path}`,
+    );
+  }
+  if ((stats.mode & 0o077) !== 0) {
+    throw new UsageError(`Others can read or change ${path}. If nobody did, close it to them: chmod 600 ${path}`);
+  }
 }
 
 /** A mistyped path must not close somebody's /home or /tmp to everyone else. */
