@@ -57,6 +57,13 @@ describe("the summary", () => {
     expect(printed).not.toContain("ssh -L");
   });
 
+  it("OPS-01 leads to the address that the listeners are bound to, which the commands reach too", async () => {
+    const bound = { HOLDFAST_API_BIND: "127.0.0.5", HOLDFAST_GATEWAY_BIND: "127.0.0.6" };
+    const printed = await printedBy(...withTerminal, { TERM: "xterm", ...bound });
+    expect(printed).toMatch(/ssh -L (\d+):127\.0\.0\.5:\1 -L (\d+):127\.0\.0\.6:\2 /);
+    expect(printed).toMatch(/http:\/\/127\.0\.0\.5:\d+\/\S*#hfl_/);
+  });
+
   it("OPS-01 is plain on a terminal that wants no colour", async () => {
     const printed = await printedBy(...withTerminal, { TERM: "xterm", NO_COLOR: "1", DISPLAY: ":0" });
     expect(summaryOf(printed).join("\n")).not.toContain("\x1b[1m");

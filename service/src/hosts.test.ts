@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { allowedHosts, isAllowedHost, isSameOrigin } from "./hosts.ts";
 
-const loopback = allowedHosts({ publicUrl: undefined });
-const published = allowedHosts({ publicUrl: "https://holdfast.example.com:8443" });
+const loopback = allowedHosts({ bind: "127.0.0.1", publicUrl: undefined });
+const published = allowedHosts({ bind: "0.0.0.0", publicUrl: "https://holdfast.example.com:8443" });
 
 const port = fc.option(fc.integer({ min: 1, max: 65_535 }), { nil: undefined });
 const withPort = (host: string, number: number | undefined) => (number === undefined ? host : `${host}:${number}`);
@@ -34,11 +34,28 @@ describe("allowed hosts", () => {
   });
 
   it("SEC-03 answers to a public URL that is an IPv6 address", () => {
-    const hosts = allowedHosts({ publicUrl: "http://[2001:DB8::1]:3001" });
+    const hosts = allowedHosts({ bind: "::", publicUrl: "http://[2001:DB8::1]:3001" });
     expect(isAllowedHost("[2001:db8::1]:3001", hosts)).toBe(true);
     expect(isAllowedHost("[2001:db8::1]", hosts)).toBe(true);
     expect(isAllowedHost("[2001:db8::2]:3001", hosts)).toBe(false);
   });
+
+  it.for([
+    ["127.0.0.5", "127.0.0.5:3001"],
+    ["10.0.0.7", "10.0.0.7"],
+    ["2001:DB8:0::1", "[2001:db8::1]:3001"],
+    ["::ffff:127.0.0.1", "[::ffff:7f00:1]:3001"],
+  ] as const)("OPS-01 answers to the address it is bound to: %s", ([bind, header]) => {
+    expect(isAllowedHost(header, allowedHosts({ bind, publicUrl: undefined }))).toBe(true);
+    expect(isAllowedHost(header, loopback)).toBe(false);
+  });
+
+  it.for(["0.0.0.0", "::", "0:0::0", "localhost", "127.0.0.1", "::1", "fe80::1%eth0"])(
+    "SEC-03 answers to no further name when bound to %s",
+    (bind) => {
+      expect(allowedHosts({ bind, publicUrl: undefined })).toEqual(loopback);
+    },
+  );
 
   it.for([
     "rebind.evil.example",

@@ -4,10 +4,20 @@
 
 import type { Exposure } from "./settings.ts";
 
-export function allowedHosts(exposure: Pick<Exposure, "publicUrl">): ReadonlySet<string> {
+export function allowedHosts(exposure: Pick<Exposure, "bind" | "publicUrl">): ReadonlySet<string> {
   const hosts = new Set(["localhost", "127.0.0.1", "[::1]"]);
+  const bound = hostOf(exposure.bind);
+  if (bound !== undefined && !everywhere.has(bound)) hosts.add(bound);
   if (exposure.publicUrl) hosts.add(new URL(exposure.publicUrl).hostname);
   return hosts;
+}
+
+const everywhere: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
+
+/** As a browser writes it; undefined for an address with a zone, which no browser can open. */
+function hostOf(address: string): string | undefined {
+  const url = `http://${address.includes(":") ? `[${address}]` : address}`;
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
 export function isAllowedHost(header: string | undefined, allowed: ReadonlySet<string>): boolean {

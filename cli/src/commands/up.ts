@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { findLocalServer } from "../client/connect.ts";
 import { looksRemote, sshLine } from "../up/addresses.ts";
 import { type Running, startEverything } from "../up/run.ts";
-import { readAllSettings, warningsAboutNames } from "../up/settings.ts";
+import { type AllSettings, readAllSettings, warningsAboutNames } from "../up/settings.ts";
 import { listenForStop, type StopRequest, whenAborted } from "../up/stop-request.ts";
 import { type SummaryFacts, summaryLines } from "../up/summary.ts";
 import { duration, openTerminal, type Terminal } from "../up/terminal.ts";
@@ -30,7 +30,7 @@ async function runInForeground(json: boolean): Promise<void> {
   if (running === undefined) return;
   const startedIn = duration(performance.now());
   if (json) process.stdout.write(`${JSON.stringify(readyReport(running))}\n`);
-  else await printSummary({ running, terminal, startedIn, publicUrl: settings.api.publicUrl });
+  else await printSummary({ running, terminal, startedIn, settings });
   await stopWhenAsked(running, terminal, stop);
 }
 
@@ -57,10 +57,15 @@ async function printSummary(options: {
   running: Running;
   terminal: Terminal;
   startedIn: string;
-  publicUrl: string | undefined;
+  settings: AllSettings;
 }): Promise<void> {
-  const { running, terminal, startedIn, publicUrl } = options;
+  const { running, terminal, startedIn, settings } = options;
   const { ports, data } = running;
+  const { publicUrl } = settings.api;
+  const listeners = [
+    { bind: settings.api.bind, port: ports.api },
+    { bind: settings.gateway.bind, port: ports.gateway },
+  ];
   const remote = publicUrl === undefined && looksRemote(process.env);
   const lines = summaryLines(
     {
@@ -71,7 +76,7 @@ async function printSummary(options: {
       command: commandHere(),
       dataDirectory: data.path,
       logs: data.logs,
-      sshLine: remote ? sshLine([ports.api, ports.gateway], process.env) : undefined,
+      sshLine: remote ? sshLine(listeners, process.env) : undefined,
     },
     terminal.style,
   );

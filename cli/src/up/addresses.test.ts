@@ -20,9 +20,25 @@ describe("addresses", () => {
 
   it("OPS-01 come with the ssh line that leads to them", () => {
     const env = { SSH_CONNECTION: "10.0.0.9 50000 10.0.0.7 22", SUDO_USER: "ada" };
-    expect(sshLine([3001, 3002], env)).toBe("ssh -L 3001:127.0.0.1:3001 -L 3002:127.0.0.1:3002 ada@10.0.0.7");
-    expect(sshLine([3001], { ...env, SSH_CONNECTION: "a 1 b 2222" })).toBe(
+    const [api, gateway] = [
+      { bind: "127.0.0.1", port: 3001 },
+      { bind: "0.0.0.0", port: 3002 },
+    ];
+    expect(sshLine([api, gateway], env)).toBe("ssh -L 3001:127.0.0.1:3001 -L 3002:127.0.0.1:3002 ada@10.0.0.7");
+    expect(sshLine([api], { ...env, SSH_CONNECTION: "a 1 b 2222" })).toBe(
       "ssh -L 3001:127.0.0.1:3001 -p 2222 ada@b",
+    );
+  });
+
+  it.for([
+    ["127.0.0.5", "-L 3001:127.0.0.5:3001"],
+    ["::", "-L 3001:127.0.0.1:3001"],
+    ["localhost", "-L 3001:localhost:3001"],
+    // Quoted, because zsh takes the brackets for a pattern.
+    ["::1", "-L '3001:[::1]:3001'"],
+  ] as const)("OPS-01 lead by ssh to where it listens: %s", ([bind, forward]) => {
+    expect(sshLine([{ bind, port: 3001 }], { SUDO_USER: "ada", SSH_CONNECTION: "a 1 b 22" })).toBe(
+      `ssh ${forward} ada@b`,
     );
   });
 });

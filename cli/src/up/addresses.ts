@@ -5,9 +5,13 @@ import { hostname, userInfo } from "node:os";
 import type { Environment } from "@holdfast/kit/settings";
 
 export function urlOf(listener: { bind: string; port: number; tls: boolean }): string {
-  const everywhere = listener.bind === "0.0.0.0" || listener.bind === "::";
-  const host = everywhere ? "127.0.0.1" : listener.bind.includes(":") ? `[${listener.bind}]` : listener.bind;
-  return `${listener.tls ? "https" : "http"}://${host}:${listener.port}`;
+  return `${listener.tls ? "https" : "http"}://${hostOf(listener.bind)}:${listener.port}`;
+}
+
+/** How this machine reaches a listener on that address. */
+function hostOf(bind: string): string {
+  if (bind === "0.0.0.0" || bind === "::") return "127.0.0.1";
+  return bind.includes(":") ? `[${bind}]` : bind;
 }
 
 /** A machine reached by ssh, or one without a screen; under WSL the browser is next door. */
@@ -16,11 +20,16 @@ export function looksRemote(env: Environment): boolean {
   return !env["DISPLAY"] && !env["WAYLAND_DISPLAY"] && !env["WSL_DISTRO_NAME"];
 }
 
-export function sshLine(ports: number[], env: Environment): string {
+export function sshLine(listeners: { bind: string; port: number }[], env: Environment): string {
   // "client-address client-port server-address server-port"
   const [, , address, port] = (env["SSH_CONNECTION"] ?? "").split(" ");
-  const forwards = ports.map((one) => `-L ${one}:127.0.0.1:${one}`);
+  const forwards = listeners.map((one) => `-L ${quoted(`${one.port}:${hostOf(one.bind)}:${one.port}`)}`);
   const otherPort = port && port !== "22" ? [`-p ${port}`] : [];
   const user = env["SUDO_USER"] ?? userInfo().username;
   return ["ssh", ...forwards, ...otherPort, `${user}@${address || hostname()}`].join(" ");
+}
+
+/** zsh takes the brackets of an IPv6 address for a pattern. */
+function quoted(word: string): string {
+  return word.includes("[") ? `'${word}'` : word;
 }
