@@ -4,7 +4,7 @@
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -13,10 +13,13 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
 export const node = join(root, "node_modules/.bin/node");
 
 export async function prepare() {
+  const installed = join(root, "node_modules/.holdfast-installed");
+  // Somebody emptied or damaged node_modules since: then the stamp means nothing.
+  if (!existsSync(node)) rmSync(installed, { force: true });
   await step({
     label: "Installing packages (only the first time; about a minute)",
     done: "Packages are installed",
-    stamp: join(root, "node_modules/.holdfast-installed"),
+    stamp: installed,
     inputs: () => digest([join(root, "package-lock.json")], `${process.arch} ${process.platform}`),
     // Not `npm ci`: it refuses a lockfile without the optional packages of platforms that a registry
     // does not carry. The lockfile is followed all the same, and not rewritten.
@@ -24,8 +27,8 @@ export async function prepare() {
   });
   if (!existsSync(node)) {
     throw new Error(
-      `No Node.js 24 for ${process.platform}-${process.arch} came with the packages. ` +
-        "Holdfast runs on Linux x64 and arm64; optional packages must not be omitted (npm config `omit`).",
+      `No Node.js 24 for ${process.platform}-${process.arch} came with the packages. Holdfast runs on Linux x64 and ` +
+        "arm64. Is `omit=optional` set (npm config get omit)? If not, remove node_modules and run this again.",
     );
   }
   await step({
@@ -38,10 +41,28 @@ export async function prepare() {
   });
 }
 
-/** Runs a command with its output shown only if it fails; ends it when we are told to end. */
+/**
+ * Runs a command with its output shown only if it fails. When we are told to stop, it is ended first:
+ * an install that lives on would work against the next one in the same directory.
+ */
 export function run(command, args, cwd = root) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"], env: withOwnNode() });
+    // In a group of its own: npm's children are ended with it.
+    const child = spawn(command, args, {
+      cwd,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: withOwnNode(),
+    });
+    const stop = (signal) => {
+      child.once("exit", () => process.exit(signal === "SIGINT" ? 130 : 143));
+      process.kill(-child.pid, "SIGTERM");
+      setTimeout(() => process.kill(-child.pid, "SIGKILL"), 3_000);
+    };
+    for (const signal of stopSignals) process.once(signal, stop);
+    child.once("exit", () => {
+      for (const signal of stopSignals) process.off(signal, stop);
+    });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
     child.on("error", reject);
@@ -51,6 +72,8 @@ export function run(command, args, cwd = root) {
     });
   });
 }
+
+const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 export function withOwnNode() {
   return { ...process.env, PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}` };

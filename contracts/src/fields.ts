@@ -2,7 +2,11 @@
 
 import { z } from "zod";
 
-export const Id = z.string().toLowerCase().pipe(z.uuid()).describe("A UUID.");
+export const Id = z
+  .string()
+  .toLowerCase()
+  .pipe(z.uuid("not an id; ids look like 01a1e13c-bc3d-71c5-9b58-aada3c2346d4"))
+  .describe("A UUID.");
 /** The database knows no year 0. */
 export const Time = z.iso
   .datetime()
@@ -29,7 +33,10 @@ export const PersonName = Name.max(100);
 export const DisplayName = Name.max(80).describe("A name for people, up to 80 characters.");
 export const Slug = z
   .string()
-  .regex(/^[a-z][a-z0-9-]{0,38}[a-z0-9]$/)
+  .regex(
+    /^[a-z][a-z0-9-]{0,38}[a-z0-9]$/,
+    "2 to 40 lower-case letters, digits and hyphens, beginning with a letter",
+  )
   .describe("2 to 40 characters: lower-case letters, digits and hyphens, beginning with a letter.");
 /** Long enough to resist guessing under the sign-in rate limit; the upper bound keeps hashing cheap. */
 export const NewPassword = z.string().min(12).max(200).describe("At least 12 characters.");

@@ -14,6 +14,24 @@ export function isAlive(process: ProcessIdentity): boolean {
   return identify(process.pid)?.startTicks === process.startTicks;
 }
 
+export function signalIfAlive(target: ProcessIdentity, signal: NodeJS.Signals): void {
+  try {
+    if (isAlive(target)) process.kill(target.pid, signal);
+  } catch {
+    // Gone between the question and the signal.
+  }
+}
+
+/** Whether they are all gone within the time. They need not be children of ours, so there is no event to wait for. */
+export async function allEnded(processes: readonly ProcessIdentity[], withinMs: number): Promise<boolean> {
+  const deadline = Date.now() + withinMs;
+  while (processes.some(isAlive)) {
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return true;
+}
+
 /** What `ps` would show, for a message to a person; undefined when it is gone or not ours to see. */
 export function commandLine(pid: number): string | undefined {
   try {

@@ -54,7 +54,7 @@ export const kinds = {
     parse: (text) => originOf(text),
   } satisfies SettingKind<string>,
   postgresUrl: {
-    allowed: "postgres://user:password@host:port/database",
+    allowed: "an address like postgres://user@host:5432/database, with the password in it if there is one",
     parse: (text) => (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text) ? text : undefined),
   } satisfies SettingKind<string>,
   key256: {

@@ -83,7 +83,11 @@ export function operatorRoute<E extends Endpoint>(
     const call = callOf<E>(api, endpoint, request);
     if (!isOperator(actor)) {
       await recordRefusal(api, endpoint, { orgId: null, by, call, reason: "forbidden" });
-      throw new ApiError("forbidden", { details: { needed: "platform operator" } });
+      throw new ApiError("forbidden", {
+        message: "Only the platform operator may do this.",
+        nextStep: "Sign in as an operator, or run it on the server's own machine: `holdfast … --local`.",
+        details: { needed: "platform operator" },
+      });
     }
     return perform({ api, endpoint, request, reply, call, actor, by, orgId: null }, (tx, touched) =>
       handle({ ...call, actor, tx, touched }),

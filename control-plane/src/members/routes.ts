@@ -44,7 +44,11 @@ export function memberRoutes(api: ApiContext): void {
   orgRoute(api, inviteMember, async ({ actor, body, org, tx, baseUrl, touched }) => {
     requireRank({ actor, org }, body.role);
     if (await isMember(tx, body.email)) {
-      throw new ApiError("conflict", { message: `${body.email} is a member already.` });
+      throw new ApiError("conflict", {
+        message: `${body.email} is a member already.`,
+        nextStep:
+          "They can sign in. If the password is lost, the operator makes a link: `holdfast admin link --email …`.",
+      });
     }
     const replaced = await lockInvitation(tx, org.id, body.email);
     if (replaced) requireRank({ actor, org }, replaced);

@@ -58,7 +58,10 @@ export function peopleRoutes(api: ApiContext): void {
 
   signedInRoute(api, changePassword, async ({ actor, body, address, correlationId }) => {
     if (actor.type !== "user") {
-      throw new ApiError("forbidden", { message: "Only a signed-in person has a password to change." });
+      throw new ApiError("forbidden", {
+        message: "Only a signed-in person has a password to change.",
+        nextStep: "Sign in on the page, and change it there under Account.",
+      });
     }
     const target = { type: "user", id: actor.id, name: actor.email };
     const event = { action: "user.change_password", target, correlationId };

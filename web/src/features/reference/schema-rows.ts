@@ -38,6 +38,8 @@ export function rowsOfSchema(schema: Schema, prefix = ""): FieldRow[] {
 }
 
 /** `anyOf [T, null]` and `type: [T, "null"]` are how "or null" is written. */
+const readableFormats = new Set(["uuid", "email", "date-time", "uri"]);
+
 function splitNull(schema: Schema): { core: Schema; nullable: boolean } {
   if (schema.anyOf) {
     const others = schema.anyOf.filter((each) => each.type !== "null");
@@ -62,7 +64,8 @@ function bareType(schema: Schema): string {
   if (schema.enum) return schema.enum.map((each) => JSON.stringify(each)).join(" | ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.type === "array") return `array of ${schema.items ? bareType(schema.items) : "anything"}`;
-  if (schema.type === "string" && schema.format) return schema.format;
+  // zod notes its own checks as formats too; only these tell a reader something.
+  if (schema.type === "string" && schema.format && readableFormats.has(schema.format)) return schema.format;
   return typeof schema.type === "string" ? schema.type : "anything";
 }
 

@@ -53,8 +53,8 @@ export function SignInPage() {
         </Button>
       </form>
       <p className="mt-8 border-t border-line pt-5 text-sm text-ink-muted">
-        No account, or password lost? Members ask an owner of their organization for an invitation. The
-        administrator runs <Code>holdfast admin link</Code> on the server.
+        No account? Ask an owner of your organization for an invitation. Password lost? Whoever runs this server
+        makes you a link there: <Code>npx holdfast admin link --email …</Code>
       </p>
     </EntryFrame>
   );
