@@ -2,7 +2,7 @@
 // notice the closed channel and stop by themselves, but their database went down too, and one that
 // waits for it would hold its port for seconds. Nothing durable is theirs, so they are soon killed.
 
-import { isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
+import { allEnded, signalIfAlive } from "@holdfast/kit/processes";
 import { livingChildren, type UpFile } from "./up-file.ts";
 
 const patienceMs = 500;
@@ -15,26 +15,8 @@ export async function endLeftOverChildren(file: UpFile, onProgress: (text: strin
   onProgress(`waiting for ${names.join(", ")} of an earlier start to end`);
   const processes = left.map((one) => one.process);
   if (!(await allEnded(processes, patienceMs))) {
-    for (const one of processes) killIfAlive(one);
+    for (const one of processes) signalIfAlive(one, "SIGKILL");
     await allEnded(processes, killDeadlineMs);
   }
   return names;
-}
-
-/** Whether they are all gone within the time. */
-async function allEnded(processes: ProcessIdentity[], withinMs: number): Promise<boolean> {
-  const deadline = Date.now() + withinMs;
-  while (processes.some(isAlive)) {
-    if (Date.now() > deadline) return false;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return true;
-}
-
-function killIfAlive(target: ProcessIdentity): void {
-  try {
-    if (isAlive(target)) process.kill(target.pid, "SIGKILL");
-  } catch {
-    // Gone between the question and the signal.
-  }
 }

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import { readFileIfPresent, removeIfPresent } from "@holdfast/kit/files";
-import { identify, isAlive, type ProcessIdentity } from "@holdfast/kit/processes";
+import { allEnded, identify, isAlive, type ProcessIdentity, signalIfAlive } from "@holdfast/kit/processes";
 
 /** How long each signal may take, gentlest first. A fast shutdown writes a checkpoint. */
 const ways = [
@@ -36,7 +36,7 @@ export async function stopLeftOver(dataDirectory: string, onProgress: (text: str
   const orphans = postgresProcessesIn(dataDirectory);
   if (orphans.length > 0) {
     onProgress(`waiting for ${orphans.length} orphaned PostgreSQL processes to end`);
-    if (!(await allGone(orphans, 3_000))) await end(orphans, ways.slice(1));
+    if (!(await allEnded(orphans, 3_000))) await end(orphans, ways.slice(1));
   }
   // The server removes a stale file itself, except when its pid now belongs to another process.
   removeIfPresent(join(dataDirectory, "postmaster.pid"));
@@ -75,25 +75,8 @@ function linkOf(pid: number, name: "cwd" | "exe"): string | undefined {
 async function end(processes: ProcessIdentity[], attempts: readonly (typeof ways)[number][]): Promise<void> {
   for (const { signal, deadlineMs } of attempts) {
     for (const one of processes) signalIfAlive(one, signal);
-    if (await allGone(processes, deadlineMs)) return;
+    if (await allEnded(processes, deadlineMs)) return;
   }
   const pids = processes.filter(isAlive).map((one) => one.pid);
   throw new Error(`PostgreSQL processes ${pids.join(", ")} do not end, not even by SIGKILL; the disk may hang.`);
-}
-
-function signalIfAlive(target: ProcessIdentity, signal: NodeJS.Signals): void {
-  try {
-    if (isAlive(target)) process.kill(target.pid, signal);
-  } catch {
-    // Gone between the question and the signal.
-  }
-}
-
-async function allGone(processes: ProcessIdentity[], deadlineMs: number): Promise<boolean> {
-  const deadline = Date.now() + deadlineMs;
-  while (processes.some(isAlive)) {
-    if (Date.now() > deadline) return false;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return true;
 }
