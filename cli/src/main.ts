@@ -1,6 +1,7 @@
 // The `holdfast` command. Each subcommand is loaded only when it is called: the command must feel
 // instant, and `holdfast agent` on a small host should not carry the control plane along.
 
+import { UsageError } from "@holdfast/kit/settings";
 import { Command, CommanderError } from "commander";
 import { exitCodes, reportFailure } from "./failure.ts";
 
@@ -80,14 +81,20 @@ Exit codes: 0 done · 1 refused or failed · 2 wrong usage or setting · 3 serve
 export async function main(args: string[]): Promise<void> {
   const json = args.includes("--json");
   try {
-    await (await buildProgram(args[0] === "help" ? args[1] : args[0])).parseAsync(args, { from: "user" });
+    const program = await buildProgram(args[0] === "help" ? args[1] : args[0], { json });
+    await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : exitCodes.usage;
-    else process.exitCode = reportFailure(error, { json });
+    if (!(error instanceof CommanderError)) process.exitCode = reportFailure(error, { json });
+    else if (error.exitCode === 0) process.exitCode = exitCodes.done;
+    else process.exitCode = json ? reportFailure(usageErrorOf(error), { json }) : exitCodes.usage;
   }
 }
 
-async function buildProgram(called: string | undefined): Promise<Command> {
+function usageErrorOf(error: CommanderError): UsageError {
+  return new UsageError(error.message.replace(/^error: /, ""));
+}
+
+async function buildProgram(called: string | undefined, options: { json: boolean }): Promise<Command> {
   const { version } = await import("@holdfast/service/version");
   const program = new Command("holdfast")
     .description("Runs fleets of machines that you cannot always reach.")
@@ -97,11 +104,13 @@ async function buildProgram(called: string | undefined): Promise<Command> {
   for (const { name, summary, load } of commands) {
     program.addCommand(name === called ? await load() : new Command(name).description(summary));
   }
-  for (const command of program.commands) throwInsteadOfExit(command);
-  return throwInsteadOfExit(program);
+  throwInsteadOfExit(program, options);
+  return program;
 }
 
-function throwInsteadOfExit(command: Command): Command {
-  for (const child of command.commands) throwInsteadOfExit(child);
-  return command.exitOverride();
+/** Commander tells people itself what is wrong; what a script is told comes from `reportFailure`. */
+function throwInsteadOfExit(command: Command, options: { json: boolean }): void {
+  command.exitOverride();
+  if (options.json) command.configureOutput({ writeErr: () => undefined });
+  for (const child of command.commands) throwInsteadOfExit(child, options);
 }

@@ -40,6 +40,12 @@ describe("help", () => {
     });
   });
 
+  it("OPS-01 is text also for one who asked for JSON", async () => {
+    const { code, stdout, stderr } = await person.holdfast(["token", "list", "--json", "--help"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("Usage: holdfast token list");
+  });
+
   it("OPS-01 of a command is the same by `help` in front", async () => {
     const [one, other] = await Promise.all([
       person.holdfast(["help", "token"]),
@@ -70,6 +76,22 @@ describe("exit code 2", () => {
     const outcome = await person.holdfast([...args], { env: nowhere });
     expect({ code: outcome.code, stdout: outcome.stdout }).toEqual({ code: 2, stdout: "" });
     expect(outcome.stderr).toContain(complaint);
+  });
+
+  it.for([
+    [["frobnicate"], "unknown command 'frobnicate'"],
+    [[], "unknown option '--json'"],
+    [["token"], "unknown option '--json'"],
+    [["token", "list", "--frobnicate"], "unknown option '--frobnicate'"],
+    [["token", "create"], "required option '--name <name>' not specified"],
+    [["audit", "list", "--limit", "many"], "option '--limit <count>' argument 'many' is invalid."],
+    [["org", "list", "surplus"], "too many arguments"],
+  ] as const)("OPS-01 for %j, as JSON for scripts", async ([args, complaint]) => {
+    const { code, stdout, stderr } = await person.holdfast([...args, "--json"], { env: nowhere });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    const { error } = JSON.parse(stderr);
+    expect(error).toEqual({ code: "usage", message: expect.stringContaining(complaint) });
+    expect(error.message).not.toMatch(/^error/);
   });
 
   it("OPS-03 for a setting that is wrong, as text and as JSON", async () => {
