@@ -17,7 +17,7 @@ export async function ask(question: string, options: { secret?: boolean; instead
   try {
     const answer = lines.question(`${question}: `);
     muted = options.secret === true;
-    return (await answer).trim();
+    return options.secret ? await answer : (await answer).trim();
   } finally {
     lines.close();
     if (options.secret) process.stderr.write("\n");
