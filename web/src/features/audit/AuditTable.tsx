@@ -17,13 +17,17 @@ type AuditTableProps = {
 
 export function AuditTable({ events, onShow, everywhere, organizations }: AuditTableProps) {
   const names = new Map(organizations.map((each) => [each.id, each.name]));
-  const columns = ["Time", "Actor", "Action", "Target", ...(everywhere ? ["Organization"] : []), "Result"];
+  // What matters most comes first: a narrow screen shows the left of a table.
+  const columns = ["Time", "Result", "Actor", "Action", "Target", ...(everywhere ? ["Organization"] : [])];
   return (
     <Table label="Audit events" columns={columns}>
       {events.map((event) => (
         <tr key={event.id} onClick={() => onShow(event)} className="cursor-pointer hover:bg-hover">
           <Cell className="text-sm text-ink-muted">
             <When at={event.at} exact />
+          </Cell>
+          <Cell>
+            <StatusMark state={resultMarks[event.result].state}>{resultMarks[event.result].word}</StatusMark>
           </Cell>
           <Cell className="max-w-60 truncate" title={event.actor_name}>
             {event.actor_name}
@@ -51,9 +55,6 @@ export function AuditTable({ events, onShow, everywhere, organizations }: AuditT
               )}
             </Cell>
           )}
-          <Cell>
-            <StatusMark state={resultMarks[event.result].state}>{resultMarks[event.result].word}</StatusMark>
-          </Cell>
         </tr>
       ))}
     </Table>
