@@ -7,9 +7,9 @@ import { readFileIfPresent } from "@holdfast/kit/files";
 import { type Environment, readSettings, UsageError } from "@holdfast/kit/settings";
 import type { Command } from "commander";
 import { UnreachableError } from "../failure.ts";
-import { pathsIn } from "../up/data-directory.ts";
+import { asItsUser, pathsIn } from "../up/data-directory.ts";
 import { dataDirectorySetting } from "../up/data-directory-setting.ts";
-import { livingSupervisor, readUpFile, type UpFile } from "../up/up-file.ts";
+import { livingSupervisor, readUpFile } from "../up/up-file.ts";
 import { type Credentials, loadCredentials } from "./credentials.ts";
 import { pinnedFetch } from "./pinned-fetch.ts";
 import { clientSettings } from "./settings.ts";
@@ -56,16 +56,10 @@ export function savedServer(saved: Credentials): Server {
 export function findLocalServer(env: Environment = process.env): Server {
   const { dataDir } = readSettings({ dataDir: dataDirectorySetting }, env);
   const paths = pathsIn(dataDir);
-  let file: UpFile | undefined;
-  let token: string | undefined;
-  try {
-    file = readUpFile(paths.upFile);
-    token = readFileIfPresent(paths.operatorToken)?.trim();
-  } catch {
-    throw new UsageError(
-      `The files in ${dataDir} belong to another user. Run this as the user who ran \`holdfast up\`, or \`holdfast login\`.`,
-    );
-  }
+  const { file, token } = asItsUser(dataDir, () => ({
+    file: readUpFile(paths.upFile),
+    token: readFileIfPresent(paths.operatorToken)?.trim(),
+  }));
   // After a kill -9 the port may be a stranger's, who must not get the token.
   if (!file?.api_url || !token || !livingSupervisor(file)) {
     throw new UnreachableError(

@@ -1,14 +1,14 @@
 // holdfast down: stops what `holdfast up` runs on this data directory, from any terminal.
 
-import { existsSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { stopLeftOver } from "@holdfast/control-plane/database/embedded/left-over";
 import { readSettings } from "@holdfast/kit/settings";
 import { Command } from "commander";
-import { type DataDirectory, pathsIn } from "../up/data-directory.ts";
+import { asItsUser, type DataDirectory, pathsIn } from "../up/data-directory.ts";
 import { dataDirectorySetting } from "../up/data-directory-setting.ts";
 import { endLeftOverChildren } from "../up/left-over-children.ts";
 import { takeLock } from "../up/lock.ts";
-import { livingSupervisor, readUpFile, removeUpFile } from "../up/up-file.ts";
+import { livingSupervisor, readUpFile, removeUpFile, type UpFile } from "../up/up-file.ts";
 
 /** Longer than the supervisor itself waits before it kills. */
 const patienceSeconds = 60;
@@ -28,8 +28,9 @@ export function downCommand(): Command {
 }
 
 async function bringDown(data: DataDirectory): Promise<Outcome> {
-  if (!existsSync(data.lock)) return { stopped: false, pid: null, left_over: [] };
-  const file = readUpFile(data.upFile);
+  const installation = asItsUser(data.path, () => lookInto(data));
+  if (!installation) return { stopped: false, pid: null, left_over: [] };
+  const { file } = installation;
   const supervisor = file && livingSupervisor(file);
   if (supervisor) process.kill(supervisor.pid, "SIGTERM");
   // The supervisor holds the lock until everything below it has ended.
@@ -49,6 +50,13 @@ async function bringDown(data: DataDirectory): Promise<Outcome> {
   } finally {
     lock.release();
   }
+}
+
+/** Undefined where there is no installation; throws when it is not ours to stop. */
+function lookInto(data: DataDirectory): { file: UpFile | undefined } | undefined {
+  if (statSync(data.lock, { throwIfNoEntry: false }) === undefined) return undefined;
+  accessSync(data.lock, constants.W_OK);
+  return { file: readUpFile(data.upFile) };
 }
 
 /** After a kill -9 of the supervisor its processes may still be ending. */

@@ -7,7 +7,7 @@ import { clientOf, findLocalServer } from "../client/connect.ts";
 import { pinnedFetch } from "../client/pinned-fetch.ts";
 import { exitCodes } from "../failure.ts";
 import { printResult, table } from "../output.ts";
-import { pathsIn } from "../up/data-directory.ts";
+import { asItsUser, pathsIn } from "../up/data-directory.ts";
 import { dataDirectorySetting } from "../up/data-directory-setting.ts";
 import { livingSupervisor, readUpFile, type UpFile } from "../up/up-file.ts";
 
@@ -35,7 +35,7 @@ export function statusCommand(): Command {
 async function readStatus(): Promise<Status> {
   const { dataDir } = readSettings({ dataDir: dataDirectorySetting }, process.env);
   const paths = pathsIn(dataDir);
-  const file = readUpFile(paths.upFile);
+  const file = asItsUser(dataDir, () => readUpFile(paths.upFile));
   if (!file || !livingSupervisor(file)) return nothingRuns(dataDir, file);
   const [api, gateway] = await Promise.all([
     probe(file, "api_url", "/readyz"),

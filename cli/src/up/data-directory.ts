@@ -58,6 +58,18 @@ export function openDataDirectory(
   return paths;
 }
 
+/** For commands on an installation that runs: only its user may look into it. */
+export function asItsUser<T>(dataDirectory: string, look: () => T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (!isErrno(error, "EACCES") && !isErrno(error, "EPERM")) throw error;
+    throw new UsageError(
+      `The files in ${dataDirectory} belong to another user. Run this as the user who ran \`holdfast up\`, or \`holdfast login\`.`,
+    );
+  }
+}
+
 /** Its owner could put a token of their choice in it, also when root runs on it. */
 function refuseOwnedByOthers(path: string, stats: Stats, uid: number | undefined): void {
   if (stats.uid === uid) return;

@@ -12,11 +12,14 @@ const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url)
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
 
+/** `uid`: as another user, which only root can try. An undefined variable is one that is not set. */
+type More = { env?: Record<string, string | undefined>; input?: string; uid?: number };
+
 export type Person = {
   home: string;
   /** Where the sign-in is kept. */
   credentials: string;
-  holdfast(args: string[], more?: { env?: Record<string, string>; input?: string }): Promise<Ended>;
+  holdfast(args: string[], more?: More): Promise<Ended>;
   /** With --json: expects success, and exactly one JSON value on stdout. */
   json<T = Record<string, unknown>>(args: string[], more?: { input?: string }): Promise<T>;
 };
@@ -32,7 +35,7 @@ export function aPerson(env: Record<string, string> = {}): Person {
     HOLDFAST_DATA_DIR: join(home, "no-installation"),
     ...env,
   };
-  const holdfast: Person["holdfast"] = (args, more = {}) => run(args, { ...base, ...more.env }, more.input);
+  const holdfast: Person["holdfast"] = (args, more = {}) => run(args, { ...more, env: { ...base, ...more.env } });
   return {
     home,
     credentials: join(home, "config/holdfast/credentials.json"),
@@ -47,8 +50,8 @@ export function aPerson(env: Record<string, string> = {}): Person {
   };
 }
 
-function run(args: string[], env: Record<string, string>, input = ""): Promise<Ended> {
-  const child = spawn(process.execPath, [command, ...args], { env, cwd: "/", stdio: "pipe" });
+function run(args: string[], { env, input = "", uid }: More): Promise<Ended> {
+  const child = spawn(process.execPath, [command, ...args], { env, uid, cwd: "/", stdio: "pipe" });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;
