@@ -1,13 +1,22 @@
 // Whom the commands of this machine believe: only a supervisor that lives gets the operator token.
 
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { directoryThatBlocks } from "@holdfast/control-plane/database/embedded/account";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { lacks } from "../../scripts/facilities.mjs";
 import { keepUpFile } from "../src/up/up-file.ts";
 import { aPerson } from "./support/command.ts";
+
+const nobody = 65_534;
+const checkout = fileURLToPath(new URL("..", import.meta.url));
+/** Not in a checkout below root's own home. */
+const othersCanRunIt =
+  !lacks("root") && !directoryThatBlocks({ name: "nobody", uid: nobody, gid: nobody }, checkout);
 
 const person = aPerson();
 const dataDir = join(person.home, "no-installation");
@@ -57,5 +66,44 @@ describe("the operator token", () => {
     keepUpFile(upFile, { embedded: true }).change({ ready: true, api_url: url });
     await person.holdfast(["token", "list"]);
     expect(received).toEqual(["Bearer hfo_secret"]);
+  });
+});
+
+describe("another user's installation", () => {
+  beforeAll(() => chmodSync(person.home, 0o711));
+
+  it.skipIf(!othersCanRunIt).for([
+    ["closed to others", 0o700],
+    ["passed through by PostgreSQL's account", 0o711],
+  ] as const)("OPS-01 is told by every command, when its directory is %s", async ([, mode]) => {
+    keepUpFile(upFile, { embedded: true }).change({ ready: true, api_url: url });
+    chmodSync(dataDir, mode);
+    for (const args of [["status"], ["down"], ["admin", "link"], ["up"]]) {
+      const { code, stdout, stderr } = await person.holdfast([...args, "--json"], { uid: nobody });
+      expect({ code, stdout }, args.join(" ")).toEqual({ code: 2, stdout: "" });
+      const { error } = JSON.parse(stderr.trim().split("\n").at(-1) ?? "");
+      expect(error.code).toBe("usage");
+      expect(error.message).toMatch(new RegExp(`${dataDir} (belong|cannot be used)`));
+    }
+  });
+});
+
+describe("a user whom the system does not know, without a home", () => {
+  const stranger = { uid: 54_321, env: { HOME: undefined, XDG_CONFIG_HOME: undefined } };
+
+  it.skipIf(!othersCanRunIt)("OPS-03 is served when HOLDFAST_DATA_DIR says where", async () => {
+    const elsewhere = { ...stranger, env: { ...stranger.env, HOLDFAST_DATA_DIR: "/nowhere/holdfast" } };
+    const status = await person.holdfast(["status", "--json"], elsewhere);
+    expect(status).toMatchObject({ code: 1, stderr: "" });
+    const list = await person.holdfast(["token", "list"], elsewhere);
+    expect(list.code).toBe(3);
+    expect(list.stderr).toContain("No Holdfast runs on /nowhere/holdfast");
+  });
+
+  it.skipIf(!othersCanRunIt)("OPS-03 is told what to set otherwise", async () => {
+    const env = { ...stranger.env, HOLDFAST_DATA_DIR: undefined };
+    const up = await person.holdfast(["up"], { ...stranger, env });
+    expect(up.code).toBe(2);
+    expect(up.stderr).toContain("HOLDFAST_DATA_DIR");
   });
 });

@@ -1,10 +1,10 @@
 // The sign-in that `holdfast login` keeps, in a file that only its user can read.
 
 import { mkdirSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { type Environment, UsageError } from "@holdfast/kit/settings";
+import { homeDirectory } from "../home.ts";
 
 export type Credentials = {
   api_url: string;
@@ -15,13 +15,16 @@ export type Credentials = {
   certificate_file?: string;
 };
 
-function credentialsPath(env: Environment): string {
-  return join(env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "holdfast/credentials.json");
+/** Undefined for a user without a home. */
+function credentialsPath(env: Environment): string | undefined {
+  const home = homeDirectory();
+  const directory = env["XDG_CONFIG_HOME"] || (home && join(home, ".config"));
+  return directory && join(directory, "holdfast/credentials.json");
 }
 
 export function loadCredentials(env: Environment): Credentials | undefined {
   const path = credentialsPath(env);
-  const text = readFileIfPresent(path);
+  const text = path && readFileIfPresent(path);
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text) as Credentials;
@@ -32,10 +35,13 @@ export function loadCredentials(env: Environment): Credentials | undefined {
 
 export function saveCredentials(env: Environment, credentials: Credentials): void {
   const path = credentialsPath(env);
+  if (path === undefined)
+    throw new UsageError("There is no home directory to keep the sign-in in. Set HOME or XDG_CONFIG_HOME.");
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   writeFileDurably(path, `${JSON.stringify(credentials, null, 2)}\n`, 0o600);
 }
 
 export function forgetCredentials(env: Environment): void {
-  removeIfPresent(credentialsPath(env));
+  const path = credentialsPath(env);
+  if (path) removeIfPresent(path);
 }

@@ -1,8 +1,9 @@
 // Where people and programs reach what runs: addresses, and the ssh line that brings the page of a
 // machine without a screen to the browser in front of you.
 
-import { hostname, userInfo } from "node:os";
+import { hostname } from "node:os";
 import type { Environment } from "@holdfast/kit/settings";
+import { userName } from "../home.ts";
 
 export function urlOf(listener: { bind: string; port: number; tls: boolean }): string {
   return `${listener.tls ? "https" : "http"}://${hostOf(listener.bind)}:${listener.port}`;
@@ -25,7 +26,7 @@ export function sshLine(listeners: { bind: string; port: number }[], env: Enviro
   const [, , address, port] = (env["SSH_CONNECTION"] ?? "").split(" ");
   const forwards = listeners.map((one) => `-L ${quoted(`${one.port}:${hostOf(one.bind)}:${one.port}`)}`);
   const otherPort = port && port !== "22" ? [`-p ${port}`] : [];
-  const user = env["SUDO_USER"] ?? userInfo().username;
+  const user = env["SUDO_USER"] ?? userName() ?? "YOU";
   return ["ssh", ...forwards, ...otherPort, `${user}@${address || hostname()}`].join(" ");
 }
 

@@ -1,9 +1,9 @@
 // Where an installation on this machine keeps everything. Apart from the other settings of `up`,
 // because every command needs it and the others bring the whole control plane along.
 
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Environment, kinds, setting } from "@holdfast/kit/settings";
+import { homeDirectory } from "../home.ts";
 
 export const dataDirectorySetting = setting(kinds.path, {
   env: "HOLDFAST_DATA_DIR",
@@ -13,6 +13,8 @@ export const dataDirectorySetting = setting(kinds.path, {
 });
 
 function defaultDataDirectory(env: Environment): string {
-  if (process.getuid?.() === 0) return "/var/lib/holdfast";
-  return join(env["XDG_DATA_HOME"] || join(homedir(), ".local/share"), "holdfast");
+  const home = homeDirectory();
+  const ofUser = env["XDG_DATA_HOME"] || (home && join(home, ".local/share"));
+  // Without a home the start refuses what it may not write, and names this setting.
+  return process.getuid?.() === 0 || !ofUser ? "/var/lib/holdfast" : join(ofUser, "holdfast");
 }

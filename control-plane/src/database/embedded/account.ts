@@ -3,7 +3,6 @@
 
 import { execFileSync } from "node:child_process";
 import { existsSync, realpathSync, type Stats, statSync } from "node:fs";
-import { userInfo } from "node:os";
 import { dirname } from "node:path";
 import { UsageError } from "@holdfast/kit/settings";
 
@@ -19,7 +18,7 @@ export function chooseAccount(options: {
 }): Account | undefined {
   const { runAs, dataDirectory, uid = process.getuid?.() } = options;
   if (uid !== 0) {
-    if (runAs !== undefined && runAs !== userInfo().username) {
+    if (runAs !== undefined && runAs !== lookUp(String(uid))?.name) {
       throw new UsageError(
         `HOLDFAST_POSTGRES_USER is ${JSON.stringify(runAs)}, but only root can run PostgreSQL as another user. ` +
           "Leave it unset: PostgreSQL then runs as you.",

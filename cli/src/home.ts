@@ -1,0 +1,20 @@
+// Who runs the command, as far as the system knows: in a container it may be a bare user id, without
+// a name and a home, and Node then throws.
+
+import { homedir, userInfo } from "node:os";
+
+export function homeDirectory(): string | undefined {
+  return known(homedir);
+}
+
+export function userName(): string | undefined {
+  return known(() => userInfo().username);
+}
+
+function known<T>(ask: () => T): T | undefined {
+  try {
+    return ask();
+  } catch {
+    return undefined;
+  }
+}
