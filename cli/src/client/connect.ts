@@ -11,6 +11,7 @@ import { asItsUser, pathsIn } from "../up/data-directory.ts";
 import { dataDirectorySetting } from "../up/data-directory-setting.ts";
 import { livingSupervisor, readUpFile } from "../up/up-file.ts";
 import { type Credentials, loadCredentials } from "./credentials.ts";
+import { chooseOrganization } from "./organization.ts";
 import { pinnedFetch } from "./pinned-fetch.ts";
 import { clientSettings } from "./settings.ts";
 
@@ -87,26 +88,9 @@ export async function connect(options: ServerOptions, env: Environment = process
 export async function findServerAndOrg(options: ServerOptions, env: Environment = process.env): Promise<Server> {
   const server = findServer(options, env);
   const wanted = options.org ?? readSettings(clientSettings, env).org;
-  return { ...server, orgId: await chooseOrg(server, wanted) };
-}
-
-async function chooseOrg(server: Server, wanted: string | undefined): Promise<string | undefined> {
-  const { organizations } = await clientOf({ ...server, orgId: undefined })(getMe, {});
-  if (wanted !== undefined) {
-    const found = organizations.find((one) => one.slug === wanted || one.id === wanted);
-    if (!found) throw new UsageError(`You have no organization "${wanted}". ${listed(organizations)}`);
-    return found.id;
-  }
-  if (server.orgId && organizations.some((one) => one.id === server.orgId)) return server.orgId;
-  const [only, another] = organizations;
-  if (only && another) throw new UsageError(`Say which organization with --org. ${listed(organizations)}`);
-  return only?.id;
-}
-
-function listed(organizations: { slug: string }[]): string {
-  return organizations.length > 0
-    ? `There are: ${organizations.map((one) => one.slug).join(", ")}.`
-    : "You belong to none yet.";
+  const client = clientOf({ ...server, orgId: undefined });
+  const chosen = await chooseOrganization(client, await client(getMe, {}), { wanted, signedInTo: server.orgId });
+  return { ...server, orgId: chosen?.id };
 }
 
 export function reachable(url: string, certificateFile?: string): typeof fetch {

@@ -10,6 +10,7 @@ import { kinds, UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { findLocalServer, reachable, type Server } from "../client/connect.ts";
 import { saveCredentials } from "../client/credentials.ts";
+import { chooseOrganization } from "../client/organization.ts";
 import { printResult } from "../output.ts";
 import { ask, readAllInput } from "../prompt.ts";
 
@@ -36,7 +37,9 @@ async function login(options: LoginOptions): Promise<void> {
     : await ask("Password", { secret: true, instead: "--password-stdin" });
 
   const { me, org, created } = await signedIn({ url, certificateFile }, { email, password }, async (me, call) => {
-    const org = chooseOrganization(me.organizations, options.org);
+    const org = await chooseOrganization(call(), me, { wanted: options.org });
+    if (!org)
+      throw new UsageError("Your account belongs to no organization yet; ask an administrator to invite you.");
     const role = org.role === "operator" ? "owner" : org.role;
     const name = `CLI on ${hostname()}`.slice(0, 80);
     const created = await call(org.id)(createToken, { body: { name, role, expires_in_days: TOKEN_DAYS } });
@@ -60,7 +63,7 @@ async function login(options: LoginOptions): Promise<void> {
 async function signedIn<T>(
   { url, certificateFile }: Pick<Server, "url" | "certificateFile">,
   person: { email: string; password: string },
-  work: (me: Me, call: (orgId: string) => Client) => Promise<T>,
+  work: (me: Me, call: (orgId?: string) => Client) => Promise<T>,
 ): Promise<T> {
   const fetch = withSession(url, certificateFile);
   const call = createClient({ baseUrl: url, fetch });
@@ -70,23 +73,6 @@ async function signedIn<T>(
   } finally {
     await call(signOut, {});
   }
-}
-
-function chooseOrganization<O extends { id: string; slug: string }>(
-  organizations: O[],
-  wanted: string | undefined,
-): O {
-  const names = organizations.map((one) => one.slug).join(", ");
-  if (wanted !== undefined) {
-    const found = organizations.find((one) => one.slug === wanted || one.id === wanted);
-    if (!found) throw new UsageError(`You have no organization "${wanted}". There are: ${names}.`);
-    return found;
-  }
-  const [only, another] = organizations;
-  if (!only)
-    throw new UsageError("Your account belongs to no organization yet; ask an administrator to invite you.");
-  if (another) throw new UsageError(`Say which organization with --org. There are: ${names}.`);
-  return only;
 }
 
 /** Keeps the session cookie for the few requests of a sign-in, as the server's own page would. */
