@@ -9,6 +9,7 @@ import {
   type TestApi,
   tokenFor,
 } from "../../control-plane/test/support/api.ts";
+import { openRoles } from "../../control-plane/test/support/database.ts";
 import { aPerson, type Person } from "./support/command.ts";
 
 type Listed<T> = { items: T[]; next_cursor?: string | null };
@@ -220,22 +221,31 @@ describe("a refusal", () => {
 describe("names that try to steer the terminal", () => {
   const hostile = "evil\u001b]0;owned\u0007\u001b[2J\u009b1mname\r\u2028";
 
+  it("SEC-03 are refused, and not repeated to it", async () => {
+    const refused = await owner.holdfast(["org", "rename", hostile]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).not.toMatch(control);
+  });
+
+  // The server refuses such names today; other servers, and older rows, may hold them.
   it("SEC-03 are made harmless in tables and sentences, and kept in JSON", async () => {
-    await owner.json(["token", "create", "--name", hostile]);
-    const renamed = await owner.holdfast(["org", "rename", hostile]);
-    expect(renamed.code).toBe(0);
+    const { id } = await owner.json<Token>(["token", "create", "--name", "harmless"]);
+    const { superuser } = openRoles(api.database);
+    await superuser`UPDATE api_tokens SET name = ${hostile} WHERE id = ${id}`;
+    await superuser`UPDATE audit_events SET target_name = ${hostile} WHERE target_id = ${id}`;
+    await superuser`UPDATE organizations SET name = ${hostile} WHERE slug = 'kelp'`;
     const shown = await Promise.all([
       owner.holdfast(["token", "list"]),
       owner.holdfast(["org", "list"]),
       owner.holdfast(["audit", "list", "--target", "evil"]),
     ]);
-    for (const { stdout, code } of [renamed, ...shown]) {
+    for (const { stdout, code } of shown) {
       expect(code).toBe(0);
       expect(stdout).toContain("evil");
       expect(stdout).not.toMatch(control);
     }
     const { items } = await owner.json<Listed<Token>>(["token", "list"]);
-    expect(items.map(({ name }) => name)).toContain(hostile.trim());
+    expect(items.map(({ name }) => name)).toContain(hostile);
     const raw = await owner.holdfast(["token", "list", "--json"]);
     expect(raw.stdout, "JSON escapes them").not.toMatch(control);
   });
