@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
+import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lacks } from "../../../../scripts/facilities.mjs";
@@ -107,5 +108,12 @@ describe("the account that runs it", () => {
     const { dataDirectory } = sandbox;
     expect(chooseAccount({ dataDirectory, uid: 1000 })).toBeUndefined();
     expect(() => chooseAccount({ dataDirectory, uid: 1000, runAs: "no-such-name" })).toThrow(/only root/);
+  });
+
+  it("OPS-01 is asked for by user id, which the system may not know by name", () => {
+    const { dataDirectory } = sandbox;
+    const { username } = userInfo();
+    expect(chooseAccount({ dataDirectory, uid: 54_321 })).toBeUndefined();
+    expect(() => chooseAccount({ dataDirectory, uid: 54_321, runAs: username })).toThrow(/only root/);
   });
 });
