@@ -71,7 +71,7 @@ describe("what is written", () => {
       { result: "denied", reason: "forbidden" },
     ]);
     expect(await events({ correlation_id: "failed-1" })).toMatchObject([
-      { result: "failed", reason: "name_taken" },
+      { result: "failed", reason: "name_taken", target_name: "by-op" },
     ]);
   });
 

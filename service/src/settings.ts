@@ -10,7 +10,7 @@ import { kinds, oneOf, optional, setting, UsageError } from "@holdfast/kit/setti
 export const exposureSettings = {
   publicUrl: optional(kinds.httpUrl, {
     env: "HOLDFAST_PUBLIC_URL",
-    help: "The address people use in their browser. Requests with another Host than it or loopback are refused.",
+    help: "The address people use in their browser. Requests with another Host than it, loopback or the address listened on are refused.",
   }),
   tlsCertFile: optional(kinds.path, {
     env: "HOLDFAST_TLS_CERT_FILE",

@@ -40,6 +40,7 @@ export function findServer(options: ServerOptions, env: Environment = process.en
       throw new UsageError("HOLDFAST_API_URL is set: set HOLDFAST_TOKEN to an API token for it.");
     return { url: settings.apiUrl, token: settings.token };
   }
+  if (settings.token && !options.local) return { ...findLocalServer(env), token: settings.token };
   const saved = options.local ? undefined : loadCredentials(env);
   if (saved) return savedServer(saved);
   return findLocalServer(env);

@@ -10,7 +10,7 @@ export const clientSettings = {
   token: optional(kinds.text, {
     env: "HOLDFAST_TOKEN",
     secret: true,
-    help: "API token for HOLDFAST_API_URL.",
+    help: "API token for HOLDFAST_API_URL, or without that for the server on this machine.",
   }),
   org: optional(kinds.text, {
     env: "HOLDFAST_ORG",

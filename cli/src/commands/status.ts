@@ -77,6 +77,9 @@ async function probe(file: UpFile, which: "api_url" | "gateway_url", path: strin
 }
 
 function describe(status: Status): string {
+  const { reason } = status.api;
+  const allDown = Object.values(status).every((part) => !part.ok && part.reason === reason);
+  if (allDown && reason) return `${sentence(reason)}. Start it with \`npm start\`.`;
   const rows = Object.entries(status).map(([name, part]) => ({ name, part }));
   return table(rows, [
     { title: "part", of: ({ name }) => name },
@@ -91,4 +94,8 @@ function describe(status: Status): string {
           : ""),
     },
   ]);
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import { findLocalServer } from "../client/connect.ts";
 import { looksRemote, sshLine } from "../up/addresses.ts";
+import { dataDirectorySetting } from "../up/data-directory-setting.ts";
 import { type Running, startEverything } from "../up/run.ts";
 import { type AllSettings, readAllSettings, warningsAboutNames } from "../up/settings.ts";
 import { listenForStop, type StopRequest, whenAborted } from "../up/stop-request.ts";
@@ -98,7 +99,10 @@ async function signInFacts(): Promise<SummaryFacts["signIn"]> {
 
 /** Started by npm, the command is known to npx and, most likely, to nothing else. */
 function commandHere(): string {
-  return process.env["npm_execpath"] ? "npx holdfast" : "holdfast";
+  const command = process.env["npm_execpath"] ? "npx holdfast" : "holdfast";
+  const dataDir = process.env[dataDirectorySetting.env];
+  // Without it, the command would speak of another installation.
+  return dataDir ? `${dataDirectorySetting.env}='${dataDir.replaceAll("'", "'\\''")}' ${command}` : command;
 }
 
 /** `holdfast up | head` must not end it, and neither must a terminal that was closed. */

@@ -35,6 +35,7 @@ export async function superviseDatabase(options: {
 
   const keepRunning = async () => {
     let failures = 0;
+    let reported = "";
     while (!stopping.signal.aborted) {
       const startedAt = Date.now();
       if (running) {
@@ -51,12 +52,16 @@ export async function superviseDatabase(options: {
       running = await startEmbeddedPostgres({
         directory,
         runAs,
+        mustExist: true,
         signal: stopping.signal,
         onProgress: report,
       }).catch((error: Error) => {
-        if (!stopping.signal.aborted) report(error.message);
+        // The same trouble every few seconds is said once.
+        if (!stopping.signal.aborted && error.message !== reported) report(error.message);
+        reported = error.message;
         return undefined;
       });
+      if (running) reported = "";
     }
   };
   const ended = keepRunning();

@@ -7,8 +7,10 @@ import { explainListenError, type Listener } from "@holdfast/service/listening";
 
 export async function checkPorts(listeners: Listener[]): Promise<void> {
   const fixed = listeners.filter(({ port }) => port !== 0);
+  // First: two that want the same port would take each other for a stranger.
+  const shared = sharedPorts(fixed);
+  if (shared.length > 0) throw new UsageError(shared.join("\n"));
   const problems = (await Promise.all(fixed.map(problemWith))).filter((text) => text !== undefined);
-  problems.push(...sharedPorts(fixed));
   if (problems.length > 0) throw new UsageError(problems.join("\n"));
 }
 

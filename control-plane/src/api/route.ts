@@ -183,11 +183,18 @@ async function recordRefusal(
     orgId: refused.orgId,
     by: refused.by,
     action: endpoint.action ?? `${endpoint.noun}.read`,
-    target: { type: endpoint.noun, id: targetId ?? null },
+    target: { type: endpoint.noun, id: targetId ?? null, name: nameTried(refused.call.body) },
     result: refused.reason === "forbidden" ? "denied" : "failed",
     reason: refused.reason,
     correlationId: refused.call.correlationId,
   });
+}
+
+/** What somebody wanted to make or invite, as they called it. */
+function nameTried(body: unknown): string | null {
+  const { slug, email, name } = (body ?? {}) as Record<string, unknown>;
+  const tried = slug ?? email ?? name;
+  return typeof tried === "string" ? tried : null;
 }
 
 async function requireActor(api: ApiContext, endpoint: Endpoint, request: FastifyRequest): Promise<Actor> {

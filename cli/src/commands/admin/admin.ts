@@ -3,7 +3,7 @@
 
 import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { Command } from "commander";
-import { clientOf, findLocalServer } from "../../client/connect.ts";
+import { clientOf, findLocalServer, findServer, type Server } from "../../client/connect.ts";
 import { localTime, printResult } from "../../output.ts";
 
 export function adminCommand(): Command {
@@ -11,10 +11,10 @@ export function adminCommand(): Command {
   admin
     .command("link")
     .description("make a one-time sign-in link; it replaces the one before and works for 15 minutes")
-    .option("--email <address>", "which administrator, if there are several")
+    .option("--email <address>", "whose account; left out, the only administrator's")
     .option("--json", "print JSON")
     .action(async (options: { email?: string; json?: boolean }) => {
-      const link = await clientOf(findLocalServer())(createAdminLink, { body: { email: options.email } });
+      const link = await clientOf(serverToAdminister())(createAdminLink, { body: { email: options.email } });
       printResult(options, link, () => {
         const who = link.email
           ? `Signs in ${link.email} and sets a new password.`
@@ -23,4 +23,9 @@ export function adminCommand(): Command {
       });
     });
   return admin;
+}
+
+/** A sign-in as a person is not what this is for: the machine's own token is, or the one in the environment. */
+function serverToAdminister(): Server {
+  return process.env["HOLDFAST_API_URL"] ? findServer({}) : findLocalServer();
 }

@@ -1,9 +1,9 @@
 // holdfast audit list.
 
-import { AuditResult, listAudit } from "@holdfast/contracts/endpoints/audit";
+import { AuditResult, listAudit, listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
 import { integer } from "@holdfast/kit/settings";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { clientOf, connect, findServer, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { localTime, printResult, table } from "../../output.ts";
 
 type ListOptions = ServerOptions & {
@@ -16,26 +16,29 @@ type ListOptions = ServerOptions & {
   until?: string;
   limit: number;
   cursor?: string;
+  all?: boolean;
 };
 
 export function auditCommand(): Command {
   const audit = new Command("audit").description("who did what, to what, with which result");
   withServerOptions(audit.command("list"))
     .description("list audit events, newest first")
-    .option("--actor <id or name>")
+    .option("--actor <id or name>", "who did it; part of a name is enough")
     .option("--action <noun.verb>", "exact, or all of a noun with a trailing dot: token.")
-    .option("--target <id or name>")
+    .option("--target <id or name>", "what it was done to; part of a name is enough")
     .addOption(new Option("--result <result>").choices(AuditResult.options))
     .option("--correlation <id>", "everything of one request")
     .option("--since <time>", "ISO 8601, or 30m, 12h, 7d ago", parseTime)
     .option("--until <time>", "ISO 8601, or 30m, 12h, 7d ago", parseTime)
     .option("--limit <count>", "1 to 200", parseLimit, 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
+    .option("--all", "of all organizations and the platform itself: sign-ins, links … (operator)")
     .action(async (options: ListOptions) => {
-      const client = await connect(options);
       const { actor, action, target, result, correlation, since, until, limit, cursor } = options;
       const query = { actor, action, target, result, correlation_id: correlation, since, until, limit, cursor };
-      const page = await client(listAudit, { query });
+      const page = options.all
+        ? await clientOf(findServer(options))(listPlatformAudit, { query })
+        : await (await connect(options))(listAudit, { query });
       printResult(options, page, ({ items, next_cursor }) => {
         if (items.length === 0) return "No event matches.";
         const more = next_cursor ? `\nMore: --cursor ${next_cursor}` : "";

@@ -69,12 +69,14 @@ export function orgCommand(): Command {
       const client = await connect(options);
       const items = await everyPage((cursor) => client(listMembers, { query: { cursor, limit: 200 } }));
       printResult(options, { items }, () =>
-        table(items, [
-          { title: "email", of: (row) => row.email },
-          { title: "name", of: (row) => row.name },
-          { title: "role", of: (row) => row.role },
-          { title: "since", of: (row) => localTime(row.joined_at) },
-        ]),
+        items.length === 0
+          ? "Nobody is a member yet. Invite an owner: holdfast org invite <email> --role owner"
+          : table(items, [
+              { title: "email", of: (row) => row.email },
+              { title: "name", of: (row) => row.name },
+              { title: "role", of: (row) => row.role },
+              { title: "since", of: (row) => localTime(row.joined_at) },
+            ]),
       );
     });
   withServerOptions(org.command("invite"))

@@ -33,14 +33,16 @@ export function tokenCommand(): Command {
       const client = await connect(options);
       const items = await everyPage((cursor) => client(listTokens, { query: { cursor, limit: 200 } }));
       printResult(options, { items }, () =>
-        table(items, [
-          { title: "id", of: (row) => row.id },
-          { title: "name", of: (row) => row.name },
-          { title: "role", of: (row) => row.role + (row.scopes ? ` (${row.scopes.join(" ")})` : "") },
-          { title: "made by", of: (row) => row.created_by },
-          { title: "last used", of: (row) => localTime(row.last_used_at) ?? "never" },
-          { title: "state", of: (row) => stateOf(row) },
-        ]),
+        items.length === 0
+          ? "No tokens yet."
+          : table(items, [
+              { title: "id", of: (row) => row.id },
+              { title: "name", of: (row) => row.name },
+              { title: "role", of: (row) => row.role + (row.scopes ? ` (${row.scopes.join(" ")})` : "") },
+              { title: "made by", of: (row) => row.created_by },
+              { title: "last used", of: (row) => localTime(row.last_used_at) ?? "never" },
+              { title: "state", of: (row) => stateOf(row) },
+            ]),
       );
     });
   withServerOptions(token.command("revoke"))

@@ -35,6 +35,8 @@ export type EmbeddedPostgresOptions = {
   runAs?: string;
   /** Beyond our own, for tests: { fsync: "off" }. */
   parameters?: ServerParameters;
+  /** Never makes a database: for one that ran a moment ago, whose directory may have lost its mount. */
+  mustExist?: boolean;
   /** Gives up a start that is under way. */
   signal?: AbortSignal;
   onProgress?(text: string): void;
@@ -53,6 +55,12 @@ export type EmbeddedPostgres = {
 
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { parameters = {}, signal, onProgress = () => undefined } = options;
+  if (options.mustExist && !clusterExists(join(options.directory, "data"))) {
+    throw new UsageError(
+      `The database in ${options.directory} has disappeared, and none is made in its place. ` +
+        "Bring the directory back (is its disk mounted?): it is looked for again every few seconds.",
+    );
+  }
   // Parents are made with the usual mode: closed ones would keep the server's account out.
   mkdirSync(dirname(options.directory), { recursive: true });
   mkdirSync(options.directory, { recursive: true, mode: 0o700 });
