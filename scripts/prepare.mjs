@@ -23,7 +23,10 @@ export async function prepare() {
     inputs: () => digest([join(root, "package-lock.json")], `${process.arch} ${process.platform}`),
     // Not `npm ci`: it refuses a lockfile without the optional packages of platforms that a registry
     // does not carry. The lockfile is followed all the same, and not rewritten.
-    work: () => run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]),
+    work: async () => {
+      await run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]);
+      if (existsSync(node)) await run(node, [join(root, "scripts/warm-compile-cache.mjs")]);
+    },
   });
   if (!existsSync(node)) {
     throw new Error(

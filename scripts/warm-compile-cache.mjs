@@ -1,0 +1,14 @@
+// Loads the code of every process once, so that the compile cache (cli/bin/holdfast.mjs) is full
+// before the first start: without it, that start took 0.4 s longer on two cores.
+
+import module from "node:module";
+import { fileURLToPath } from "node:url";
+
+module.enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/holdfast", import.meta.url)));
+await import("../cli/src/main.ts");
+await import("../cli/src/commands/up.ts");
+await import("../cli/src/commands/processes.ts");
+await import("../control-plane/src/api/main.ts");
+await import("../control-plane/src/worker/main.ts");
+await import("../gateway/src/main.ts");
+module.flushCompileCache();
