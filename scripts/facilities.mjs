@@ -19,6 +19,12 @@ export const facilities = {
     // A checkout below root's home is a fair place to run the tests from.
     demandedByCi: false,
   },
+  openssl: {
+    present: () => existsSync("/usr/bin/openssl"),
+    covers: "listeners that speak TLS",
+    remedy: "apt-get install openssl",
+    debianPackage: "openssl",
+  },
   chromium: {
     present: () => existsSync("/usr/bin/chromium"),
     covers: "the web app in a browser",

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lacks } from "../../scripts/facilities.mjs";
 import { type Installation, openInstallation } from "./support/holdfast.ts";
 
 let installation: Installation;
@@ -27,7 +28,7 @@ beforeAll(() => {
 });
 afterAll(() => installation.cleanUp());
 
-describe("with a certificate", () => {
+describe.skipIf(lacks("openssl"))("with a certificate", () => {
   it("OPS-01 is reached by commands on the machine, which trust that certificate and no other", async () => {
     const { api_url } = await installation.up(env).ready;
     expect(api_url).toMatch(/^https:/);

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { UsageError } from "@holdfast/kit/settings";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lacks } from "../../scripts/facilities.mjs";
 import { type Listener, startListener } from "./support/listener.ts";
 
 let directory: string;
@@ -46,7 +47,7 @@ async function get(path: string, headers: Record<string, string> = {}): Promise<
   return response as IncomingMessage;
 }
 
-describe("over TLS", () => {
+describe.skipIf(lacks("openssl"))("over TLS", () => {
   it("SEC-03 serves https, and tells browsers to stay with it", async () => {
     const response = await get("/healthz");
     expect(response.statusCode).toBe(200);

@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lacks } from "../../../scripts/facilities.mjs";
 import { pinnedFetch } from "./pinned-fetch.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "holdfast-pinned-"));
@@ -49,7 +50,7 @@ async function serve(name: string): Promise<string> {
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe("a pinned certificate", () => {
+describe.skipIf(lacks("openssl"))("a pinned certificate", () => {
   it.for(["ours.leaf.pem", "ours.pem"])("SEC-03 is trusted, when the file is %s", async (file) => {
     const response = await pinnedFetch(at(file))(await serve("ours"), {});
     expect(await response.text()).toBe("ours");

@@ -3,10 +3,11 @@
 import { type Environment, readSettings } from "@holdfast/kit/settings";
 import { type RunningProcess, runProcess } from "@holdfast/service/lifecycle";
 import { createLog, type Log } from "@holdfast/service/log";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 
 export function apiCommand(): Command {
   return new Command("api")
+    .addOption(alwaysJson())
     .description("run one api process: public API and web app, over the database at HOLDFAST_DATABASE_URL")
     .action(async () => {
       const { apiSettings } = await import("@holdfast/control-plane/api/settings");
@@ -16,21 +17,30 @@ export function apiCommand(): Command {
 }
 
 export function gatewayCommand(): Command {
-  return new Command("gateway").description("run one gateway process: live streams").action(async () => {
-    const { gatewaySettings } = await import("@holdfast/gateway/settings");
-    const { startGateway } = await import("@holdfast/gateway/main");
-    await run("gateway", readSettings(gatewaySettings, process.env), startGateway);
-  });
+  return new Command("gateway")
+    .addOption(alwaysJson())
+    .description("run one gateway process: live streams")
+    .action(async () => {
+      const { gatewaySettings } = await import("@holdfast/gateway/settings");
+      const { startGateway } = await import("@holdfast/gateway/main");
+      await run("gateway", readSettings(gatewaySettings, process.env), startGateway);
+    });
 }
 
 export function workerCommand(): Command {
   return new Command("worker")
+    .addOption(alwaysJson())
     .description("run one worker process: reconcilers over the database at HOLDFAST_DATABASE_URL")
     .action(async () => {
       const { workerSettings } = await import("@holdfast/control-plane/worker/settings");
       const { startWorker } = await import("@holdfast/control-plane/worker/main");
       await run("worker", readSettings(workerSettings, process.env), startWorker);
     });
+}
+
+/** For scripts that give it to every command. */
+function alwaysJson(): Option {
+  return new Option("--json", "its log lines are JSON with or without it").hideHelp();
 }
 
 async function run<S extends { logLevel: string }>(
