@@ -11,6 +11,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    expect: { requireAssertions: true },
+    // What is waited for comes at once on a free machine; on a busy one it may take its time.
+    expect: { requireAssertions: true, poll: { timeout: 20_000 } },
   },
 });
