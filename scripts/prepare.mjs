@@ -50,6 +50,13 @@ export async function prepare() {
  */
 export function run(command, args, cwd = root) {
   return new Promise((resolve, reject) => {
+    const stop = (signal) => {
+      child.once("exit", () => process.exit(signal === "SIGINT" ? 130 : 143));
+      process.kill(-child.pid, "SIGTERM");
+      setTimeout(() => process.kill(-child.pid, "SIGKILL"), 3_000);
+    };
+    // Before the child exists: a signal that comes while it is being made waits for the next turn.
+    for (const signal of stopSignals) process.once(signal, stop);
     // In a group of its own: npm's children are ended with it.
     const child = spawn(command, args, {
       cwd,
@@ -57,12 +64,6 @@ export function run(command, args, cwd = root) {
       stdio: ["ignore", "pipe", "pipe"],
       env: withOwnNode(),
     });
-    const stop = (signal) => {
-      child.once("exit", () => process.exit(signal === "SIGINT" ? 130 : 143));
-      process.kill(-child.pid, "SIGTERM");
-      setTimeout(() => process.kill(-child.pid, "SIGKILL"), 3_000);
-    };
-    for (const signal of stopSignals) process.once(signal, stop);
     child.once("exit", () => {
       for (const signal of stopSignals) process.off(signal, stop);
     });
