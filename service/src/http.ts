@@ -88,7 +88,6 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
   }) as unknown as FastifyInstance;
 
-  // Hooks with a callback: a promise each cost 2 % of a request.
   app.addHook("onRequest", (request, reply, done) => {
     reply.header(CORRELATION_HEADER, request.id);
     reply.headers(headers);

@@ -12,7 +12,8 @@ import type { ApiContext } from "./context.ts";
 
 export type ActingOrg = { id: string; role: ActingRole };
 
-const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** As the database writes ids. */
+export const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export async function authenticate(api: ApiContext, request: FastifyRequest): Promise<Actor | undefined> {
   const { authorization } = request.headers;

@@ -3,10 +3,10 @@
 
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
+import { uuidForm } from "./access.ts";
 
 /** Sorts after every UUID: the first page begins below it. */
 const BEFORE_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff";
-const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The id that the page's items come before. */
 export function pageStart(endpoint: Endpoint, cursor: string | undefined): string {

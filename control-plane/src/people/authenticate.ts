@@ -9,7 +9,7 @@ import { hashSecret, isSecretOf } from "./secrets.ts";
 
 /** Sessions end this long after the last request, and in any case at their expiry. */
 export const SESSION_IDLE = "24 hours";
-export const SESSION_LIFETIME = "14 days";
+export const SESSION_LIFETIME_SECONDS = 14 * 24 * 3600;
 /** "Last used" is kept to the minute: writing it on every request would double the load. */
 const TOUCH_AFTER_MS = 60_000;
 

@@ -3,7 +3,7 @@
 import type { Role } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Queryable } from "../database/connect.ts";
-import { SESSION_LIFETIME } from "./authenticate.ts";
+import { SESSION_LIFETIME_SECONDS } from "./authenticate.ts";
 import { makeSecret } from "./secrets.ts";
 
 export type UserRow = { id: string; email: string; name: string; password_hash: string; operator: boolean };
@@ -52,7 +52,7 @@ export async function startSession(db: Queryable, userId: string): Promise<strin
   const { secret, hash } = makeSecret("session");
   await db`
     INSERT INTO sessions (id, user_id, secret_hash, expires_at)
-    VALUES (${uuidv7()}, ${userId}, ${hash}, now() + ${SESSION_LIFETIME}::interval)`;
+    VALUES (${uuidv7()}, ${userId}, ${hash}, now() + ${SESSION_LIFETIME_SECONDS} * interval '1 second')`;
   return secret;
 }
 

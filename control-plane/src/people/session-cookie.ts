@@ -1,13 +1,13 @@
 // The session cookie. Its name carries the installation's id, because browsers share cookies
 // between all ports of a host: two installations on localhost must not sign each other out.
 
+import { SESSION_LIFETIME_SECONDS } from "./authenticate.ts";
+
 export type SessionCookie = {
   read(header: string | undefined): string | undefined;
   set(secret: string): string;
   clear(): string;
 };
-
-const LIFETIME_SECONDS = 14 * 24 * 3600;
 
 export function sessionCookie(options: { installationId: string; secure: boolean }): SessionCookie {
   const base = `hf_${options.installationId.slice(0, 8)}_session`;
@@ -21,7 +21,7 @@ export function sessionCookie(options: { installationId: string; secure: boolean
       }
       return undefined;
     },
-    set: (secret) => `${name}=${secret}; Max-Age=${LIFETIME_SECONDS}; ${attributes}`,
+    set: (secret) => `${name}=${secret}; Max-Age=${SESSION_LIFETIME_SECONDS}; ${attributes}`,
     clear: () => `${name}=; Max-Age=0; ${attributes}`,
   };
 }
