@@ -8,11 +8,13 @@ const allowed: Record<string, string[]> = {
   contracts: [],
   kit: [],
   service: ["contracts", "kit"],
-  "control-plane": ["contracts", "kit", "service"],
+  tasks: ["contracts", "kit"],
+  "control-plane": ["contracts", "kit", "service", "tasks"],
   gateway: ["contracts", "kit", "service"],
-  cli: ["contracts", "kit", "service", "control-plane", "gateway"],
+  "node-agent": ["contracts", "kit", "tasks"],
+  cli: ["contracts", "kit", "service", "control-plane", "gateway", "node-agent"],
   web: ["contracts"],
-  bench: ["contracts", "kit", "cli", "control-plane"],
+  bench: ["contracts", "kit", "cli", "control-plane", "node-agent", "tasks"],
 };
 
 const FEWEST_MODULES = 80;
@@ -36,6 +38,12 @@ const configuration: IConfiguration = {
       severity: "error",
       from: { pathNot: "^control-plane/|[.]test[.]ts$|/test/|^bench/" },
       to: { path: "node_modules/postgres/" },
+    },
+    {
+      name: "what-runs-on-the-host-only-in-the-agent",
+      severity: "error",
+      from: { pathNot: "^(tasks|node-agent)/|[.]test[.]ts$" },
+      to: { path: "^tasks/[^/]+/execute[.]ts$" },
     },
     {
       name: "no-tests-in-the-product",

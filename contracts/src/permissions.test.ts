@@ -14,6 +14,12 @@ const holders: Record<Scope, ActingRole[]> = {
   "tokens:read": everyone,
   "tokens:write": everyone,
   "audit:read": ["admin", "owner", "operator"],
+  "nodes:read": everyone,
+  "nodes:write": ["admin", "owner", "operator"],
+  "tasks:read": everyone,
+  "tasks:write": ["admin", "owner", "operator"],
+  "allocations:read": everyone,
+  "allocations:write": everyone,
 };
 
 /** Which roles each may hand out. */

@@ -13,6 +13,12 @@ export const scopes = [
   "tokens:read",
   "tokens:write",
   "audit:read",
+  "nodes:read",
+  "nodes:write",
+  "tasks:read",
+  "tasks:write",
+  "allocations:read",
+  "allocations:write",
 ] as const;
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
@@ -24,8 +30,14 @@ export type Role = z.infer<typeof Role>;
 /** Beside an organization's roles, the platform operator acts in every organization, and is audited as such. */
 export type ActingRole = Role | "operator";
 
-const memberScopes: Scope[] = ["org:read", "projects:read", "members:read", "tokens:read", "tokens:write"];
-const adminScopes: Scope[] = [...memberScopes, "projects:write", "members:write", "audit:read"];
+const memberScopes: Scope[] = [
+  ...(["org:read", "projects:read", "members:read", "tokens:read", "tokens:write"] as const),
+  ...(["nodes:read", "tasks:read", "allocations:read", "allocations:write"] as const),
+];
+const adminScopes: Scope[] = [
+  ...memberScopes,
+  ...(["projects:write", "members:write", "audit:read", "nodes:write", "tasks:write"] as const),
+];
 
 export const scopesOfRole: Record<ActingRole, ReadonlySet<Scope>> = {
   member: new Set(memberScopes),

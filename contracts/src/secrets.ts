@@ -10,6 +10,8 @@ export const secretPrefix = {
   session: "hfs_",
   /** One-time link, in a URL fragment. */
   link: "hfl_",
+  /** Pairing token: enrolls one node once. */
+  enrollment: "hfe_",
 } as const;
 
 export type SecretKind = keyof typeof secretPrefix;

@@ -1,0 +1,129 @@
+// Nodes: the machines of an organization, as the server knows them.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { Id, Text, Time } from "../fields.ts";
+import { DiagnosticRecord, HostFacts, NodeStatus } from "../node-protocol.ts";
+import { PageQuery, pageOf } from "../pagination.ts";
+import { NodeName } from "./enrollment.ts";
+
+/** Seen now: by heartbeat. `never` until the first one. */
+export const Connection = z.enum(["online", "stale", "never"]);
+
+/** Something a person should look at, with what to do. */
+export const Attention = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  next_step: z.string(),
+});
+
+export const Node = z.strictObject({
+  id: Id,
+  name: z.string(),
+  status: NodeStatus,
+  status_reason: z.string().nullable(),
+  connection: Connection,
+  heartbeat_at: Time.nullable(),
+  created_at: Time,
+  agent_version: z.string().nullable(),
+  os: z.string().nullable(),
+  arch: z.string().nullable(),
+  capabilities: z.array(z.string()),
+  running_tasks: z.int(),
+  attention: z.array(Attention),
+});
+export type Node = z.infer<typeof Node>;
+
+export const NodeDetail = Node.extend({
+  facts: HostFacts.nullable(),
+  instance_id: z.string().nullable(),
+  boot_id: z.string().nullable(),
+  agent_started_at: Time.nullable(),
+  /** Positive: the node's clock is ahead. */
+  clock_skew_seconds: z.number().nullable(),
+  unsent_results: z.int().nullable(),
+  certificate: z
+    .strictObject({
+      serial: z.string(),
+      not_before: Time,
+      not_after: Time,
+      renewal_due_at: Time.nullable(),
+      revoked_at: Time.nullable(),
+    })
+    .nullable(),
+  profile: z.strictObject({ name: z.string(), version: z.int() }).nullable(),
+});
+export type NodeDetail = z.infer<typeof NodeDetail>;
+
+const params = z.strictObject({ node_id: Id });
+
+export const listNodes = endpoint({
+  name: "listNodes",
+  noun: "nodes",
+  method: "GET",
+  path: "/v1/nodes",
+  summary: "List the organization's nodes",
+  access: { scope: "nodes:read" },
+  query: PageQuery.extend({
+    name: z.string().max(64).optional().describe("Only the node of exactly this name."),
+    status: NodeStatus.optional(),
+  }),
+  answer: pageOf(Node),
+});
+
+export const getNode = endpoint({
+  name: "getNode",
+  noun: "nodes",
+  method: "GET",
+  path: "/v1/nodes/{node_id}",
+  summary: "Read a node: facts, heartbeat, certificate",
+  access: { scope: "nodes:read" },
+  params,
+  answer: NodeDetail,
+});
+
+export const renameNode = endpoint({
+  name: "renameNode",
+  noun: "nodes",
+  method: "PATCH",
+  path: "/v1/nodes/{node_id}",
+  summary: "Rename a node",
+  access: { scope: "nodes:write" },
+  action: "node.update",
+  params,
+  body: z.strictObject({ name: NodeName }),
+  answer: NodeDetail,
+  errors: ["name_taken"],
+});
+
+/** What an operator does to a node's lifecycle. */
+export const NodeChange = z.enum(["drain", "fence", "reactivate", "revoke", "retire"]);
+export type NodeChange = z.infer<typeof NodeChange>;
+
+export const changeNode = endpoint({
+  name: "changeNode",
+  noun: "nodes",
+  method: "POST",
+  path: "/v1/nodes/{node_id}/changes",
+  summary: "Drain, fence, reactivate, revoke or retire a node",
+  description:
+    "`drain`: no new tasks, running ones end. `fence`: its polls pause. `reactivate`: back to work. " +
+    "`revoke`: its certificates end at once; it needs a new token. `retire`: the same, for ever.",
+  access: { scope: "nodes:write" },
+  action: "node.change",
+  params,
+  body: z.strictObject({ change: NodeChange, reason: Text.max(200).optional() }),
+  answer: NodeDetail,
+  errors: ["node_change_refused"],
+});
+
+export const listNodeDiagnostics = endpoint({
+  name: "listNodeDiagnostics",
+  noun: "nodes",
+  method: "GET",
+  path: "/v1/nodes/{node_id}/diagnostics",
+  summary: "The last diagnostic records that the node's agent has delivered, newest first",
+  access: { scope: "nodes:read" },
+  params,
+  answer: z.strictObject({ items: z.array(DiagnosticRecord) }),
+});

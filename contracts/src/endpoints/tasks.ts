@@ -1,0 +1,138 @@
+// Tasks: what nodes are asked to do. Typed and signed; there is no shell task.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { Id, Time } from "../fields.ts";
+import { PhaseTimings, TaskFailure } from "../node-protocol.ts";
+import { PageQuery, pageOf } from "../pagination.ts";
+
+export const taskStatuses = ["queued", "dispatched", "completed", "failed", "expired", "cancelled"] as const;
+export const TaskStatus = z.enum(taskStatuses);
+export type TaskStatus = z.infer<typeof TaskStatus>;
+export const terminalStatuses: ReadonlySet<TaskStatus> = new Set(["completed", "failed", "expired", "cancelled"]);
+
+export const Task = z.strictObject({
+  id: Id,
+  node_id: Id,
+  type: z.string(),
+  status: TaskStatus,
+  priority: z.int(),
+  params: z.unknown(),
+  /** Of the last report while it ran. */
+  phase: z.string().nullable(),
+  progress: z.unknown().nullable(),
+  timings: PhaseTimings,
+  result: z.unknown().nullable(),
+  failure: TaskFailure.nullable(),
+  /** Counts deliveries to the node. */
+  generation: z.int(),
+  /** Changes with everything that can be seen here; what waiting continues from. */
+  revision: z.int(),
+  cancel_requested_at: Time.nullable(),
+  created_by: z.string(),
+  correlation_id: z.string(),
+  created_at: Time,
+  expires_at: Time,
+  dispatched_at: Time.nullable(),
+  finished_at: Time.nullable(),
+});
+export type Task = z.infer<typeof Task>;
+
+export const TaskTypeInfo = z.strictObject({
+  type: z.string(),
+  summary: z.string(),
+  kind: z.enum(["observation", "desired_state"]),
+  idempotent: z.boolean(),
+  timeout_seconds: z.int(),
+  /** One of these is needed on the node; none: every agent can. */
+  capabilities: z.array(z.string()),
+  /** Whether people may run it by hand, or only the control plane. */
+  by_hand: z.boolean(),
+  /** JSON Schema. */
+  params: z.unknown(),
+  result: z.unknown(),
+  failures: z.record(z.string(), z.strictObject({ message: z.string(), next_step: z.string() })),
+});
+export type TaskTypeInfo = z.infer<typeof TaskTypeInfo>;
+
+const params = z.strictObject({ task_id: Id });
+
+export const listTaskTypes = endpoint({
+  name: "listTaskTypes",
+  noun: "tasks",
+  method: "GET",
+  path: "/v1/task-types",
+  summary: "The types of tasks there are, with their schemas",
+  access: { scope: "tasks:read" },
+  answer: z.strictObject({ items: z.array(TaskTypeInfo) }),
+});
+
+export const createTask = endpoint({
+  name: "createTask",
+  noun: "tasks",
+  method: "POST",
+  path: "/v1/nodes/{node_id}/tasks",
+  summary: "Run a task on a node",
+  access: { scope: "tasks:write" },
+  action: "task.create",
+  creates: true,
+  params: z.strictObject({ node_id: Id }),
+  body: z.strictObject({
+    type: z.string().max(64),
+    params: z.record(z.string(), z.unknown()).default({}),
+    priority: z.int().min(0).max(9).default(5),
+    expires_in_seconds: z
+      .int()
+      .min(5)
+      .max(86_400)
+      .optional()
+      .describe("To begin within; left out, as its type says."),
+  }),
+  answer: Task,
+  errors: ["task_type_unknown", "task_params_invalid", "capability_missing", "node_not_active"],
+});
+
+export const listTasks = endpoint({
+  name: "listTasks",
+  noun: "tasks",
+  method: "GET",
+  path: "/v1/tasks",
+  summary: "List tasks, newest first",
+  access: { scope: "tasks:read" },
+  query: PageQuery.extend({
+    node_id: Id.optional(),
+    status: TaskStatus.optional(),
+    type: z.string().max(64).optional(),
+  }),
+  answer: pageOf(Task),
+});
+
+export const getTask = endpoint({
+  name: "getTask",
+  noun: "tasks",
+  method: "GET",
+  path: "/v1/tasks/{task_id}",
+  summary: "Read a task, or wait for its next change",
+  description:
+    "With `wait_seconds` the answer comes when the revision differs from `revision`, or after that time, or at once if the task has ended.",
+  access: { scope: "tasks:read" },
+  params,
+  query: z.strictObject({
+    wait_seconds: z.coerce.number().int().min(0).max(25).default(0),
+    revision: z.coerce.number().int().min(0).optional(),
+  }),
+  answer: Task,
+});
+
+export const cancelTask = endpoint({
+  name: "cancelTask",
+  noun: "tasks",
+  method: "POST",
+  path: "/v1/tasks/{task_id}/cancel",
+  summary: "Cancel a task, also while it runs",
+  description: "A queued task ends at once; a running one is told to stop and ends with what its agent reports.",
+  access: { scope: "tasks:write" },
+  action: "task.cancel",
+  params,
+  answer: Task,
+});

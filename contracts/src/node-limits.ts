@@ -1,0 +1,25 @@
+// Numbers and names that agents and the node-facing API agree on. No schema library here: an agent
+// at rest should not carry one.
+
+import type { Held } from "./node-protocol.ts";
+
+/** On every request of an agent: which process, and which boot of which machine. */
+export const INSTANCE_HEADER = "x-holdfast-instance";
+export const BOOT_HEADER = "x-holdfast-boot";
+
+/** A lease is renewed by every poll, heartbeat or progress that names the task. */
+export const LEASE_SECONDS = 60;
+export const HEARTBEAT_SECONDS = 20;
+export const LONGEST_WAIT_SECONDS = 25;
+/** Tasks an agent takes at once, and results it posts at once. */
+export const BATCH = 32;
+/** Of one result, as JSON. */
+export const MOST_RESULT_BYTES = 1024 * 1024;
+export const MOST_RESULTS_BODY_BYTES = 4 * MOST_RESULT_BYTES;
+/** A clock further off than this is not trusted to judge expiry. */
+export const CLOCK_TOLERANCE_SECONDS = 60;
+
+/** How `holding` is written in a URL; read back by `HoldingText`. */
+export function holdingText(holding: readonly Held[]): string {
+  return holding.map(({ task_id, generation }) => `${task_id}:${generation}`).join(",");
+}
