@@ -37,7 +37,10 @@ export type Touched = (target: AuditTarget, details?: Record<string, unknown>) =
 
 export type PublicCall<E> = Call<E> & { actor: Actor | undefined; setCookie(value: string): void };
 export type SignedInCall<E> = Call<E> & { actor: Actor };
-export type OperatorCall<E> = SignedInCall<E> & { tx: Tx; touched: Touched };
+/** Runs when the transaction has committed, and not if it fails: for waking whoever waits. */
+export type AfterCommit = (work: () => void) => void;
+
+export type OperatorCall<E> = SignedInCall<E> & { tx: Tx; touched: Touched; afterCommit: AfterCommit };
 export type OrgCall<E> = OperatorCall<E> & { org: ActingOrg };
 
 type Handler<C, E> = (call: C) => Promise<AnswerOf<E>>;
@@ -89,8 +92,8 @@ export function operatorRoute<E extends Endpoint>(
         details: { needed: "platform operator" },
       });
     }
-    return perform({ api, endpoint, request, reply, call, actor, by, orgId: null }, (tx, touched) =>
-      handle({ ...call, actor, tx, touched }),
+    return perform({ api, endpoint, request, reply, call, actor, by, orgId: null }, (tx, inTx) =>
+      handle({ ...call, actor, tx, ...inTx }),
     );
   });
 }
@@ -108,8 +111,8 @@ export function orgRoute<E extends Endpoint>(api: ApiContext, endpoint: E, handl
       await recordRefusal(api, endpoint, { orgId: org.id, by, call, reason: "forbidden" });
       throw new ApiError("forbidden", { details: { needed: access.scope, role: org.role } });
     }
-    return perform({ api, endpoint, request, reply, call, actor, by, orgId: org.id }, (tx, touched) =>
-      handle({ ...call, actor, org, tx, touched }),
+    return perform({ api, endpoint, request, reply, call, actor, by, orgId: org.id }, (tx, inTx) =>
+      handle({ ...call, actor, org, tx, ...inTx }),
     );
   });
 }
@@ -128,13 +131,16 @@ type Performance<E> = {
 /** Handler, idempotency and audit in one transaction: all of it happens or nothing. */
 async function perform<E>(
   { api, endpoint, request, reply, call, actor, by, orgId }: Performance<E>,
-  handle: (tx: Tx, touched: Touched) => Promise<AnswerOf<E>>,
+  handle: (tx: Tx, inTx: { touched: Touched; afterCommit: AfterCommit }) => Promise<AnswerOf<E>>,
 ): Promise<AnswerOf<E>> {
+  const whenCommitted: (() => void)[] = [];
+  const afterCommit: AfterCommit = (work) => void whenCommitted.push(work);
   const audited = async (tx: Tx) => {
     let seen: { target: AuditTarget; details?: Record<string, unknown> } | undefined;
-    const answer = await handle(tx, (target, details) => {
+    const touched: Touched = (target, details) => {
       seen = { target, details };
-    });
+    };
+    const answer = await handle(tx, { touched, afterCommit });
     if (endpoint.action) {
       if (!seen) throw new Error(`${endpoint.name} did not say what it touched`);
       const { correlationId } = call;
@@ -158,7 +164,9 @@ async function perform<E>(
     return answer;
   };
   try {
-    return await (orgId === null ? inTransaction(api.system, work) : withOrg(api.app, orgId, work));
+    const answer = await (orgId === null ? inTransaction(api.system, work) : withOrg(api.app, orgId, work));
+    for (const notice of whenCommitted) notice();
+    return answer;
   } catch (error) {
     if (endpoint.action && !isUnavailable(error)) {
       const reason = error instanceof ApiError ? error.code : "internal_error";
