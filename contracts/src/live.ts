@@ -1,0 +1,17 @@
+// What a page hears while it is open: one WebSocket per tab says which things changed; the page reads
+// them again through the API it always uses. Nothing but ids of the organization travels here.
+
+import { z } from "zod";
+
+/** Same origin as the page; the session cookie says who, the query `org_id` in which organization. */
+export const LIVE_PATH = "/v1/live";
+
+export const LiveMessage = z.strictObject({
+  type: z.literal("changed"),
+  topic: z.enum(["node", "task", "allocation"]),
+  /** At most a few hundred; what a page does not show it ignores. */
+  ids: z.array(z.string()),
+  /** For tasks and allocations: the nodes they belong to. */
+  node_ids: z.array(z.string()),
+});
+export type LiveMessage = z.infer<typeof LiveMessage>;
