@@ -15,7 +15,9 @@ export type ActingOrg = { id: string; role: ActingRole };
 /** As the database writes ids. */
 export const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export async function authenticate(api: ApiContext, request: FastifyRequest): Promise<Actor | undefined> {
+type WithHeaders = Pick<FastifyRequest, "headers">;
+
+export async function authenticate(api: ApiContext, request: WithHeaders): Promise<Actor | undefined> {
   const { authorization } = request.headers;
   if (authorization !== undefined) {
     const secret = /^Bearer (\S{1,200})$/i.exec(authorization)?.[1];
@@ -46,7 +48,7 @@ export function refuseForeignOrigin(
 export async function actingOrg(
   api: ApiContext,
   actor: Actor,
-  request: FastifyRequest,
+  request: WithHeaders,
   pathOrgId: string | undefined,
 ): Promise<ActingOrg> {
   const header = request.headers[ORG_HEADER];

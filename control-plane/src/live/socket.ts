@@ -1,0 +1,116 @@
+// The WebSocket of an open page. It is asked for before any hook of the HTTP server runs, so Host,
+// Origin, session and membership are all checked here; a refused one gets an ordinary error answer.
+
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { ApiError } from "@holdfast/contracts/errors";
+import { CORRELATION_HEADER, ORG_HEADER } from "@holdfast/contracts/headers";
+import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/live";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { isSameOrigin } from "@holdfast/service/hosts";
+import { type WebSocket, WebSocketServer } from "ws";
+import { actingOrg, authenticate } from "../api/access.ts";
+import type { ApiContext } from "../api/context.ts";
+import type { Signals } from "../signals/signals.ts";
+import { gatherChanges } from "./changes.ts";
+
+/** A session that ended, or a member who left, hears no more after this time. */
+const CHECK_AGAIN_MS = 30_000;
+/** A reader this far behind is dropped; the page comes back and reads everything anew. */
+const MOST_UNSENT_BYTES = 256 * 1024;
+/** RFC 6455 leaves 4000–4999 to applications. */
+const closeCodes = { signedOut: 4401, stopping: 1001 };
+
+type Listener = { socket: WebSocket; orgId: string; headers: IncomingMessage["headers"]; alive: boolean };
+
+export function serveLive(
+  api: ApiContext,
+  options: { signals: Signals; isAllowedHost: (host: string | undefined) => boolean },
+): { stop(): void } {
+  const listeners = new Set<Listener>();
+  const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false });
+  const changes = gatherChanges({
+    signals: options.signals,
+    system: api.system,
+    listening: () => listeners.size > 0,
+    tell: (orgId, message) => {
+      for (const listener of listeners) if (listener.orgId === orgId) send(listener.socket, message);
+    },
+    onFailed: (error) => api.log.debug({ err: error }, "open pages were not told of a change"),
+  });
+
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    admit(request).then(
+      (orgId) =>
+        server.handleUpgrade(request, socket, head, (opened) => {
+          const listener = { socket: opened, orgId, headers: request.headers, alive: true };
+          listeners.add(listener);
+          opened.on("pong", () => {
+            listener.alive = true;
+          });
+          opened.on("close", () => listeners.delete(listener));
+          opened.on("error", () => opened.terminate());
+        }),
+      (error: unknown) => refuse(socket, error instanceof ApiError ? error : new ApiError("internal_error")),
+    );
+  };
+
+  const admit = async (request: IncomingMessage): Promise<string> => {
+    const url = new URL(request.url ?? "/", "http://localhost");
+    if (url.pathname !== LIVE_PATH) throw new ApiError("route_not_found");
+    if (!options.isAllowedHost(request.headers.host)) throw new ApiError("host_refused");
+    const { origin, host } = request.headers;
+    if (origin === undefined || (origin !== api.publicUrl && !isSameOrigin(origin, host))) {
+      throw new ApiError("origin_refused");
+    }
+    return organizationOf(request.headers, url.searchParams.get("org_id"));
+  };
+
+  const organizationOf = async (headers: IncomingMessage["headers"], orgId: string | null) => {
+    const actor = await authenticate(api, { headers });
+    if (!actor) throw new ApiError("unauthenticated");
+    const org = await actingOrg(api, actor, { headers: { [ORG_HEADER]: orgId ?? undefined } }, undefined);
+    return org.id;
+  };
+
+  const checkAgain = setInterval(() => {
+    for (const listener of listeners) {
+      if (!listener.alive) {
+        listener.socket.terminate();
+        continue;
+      }
+      listener.alive = false;
+      listener.socket.ping();
+      organizationOf(listener.headers, listener.orgId).catch((error: unknown) => {
+        if (error instanceof ApiError) listener.socket.close(closeCodes.signedOut, error.code);
+      });
+    }
+  }, CHECK_AGAIN_MS);
+  checkAgain.unref();
+
+  api.http.server.on("upgrade", onUpgrade);
+  return {
+    stop() {
+      clearInterval(checkAgain);
+      changes.stop();
+      api.http.server.off("upgrade", onUpgrade);
+      for (const { socket } of listeners) socket.close(closeCodes.stopping);
+      server.close();
+    },
+  };
+}
+
+function send(socket: WebSocket, message: LiveMessage): void {
+  if (socket.bufferedAmount > MOST_UNSENT_BYTES) socket.terminate();
+  else socket.send(JSON.stringify(message));
+}
+
+function refuse(socket: Duplex, error: ApiError): void {
+  const id = uuidv7();
+  const body = JSON.stringify(error.envelope(id));
+  socket.end(
+    `HTTP/1.1 ${error.status} Refused\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `${CORRELATION_HEADER}: ${id}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
