@@ -40,7 +40,8 @@ export type Installation = {
 
 const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
 
-export function openInstallation(): Installation {
+/** `command`: another copy of the product's. */
+export function openInstallation(options: { command?: string } = {}): Installation {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-test-")));
   // PostgreSQL's account walks through it when the tests run as root.
   chmodSync(root, 0o711);
@@ -48,7 +49,12 @@ export function openInstallation(): Installation {
   const postgresData = join(dataDir, "postgres/data");
   const started: Started[] = [];
   const start = (args: string[], env: Environment = {}) => {
-    const one = startCommand(args, { ...cleanEnvironment(), HOLDFAST_DATA_DIR: dataDir, HOME: root, ...env });
+    const one = startCommand([options.command ?? command, ...args], {
+      ...cleanEnvironment(),
+      HOLDFAST_DATA_DIR: dataDir,
+      HOME: root,
+      ...env,
+    });
     started.push(one);
     return one;
   };
@@ -108,7 +114,7 @@ export async function answers(url: string): Promise<boolean> {
 }
 
 function startCommand(args: string[], env: Environment): Started {
-  const child = spawn(process.execPath, [command, ...args], { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, args, { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
   const ready = Promise.withResolvers<Ready>();
   // A test that expects a failure never asks whether it became ready.

@@ -4,6 +4,7 @@
 
 import { readFileSync } from "node:fs";
 import { type Installation, openInstallation, type Started, until } from "../support/holdfast.ts";
+import { randomFrom } from "./random.ts";
 import {
   countDoubled,
   createTortureOrganization,
@@ -123,15 +124,4 @@ async function targetOf(installation: Installation, up: Started): Promise<Target
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-/** A small generator with a seed (a 32-bit xorshift), so that a run can be repeated. */
-function randomFrom(seed: number): () => number {
-  let state = seed | 0 || 1;
-  return () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 2 ** 32;
-  };
 }
