@@ -61,6 +61,14 @@ export const commonTaskFailures = {
     message: "The task was cancelled.",
     nextStep: "Nothing to do; run it again if it is wanted after all.",
   },
+  task_not_taken: {
+    message: "The node did not take the task before its time was over; nothing of it was done.",
+    nextStep: "See with `holdfast node show` whether the node is connected and active, then run the task again.",
+  },
+  task_result_missing: {
+    message: "The node took the task and did not tell its result in time; it may have done the work.",
+    nextStep: "Look at the node: its agent delivers the result when it is back, and it is kept beside the task.",
+  },
   result_too_large: {
     message: "The task's result is larger than a result may be.",
     nextStep: "Ask for less in its parameters; the limit is one megabyte.",

@@ -120,6 +120,10 @@ export const getTask = endpoint({
   query: z.strictObject({
     wait_seconds: z.coerce.number().int().min(0).max(25).default(0),
     revision: z.coerce.number().int().min(0).optional(),
+    until: z
+      .enum(["change", "end"])
+      .default("change")
+      .describe("`end` waits over the changes in between, such as progress."),
   }),
   answer: Task,
 });

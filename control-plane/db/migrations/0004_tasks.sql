@@ -26,6 +26,8 @@ CREATE TABLE tasks (
   timings             json NOT NULL DEFAULT '{}',
   result              json,
   failure             json,
+  -- Ended by its node's own word: the same word said again is a repetition, not late.
+  reported            boolean NOT NULL DEFAULT false,
   cancel_requested_at timestamptz,
   created_by          text NOT NULL,
   correlation_id      text NOT NULL,
@@ -36,15 +38,22 @@ CREATE TABLE tasks (
   CHECK ((status = 'dispatched') = (lease_until IS NOT NULL)),
   CHECK ((status IN ('queued', 'dispatched')) = (finished_at IS NULL)),
   CHECK ((status = 'completed') = (result IS NOT NULL)),
-  CHECK (status NOT IN ('failed', 'expired', 'cancelled') OR failure IS NOT NULL)
+  CHECK ((status IN ('failed', 'expired', 'cancelled')) = (failure IS NOT NULL)),
+  -- Nothing completes or fails but by its node's own result.
+  CHECK (CASE WHEN status IN ('completed', 'failed') THEN reported
+              WHEN status = 'cancelled' THEN true
+              ELSE NOT reported END)
 );
+-- Few indexes: both steps of a task's life (claim, result) write every one that holds it. None has
+-- lease_until, so that renewing a lease stays within its page; the sweeper walks all that is
+-- dispatched, which is never much. None has finished_at: ids are in order of time.
 CREATE INDEX tasks_queued ON tasks (node_id, priority DESC, id) WHERE status = 'queued';
-CREATE INDEX tasks_dispatched ON tasks (node_id) WHERE status = 'dispatched';
-CREATE INDEX tasks_ordered ON tasks (node_id, order_key, id)
-  WHERE order_key IS NOT NULL AND status IN ('queued', 'dispatched');
-CREATE INDEX tasks_lease ON tasks (lease_until) WHERE status = 'dispatched';
 CREATE INDEX tasks_expiry ON tasks (expires_at) WHERE status = 'queued';
-CREATE INDEX tasks_finished ON tasks (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX tasks_dispatched ON tasks (node_id) WHERE status = 'dispatched';
+CREATE INDEX tasks_ordered ON tasks (node_id, order_key, id) WHERE order_key IS NOT NULL AND status = 'queued';
+-- Replicas that claim at the same moment cannot both give out a task of one key.
+CREATE UNIQUE INDEX tasks_one_at_a_time ON tasks (node_id, order_key)
+  WHERE order_key IS NOT NULL AND status = 'dispatched';
 CREATE INDEX tasks_newest ON tasks (org_id, id DESC);
 CREATE INDEX tasks_of_node ON tasks (node_id, id DESC);
 ALTER TABLE tasks ENABLE ROW LEVEL SECURITY;

@@ -33,11 +33,16 @@ export function idempotencyKey(request: FastifyRequest): string | undefined {
 function check(schema: z.ZodType, value: unknown, where: string): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const fields = result.error.issues.map((issue) => ({
+  const fields = fieldProblems(result.error, where);
+  const unknownOnly = result.error.issues.every((issue) => issue.code === "unrecognized_keys");
+  throw new ApiError(unknownOnly ? "unknown_field" : "invalid_request", { details: { fields } });
+}
+
+/** Each wrong field below `where`, and what is wrong with it. */
+export function fieldProblems(error: z.ZodError, where: string) {
+  return error.issues.map((issue) => ({
     field: [where, ...issue.path.map(String)].join("."),
     problem: issue.message,
     ...(issue.code === "unrecognized_keys" ? { unknown: issue.keys } : {}),
   }));
-  const unknownOnly = result.error.issues.every((issue) => issue.code === "unrecognized_keys");
-  throw new ApiError(unknownOnly ? "unknown_field" : "invalid_request", { details: { fields } });
 }

@@ -13,7 +13,16 @@ export type RuntimeRole = "holdfast_app" | "holdfast_system";
 
 export const SCHEMA = "holdfast";
 
-export function openPool(options: { url: string; role: RuntimeRole; application: string; max: number }): Sql {
+export type PoolOptions = {
+  url: string;
+  role: RuntimeRole;
+  application: string;
+  max: number;
+  /** Of every session, beside the usual ones. */
+  parameters?: Record<string, string>;
+};
+
+export function openPool(options: PoolOptions): Sql {
   return postgres(options.url, {
     ...socketOptions(options.url),
     max: options.max,
@@ -27,6 +36,7 @@ export function openPool(options: { url: string; role: RuntimeRole; application:
       search_path: SCHEMA,
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 30_000,
+      ...options.parameters,
     },
   });
 }

@@ -1,0 +1,115 @@
+// Waits for rows with a revision to change, without asking the database for each: a change made in
+// this process is known at once, one made elsewhere comes as a signal, and once a second one statement
+// looks at everything that is awaited, in case a signal was lost.
+
+import type { Log } from "@holdfast/service/log";
+import type { Sql } from "../database/connect.ts";
+import type { Signals, Topic } from "../signals/signals.ts";
+import type { Revision } from "./queries.ts";
+
+export type Awaited = { id: string; revision: number | undefined };
+export type AwaitOptions = { waitMs: number; until?: "change" | "end"; signal?: AbortSignal };
+
+export type Awaiting = {
+  /** Resolves when the revision differs from the one given, it has ended, or the time is over. */
+  changed(task: Awaited, options: AwaitOptions): Promise<void>;
+  /** Known to have happened in this process: spares the look. */
+  happened(changes: readonly Revision[]): void;
+  stop(): Promise<void>;
+};
+
+type Waiter = { revision: number | undefined; until: "change" | "end"; resolve(): void };
+
+const LOOK_EVERY_MS = 1_000;
+
+export function createAwaiting(options: {
+  sql: Sql;
+  signals: Signals;
+  log: Log;
+  /** Of the signals that tell about these rows. */
+  topic: Topic;
+  /** One look at all that is awaited; what is not there is left out. */
+  read(sql: Sql, ids: readonly string[]): Promise<Revision[]>;
+}): Awaiting {
+  const { sql, signals, log, topic, read } = options;
+  const waiters = new Map<string, Set<Waiter>>();
+  /** Asked for since the last look; the next one takes them together. */
+  let unseen = new Set<string>();
+  let looking: Promise<void> | undefined;
+  let stopped = false;
+
+  const settle = ({ id, revision, ended }: Revision) => {
+    for (const waiter of waiters.get(id) ?? []) {
+      // Without a revision to begin from, the first one seen is it.
+      waiter.revision ??= revision;
+      if (ended || (waiter.until === "change" && waiter.revision !== revision)) waiter.resolve();
+    }
+  };
+
+  const look = (ids: Iterable<string>) => {
+    for (const id of ids) if (waiters.has(id)) unseen.add(id);
+    if (unseen.size > 0) looking ??= lookTogether();
+  };
+
+  const lookTogether = async () => {
+    await new Promise(setImmediate);
+    while (unseen.size > 0 && !stopped) {
+      const ids = [...unseen];
+      unseen = new Set();
+      try {
+        const found = await read(sql, ids);
+        for (const revision of found) settle(revision);
+        const missing = new Set(ids).difference(new Set(found.map((one) => one.id)));
+        // Removed, or never there: the caller's own look tells.
+        for (const id of missing) for (const waiter of waiters.get(id) ?? []) waiter.resolve();
+      } catch (error) {
+        // The next look comes within a second; until then nothing is known, and nothing lost.
+        log.warn({ err: error, topic }, "what is awaited could not be looked at");
+        break;
+      }
+    }
+    looking = undefined;
+  };
+
+  const timer = setInterval(() => look(waiters.keys()), LOOK_EVERY_MS);
+  timer.unref();
+  const unsubscribe = [
+    signals.subscribe(topic, (ids) => look(ids)),
+    signals.onReconnected(() => look(waiters.keys())),
+  ];
+
+  return {
+    changed(task, { waitMs, until = "change", signal }) {
+      if (stopped || waitMs <= 0 || signal?.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        const waiter: Waiter = {
+          revision: task.revision,
+          until,
+          resolve() {
+            clearTimeout(deadline);
+            signal?.removeEventListener("abort", waiter.resolve);
+            const others = waiters.get(task.id);
+            others?.delete(waiter);
+            if (others?.size === 0) waiters.delete(task.id);
+            resolve();
+          },
+        };
+        const deadline = setTimeout(waiter.resolve, waitMs);
+        signal?.addEventListener("abort", waiter.resolve);
+        const others = waiters.get(task.id) ?? new Set();
+        waiters.set(task.id, others);
+        others.add(waiter);
+        // It may have changed between the caller's look and now.
+        look([task.id]);
+      });
+    },
+    happened: (changes) => changes.forEach(settle),
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      for (const end of unsubscribe) end();
+      for (const all of [...waiters.values()]) for (const waiter of [...all]) waiter.resolve();
+      await looking;
+    },
+  };
+}

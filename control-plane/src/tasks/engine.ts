@@ -1,0 +1,139 @@
+// The task engine of one process: joins enqueueing, polls, results and waiting, and tells each of
+// them, and the other replicas, what the others did. All its state is in the database; what is in
+// memory here only makes it fast.
+
+import type { Held, ProgressReport, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import type { Log } from "@holdfast/service/log";
+import type { AnyTaskType } from "@holdfast/tasks/type";
+import { openPool, type Sql, type Tx } from "../database/connect.ts";
+import type { Signals } from "../signals/signals.ts";
+import { type Awaited, type AwaitOptions, createAwaiting } from "./awaiting.ts";
+import { deliveryParameters, storeProgress } from "./delivery-queries.ts";
+import { createEnqueue, type NewTask } from "./enqueue.ts";
+import { createPolls, type Poll, type PollAnswer } from "./polls.ts";
+import { type Revision, requestCancel, selectRevisions, type TaskRow } from "./queries.ts";
+import { createResults } from "./results.ts";
+import type { TaskSigner } from "./signing.ts";
+
+export type TaskEngine = {
+  types: ReadonlyMap<string, AnyTaskType>;
+  /**
+   * In the producer's transaction. Refuses with task_type_unknown, task_params_invalid, capability_missing,
+   * node_not_active or not_found.
+   */
+  enqueue(tx: Tx, task: NewTask): Promise<TaskRow>;
+  /** After the commit: wakes the node's poll. */
+  enqueued(task: Pick<TaskRow, "id" | "node_id">): void;
+  wait(nodeId: string, poll: Poll): Promise<PollAnswer>;
+  renewLeases(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
+  progress(nodeId: string, taskId: string, report: ProgressReport): Promise<{ cancel: boolean }>;
+  results(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
+  /** Undefined: there is no such task. One that has ended stays as it is. */
+  cancel(tx: Tx, taskId: string): Promise<TaskRow | undefined>;
+  /** After the commit: tells the node and whoever waits. */
+  cancelled(task: Pick<TaskRow, "id" | "node_id" | "revision" | "finished_at">): void;
+  /** Resolves when the revision differs from the one given, the task has ended, or the time is over. */
+  changed(task: Awaited, options: AwaitOptions): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export type TaskPools = {
+  /** Claims, leases, progress: a crash of the database may undo the last ones, and they are made again. */
+  swift: Sql;
+  /** Results: on the disk before the node is told. */
+  durable: Sql;
+};
+
+export function openTaskPools(options: { url: string; application: string }): TaskPools {
+  const pool = { ...options, role: "holdfast_system" } as const;
+  return {
+    swift: openPool({ ...pool, max: 4, parameters: { ...deliveryParameters, synchronous_commit: "off" } }),
+    durable: openPool({ ...pool, max: 4, parameters: deliveryParameters }),
+  };
+}
+
+export function createTaskEngine(options: {
+  pools: TaskPools;
+  signals: Signals;
+  signer: TaskSigner;
+  types: ReadonlyMap<string, AnyTaskType>;
+  log: Log;
+  /** Result statements under way at a time. */
+  resultsAtOnce?: number;
+}): TaskEngine {
+  const { pools, signals, signer, types, log } = options;
+  const awaiting = createAwaiting({ sql: pools.swift, signals, log, topic: "task", read: selectRevisions });
+
+  const tell = (changes: readonly Revision[]) => {
+    awaiting.happened(changes);
+    signals.publish(
+      "task",
+      changes.map((change) => change.id),
+    );
+  };
+  /** A node whose poll is held here needs no notification. */
+  const wakeNodes = (nodeIds: Iterable<string>) => {
+    signals.publish(
+      "node_work",
+      [...new Set(nodeIds)].filter((id) => !polls.wake(id)),
+    );
+  };
+
+  const results = createResults({
+    sql: pools.durable,
+    types,
+    atOnce: options.resultsAtOnce ?? RESULTS_AT_ONCE,
+    onAccepted(accepted) {
+      tell(accepted.map(({ taskId, revision }) => ({ id: taskId, revision, ended: true })));
+      wakeNodes(accepted.filter((one) => one.ordered).map((one) => one.nodeId));
+    },
+  });
+  const polls = createPolls({
+    sql: pools.swift,
+    signals,
+    log,
+    onOffered(offers) {
+      for (const offer of offers) results.rememberType(offer.id, offer.type);
+      // Not worth a notification: who waits elsewhere sees it within a second.
+      awaiting.happened(offers);
+    },
+  });
+
+  return {
+    types,
+    enqueue: createEnqueue({ types, signer }),
+    enqueued: (task) => wakeNodes([task.node_id]),
+    wait: (nodeId, poll) => polls.wait(nodeId, poll),
+    renewLeases: (nodeId, holding) => polls.renew(nodeId, holding),
+    async progress(nodeId, taskId, report) {
+      const type = await results.typeOf(taskId);
+      const { cancel, revision } = await storeProgress(pools.swift, { nodeId, taskId }, progressOf(type, report));
+      if (revision !== undefined) tell([{ id: taskId, revision, ended: false }]);
+      return { cancel };
+    },
+    results: (nodeId, reports) => results.report(nodeId, reports),
+    cancel: requestCancel,
+    cancelled(task) {
+      tell([{ id: task.id, revision: task.revision, ended: task.finished_at !== null }]);
+      wakeNodes([task.node_id]);
+    },
+    changed: (task, waiting) => awaiting.changed(task, waiting),
+    async stop() {
+      await Promise.all([polls.stop(), results.settled(), awaiting.stop()]);
+    },
+  };
+}
+
+/** While one waits for the disk, the next is filled. */
+const RESULTS_AT_ONCE = 2;
+
+/** What does not have the form that the type promises is left out: how far a task is decides nothing. */
+function progressOf(type: AnyTaskType | undefined, { generation, phase, data, timings }: ProgressReport) {
+  const shown = type && data !== undefined ? type.progress.safeParse(data).data : undefined;
+  return {
+    generation,
+    phase: phase.replaceAll("\0", ""),
+    progress: shown === undefined ? null : JSON.stringify(shown),
+    timings: JSON.stringify(timings),
+  };
+}

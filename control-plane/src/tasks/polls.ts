@@ -1,0 +1,213 @@
+// The waiting of nodes for work. Each node has one held poll here; whoever has work for it wakes
+// the poll, and all polls woken together are served by one statement. A task that was claimed for
+// a poll which is gone is not lost: the next poll does not hold it, and is offered it again.
+
+import type { Held, TaskOffer } from "@holdfast/contracts/node-protocol";
+import type { Log } from "@holdfast/service/log";
+import { isUnavailable, type Sql } from "../database/connect.ts";
+import type { Signals } from "../signals/signals.ts";
+import { createBatches } from "./batches.ts";
+import { type Asking, type Delivered, deliver, selectNodesToServe } from "./delivery-queries.ts";
+import type { Revision } from "./queries.ts";
+
+export type Poll = { instanceId: string; room: number; holding: Held[]; waitMs: number; signal: AbortSignal };
+export type PollAnswer = { tasks: TaskOffer[]; cancel: string[] };
+
+export type Polls = {
+  wait(nodeId: string, poll: Poll): Promise<PollAnswer>;
+  /** Renews the leases of what the node holds; tells what it must stop. */
+  renew(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
+  /** There is something for the node to take or to stop. Answers whether its poll is held here. */
+  wake(nodeId: string): boolean;
+  stop(): Promise<void>;
+};
+
+type HeldPoll = {
+  nodeId: string;
+  instanceId: string;
+  asking: Asking;
+  /** A statement is under way for it. */
+  served: boolean;
+  /** Woken since that statement began: what woke it may have come too late for it. */
+  wokenAgain: boolean;
+  done: boolean;
+  /** With nothing: nothing came in its time. */
+  answer(answer: PollAnswer): void;
+  fail(error: unknown): void;
+};
+
+const LOOK_EVERY_MS = 1_000;
+const MOST_IN_ONE = 256;
+const nothing: PollAnswer = { tasks: [], cancel: [] };
+
+export function createPolls(options: {
+  /** Commits without waiting for the disk: a lost claim is made again. */
+  sql: Sql;
+  signals: Signals;
+  log: Log;
+  /** Tasks that were given out: their type is known when the result comes, and who waits for them is told. */
+  onOffered(offers: readonly (Revision & { type: string })[]): void;
+}): Polls {
+  const { sql, signals, log } = options;
+  const held = new Map<string, HeldPoll[]>();
+  let stopped = false;
+
+  const deliveries = createBatches<Asking, Delivered[]>({
+    most: MOST_IN_ONE,
+    atOnce: 1,
+    keyOf: (asking) => asking.nodeId,
+    concernsAll: isUnavailable,
+    run: async (asking) => {
+      const rows = await deliverOnceMore(sql, asking);
+      const offered = rows.filter((row) => !row.stop);
+      options.onOffered(
+        offered.map(({ task_id, revision, type }) => ({ id: task_id, revision, type, ended: false })),
+      );
+      const byNode = Map.groupBy(rows, (row) => row.node_id);
+      return asking.map(({ nodeId }) => byNode.get(nodeId) ?? []);
+    },
+  });
+
+  const serve = async (poll: HeldPoll) => {
+    if (poll.served) {
+      poll.wokenAgain = true;
+      return;
+    }
+    poll.served = true;
+    try {
+      do {
+        poll.wokenAgain = false;
+        const rows = await deliveries.add(poll.asking);
+        if (rows.length === 0) continue;
+        if (poll.done) passOn(poll.nodeId);
+        else poll.answer(answerOf(rows));
+      } while (poll.wokenAgain && !poll.done);
+    } catch (error) {
+      poll.fail(error);
+    } finally {
+      poll.served = false;
+    }
+  };
+
+  /** Claimed for a poll that is gone: whoever holds a newer one, here or elsewhere, is offered it now. */
+  const passOn = (nodeId: string) => {
+    if (!wake(nodeId)) signals.publish("node_work", [nodeId]);
+  };
+
+  const wake = (nodeId: string): boolean => {
+    const polls = held.get(nodeId);
+    for (const poll of polls ?? []) void serve(poll);
+    return polls !== undefined;
+  };
+
+  const remove = (poll: HeldPoll) => {
+    const left = held.get(poll.nodeId)?.filter((one) => one !== poll) ?? [];
+    if (left.length > 0) held.set(poll.nodeId, left);
+    else held.delete(poll.nodeId);
+  };
+
+  const add = (poll: HeldPoll) => {
+    const others = held.get(poll.nodeId) ?? [];
+    for (const older of others.filter((one) => one.instanceId === poll.instanceId)) older.answer(nothing);
+    held.set(poll.nodeId, [...(held.get(poll.nodeId) ?? []), poll]);
+  };
+
+  /** In case a signal was lost: one statement for every node that waits here. */
+  let looking: Promise<void> | undefined;
+  const look = async () => {
+    const polls = [...held.values()].flat();
+    if (polls.length === 0) return;
+    const nodeIds = polls.filter((poll) => poll.asking.room > 0).map((poll) => poll.nodeId);
+    const heldIds = polls.flatMap((poll) => poll.asking.holding.map((task) => task.task_id));
+    try {
+      for (const nodeId of await selectNodesToServe(sql, { nodeIds, heldIds })) wake(nodeId);
+    } catch (error) {
+      log.warn({ err: error }, "work of waiting nodes could not be looked for");
+    }
+  };
+  const lookOnce = () => {
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
+  };
+  const timer = setInterval(lookOnce, LOOK_EVERY_MS);
+  timer.unref();
+  const unsubscribe = [
+    signals.subscribe("node_work", (nodeIds) => nodeIds.forEach(wake)),
+    signals.onReconnected(lookOnce),
+  ];
+
+  return {
+    wake,
+    wait(nodeId, { instanceId, room, holding, waitMs, signal }) {
+      if (stopped || signal.aborted) return Promise.resolve(nothing);
+      return new Promise((resolve, reject) => {
+        const end = (settle: () => void) => {
+          if (poll.done) return;
+          poll.done = true;
+          clearTimeout(deadline);
+          signal.removeEventListener("abort", abandon);
+          remove(poll);
+          settle();
+        };
+        const poll: HeldPoll = {
+          nodeId,
+          instanceId,
+          asking: { nodeId, room, holding },
+          served: false,
+          wokenAgain: false,
+          done: false,
+          answer: (answer) => end(() => resolve(answer)),
+          fail: (error) => end(() => reject(error)),
+        };
+        const abandon = () => poll.answer(nothing);
+        signal.addEventListener("abort", abandon);
+        add(poll);
+        const first = serve(poll);
+        // One that does not want to wait still gets what is there.
+        const deadline = setTimeout(() => void first.then(abandon), waitMs);
+      });
+    },
+    async renew(nodeId, holding) {
+      if (holding.length === 0) return { cancel: [] };
+      const rows = await deliveries.add({ nodeId, room: 0, holding });
+      return { cancel: rows.map((row) => row.task_id) };
+    },
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      for (const end of unsubscribe) end();
+      for (const poll of [...held.values()].flat()) poll.answer(nothing);
+      await Promise.all([deliveries.settled(), looking]);
+    },
+  };
+}
+
+/** Two replicas that pick tasks of one order at the same moment: one is refused, and finds the other's work done. */
+async function deliverOnceMore(sql: Sql, asking: Asking[]): Promise<Delivered[]> {
+  try {
+    return await deliver(sql, asking);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+    return deliver(sql, asking);
+  }
+}
+const UNIQUE_VIOLATION = "23505";
+
+function answerOf(rows: readonly Delivered[]): PollAnswer {
+  const offered = rows.filter((row) => !row.stop);
+  // The statement answers in no order.
+  offered.sort((a, b) => b.priority - a.priority || (a.task_id < b.task_id ? -1 : 1));
+  return {
+    tasks: offered.map((row) => ({
+      task_id: row.task_id,
+      generation: row.generation,
+      task_type: row.type,
+      params: row.params,
+      expires_at: row.expires_at.toISOString(),
+      signature: row.signature,
+      correlation_id: row.correlation_id,
+    })),
+    cancel: rows.filter((row) => row.stop).map((row) => row.task_id),
+  };
+}

@@ -1,0 +1,131 @@
+// SQL of tasks as producers see them: made, read, listed, cancelled. Runs confined to one
+// organization, or as the system. What nodes do with tasks is in delivery-queries.ts.
+
+import type { Task, TaskStatus } from "@holdfast/contracts/endpoints/tasks";
+import type { PhaseTimings, TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { Queryable, Tx } from "../database/connect.ts";
+import { commonFailure } from "./failures.ts";
+
+export type TaskRow = {
+  id: string;
+  node_id: string;
+  type: string;
+  status: TaskStatus;
+  priority: number;
+  params: unknown;
+  phase: string | null;
+  progress: unknown;
+  timings: PhaseTimings;
+  result: unknown;
+  failure: TaskFailure | null;
+  generation: number;
+  revision: number;
+  cancel_requested_at: Date | null;
+  created_by: string;
+  correlation_id: string;
+  created_at: Date;
+  expires_at: Date;
+  dispatched_at: Date | null;
+  finished_at: Date | null;
+};
+
+const columns = (sql: Queryable) => sql`
+  t.id, t.node_id, t.type, t.status, t.priority, t.params, t.phase, t.progress, t.timings, t.result, t.failure,
+  t.generation, t.revision, t.cancel_requested_at, t.created_by, t.correlation_id, t.created_at, t.expires_at,
+  t.dispatched_at, t.finished_at`;
+
+export function toTask(row: TaskRow): Task {
+  return {
+    ...row,
+    cancel_requested_at: row.cancel_requested_at?.toISOString() ?? null,
+    created_at: row.created_at.toISOString(),
+    expires_at: row.expires_at.toISOString(),
+    dispatched_at: row.dispatched_at?.toISOString() ?? null,
+    finished_at: row.finished_at?.toISOString() ?? null,
+  };
+}
+
+export type SignedNewTask = {
+  id: string;
+  nodeId: string;
+  type: string;
+  params: unknown;
+  idempotent: boolean;
+  timeoutSeconds: number;
+  /** One of these must stand in the node's last heartbeat; empty: none is asked. */
+  capabilities: readonly string[];
+  priority: number;
+  orderKey: string | null;
+  signature: string;
+  expiresAt: Date;
+  createdBy: string;
+  correlationId: string;
+};
+
+/** Inserts only for a node that is active and capable: one round trip when all is well. Locks the node's key. */
+export async function insertTask(tx: Tx, task: SignedNewTask): Promise<TaskRow | undefined> {
+  const [row] = await tx<TaskRow[]>`
+    INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
+      signature, expires_at, created_by, correlation_id)
+    SELECT ${task.id}, n.org_id, n.id, ${task.type}, ${JSON.stringify(task.params)}::text::json, ${task.idempotent},
+      ${task.timeoutSeconds}, ${task.priority}, ${task.orderKey}, ${task.signature}, ${task.expiresAt},
+      ${task.createdBy}, ${task.correlationId}
+    FROM nodes n
+    WHERE n.id = ${task.nodeId} AND n.status = 'active' AND n.revoked_at IS NULL
+      AND (${task.capabilities.length === 0} OR EXISTS (
+        SELECT FROM node_presence p, json_array_elements_text(p.heartbeat #> '{facts,capabilities}') AS c (name)
+        WHERE p.node_id = n.id AND c.name = ANY (${[...task.capabilities]}::text[])))
+    RETURNING ${columns(tx)}`;
+  return row;
+}
+
+/** Why `insertTask` did not. */
+export async function selectNodeStanding(
+  tx: Tx,
+  nodeId: string,
+): Promise<{ name: string; status: string; reason: string | null; revoked: boolean } | undefined> {
+  const [row] = await tx<{ name: string; status: string; reason: string | null; revoked: boolean }[]>`
+    SELECT name, status, status_reason AS reason, revoked_at IS NOT NULL AS revoked FROM nodes WHERE id = ${nodeId}`;
+  return row;
+}
+
+export async function selectTask(tx: Tx, id: string): Promise<TaskRow | undefined> {
+  const [row] = await tx<TaskRow[]>`SELECT ${columns(tx)} FROM tasks t WHERE t.id = ${id}`;
+  return row;
+}
+
+export async function selectTasks(
+  tx: Tx,
+  page: { before: string; limit: number; nodeId?: string; status?: TaskStatus; type?: string },
+): Promise<TaskRow[]> {
+  return tx<TaskRow[]>`
+    SELECT ${columns(tx)} FROM tasks t
+    WHERE t.id < ${page.before}
+      ${page.nodeId === undefined ? tx`` : tx`AND t.node_id = ${page.nodeId}`}
+      ${page.status === undefined ? tx`` : tx`AND t.status = ${page.status}`}
+      ${page.type === undefined ? tx`` : tx`AND t.type = ${page.type}`}
+    ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
+}
+
+/** Queued: ended at once. Dispatched: its node is to be told. Waits for a claim or result of the row under way. */
+export async function requestCancel(tx: Tx, id: string): Promise<TaskRow | undefined> {
+  const failure = JSON.stringify(commonFailure("task_cancelled"));
+  const [row] = await tx<TaskRow[]>`
+    UPDATE tasks AS t SET
+      status = CASE t.status WHEN 'queued' THEN 'cancelled' ELSE t.status END,
+      failure = CASE t.status WHEN 'queued' THEN ${failure}::text::json END,
+      finished_at = CASE t.status WHEN 'queued' THEN now() END,
+      cancel_requested_at = now(),
+      revision = t.revision + 1
+    WHERE t.id = ${id} AND t.status IN ('queued', 'dispatched') AND t.cancel_requested_at IS NULL
+    RETURNING ${columns(tx)}`;
+  return row ?? selectTask(tx, id);
+}
+
+export type Revision = { id: string; revision: number; ended: boolean };
+
+/** One look at everything that is awaited in this process. */
+export async function selectRevisions(sql: Queryable, ids: readonly string[]): Promise<Revision[]> {
+  return sql<Revision[]>`
+    SELECT id, revision, finished_at IS NOT NULL AS ended FROM tasks WHERE id = ANY (${[...ids]}::uuid[])`;
+}

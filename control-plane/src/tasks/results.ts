@@ -1,0 +1,125 @@
+// Takes the results that nodes tell. What they mean is decided here from plain data; results that
+// arrive together are stored by one statement, because the commit is what costs.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
+import type { Outcome, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import { exhaustive } from "@holdfast/kit/exhaustive";
+import type { AnyTaskType } from "@holdfast/tasks/type";
+import { isUnavailable, type Sql } from "../database/connect.ts";
+import { createBatches } from "./batches.ts";
+import { acceptResults, type Ending, type Judged, selectTypes } from "./delivery-queries.ts";
+import { commonFailure, reportedFailure } from "./failures.ts";
+
+export type Results = {
+  report(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
+  /** Undefined: no such task, or a type that this server does not have. */
+  typeOf(taskId: string): Promise<AnyTaskType | undefined>;
+  /** Spares a look-up when its result comes. */
+  rememberType(taskId: string, type: string): void;
+  settled(): Promise<void>;
+};
+
+export type Accepted = { taskId: string; nodeId: string; revision: number; ordered: boolean };
+
+const MOST_IN_ONE = 256;
+const MOST_REMEMBERED = 20_000;
+
+export function createResults(options: {
+  /** Commits to the disk before it answers. */
+  sql: Sql;
+  types: ReadonlyMap<string, AnyTaskType>;
+  atOnce: number;
+  onAccepted(accepted: readonly Accepted[]): void;
+}): Results {
+  const { sql, types } = options;
+  const typeNames = new Map<string, string>();
+
+  const endings = createBatches<Ending, Judged | undefined>({
+    most: MOST_IN_ONE,
+    atOnce: options.atOnce,
+    keyOf: (ending) => ending.taskId,
+    concernsAll: isUnavailable,
+    run: async (batch) => {
+      const judged = new Map((await acceptResults(sql, batch)).map((one) => [one.task_id, one]));
+      const answers = batch.map((ending) => judged.get(ending.taskId));
+      options.onAccepted(
+        batch.flatMap(({ taskId, nodeId }) => {
+          const one = judged.get(taskId);
+          return one?.verdict === "accepted"
+            ? [{ taskId, nodeId, revision: one.revision, ordered: one.ordered }]
+            : [];
+        }),
+      );
+      return answers;
+    },
+  });
+
+  const findTypes = async (taskIds: readonly string[]) => {
+    const unknown = taskIds.filter((id) => !typeNames.has(id));
+    if (unknown.length > 0) for (const row of await selectTypes(sql, unknown)) rememberType(row.id, row.type);
+    return (id: string) => types.get(typeNames.get(id) ?? "");
+  };
+
+  const rememberType = (taskId: string, type: string) => {
+    // The oldest goes first: a Map keeps the order in which its keys came.
+    if (typeNames.size >= MOST_REMEMBERED) for (const oldest of typeNames.keys().take(1)) typeNames.delete(oldest);
+    typeNames.set(taskId, type);
+  };
+
+  return {
+    rememberType,
+    typeOf: async (taskId) => (await findTypes([taskId]))(taskId),
+    settled: () => endings.settled(),
+    async report(nodeId, reports) {
+      const typeOf = await findTypes(reports.map((report) => report.task_id));
+      return Promise.all(
+        reports.map(async (report) => {
+          const judged = await endings.add(endingOf(nodeId, report, typeOf(report.task_id)));
+          if (judged?.verdict === "revoked") throw new ApiError("identity_revoked");
+          if (judged?.verdict === "accepted") typeNames.delete(report.task_id);
+          return { task_id: report.task_id, verdict: judged?.verdict ?? "unknown" };
+        }),
+      );
+    },
+  };
+}
+
+function endingOf(nodeId: string, report: TaskResultReport, type: AnyTaskType | undefined): Ending {
+  const outcome = JSON.stringify(report.outcome);
+  if (Buffer.byteLength(outcome) > MOST_RESULT_BYTES) {
+    throw new ApiError("result_too_large", { details: { task_id: report.task_id, limit: MOST_RESULT_BYTES } });
+  }
+  const { status, result, failure } = settle(type, report.outcome);
+  return {
+    nodeId,
+    taskId: report.task_id,
+    generation: report.generation,
+    status,
+    result: result === undefined ? null : JSON.stringify(result),
+    failure: failure === undefined ? null : JSON.stringify(failure),
+    timings: JSON.stringify(report.timings),
+    outcome,
+  };
+}
+
+type Settled = Pick<Ending, "status"> & { result?: unknown; failure?: ReturnType<typeof commonFailure> };
+
+/** What a node's word makes of the task. A result of another form than promised is no result. */
+export function settle(type: AnyTaskType | undefined, outcome: Outcome): Settled {
+  switch (outcome.status) {
+    case "succeeded": {
+      const checked = type ? type.result.safeParse(outcome.result) : { success: true, data: outcome.result };
+      if (!checked.success) return { status: "failed", failure: commonFailure("result_invalid") };
+      return { status: "completed", result: checked.data ?? null };
+    }
+    case "cancelled":
+      return { status: "cancelled", failure: reportedFailure(type, outcome.failure) };
+    case "failed":
+    case "refused":
+    case "interrupted":
+      return { status: "failed", failure: reportedFailure(type, outcome.failure) };
+    default:
+      return exhaustive(outcome);
+  }
+}

@@ -1,0 +1,166 @@
+// Task engines over one database, as api replicas have them, and nodes that exist in the database only.
+
+import type { TaskResultReport } from "@holdfast/contracts/node-protocol";
+import type { commonTaskFailures } from "@holdfast/contracts/task-failures";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { createLog } from "@holdfast/service/log";
+import noop from "@holdfast/tasks/node.noop/contract";
+import { type AnyTaskType, taskType } from "@holdfast/tasks/type";
+import { z } from "zod";
+import { type Sql, withOrg } from "../../src/database/connect.ts";
+import { openKeyring } from "../../src/sealing/keyring.ts";
+import { openSignals, type Signals } from "../../src/signals/signals.ts";
+import { createTaskEngine, openTaskPools, type TaskEngine } from "../../src/tasks/engine.ts";
+import type { NewTask } from "../../src/tasks/enqueue.ts";
+import type { TaskRow } from "../../src/tasks/queries.ts";
+import { openTaskSigner, type TaskSigner } from "../../src/tasks/signing.ts";
+import { atEnd } from "./at-end.ts";
+import { createTestDatabase, openRoles, type TestDatabase } from "./database.ts";
+
+export type Replica = { engine: TaskEngine; signals: Signals; signer: TaskSigner; system: Sql };
+
+export type TaskLab = {
+  database: TestDatabase;
+  app: Sql;
+  system: Sql;
+  superuser: Sql;
+  orgId: string;
+  newNode(options?: { status?: string; capabilities?: string[] }): Promise<string>;
+  newReplica(): Promise<Replica>;
+  /** As a tenant's request does it: in a transaction, and the node is woken after the commit. */
+  enqueue(replica: Replica, task: Partial<NewTask> & { nodeId: string }): Promise<TaskRow>;
+  cancel(replica: Replica, taskId: string): Promise<TaskRow | undefined>;
+  row(taskId: string): Promise<TaskRow & { lease_until: Date | null; reported: boolean }>;
+};
+
+const declared = {
+  kind: "desired_state",
+  timeoutSeconds: 30,
+  expiresAfterSeconds: 300,
+  concurrency: 1,
+  capabilities: [],
+  byHand: true,
+  resultBytes: 1024,
+  params: z.strictObject({ key: z.string().default("k"), size: z.int().max(100).optional() }),
+  progress: z.strictObject({ percent: z.number() }),
+  result: z.strictObject({ done: z.boolean() }),
+  failures: { out_of_sorts: { message: "It did not feel like it.", nextStep: "Ask nicely." } },
+} as const;
+
+const testTypes: AnyTaskType[] = [
+  noop,
+  taskType({ ...declared, type: "test.repeat", summary: "may run twice", idempotent: true }),
+  taskType({ ...declared, type: "test.once", summary: "runs once", idempotent: false }),
+  taskType({ ...declared, type: "test.order", summary: "in order", idempotent: true, orderKey: ({ key }) => key }),
+  taskType({
+    ...declared,
+    type: "test.able",
+    summary: "not for all",
+    idempotent: true,
+    capabilities: ["os_users"],
+  }),
+];
+
+export async function openTaskLab(): Promise<TaskLab> {
+  const database = await createTestDatabase();
+  const { app, system, superuser } = openRoles(database);
+  const orgId = uuidv7();
+  await superuser`INSERT INTO organizations (id, slug, name) VALUES (${orgId}, 'lab', 'Lab')`;
+  const log = createLog({ process: "test", level: "silent" });
+  const keyring = await openKeyring(system, { current: { id: "test", key: Buffer.alloc(32, 7) } });
+  const types = new Map(testTypes.map((type) => [type.type, type]));
+
+  return {
+    database,
+    app,
+    system,
+    superuser,
+    orgId,
+    async newNode({ status = "active", capabilities } = {}) {
+      const id = uuidv7();
+      await superuser`
+        INSERT INTO nodes (id, org_id, name, status, revoked_at)
+        VALUES (${id}, ${orgId}, ${`node-${id.slice(-12)}`}, ${status}, ${status === "retired" ? new Date() : null})`;
+      if (capabilities) {
+        await superuser`
+          INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
+          VALUES (${id}, ${orgId}, now(), ${uuidv7()}, 'boot', 0, ${superuser.json({ facts: { capabilities } })})`;
+      }
+      return id;
+    },
+    async newReplica() {
+      const signals = await openSignals(system, log);
+      const signer = await openTaskSigner(system, keyring, { log });
+      const pools = openTaskPools({ url: database.runtimeUrl, application: "test" });
+      const engine = createTaskEngine({ pools, signals, signer, types, log });
+      atEnd(async () => {
+        await engine.stop();
+        signer.stop();
+        await signals.stop();
+        await Promise.all([pools.swift.end({ timeout: 1 }), pools.durable.end({ timeout: 1 })]);
+      });
+      return { engine, signals, signer, system };
+    },
+    async enqueue({ engine }, task) {
+      const made = await withOrg(app, orgId, (tx) =>
+        engine.enqueue(tx, { type: "node.noop", params: {}, createdBy: "test", correlationId: uuidv7(), ...task }),
+      );
+      engine.enqueued(made);
+      return made;
+    },
+    async cancel({ engine }, taskId) {
+      const task = await withOrg(app, orgId, (tx) => engine.cancel(tx, taskId));
+      if (task) engine.cancelled(task);
+      return task;
+    },
+    async row(taskId) {
+      const [row] = await superuser<(TaskRow & { lease_until: Date | null; reported: boolean })[]>`
+        SELECT * FROM tasks WHERE id = ${taskId}`;
+      if (!row) throw new Error(`there is no task ${taskId}`);
+      return row;
+    },
+  };
+}
+
+export const succeeded = (
+  taskId: string,
+  generation: number,
+  result: unknown = { echo: null },
+): TaskResultReport => ({
+  task_id: taskId,
+  generation,
+  timings: { run: 1 },
+  outcome: { status: "succeeded", result },
+});
+
+export const ended = (
+  taskId: string,
+  generation: number,
+  status: "failed" | "refused" | "cancelled" | "interrupted",
+  code: keyof typeof commonTaskFailures | (string & {}) = "executor_failed",
+): TaskResultReport => ({
+  task_id: taskId,
+  generation,
+  timings: {},
+  outcome: { status, failure: { code, message: "", next_step: "" } },
+});
+
+/** A poll that takes what is there and does not wait. */
+export const atOnce = (options: { room?: number; holding?: { task_id: string; generation: number }[] } = {}) => ({
+  instanceId: "instance",
+  room: options.room ?? 32,
+  holding: options.holding ?? [],
+  waitMs: 0,
+  signal: new AbortController().signal,
+});
+
+export const waiting = (
+  options: { room?: number; holding?: { task_id: string; generation: number }[]; instanceId?: string } = {},
+  signal: AbortSignal = new AbortController().signal,
+) => ({
+  instanceId: options.instanceId ?? "instance",
+  room: options.room ?? 32,
+  holding: options.holding ?? [],
+  waitMs: 25_000,
+  signal,
+});
