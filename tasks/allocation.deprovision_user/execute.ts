@@ -1,0 +1,36 @@
+// Touches only users that are recorded as ours. Where there is nothing to remove, all is as wanted.
+
+import { executor } from "../executor.ts";
+import { findAccount } from "../os-users/accounts.ts";
+import { withHostFailures } from "../os-users/failures.ts";
+import { readRecord } from "../os-users/records.ts";
+import { removeUser } from "../os-users/remove.ts";
+import contract from "./contract.ts";
+
+export default executor(contract, {
+  async run({ params, progress, signal, host, fail }) {
+    const { username, allocation_id } = params;
+    const nothing = { username, removed: false, own_account: false, ended_processes: 0 };
+    const enter = (phase: string) => {
+      signal.throwIfAborted();
+      progress(phase);
+    };
+    return withHostFailures(fail, async () => {
+      enter("checking");
+      if (!host.capabilities.includes("os_users")) {
+        if (username === host.account) return { ...nothing, own_account: true };
+        if (!(await findAccount(username))) return nothing;
+        throw fail("own_account_only", `The agent runs without root and cannot remove the user ${username}.`);
+      }
+      const record = readRecord(host.stateDir, username);
+      if (!record) {
+        if (!(await findAccount(username))) return nothing;
+        throw fail("user_not_ours", `The user ${username} of this node was not made by Holdfast.`);
+      }
+      // This allocation's user is gone already; the name has been given to another one since.
+      if (record.allocation_id !== allocation_id) return nothing;
+      const { ended } = await removeUser({ stateDir: host.stateDir, name: username, record, enter, signal, fail });
+      return { ...nothing, removed: true, ended_processes: ended };
+    });
+  },
+});

@@ -1,0 +1,127 @@
+// Every step looks at what is there and may be repeated: a crash anywhere is repaired by running it
+// again, and a failure or a cancellation takes back what this run began.
+
+import { userInfo } from "node:os";
+import { executor, type Host, type TaskFailed } from "../executor.ts";
+import { addAccount, addGroup, findAccount, findGroup } from "../os-users/accounts.ts";
+import { withHostFailures } from "../os-users/failures.ts";
+import { homeOf, makeHome, ownerOfHome, writeAuthorizedKeys } from "../os-users/home.ts";
+import { readRecord, recordIntention, type UserRecord, writeRecord } from "../os-users/records.ts";
+import { removeUser } from "../os-users/remove.ts";
+import contract from "./contract.ts";
+
+type Fail = (code: keyof typeof contract.failures, message?: string) => TaskFailed;
+type Wanted = { name: string; allocationId: string; keys: readonly string[]; stateDir: string };
+type Step = (phase: string) => void;
+
+export default executor(contract, {
+  async run({ params, progress, signal, host, fail }) {
+    if (!host.capabilities.includes("os_users")) return offerOwnAccount(params, host, fail);
+    const step = (phase: string) => {
+      signal.throwIfAborted();
+      progress(phase);
+    };
+    const { username: name, allocation_id: allocationId, ssh_keys: keys } = params;
+    return withHostFailures(fail, () =>
+      provision({ name, allocationId, keys, stateDir: host.stateDir }, step, fail),
+    );
+  },
+});
+
+function offerOwnAccount(params: { username: string; ssh_keys: string[] }, host: Host, fail: Fail) {
+  if (params.username !== host.account)
+    throw fail(
+      "own_account_only",
+      `The agent on this node runs without root and can offer only its own account, ${host.account}.`,
+    );
+  if (params.ssh_keys.length > 0) throw fail("keys_not_supported");
+  const { uid, gid, homedir, shell } = userInfo();
+  return {
+    ...{ username: params.username, uid, gid, home: homedir, shell: shell ?? "/bin/sh" },
+    ...{ created: false, own_account: true, keys: 0 },
+  };
+}
+
+async function provision(wanted: Wanted, step: Step, fail: Fail) {
+  step("checking");
+  const found = await findRecord(wanted, step, fail);
+  step("recording");
+  const record = found ?? (await intend(wanted, fail));
+  try {
+    const account = await make(wanted, record, step, fail);
+    step("recording_made");
+    if (record.state !== "made") writeRecord(wanted.stateDir, wanted.name, { ...record, state: "made" });
+    return { ...account, created: record.state !== "made" };
+  } catch (error) {
+    if (record.state !== "made") await takeBack(wanted, record, fail);
+    throw error;
+  }
+}
+
+/** The record to go on with; none for a new user. Refuses whatever is not this allocation's. */
+async function findRecord(wanted: Wanted, step: Step, fail: Fail): Promise<UserRecord | undefined> {
+  const { name, allocationId, stateDir } = wanted;
+  const record = readRecord(stateDir, name);
+  const account = await findAccount(name);
+  if (account && account.uid !== record?.uid)
+    throw fail("user_not_ours", `The user ${name} exists on this node with uid ${account.uid}.`);
+  const group = await findGroup(name);
+  if (group && group.gid !== record?.uid)
+    throw fail("user_not_ours", `The group ${name} exists on this node with gid ${group.gid}.`);
+  const home = homeOf(name);
+  const owner = await ownerOfHome(name);
+  if (record && record.allocation_id !== allocationId && (account || owner !== undefined))
+    throw fail("user_taken", `The user ${name} on this node belongs to the allocation ${record.allocation_id}.`);
+  if ((owner !== undefined && owner !== record?.uid) || (account && account.home !== home))
+    throw fail("home_not_ours", `${home} does not belong to the user ${name} that is to be made.`);
+
+  if (record?.allocation_id !== allocationId) return undefined;
+  if (record.state !== "removing") {
+    const nothingYet = !account && !group && owner === undefined;
+    return nothingYet && !(await isFree(record.uid)) ? undefined : record;
+  }
+  step("finishing_removal");
+  await removeUser({ stateDir, name, record, enter: () => {}, fail: removalFailed(fail) });
+  return undefined;
+}
+
+async function intend({ name, allocationId, stateDir }: Wanted, fail: Fail): Promise<UserRecord> {
+  const record = await recordIntention(stateDir, name, allocationId, async (uid) => !(await isFree(uid)));
+  if (!record) throw fail("no_uid_left");
+  return record;
+}
+
+async function isFree(uid: number): Promise<boolean> {
+  return !(await findAccount(String(uid))) && !(await findGroup(String(uid)));
+}
+
+async function make(wanted: Wanted, { uid }: UserRecord, step: Step, fail: Fail) {
+  const { name, allocationId, keys } = wanted;
+  const home = homeOf(name);
+  step("creating_group");
+  if (!(await findGroup(name))) await addGroup(name, uid);
+  step("creating_account");
+  if (!(await findAccount(name)))
+    await addAccount({ name, uid, home, comment: `Holdfast allocation ${allocationId}` });
+  step("creating_home");
+  if ((await ownerOfHome(name)) === undefined) await makeHome(name, { uid, gid: uid });
+  step("writing_keys");
+  await writeAuthorizedKeys(name, { uid, gid: uid }, keys);
+  step("verifying");
+  const account = await findAccount(name);
+  if (account?.uid !== uid || account.home !== home || (await ownerOfHome(name)) !== uid)
+    throw fail("verification_failed");
+  return {
+    ...{ username: name, uid, gid: account.gid, home, shell: account.shell },
+    ...{ own_account: false, keys: keys.length },
+  };
+}
+
+/** What cannot be taken back now stays recorded, and is found by the next run or the release. */
+async function takeBack({ name, stateDir }: Wanted, record: UserRecord, fail: Fail): Promise<void> {
+  await removeUser({ stateDir, name, record, enter: () => {}, fail: removalFailed(fail) }).catch(() => {});
+}
+
+function removalFailed(fail: Fail) {
+  return (_code: string, message: string) => fail("account_tool_failed", message);
+}
