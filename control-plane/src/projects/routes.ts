@@ -48,9 +48,18 @@ export function projectRoutes(api: ApiContext): void {
   });
 
   orgRoute(api, deleteProject, async ({ params, tx, touched }) => {
-    const row = await removeProject(tx, params.project_id);
+    const row = await removeProject(tx, params.project_id).catch(explainUse);
     if (!row) throw new ApiError("not_found");
     touched({ type: "project", id: row.id, name: row.slug });
     return undefined;
+  });
+}
+
+function explainUse(error: { code?: string }): never {
+  // foreign_key_violation
+  if (error.code !== "23503") throw error;
+  throw new ApiError("conflict", {
+    message: "The project has allocations, or had some that its history still names.",
+    nextStep: "Release its allocations and leave it unused; rename it if its name is wanted for another.",
   });
 }

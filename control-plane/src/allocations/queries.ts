@@ -1,0 +1,177 @@
+// SQL of allocations. Statuses come from state.ts; every change of a row counts its revision up.
+
+import type { Allocation, AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
+import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
+import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { Queryable, Tx } from "../database/connect.ts";
+import type { Revision } from "../tasks/queries.ts";
+
+export type AllocationRow = {
+  id: string;
+  org_id: string;
+  project_id: string;
+  node_id: string;
+  node_name: string;
+  username: string;
+  ssh_keys: string[];
+  status: AllocationStatus;
+  reason: TaskFailure | null;
+  revision: number;
+  task_id: string | null;
+  own_account: boolean;
+  home: string | null;
+  created_by: string;
+  created_at: Date;
+  active_at: Date | null;
+  released_at: Date | null;
+};
+
+export function toAllocation(row: AllocationRow): Allocation {
+  return {
+    id: row.id,
+    project_id: row.project_id,
+    node_id: row.node_id,
+    node_name: row.node_name,
+    username: row.username,
+    status: row.status,
+    reason: row.reason,
+    task_id: row.task_id,
+    own_account: row.own_account,
+    home: row.home,
+    created_by: row.created_by,
+    created_at: row.created_at.toISOString(),
+    active_at: row.active_at?.toISOString() ?? null,
+    released_at: row.released_at?.toISOString() ?? null,
+    revision: row.revision,
+  };
+}
+
+const columns = (db: Queryable) => db`
+  a.id, a.org_id, a.project_id, a.node_id, n.name AS node_name, a.username, a.ssh_keys, a.status, a.reason,
+  a.revision, a.task_id, a.own_account, a.home, a.created_by, a.created_at, a.active_at, a.released_at`;
+
+export type Host = {
+  id: string;
+  name: string;
+  status: NodeStatus;
+  revoked_at: Date | null;
+  /** Null until the node was heard. */
+  capabilities: string[] | null;
+  account: string | null;
+};
+
+/** The node with what its last heartbeat says it can offer. */
+export async function selectHost(tx: Tx, nodeId: string): Promise<Host | undefined> {
+  const [row] = await tx<Host[]>`
+    SELECT n.id, n.name, n.status, n.revoked_at,
+      p.heartbeat #> '{facts,capabilities}' AS capabilities, p.heartbeat #>> '{facts,account}' AS account
+    FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+    WHERE n.id = ${nodeId}`;
+  return row;
+}
+
+/** The one asked for; without one, the oldest there is. */
+export async function selectProjectId(tx: Tx, wanted: string | undefined): Promise<string | undefined> {
+  const [row] = await tx<{ id: string }[]>`
+    SELECT id FROM projects ${wanted === undefined ? tx`` : tx`WHERE id = ${wanted}`} ORDER BY id LIMIT 1`;
+  return row?.id;
+}
+
+export type NewAllocation = Pick<
+  AllocationRow,
+  "id" | "org_id" | "project_id" | "node_id" | "username" | "ssh_keys" | "task_id" | "created_by"
+>;
+
+/** False when the user belongs to another allocation; one that is being made now is waited for. */
+export async function insertAllocation(tx: Tx, allocation: NewAllocation): Promise<boolean> {
+  const inserted = await tx`
+    INSERT INTO allocations ${tx(allocation)}
+    ON CONFLICT (node_id, username) WHERE status <> 'released' DO NOTHING`;
+  return inserted.count === 1;
+}
+
+export async function selectLiveAllocation(tx: Tx, user: Pick<AllocationRow, "node_id" | "username">) {
+  const [row] = await tx<{ id: string; status: AllocationStatus }[]>`
+    SELECT id, status FROM allocations
+    WHERE node_id = ${user.node_id} AND username = ${user.username} AND status <> 'released'`;
+  return row;
+}
+
+export async function selectAllocation(tx: Tx, id: string): Promise<AllocationRow | undefined> {
+  const [row] = await tx<AllocationRow[]>`
+    SELECT ${columns(tx)} FROM allocations a JOIN nodes n ON n.id = a.node_id WHERE a.id = ${id}`;
+  return row;
+}
+
+export type AllocationFilter = { nodeId?: string; projectId?: string; status?: AllocationStatus };
+
+export async function selectAllocations(
+  tx: Tx,
+  filter: AllocationFilter,
+  page: { before: string; limit: number },
+): Promise<AllocationRow[]> {
+  return tx<AllocationRow[]>`
+    SELECT ${columns(tx)} FROM allocations a JOIN nodes n ON n.id = a.node_id
+    WHERE a.id < ${page.before}
+      ${filter.nodeId === undefined ? tx`` : tx`AND a.node_id = ${filter.nodeId}`}
+      ${filter.projectId === undefined ? tx`` : tx`AND a.project_id = ${filter.projectId}`}
+      ${filter.status === undefined ? tx`` : tx`AND a.status = ${filter.status}`}
+    ORDER BY a.id DESC LIMIT ${page.limit + 1}`;
+}
+
+export type MovingRow = AllocationRow & { node_status: NodeStatus };
+
+/** Locked until the transaction ends: the reconciler leaves it alone meanwhile. */
+export async function lockAllocation(tx: Tx, id: string): Promise<MovingRow | undefined> {
+  const [row] = await tx<MovingRow[]>`
+    SELECT ${columns(tx)}, n.status AS node_status FROM allocations a JOIN nodes n ON n.id = a.node_id
+    WHERE a.id = ${id} FOR UPDATE OF a`;
+  return row;
+}
+
+export type EndedRow = MovingRow & {
+  /** Null when the task is no longer kept. */
+  task_status: TaskStatus | null;
+  task_result: unknown;
+  task_failure: TaskFailure | null;
+};
+
+/**
+ * One allocation that can be moved on: its task has ended, or its node will never answer. One without
+ * a task waits for its node to take work again. The lock lets several replicas take different ones;
+ * what another holds is that one's to finish.
+ */
+export async function lockNextMovable(tx: Tx, but: readonly string[]): Promise<EndedRow | undefined> {
+  const [row] = await tx<EndedRow[]>`
+    SELECT ${columns(tx)}, n.status AS node_status,
+      t.status AS task_status, t.result AS task_result, t.failure AS task_failure
+    FROM allocations a JOIN nodes n ON n.id = a.node_id LEFT JOIN tasks t ON t.id = a.task_id
+    WHERE a.status IN ('requested', 'releasing') AND a.id <> ALL(${[...but]}::uuid[])
+      AND (t.finished_at IS NOT NULL OR n.status = 'retired' OR (a.task_id IS NOT NULL AND t.id IS NULL)
+        OR (a.task_id IS NULL AND n.status = 'active' AND n.revoked_at IS NULL))
+    ORDER BY a.id LIMIT 1 FOR UPDATE OF a SKIP LOCKED`;
+  return row;
+}
+
+export type Change = { status: AllocationStatus; reason: TaskFailure | null; taskId: string | null };
+
+/** Of a row that the transaction has locked. */
+export async function changeAllocation(tx: Tx, id: string, change: Change): Promise<void> {
+  await tx`
+    UPDATE allocations SET status = ${change.status}, task_id = ${change.taskId}, revision = revision + 1,
+      reason = ${change.reason === null ? null : tx.json(change.reason)},
+      released_at = ${change.status === "released" ? tx`now()` : null}
+    WHERE id = ${id}`;
+}
+
+export async function recordUser(tx: Tx, id: string, user: { home: string; own_account: boolean }): Promise<void> {
+  await tx`
+    UPDATE allocations SET home = ${user.home}, own_account = ${user.own_account}, active_at = now()
+    WHERE id = ${id}`;
+}
+
+/** One look at everything that is awaited in this process. */
+export async function selectRevisions(sql: Queryable, ids: readonly string[]): Promise<Revision[]> {
+  return sql<Revision[]>`
+    SELECT id, revision, status = 'released' AS ended FROM allocations WHERE id = ANY (${[...ids]}::uuid[])`;
+}

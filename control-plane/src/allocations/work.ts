@@ -1,0 +1,57 @@
+// What a node is asked to do for an allocation. The task is enqueued in the transaction that changes
+// the allocation: neither exists without the other. A node that takes no work now is asked later:
+// until then the allocation has no task, and its reason says what it waits for.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { Tx } from "../database/connect.ts";
+import type { TaskEngine } from "../tasks/engine.ts";
+import type { AllocationRow } from "./queries.ts";
+import type { Move } from "./state.ts";
+
+export type WorkFor = Pick<AllocationRow, "id" | "node_id" | "username" | "ssh_keys">;
+export type Work = {
+  task: Exclude<Move["task"], "none">;
+  user: WorkFor;
+  createdBy: string;
+  correlationId: string;
+};
+
+const types = { provision: "allocation.provision_user", deprovision: "allocation.deprovision_user" } as const;
+
+/** Throws what the node cannot be asked for. Tell the engine with `enqueued` after the commit. */
+export async function enqueueWork(tx: Tx, engine: TaskEngine, { task, user, createdBy, correlationId }: Work) {
+  const { id, node_id, username, ssh_keys } = user;
+  const params = task === "provision" ? { username, ssh_keys } : { username };
+  return engine.enqueue(tx, {
+    nodeId: node_id,
+    type: types[task],
+    params: { allocation_id: id, ...params },
+    createdBy,
+    correlationId,
+  });
+}
+
+/** The task, or why there is none yet. */
+export async function enqueueOrWait(
+  tx: Tx,
+  engine: TaskEngine,
+  work: Work & { node: { name: string; status: NodeStatus } },
+) {
+  try {
+    return { task: await enqueueWork(tx, engine, work), reason: null };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { task: undefined, reason: waitsFor(error, work.node) };
+  }
+}
+
+function waitsFor(error: ApiError, { name, status }: { name: string; status: NodeStatus }): TaskFailure {
+  if (error.code !== "node_not_active")
+    return { code: error.code, message: error.message, next_step: error.nextStep };
+  return {
+    code: error.code,
+    message: `${name} is ${status} and takes no work; it is asked when it does again.`,
+    next_step: `\`holdfast node reactivate ${name}\` lets it work.`,
+  };
+}
