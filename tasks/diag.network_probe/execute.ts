@@ -1,0 +1,32 @@
+import { executor } from "../executor.ts";
+import contract from "./contract.ts";
+import { HOP_MS } from "./hops.ts";
+import { probeEndpoint } from "./probe.ts";
+
+export default executor(contract, {
+  async run({ params, progress, signal, host, fail }) {
+    const { profile, stateDir } = host;
+    const known = Object.keys(profile.endpoints);
+    const names = [...new Set(params.endpoints ?? known)];
+    const unknown = names.find((name) => !known.includes(name));
+    if (unknown !== undefined)
+      throw fail("endpoint_unknown", `The profile has no endpoint ${unknown}; it has ${known.join(", ")}.`);
+
+    let done = 0;
+    const tell = () => progress("probing", { done, of: names.length });
+    tell();
+    const endpoints = await Promise.all(
+      names.map(async (name) => {
+        const report = await probeEndpoint(name, { stateDir, profile, timing: { signal, hopMs: HOP_MS } });
+        done += 1;
+        tell();
+        return report;
+      }),
+    );
+    return {
+      profile: { name: profile.name, version: profile.version },
+      ok: endpoints.every(({ ok }) => ok),
+      endpoints,
+    };
+  },
+});

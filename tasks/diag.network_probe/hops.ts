@@ -1,0 +1,157 @@
+// The hops to an endpoint, each with a time of its own: name, address, connection, TLS, the node's
+// certificate. Nothing is asked of the server and nothing of what it says is kept.
+
+import { lookup } from "node:dns/promises";
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
+
+export const HOP_MS = 5_000;
+
+export type Code =
+  | ("endpoint_invalid" | "dns_failed" | "dns_timeout" | "address_refused")
+  | ("tcp_refused" | "tcp_timeout" | "tcp_unreachable" | "tcp_failed")
+  | ("tls_untrusted" | "tls_timeout" | "tls_failed" | "trust_bundle_missing")
+  | ("mtls_refused" | "mtls_timeout" | "identity_missing");
+
+export class HopFailed extends Error {
+  override name = "HopFailed";
+  readonly code: Code;
+
+  constructor(code: Code, detail: string) {
+    super(detail);
+    this.code = code;
+  }
+}
+
+export type Timing = { signal: AbortSignal; hopMs: number };
+
+export async function resolveHost(host: string, timing: Timing): Promise<string[]> {
+  if (isIP(host)) return [host];
+  const deadline = AbortSignal.timeout(timing.hopMs);
+  const found = await untilAborted(lookup(host, { all: true }), AbortSignal.any([timing.signal, deadline])).catch(
+    (error: unknown) => {
+      timing.signal.throwIfAborted();
+      if (deadline.aborted) throw new HopFailed("dns_timeout", `no answer for ${host} in ${timing.hopMs} ms`);
+      throw new HopFailed("dns_failed", codeOf(error));
+    },
+  );
+  return found.map(({ address }) => address);
+}
+
+/** To exactly this address: nothing is resolved again. */
+export async function openTcp(address: string, port: number, timing: Timing): Promise<Socket> {
+  const socket = connectTcp({ host: address, port });
+  const error = await settled(socket, "connect", timing);
+  if (error === undefined) return socket;
+  socket.destroy();
+  if (error === "timeout") throw new HopFailed("tcp_timeout", `${address} did not answer in ${timing.hopMs} ms`);
+  const code = codeOf(error);
+  if (code === "ECONNREFUSED") throw new HopFailed("tcp_refused", `${address} port ${port}`);
+  if (code === "EHOSTUNREACH" || code === "ENETUNREACH")
+    throw new HopFailed("tcp_unreachable", `${address}: ${code}`);
+  throw new HopFailed("tcp_failed", `${address}: ${code}`);
+}
+
+export type Handshake = {
+  /** Why the certificate is not trusted for this host. */
+  untrusted: string | undefined;
+  certificate: DetailedPeerCertificate;
+  protocol: string | null;
+};
+
+export type TlsOptions = { host: string; ca: string[]; timing: Timing };
+
+/** The socket is closed when it returns. */
+export async function shakeHands(socket: Socket, { host, ca, timing }: TlsOptions): Promise<Handshake> {
+  const tls = startTls(socket, host, { ca });
+  try {
+    const error = await settled(tls, "secureConnect", timing);
+    if (error === "timeout") throw new HopFailed("tls_timeout", `no handshake in ${timing.hopMs} ms`);
+    if (error !== undefined) throw new HopFailed("tls_failed", codeOf(error));
+    return {
+      // Typed as an error, but set to its code.
+      untrusted: tls.authorized ? undefined : String(tls.authorizationError),
+      certificate: tls.getPeerCertificate(true),
+      protocol: tls.getProtocol(),
+    };
+  } finally {
+    tls.destroy();
+  }
+}
+
+/**
+ * Shows the node's certificate. With TLS 1.3 a client is done before the server has judged it; the
+ * server's session ticket, or its refusal, comes after that. A server that stays silent had no objection.
+ */
+export async function showCertificate(
+  socket: Socket,
+  { host, ca, timing, identity }: TlsOptions & { identity: string },
+): Promise<void> {
+  const tls = startTls(socket, host, { ca, cert: identity, key: identity, rejectUnauthorized: true });
+  // Either may come in the same turn as the end of the handshake.
+  let ticketed = false;
+  let objection: Error | undefined;
+  tls.once("session", () => (ticketed = true));
+  tls.on("error", (error) => (objection ??= error));
+  try {
+    const error = await settled(tls, "secureConnect", timing);
+    if (error === "timeout") throw new HopFailed("mtls_timeout", `no handshake in ${timing.hopMs} ms`);
+    if (error !== undefined) throw new HopFailed("mtls_refused", codeOf(error));
+    if (tls.getProtocol() !== "TLSv1.3" || ticketed) return;
+    const late = objection ?? (await settled(tls, "session", { ...timing, hopMs: Math.min(timing.hopMs, 1_000) }));
+    if (late !== undefined && late !== "timeout") throw new HopFailed("mtls_refused", codeOf(late));
+  } finally {
+    tls.destroy();
+  }
+}
+
+type Credentials = { ca: string[]; cert?: string; key?: string; rejectUnauthorized?: boolean };
+
+function startTls(socket: Socket, host: string, credentials: Credentials): TLSSocket {
+  const name = isIP(host) ? { host } : { host, servername: host };
+  try {
+    return connectTls({ socket, rejectUnauthorized: false, ...name, ...credentials });
+  } catch (error) {
+    socket.destroy();
+    throw new HopFailed(
+      "identity_missing",
+      `identity.pem does not hold a key and its certificate: ${codeOf(error)}`,
+    );
+  }
+}
+
+/** Nothing when the event came; otherwise why not. Cancellation is thrown. */
+async function settled(
+  socket: Socket,
+  event: string,
+  { signal, hopMs }: Timing,
+): Promise<Error | "timeout" | undefined> {
+  const deadline = AbortSignal.timeout(hopMs);
+  const outcome = new Promise<Error | undefined>((resolve) => {
+    socket.once(event, () => resolve(undefined));
+    socket.on("error", resolve);
+    socket.once("close", () => resolve(Object.assign(new Error("closed"), { code: "ECONNRESET" })));
+  });
+  try {
+    return await untilAborted(outcome, AbortSignal.any([signal, deadline]));
+  } catch {
+    if (!signal.aborted) return "timeout";
+    socket.destroy();
+    throw signal.reason;
+  }
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+/** The code of an error rather than its message, which may hold more than is ours to pass on. */
+function codeOf(error: unknown): string {
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
+  return code ?? "failed without saying why";
+}
