@@ -6,11 +6,26 @@ import { redact } from "@holdfast/kit/redact";
 import { UsageError } from "@holdfast/kit/settings";
 import { harmless, jsonText } from "./output.ts";
 
-export const exitCodes = { done: 0, failed: 1, usage: 2, unreachable: 3 } as const;
+export const exitCodes = { done: 0, failed: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
 
 /** The server did not answer at all. */
 export class UnreachableError extends Error {
   override name = "UnreachableError";
+}
+
+/** Something that a command itself refuses or reports as failed, in the form of the server's own errors. */
+export class Refusal extends Error {
+  override name = "Refusal";
+  readonly code: string;
+  readonly nextStep: string;
+  readonly details: Record<string, unknown>;
+
+  constructor(code: string, options: { message: string; nextStep: string; details?: Record<string, unknown> }) {
+    super(options.message);
+    this.code = code;
+    this.nextStep = options.nextStep;
+    this.details = options.details ?? {};
+  }
 }
 
 /** Prints the failure to stderr and answers with the exit code. */
@@ -29,10 +44,19 @@ function explain(error: unknown): { code: number; lines: string[]; body: unknown
       lines: [
         `error: ${envelope.message}`,
         ...fieldProblems(envelope.details),
+        ...namedIn(envelope.details),
         `  ${envelope.next_step}`,
         `  code ${envelope.code} · correlation id ${envelope.correlation_id}`,
       ],
       body: envelope,
+    };
+  }
+  if (error instanceof Refusal) {
+    const { code, message, nextStep, details } = error;
+    return {
+      code: exitCodes.failed,
+      lines: [`error: ${message}`, ...namedIn(details), `  ${nextStep}`, `  code ${code}`],
+      body: { code, message, next_step: nextStep, details },
     };
   }
   const message = error instanceof Error ? error.message : String(error);
@@ -50,4 +74,13 @@ function fieldProblems(details: Record<string, unknown>): string[] {
   const fields = details["fields"];
   if (!Array.isArray(fields)) return [];
   return fields.map((one: { field: string; problem: string }) => `  ${one.field}: ${one.problem}`);
+}
+
+/** What the next step calls "named in details". */
+function namedIn(details: Record<string, unknown>): string[] {
+  return Object.entries(details).flatMap(([name, value]) => {
+    const values = Array.isArray(value) ? value : [value];
+    const sayable = values.length > 0 && values.every((one) => ["string", "number"].includes(typeof one));
+    return sayable ? [`  ${name.replaceAll("_", " ")}: ${values.join(", ")}`] : [];
+  });
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { harmless, jsonText, localTime, table } from "./output.ts";
+import { ago, harmless, jsonText, localTime, readable, span, table } from "./output.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not reach a terminal
 const control = /[\u0000-\u001f\u007f-\u009f]/;
@@ -48,5 +48,47 @@ describe("what people see", () => {
     const at = new Date(2026, 0, 2, 3, 4, 5, 678);
     expect(localTime(at.toISOString())).toBe("2026-01-02 03:04:05");
     expect(localTime(null)).toBeNull();
+  });
+});
+
+describe("a value of any shape", () => {
+  it.for([
+    [null, "–"],
+    [true, "yes"],
+    ["", "–"],
+    [[], "none"],
+    [["a", 1], "a, 1"],
+    [{ home: "/home/anna", keys: 2, own_account: false }, "home: /home/anna\nkeys: 2\nown account: no"],
+    [{ load: { one: 1 } }, "load:\n  one: 1"],
+    [
+      {
+        disks: [
+          { path: "/", free: 1 },
+          { path: "/srv", free: 2 },
+        ],
+      },
+      "disks:\n  - path: /\n    free: 1\n  - path: /srv\n    free: 2",
+    ],
+    [{ echo: "\u001b[2Jgone" }, "echo: �[2Jgone"],
+  ] as const)("OPS-01 is readable: %j", ([value, text]) => {
+    expect(readable(value)).toBe(text);
+  });
+});
+
+describe("a span of time", () => {
+  it.for([
+    [0, "0 ms"],
+    [999, "999 ms"],
+    [2_440, "2.4 s"],
+    [180_000, "3 min"],
+    [5 * 3_600_000, "5 h"],
+    [49 * 3_600_000, "2 days"],
+  ] as const)("OPS-01 of %d ms is %s", ([ms, text]) => {
+    expect(span(ms)).toBe(text);
+  });
+
+  it("OPS-01 never lies in the future", () => {
+    expect(ago("2026-01-01T00:00:05Z", Date.parse("2026-01-01T00:00:00Z"))).toBe("0 ms ago");
+    expect(ago(null)).toBe("never");
   });
 });

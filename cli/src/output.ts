@@ -50,3 +50,41 @@ export function localTime(iso: string | null): string | null {
   const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   return `${date} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
+
+/** A value of any shape for people: a line for each field, indented below what it belongs to. */
+export function readable(value: unknown, indent = ""): string {
+  if (Array.isArray(value) && value.every(isPlain)) return indent + (value.map(plain).join(", ") || "none");
+  if (Array.isArray(value))
+    return value.map((one) => readable(one, `${indent}  `).replace(/ {2}(?=\S)/, "- ")).join("\n");
+  if (isPlain(value)) return indent + plain(value);
+  return Object.entries(value as object)
+    .map(([name, one]) => {
+      const label = `${indent}${name.replaceAll("_", " ")}`;
+      if (isPlain(one) || (Array.isArray(one) && one.every(isPlain))) return `${label}: ${readable(one)}`;
+      return `${label}:\n${readable(one, `${indent}  `)}`;
+    })
+    .join("\n");
+}
+
+function isPlain(value: unknown): boolean {
+  return value === null || typeof value !== "object";
+}
+
+function plain(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return clean(String(value));
+}
+
+/** How long something took or has been taking: 340 ms, 2.4 s, 3 min, 5 h, 2 days. */
+export function span(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;
+  if (ms < 172_800_000) return `${Math.round(ms / 3_600_000)} h`;
+  return `${Math.round(ms / 86_400_000)} days`;
+}
+
+export function ago(iso: string | null, now = Date.now()): string {
+  return iso === null ? "never" : `${span(Math.max(0, now - Date.parse(iso)))} ago`;
+}

@@ -191,8 +191,9 @@ describe("a refusal", () => {
   it("OPS-01 tells people what happened, what to do now, the code and the correlation id", async () => {
     const { code, stdout, stderr } = await member.holdfast(["audit", "list"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    const [message, nextStep, codes] = stderr.split("\n");
+    const [message, needed, role, nextStep, codes] = stderr.split("\n");
     expect(message).toMatch(/^error: \S.*\.$/);
+    expect([needed, role]).toEqual(["  needed: audit:read", "  role: member"]);
     expect(nextStep).toMatch(/^ {2}Ask an owner/);
     expect(codes).toMatch(/^ {2}code forbidden · correlation id [0-9a-f-]{36}$/);
   });

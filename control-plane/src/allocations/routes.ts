@@ -107,6 +107,9 @@ function refuseUnusable(host: Host, username: string): void {
     throw new ApiError("node_not_active", {
       message: `The node ${host.name} is ${state} and takes no new work.`,
       details: { node: host.name, status: host.status },
+      ...(host.status === "enrolling"
+        ? { nextStep: "Start its agent: with its first heartbeat it is active." }
+        : {}),
     });
   }
   const ownAccountOnly = host.capabilities !== null && !host.capabilities.includes("os_users");

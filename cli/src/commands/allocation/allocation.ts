@@ -1,0 +1,154 @@
+// holdfast allocation: users on nodes.
+
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Client } from "@holdfast/contracts/client";
+import {
+  type Allocation,
+  AllocationStatus,
+  createAllocation,
+  getAllocation,
+  listAllocations,
+  releaseAllocation,
+} from "@holdfast/contracts/endpoints/allocations";
+import { listProjects } from "@holdfast/contracts/endpoints/projects";
+import { UsageError } from "@holdfast/kit/settings";
+import { Command, Option } from "commander";
+import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { findNode } from "../../client/find-node.ts";
+import { everyPage } from "../../client/pages.ts";
+import { Refusal } from "../../failure.ts";
+import { localTime, printResult, table } from "../../output.ts";
+import { collected, wholeNumber } from "../options.ts";
+import { waitFor } from "./wait.ts";
+
+type CreateOptions = ServerOptions & {
+  node: string;
+  user: string;
+  sshKey?: string[];
+  project?: string;
+  wait: boolean;
+};
+type ListOptions = ServerOptions & {
+  node?: string;
+  project?: string;
+  status?: AllocationStatus;
+  limit: number;
+  cursor?: string;
+};
+
+export function allocationCommand(): Command {
+  const allocation = new Command("allocation").description("users on nodes");
+  withServerOptions(allocation.command("create"))
+    .description("get a user on a node, and wait until it is there")
+    .requiredOption("--node <id or name>")
+    .requiredOption("--user <name>", "name of the OS user")
+    .option("--ssh-key <file>", "public key that may sign in as the user; may be given several times", collected)
+    .option("--project <slug or id>", "left out, the organization's oldest project")
+    .option("--no-wait", "only ask for it")
+    .action(create);
+  withServerOptions(allocation.command("release"))
+    .description("give an allocation back: its sessions end and its user is removed")
+    .argument("<id>")
+    .option("--no-wait", "only ask for it")
+    .action(async (id: string, options: ServerOptions & { wait: boolean }) => {
+      const client = await connect(options);
+      const asked = await client(releaseAllocation, { params: { allocation_id: id } });
+      const ended = options.wait ? await waitFor(client, asked, { ...options, wanted: "released" }) : asked;
+      printResult(options, ended, describeAllocation);
+    });
+  withServerOptions(allocation.command("list"))
+    .description("list allocations, newest first")
+    .option("--node <id or name>", "only on this node")
+    .option("--project <slug or id>", "only of this project")
+    .addOption(new Option("--status <status>").choices(AllocationStatus.options))
+    .option("--limit <count>", "1 to 200", wholeNumber({ min: 1, max: 200 }), 50)
+    .option("--cursor <cursor>", "next_cursor of the previous page")
+    .action(list);
+  withServerOptions(allocation.command("show"))
+    .description("show an allocation")
+    .argument("<id>")
+    .action(async (id: string, options: ServerOptions) => {
+      const client = await connect(options);
+      printResult(options, await client(getAllocation, { params: { allocation_id: id } }), describeAllocation);
+    });
+  return allocation;
+}
+
+async function create(options: CreateOptions): Promise<void> {
+  const sshKeys = (options.sshKey ?? []).flatMap(readKeys);
+  const client = await connect(options);
+  const node = await findNode(client, options.node);
+  const project = options.project === undefined ? undefined : await findProject(client, options.project);
+  const asked = await client(createAllocation, {
+    body: { node_id: node.id, username: options.user, project_id: project?.id, ssh_keys: sshKeys },
+    idempotencyKey: randomUUID(),
+  });
+  const ended = options.wait ? await waitFor(client, asked, { ...options, wanted: "active" }) : asked;
+  printResult(options, ended, describeAllocation);
+}
+
+async function list(options: ListOptions): Promise<void> {
+  const client = await connect(options);
+  const node = options.node === undefined ? undefined : await findNode(client, options.node);
+  const project = options.project === undefined ? undefined : await findProject(client, options.project);
+  const { status, limit, cursor } = options;
+  const query = { node_id: node?.id, project_id: project?.id, status, limit, cursor };
+  printResult(options, await client(listAllocations, { query }), ({ items, next_cursor }) => {
+    if (items.length === 0) return "No allocation matches.";
+    const rows = table(items, [
+      { title: "id", of: (row) => row.id },
+      { title: "user", of: (row) => row.username },
+      { title: "node", of: (row) => row.node_name },
+      { title: "status", of: (row) => row.status + (row.reason ? ` (${row.reason.code})` : "") },
+      { title: "made by", of: (row) => row.created_by },
+      { title: "since", of: (row) => localTime(row.released_at ?? row.active_at ?? row.created_at) },
+    ]);
+    return rows + (next_cursor ? `\nMore: --cursor ${next_cursor}` : "");
+  });
+}
+
+function describeAllocation(allocation: Allocation): string {
+  const { id, username, node_name, status, home, own_account, reason } = allocation;
+  const where = `${username} on ${node_name}`;
+  const sentence: Record<AllocationStatus, string> = {
+    requested: `${where} is asked for.`,
+    active: `${where} is there${home ? `, at home in ${home}` : ""}.`,
+    releasing: `${where} is being removed.`,
+    released: own_account ? `${where} is given back; the agent's own account stays.` : `${where} is removed.`,
+    failed: `${where} failed.`,
+  };
+  const shared = own_account && status === "active" ? ["It is the agent's own account, which is shared."] : [];
+  const why = reason ? [`${reason.message} (${reason.code})`, reason.next_step] : [];
+  return [sentence[status], ...shared, ...why, `Allocation ${id}`].join("\n");
+}
+
+/** Blank lines and comments are allowed, as in an authorized_keys file. */
+function readKeys(path: string): string[] {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new UsageError(
+      `--ssh-key ${path} cannot be read: ${(error as Error).message}. Give the file of a public key, such as ~/.ssh/id_ed25519.pub.`,
+    );
+  }
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text))
+    throw new UsageError(
+      `--ssh-key ${path} holds a private key, which is nobody else's. Give the .pub file beside it.`,
+    );
+  const keys = text.split(/\r?\n/).filter((line) => line.trim() !== "" && !line.trimStart().startsWith("#"));
+  if (keys.length === 0) throw new UsageError(`--ssh-key ${path} holds no key.`);
+  return keys;
+}
+
+async function findProject(client: Client, wanted: string): Promise<{ id: string }> {
+  const all = await everyPage((cursor) => client(listProjects, { query: { cursor, limit: 200 } }));
+  const found = all.find(({ id, slug }) => id === wanted.toLowerCase() || slug === wanted);
+  if (found) return found;
+  throw new Refusal("not_found", {
+    message: `There is no project "${wanted}" in this organization.`,
+    nextStep:
+      all.length === 0 ? "There is none at all yet." : `There are: ${all.map(({ slug }) => slug).join(", ")}.`,
+  });
+}

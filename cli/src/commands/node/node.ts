@@ -1,0 +1,66 @@
+// holdfast node: the machines of an organization, and how they become and cease to be ones.
+
+import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { getNode, listNodeDiagnostics, listNodes, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { NodeStatus } from "@holdfast/contracts/node-protocol";
+import { Command, Option } from "commander";
+import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { findNode } from "../../client/find-node.ts";
+import { everyPage } from "../../client/pages.ts";
+import { localTime, printResult, table } from "../../output.ts";
+import { addChanges } from "./changes.ts";
+import { describeNode, nodeTable } from "./describe.ts";
+import { tokenCommand } from "./token.ts";
+
+export function nodeCommand(): Command {
+  const node = new Command("node").description("the machines of an organization");
+  node.addCommand(tokenCommand());
+  withServerOptions(node.command("list"))
+    .description("list nodes, newest first")
+    .addOption(new Option("--status <status>").choices(NodeStatus.options))
+    .action(async (options: ServerOptions & { status?: NodeStatus }) => {
+      const client = await connect(options);
+      const { status } = options;
+      const items = await everyPage((cursor) => client(listNodes, { query: { cursor, limit: 200, status } }));
+      printResult(options, { items }, () => nodeTable(items, { filtered: status !== undefined }));
+    });
+  withServerOptions(node.command("show"))
+    .description("show a node: facts, heartbeat, certificate, and what needs attention")
+    .argument("<node>", "id or name")
+    .action(async (wanted: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const { id } = await findNode(client, wanted);
+      const detail = await client(getNode, { params: { node_id: id } });
+      printResult(options, detail, describeNode);
+    });
+  withServerOptions(node.command("rename"))
+    .description("give a node another name")
+    .argument("<node>", "id or name")
+    .argument("<name>", "the new name, as a host name")
+    .action(async (wanted: string, name: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const { id, name: before } = await findNode(client, wanted);
+      const renamed = await client(renameNode, { params: { node_id: id }, body: { name } });
+      printResult(options, renamed, () => `${before} is now called ${renamed.name}.`);
+    });
+  withServerOptions(node.command("diagnostics"))
+    .description("what the node's agent has noted about its own health, newest first")
+    .argument("<node>", "id or name")
+    .action(async (wanted: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const { id, name } = await findNode(client, wanted);
+      const answer = await client(listNodeDiagnostics, { params: { node_id: id } });
+      printResult(options, answer, ({ items }) =>
+        items.length === 0
+          ? `The agent on ${name} has delivered no records. On the machine itself: holdfast agent diagnose`
+          : table(items, [
+              { title: "time", of: (row) => localTime(row.at) },
+              { title: "reason", of: (row) => row.reason },
+              { title: "what to do", of: (row) => diagnosticReasons[row.reason].nextStep },
+              { title: "detail", of: (row) => row.detail },
+            ]),
+      );
+    });
+  addChanges(node);
+  return node;
+}

@@ -1,0 +1,18 @@
+// Kinds of option values that several commands take.
+
+import { integer } from "@holdfast/kit/settings";
+import { InvalidArgumentError } from "commander";
+
+export function wholeNumber(range: { min: number; max: number }): (text: string) => number {
+  return (text) => {
+    const number = integer(range).parse(text);
+    if (number === undefined)
+      throw new InvalidArgumentError(`Give a whole number from ${range.min} to ${range.max}.`);
+    return number;
+  };
+}
+
+/** For an option that may be given several times. */
+export function collected(text: string, earlier: string[] | undefined): string[] {
+  return [...(earlier ?? []), text];
+}

@@ -1,0 +1,43 @@
+// The parameters of a task as a person types them: `--params` with JSON, `--param key=value` for
+// single ones. Whether `5` is a number or a text is the type's schema to say.
+
+import { UsageError } from "@holdfast/kit/settings";
+
+export type ParamOptions = { params?: string; param?: string[] };
+
+/** `schema` is the JSON Schema of the type's parameters, as far as it is known. */
+export function readParams(options: ParamOptions, schema: unknown): Record<string, unknown> {
+  const params = options.params === undefined ? {} : parseObject(options.params);
+  for (const pair of options.param ?? []) {
+    const [, key, text] = /^([^=]+)=([\s\S]*)$/.exec(pair) ?? [];
+    if (key === undefined || text === undefined)
+      throw new UsageError(`--param is ${JSON.stringify(pair)}; give it as key=value.`);
+    params[key] = isText(schema, key) ? text : jsonOrText(text);
+  }
+  return params;
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  const value = parseJson(text);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  const problem = value === undefined ? "which is not JSON" : "which is not an object";
+  throw new UsageError(`--params is ${JSON.stringify(text)}, ${problem}. Give it like '{"hold_ms": 500}'.`);
+}
+
+function jsonOrText(text: string): unknown {
+  const value = parseJson(text);
+  return value === undefined ? text : value;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function isText(schema: unknown, key: string): boolean {
+  const { properties } = (schema ?? {}) as { properties?: Record<string, { type?: string }> };
+  return properties?.[key]?.type === "string";
+}
