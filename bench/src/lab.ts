@@ -10,6 +10,8 @@ export type Lab = {
   /** Directly below the system's temporary directory, and open on the way down: an unprivileged database user passes. */
   directory(): string;
   start(program: Program): RunningProgram;
+  /** For what runs in the bench's own process; the last asked for is done first, after all programs. */
+  onClose(work: () => Promise<void>): void;
   /** Stops all that runs, then removes all directories. */
   close(): Promise<void>;
 };
@@ -17,6 +19,7 @@ export type Lab = {
 export function openLab(): Lab {
   const programs: RunningProgram[] = [];
   const directories: string[] = [];
+  const closers: (() => Promise<void>)[] = [];
   let closing: Promise<void> | undefined;
   const refuseWhenClosed = () => {
     if (closing) throw new Error("the bench was interrupted");
@@ -24,6 +27,7 @@ export function openLab(): Lab {
   const end = async () => {
     // Last started, first stopped: a server's clients go before it.
     for (const program of programs.reverse()) await program.stop();
+    for (const work of closers.reverse()) await work();
     for (const path of directories) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
   };
   return {
@@ -39,6 +43,10 @@ export function openLab(): Lab {
       const running = launch(program);
       programs.push(running);
       return running;
+    },
+    onClose: (work) => {
+      refuseWhenClosed();
+      closers.push(work);
     },
     close: () => {
       closing ??= end();

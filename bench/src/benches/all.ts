@@ -1,7 +1,8 @@
 // Every bench there is. A new one is a file beside this and a line here.
 
 import type { Bench } from "../bench.ts";
+import { engine } from "./engine.ts";
 import { me } from "./me.ts";
 import { startup } from "./startup.ts";
 
-export const allBenches: Bench[] = [startup, me];
+export const allBenches: Bench[] = [startup, me, engine];
