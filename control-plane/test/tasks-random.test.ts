@@ -1,0 +1,203 @@
+// Everything that can go wrong between the queue and the nodes, at random and many times: lost and
+// repeated answers, late and doubled results, cancels, leases that run out, sweeps, agents that
+// restart, claims that a crash of the database undid. Whatever happens, every task ends in exactly one
+// way, an accepted result stays, and what must not run twice is not given out again once begun.
+
+import { terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
+import type { TaskOffer, Verdict } from "@holdfast/contracts/node-protocol";
+import fc from "fast-check";
+import { beforeAll, describe, expect, it } from "vitest";
+import { sweepTasks } from "../src/reconcilers/sweep-tasks.ts";
+import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "./support/tasks.ts";
+
+let lab: TaskLab;
+let replicas: Replica[];
+
+beforeAll(async () => {
+  lab = await openTaskLab();
+  replicas = [await lab.newReplica(), await lab.newReplica()];
+});
+
+const types = ["test.repeat", "test.once", "test.order"] as const;
+
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("enqueue" as const), type: fc.constantFrom(...types) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("poll" as const), room: fc.nat(3), lost: fc.boolean() }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("report" as const),
+      pick: fc.nat(),
+      outcome: fc.constantFrom("succeeded" as const, "failed" as const, "cancelled" as const),
+      times: fc.integer({ min: 1, max: 3 }),
+      remember: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("cancel" as const), pick: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("lapse" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("overdue" as const), pick: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("sweep" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("undo_claims" as const) }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+/** A node as far as the queue can see it: what it holds, and what it has ever been given. */
+type Agent = { nodeId: string; held: Map<string, TaskOffer>; given: TaskOffer[] };
+type History = {
+  made: string[];
+  accepted: Map<string, string>;
+  /** How often each delivery of a task was new. */
+  deliveries: Map<string, Set<number>>;
+};
+
+class Drive {
+  readonly agent: Agent;
+  readonly history: History = { made: [], accepted: new Map(), deliveries: new Map() };
+  private turn = 0;
+
+  constructor(nodeId: string) {
+    this.agent = { nodeId, held: new Map(), given: [] };
+  }
+
+  /** Requests of one agent reach any replica. */
+  private get replica(): Replica {
+    this.turn += 1;
+    return replicas[this.turn % replicas.length] as Replica;
+  }
+
+  async perform(step: Step): Promise<void> {
+    const { agent, history } = this;
+    switch (step.do) {
+      case "enqueue": {
+        const task = await lab.enqueue(this.replica, { nodeId: agent.nodeId, type: step.type });
+        history.made.push(task.id);
+        return;
+      }
+      case "poll":
+        return this.poll(step);
+      case "report":
+        return this.report(step);
+      case "cancel": {
+        const id = history.made[step.pick % Math.max(1, history.made.length)];
+        if (id) await lab.cancel(this.replica, id);
+        return;
+      }
+      case "lapse":
+        await lab.superuser`
+          UPDATE tasks SET lease_until = now() - interval '1 second'
+          WHERE node_id = ${agent.nodeId} AND status = 'dispatched'`;
+        return;
+      case "overdue": {
+        const id = history.made[step.pick % Math.max(1, history.made.length)];
+        if (id) await lab.superuser`UPDATE tasks SET expires_at = now() - interval '1 hour' WHERE id = ${id}`;
+        return;
+      }
+      case "sweep":
+        await sweepTasks(lab.system, this.replica.signals);
+        return;
+      case "restart":
+        agent.held.clear();
+        return;
+      case "undo_claims":
+        // As a crash of the database does to claims that were not on the disk yet.
+        await lab.superuser`
+          UPDATE tasks SET status = 'queued', generation = generation - 1, lease_until = NULL
+          WHERE node_id = ${agent.nodeId} AND status = 'dispatched' AND cancel_requested_at IS NULL`;
+        return;
+    }
+  }
+
+  private async poll({ room, lost }: { room: number; lost: boolean }): Promise<void> {
+    const { agent } = this;
+    const holding = [...agent.held.values()].map(({ task_id, generation }) => ({ task_id, generation }));
+    const answer = await this.replica.engine.wait(agent.nodeId, atOnce({ room, holding }));
+    expect(answer.tasks.length).toBeLessThanOrEqual(room);
+    for (const offer of answer.tasks) {
+      expect(agent.held.has(offer.task_id), "what is held is not offered").toBe(false);
+      const seen = this.history.deliveries.get(offer.task_id) ?? new Set();
+      this.history.deliveries.set(offer.task_id, seen.add(offer.generation));
+    }
+    if (lost) return;
+    for (const id of answer.cancel) agent.held.delete(id);
+    for (const offer of answer.tasks) {
+      agent.held.set(offer.task_id, offer);
+      agent.given.push(offer);
+    }
+  }
+
+  private async report(step: Extract<Step, { do: "report" }>): Promise<void> {
+    const { agent } = this;
+    const offer = agent.given[step.pick % Math.max(1, agent.given.length)];
+    if (!offer) return;
+    const { task_id, generation } = offer;
+    const result = { done: step.pick % 2 === 0 };
+    const report =
+      step.outcome === "succeeded"
+        ? succeeded(task_id, generation, result)
+        : ended(task_id, generation, step.outcome);
+    const posts = await Promise.all(
+      Array.from({ length: step.times }, () => this.replica.engine.results(agent.nodeId, [report])),
+    );
+    if (!step.remember) agent.held.delete(task_id);
+    await this.judge(
+      task_id,
+      posts.flatMap((post) => post.map((one) => one.verdict)),
+    );
+  }
+
+  private async judge(taskId: string, verdicts: Verdict[]): Promise<void> {
+    const { accepted } = this.history;
+    expect(verdicts).not.toContain("unknown");
+    const now = verdicts.filter((verdict) => verdict === "accepted").length;
+    expect(now, "accepted at most once, ever").toBeLessThanOrEqual(accepted.has(taskId) ? 0 : 1);
+    if (now === 1) accepted.set(taskId, JSON.stringify(await lab.row(taskId)));
+  }
+
+  /** The agent goes on as a good one does, until nothing is left; then time goes by. */
+  async settle(): Promise<void> {
+    const { agent, history } = this;
+    for (const task_id of [...agent.held.keys()]) {
+      const { generation = 1 } = agent.held.get(task_id) ?? {};
+      const [judged] = await this.replica.engine.results(agent.nodeId, [
+        succeeded(task_id, generation, { done: true }),
+      ]);
+      agent.held.delete(task_id);
+      if (judged) await this.judge(task_id, [judged.verdict]);
+    }
+    await lab.superuser`
+      UPDATE tasks SET expires_at = now() - interval '1 day',
+        lease_until = CASE WHEN status = 'dispatched' THEN now() END
+      WHERE node_id = ${agent.nodeId} AND finished_at IS NULL`;
+    await sweepTasks(lab.system, this.replica.signals);
+    const rows = await Promise.all(history.made.map((id) => lab.row(id)));
+    for (const row of rows) {
+      expect(terminalStatuses.has(row.status), `${row.type} ended`).toBe(true);
+      expect(row.reported, "ended by its node exactly when a result was accepted").toBe(
+        history.accepted.has(row.id),
+      );
+      const stored = history.accepted.get(row.id);
+      if (stored !== undefined) expect(comparable(JSON.parse(stored))).toEqual(comparable(row));
+      const deliveries = history.deliveries.get(row.id)?.size ?? 0;
+      if (row.type === "test.once") expect(deliveries, "one delivery only").toBeLessThanOrEqual(1);
+    }
+  }
+}
+
+/** Time goes by in the test; nothing else about a task may change once it has ended. */
+function comparable(row: object): unknown {
+  return JSON.parse(JSON.stringify({ ...row, expires_at: null }));
+}
+
+describe("whatever happens", () => {
+  it("TASK-04 TASK-06 ends every task once, keeps accepted results, and gives out nothing twice that must not", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
+        const drive = new Drive(await lab.newNode());
+        for (const one of steps) await drive.perform(one);
+        await drive.settle();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
