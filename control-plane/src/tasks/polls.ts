@@ -26,8 +26,8 @@ type HeldPoll = {
   nodeId: string;
   instanceId: string;
   asking: Asking;
-  /** A statement is under way for it. */
-  served: boolean;
+  /** While a statement is under way for it. */
+  serving: Promise<void> | undefined;
   /** Woken since that statement began: what woke it may have come too late for it. */
   wokenAgain: boolean;
   done: boolean;
@@ -68,12 +68,12 @@ export function createPolls(options: {
     },
   });
 
-  const serve = async (poll: HeldPoll) => {
-    if (poll.served) {
-      poll.wokenAgain = true;
-      return;
-    }
-    poll.served = true;
+  const serve = (poll: HeldPoll) => {
+    poll.wokenAgain = poll.serving !== undefined;
+    poll.serving ??= serveNow(poll);
+  };
+
+  const serveNow = async (poll: HeldPoll) => {
     try {
       do {
         poll.wokenAgain = false;
@@ -85,7 +85,8 @@ export function createPolls(options: {
     } catch (error) {
       poll.fail(error);
     } finally {
-      poll.served = false;
+      // In the same breath as the last look at `wokenAgain`: no wake falls in between.
+      poll.serving = undefined;
     }
   };
 
@@ -96,7 +97,7 @@ export function createPolls(options: {
 
   const wake = (nodeId: string): boolean => {
     const polls = held.get(nodeId);
-    for (const poll of polls ?? []) void serve(poll);
+    for (const poll of polls ?? []) serve(poll);
     return polls !== undefined;
   };
 
@@ -154,7 +155,7 @@ export function createPolls(options: {
           nodeId,
           instanceId,
           asking: { nodeId, room, holding },
-          served: false,
+          serving: undefined,
           wokenAgain: false,
           done: false,
           answer: (answer) => end(() => resolve(answer)),
@@ -163,9 +164,9 @@ export function createPolls(options: {
         const abandon = () => poll.answer(nothing);
         signal.addEventListener("abort", abandon);
         add(poll);
-        const first = serve(poll);
-        // One that does not want to wait still gets what is there.
-        const deadline = setTimeout(() => void first.then(abandon), waitMs);
+        serve(poll);
+        // What is being claimed at that moment is still answered with.
+        const deadline = setTimeout(() => void Promise.resolve(poll.serving).then(abandon), waitMs);
       });
     },
     async renew(nodeId, holding) {
