@@ -1,8 +1,6 @@
 // Numbers and names that agents and the node-facing API agree on. No schema library here: an agent
 // at rest should not carry one.
 
-import type { Held } from "./node-protocol.ts";
-
 /** On every request of an agent: which process, and which boot of which machine. */
 export const INSTANCE_HEADER = "x-holdfast-instance";
 export const BOOT_HEADER = "x-holdfast-boot";
@@ -20,6 +18,6 @@ export const MOST_RESULTS_BODY_BYTES = 4 * MOST_RESULT_BYTES;
 export const CLOCK_TOLERANCE_SECONDS = 60;
 
 /** How `holding` is written in a URL; read back by `HoldingText`. */
-export function holdingText(holding: readonly Held[]): string {
+export function holdingText(holding: readonly { task_id: string; generation: number }[]): string {
   return holding.map(({ task_id, generation }) => `${task_id}:${generation}`).join(",");
 }
