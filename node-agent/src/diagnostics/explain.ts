@@ -1,0 +1,243 @@
+// `holdfast agent diagnose`: the agent's state, told to a person who stands at the host. Needs
+// neither the server nor a running agent, only the state directory; what cannot be read there is
+// itself told. `explain` makes the text from plain data, `lookAt` gathers it.
+
+import { accessSync, constants, existsSync } from "node:fs";
+import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { isErrno } from "@holdfast/kit/files";
+import { redact } from "@holdfast/kit/redact";
+import { nodeApiUrl } from "../identity/agent-file.ts";
+import { stateFiles } from "../identity/state-directory.ts";
+import { runningAgent } from "../journal/lock.ts";
+import { type JournalSummary, readJournal } from "../journal/summary.ts";
+import { toTell } from "./ring.ts";
+import { readRing, ringPath } from "./ring-file.ts";
+import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
+
+type Explained = Finding & { message: string; owner: string; next_step: string };
+
+/** Also what `--json` prints. */
+export type AgentPicture = {
+  state_dir: string;
+  /** `unreadable`: this user may not look into the directory. */
+  state: "enrolled" | "not_enrolled" | "unreadable";
+  /** The pid of the agent that runs on this directory. */
+  running_pid: number | null;
+  node: { id: string; name: string; org_id: string; api_url: string; profile: string } | null;
+  certificate: { not_before: string; not_after: string } | null;
+  journal: {
+    unsent_results: number;
+    unfinished: { task_id: string; type: string }[];
+    problem: string | null;
+  } | null;
+  findings: Explained[];
+  /** Why the server could not be worked with, unless it could be since. */
+  last_problem: Explained | null;
+  /** Newest first. */
+  records: DiagnosticRecord[];
+  records_problem: string | null;
+};
+
+export type LookOptions = { now: number; diskPressurePercent: number; records?: number };
+
+/** Never throws. */
+export function lookAt(stateDir: string, { now, diskPressurePercent, records = 10 }: LookOptions): AgentPicture {
+  const nothing: AgentPicture = {
+    state_dir: stateDir,
+    state: "unreadable",
+    running_pid: null,
+    node: null,
+    certificate: null,
+    journal: null,
+    findings: [],
+    last_problem: null,
+    records: [],
+    records_problem: null,
+  };
+  if (!mayEnter(stateDir)) return nothing;
+  const state = readState(stateDir);
+  const { agent, identity } = state;
+  const history = readHistory(stateDir);
+  const files = stateFiles(stateDir);
+  const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && history.records.length === 0;
+  const measured = { now, diskPressurePercent, rootUsedPercent: rootUsedPercent() };
+  const unknown = { apiUrl: undefined, clockSkewSeconds: undefined, renewalDueAt: undefined };
+  const newest = history.records.findLast(({ reason }) => reason === "process_alive" || aboutTheLink.has(reason));
+  return {
+    ...nothing,
+    state: neverJoined ? "not_enrolled" : "enrolled",
+    running_pid: pidOf(stateDir),
+    node:
+      "found" in agent
+        ? {
+            id: agent.found.node_id,
+            name: agent.found.node_name,
+            org_id: agent.found.org_id,
+            api_url: nodeApiUrl(agent.found, undefined),
+            profile: `${agent.found.profile.name} version ${agent.found.profile.version}`,
+          }
+        : null,
+    certificate:
+      "found" in identity
+        ? {
+            not_before: new Date(identity.found.certificate.notBefore).toISOString(),
+            not_after: new Date(identity.found.certificate.notAfter).toISOString(),
+          }
+        : null,
+    journal: journalOf(stateDir),
+    findings: neverJoined ? [] : findings({ ...state, ...measured, ...unknown }).map(explained),
+    last_problem: newest && newest.reason !== "process_alive" ? explained(newest) : null,
+    records: history.records.slice(-records).reverse(),
+    records_problem: history.problem,
+  };
+}
+
+/** The picture as lines for a terminal. */
+export function explain(picture: AgentPicture, now: number): string[] {
+  const { state, state_dir, findings, last_problem, records } = picture;
+  if (state === "unreadable") {
+    return [
+      `This user may not look into ${state_dir}, where the agent keeps its state.`,
+      "Run it as the agent's user; usually that is root: sudo holdfast agent diagnose",
+    ];
+  }
+  if (state === "not_enrolled") {
+    return [
+      `This machine is not a node: there is nothing of an agent in ${state_dir}.`,
+      "To make it one, run on the server: holdfast node token create",
+      "It prints the command to run here. If the agent keeps its state elsewhere, set HOLDFAST_AGENT_STATE_DIR.",
+    ];
+  }
+  const problems = [...findings, ...(last_problem && !findings.some(sameAs(last_problem)) ? [last_problem] : [])];
+  return [
+    ...facts(picture, now),
+    "",
+    ...(problems.length === 0 ? ["Nothing is wrong as far as this host can tell."] : ["What is wrong:"]),
+    ...problems.flatMap(({ reason, message, detail, owner, next_step }) => [
+      `  ${reason}: ${message}`,
+      `    seen   ${detail}`,
+      `    who    ${ownerText[owner] ?? owner}`,
+      `    next   ${next_step}`,
+    ]),
+    "",
+    ...(picture.records_problem ? [`The history cannot be read: ${picture.records_problem}`] : []),
+    ...(records.length > 0 ? ["What happened last, newest first:"] : []),
+    ...records.map(({ at, reason, detail }) => `  ${at.replace(/\.\d+/, "")}  ${reason}  ${detail}`),
+  ];
+}
+
+function facts(picture: AgentPicture, now: number): string[] {
+  const { node, running_pid, certificate, journal } = picture;
+  const lines: [string, string][] = [
+    ["State", picture.state_dir],
+    ["Node", node ? `${node.name} (${node.id})` : "unknown: agent.json cannot be used"],
+    ...(node
+      ? ([
+          ["Server", node.api_url],
+          ["Profile", node.profile],
+        ] as [string, string][])
+      : []),
+    [
+      "Process",
+      running_pid === null ? "not running; start it with: holdfast agent run" : `running, pid ${running_pid}`,
+    ],
+    ["Certificate", certificate ? validity(certificate.not_after, now) : "none that can be used"],
+    ["Journal", journal ? journalText(journal, running_pid !== null) : "none yet"],
+  ];
+  return lines.map(([name, value]) => `${name.padEnd(13)}${value}`);
+}
+
+function validity(notAfter: string, now: number): string {
+  const left = Date.parse(notAfter) - now;
+  return left > 0
+    ? `valid until ${notAfter}, ${span(left)} from now`
+    : `expired at ${notAfter}, ${span(left)} ago`;
+}
+
+function journalText(
+  { unsent_results, unfinished, problem }: NonNullable<AgentPicture["journal"]>,
+  runs: boolean,
+): string {
+  if (problem) return problem;
+  const results =
+    unsent_results === 0
+      ? "no result waits for delivery"
+      : unsent_results === 1
+        ? "1 result waits for delivery"
+        : `${unsent_results} results wait for delivery`;
+  if (unfinished.length === 0) return results;
+  const tasks = unfinished.map(({ type, task_id }) => `${type} (${task_id})`).join(", ");
+  return `${results}; ${runs ? "running now" : "cut short, to be reported as interrupted"}: ${tasks}`;
+}
+
+/** What only the server's next good answer disproves. Everything else is checked anew, or is over. */
+const aboutTheLink: ReadonlySet<DiagnosticReason> = new Set([
+  "api_unreachable",
+  "control_plane_unreachable",
+  "server_tls_untrusted",
+  "edge_rate_limited",
+  "auth_failed",
+  "cert_expired",
+  "identity_revoked",
+  "recovery_enrollment_blocked",
+  "node_quarantined",
+  "clock_skew",
+  "task_poll_failed",
+]);
+
+const ownerText: Record<string, string> = {
+  node: "whoever runs this host",
+  network: "whoever runs the network between here and the server",
+  platform: "the operator of the server",
+  nobody: "nobody",
+};
+
+const sameAs = (one: Finding) => (other: Finding) => other.reason === one.reason;
+
+function explained({ reason, detail }: { reason: DiagnosticReason; detail: string }): Explained {
+  // A newer agent may have written a reason that this one does not know.
+  const entry = diagnosticReasons[reason] ?? {
+    message: "Unknown to this version.",
+    owner: "node",
+    nextStep: "Update holdfast here.",
+  };
+  return { reason, detail: redact(detail), message: entry.message, owner: entry.owner, next_step: entry.nextStep };
+}
+
+function readHistory(directory: string): { records: DiagnosticRecord[]; problem: string | null } {
+  try {
+    return { records: readRing(ringPath(directory)).map(toTell), problem: null };
+  } catch (error) {
+    return { records: [], problem: isErrno(error, "ENOENT") ? null : (error as Error).message };
+  }
+}
+
+function journalOf(directory: string): AgentPicture["journal"] {
+  let summary: JournalSummary | undefined;
+  try {
+    summary = readJournal(directory);
+  } catch (error) {
+    return { unsent_results: 0, unfinished: [], problem: `it cannot be read: ${(error as Error).message}` };
+  }
+  if (!summary) return null;
+  const unfinished = summary.started.map(({ task_id, type }) => ({ task_id, type }));
+  return { unsent_results: summary.unsent.length, unfinished, problem: summary.damage ?? null };
+}
+
+function pidOf(directory: string): number | null {
+  try {
+    return runningAgent(directory) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function mayEnter(directory: string): boolean {
+  try {
+    accessSync(directory, constants.R_OK | constants.X_OK);
+    return true;
+  } catch (error) {
+    return !isErrno(error, "EACCES");
+  }
+}

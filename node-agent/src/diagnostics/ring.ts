@@ -1,0 +1,126 @@
+// The agent's recent history: why it was not well, and when it was again. Each record goes to the
+// file, to memory and to the log. A retry loop must not flush the history out: what repeats itself is
+// counted in its record.
+
+import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { correlationIdForm } from "@holdfast/contracts/headers";
+import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { isErrno } from "@holdfast/kit/files";
+import { redact } from "@holdfast/kit/redact";
+import type { Log } from "../log.ts";
+import { type KeptRecord, openRingFile, RING_RECORDS, type RingFile, readRing, ringPath } from "./ring-file.ts";
+
+export type Diagnostics = {
+  /** Never throws: a disk that fails leaves the log line and the memory. */
+  record(reason: DiagnosticReason, detail: string, correlationId?: string): void;
+  /** For the upload, oldest first; at most `most` (64 is the server's limit). */
+  newerThan(seq: number, most?: number): DiagnosticRecord[];
+  /** Newest first. */
+  recent(count: number): DiagnosticRecord[];
+  /** What keeps the file from being written; undefined when all is well. */
+  problem(): string | undefined;
+  close(): void;
+};
+
+export type DiagnosticsOptions = { log: Log; instanceId: string; now?: () => number };
+
+const LONGEST_DETAIL = 400;
+/** The same again within this time of the last time is counted. */
+const REPEATED_WITHIN_MS = 60_000;
+/** Then a new record begins, so that the history shows that it went on. */
+const LONGEST_COUNT_MS = 3600_000;
+/** Of one reason within a minute; what else comes is counted in the last. */
+const MOST_DIFFERENT = 8;
+
+/** Never throws: without a file the records live in memory and in the log only. */
+export function openDiagnostics(directory: string, options: DiagnosticsOptions): Diagnostics {
+  const { log, instanceId } = options;
+  const now = options.now ?? Date.now;
+  const path = ringPath(directory);
+  const { kept, problem: unread } = readIfPresent(path);
+  let file: RingFile | undefined;
+  let problem: string | undefined = unread;
+  try {
+    file = openRingFile(path);
+  } catch (error) {
+    problem = (error as Error).message;
+  }
+  // A file that was lost must not begin below what the server has already: it would wait for newer ones.
+  let next = (kept.at(-1)?.seq ?? Math.floor(now() / 1000)) + 1;
+  /** Of this process, by reason: what may still be counted on. */
+  const current = new Map<DiagnosticReason, KeptRecord[]>();
+
+  function write(record: KeptRecord): void {
+    try {
+      file?.write(record);
+      if (file) problem = undefined;
+    } catch (error) {
+      problem = (error as Error).message;
+    }
+  }
+
+  function repeated(reason: DiagnosticReason, detail: string, at: number): KeptRecord | undefined {
+    const fresh = (current.get(reason) ?? []).filter(
+      (one) =>
+        at - Date.parse(one.last_at) < REPEATED_WITHIN_MS &&
+        at - Date.parse(one.at) < LONGEST_COUNT_MS &&
+        one.seq > next - RING_RECORDS,
+    );
+    current.set(reason, fresh);
+    return (
+      fresh.find((one) => one.detail === detail) ?? (fresh.length >= MOST_DIFFERENT ? fresh.at(-1) : undefined)
+    );
+  }
+
+  return {
+    record(reason, text, correlationId) {
+      const detail = cut(redact(text).replace(/\p{Cc}+/gu, " "));
+      const named = redact(correlationId ?? "");
+      const correlation_id = correlationIdForm.test(named) ? named : null;
+      const time = now();
+      const at = new Date(time).toISOString();
+      const level = diagnosticReasons[reason].owner === "nobody" ? "info" : "warn";
+      log[level](`${reason}: ${diagnosticReasons[reason].message}`, { reason, detail, correlation_id });
+      const before = repeated(reason, detail, time);
+      if (before) {
+        before.count += 1;
+        before.last_at = at;
+        return write(before);
+      }
+      const instance_id = instanceId;
+      const record = { seq: next, at, reason, detail, instance_id, correlation_id, count: 1, last_at: at };
+      next += 1;
+      kept.push(record);
+      if (kept.length > RING_RECORDS) kept.shift();
+      current.get(reason)?.push(record);
+      write(record);
+    },
+    newerThan: (seq, most = 64) =>
+      kept
+        .filter((record) => record.seq > seq)
+        .slice(0, most)
+        .map(toTell),
+    recent: (count) => kept.slice(-count).reverse().map(toTell),
+    problem: () => problem,
+    close: () => file?.close(),
+  };
+}
+
+/** As it is told to others: the count stands in the detail. */
+export function toTell({ count, last_at, ...record }: KeptRecord): DiagnosticRecord {
+  if (count === 1) return record;
+  const suffix = ` (${count} times, last at ${last_at})`;
+  return { ...record, detail: (cut(record.detail, LONGEST_DETAIL - suffix.length) + suffix).trim() };
+}
+
+function readIfPresent(path: string): { kept: KeptRecord[]; problem: string | undefined } {
+  try {
+    return { kept: readRing(path), problem: undefined };
+  } catch (error) {
+    return { kept: [], problem: isErrno(error, "ENOENT") ? undefined : (error as Error).message };
+  }
+}
+
+function cut(text: string, length = LONGEST_DETAIL): string {
+  return text.slice(0, length).toWellFormed().trim();
+}

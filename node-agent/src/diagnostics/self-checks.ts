@@ -1,0 +1,208 @@
+// What is wrong with this agent, as far as it can tell by itself: from its files, its clock and its
+// disks. `findings` decides from plain facts; `selfCheck` gathers them and never throws.
+
+import { accessSync, constants, statfsSync } from "node:fs";
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
+import { exhaustive } from "@holdfast/kit/exhaustive";
+import { isErrno } from "@holdfast/kit/files";
+import { type AgentFile, readAgentFile } from "../identity/agent-file.ts";
+import { readIdentity } from "../identity/identity-file.ts";
+import { HostProblem, stateFiles } from "../identity/state-directory.ts";
+import { readTrust } from "../identity/trust-file.ts";
+
+export type Finding = { reason: DiagnosticReason; detail: string };
+
+/** A file as it was found, or why it cannot be used. */
+export type Found<T> = { found: T } | { problem: Finding };
+
+export type SelfCheckFacts = {
+  now: number;
+  agent: Found<Pick<AgentFile, "node_id" | "profile">>;
+  identity: Found<{ nodeId: string; certificate: { notBefore: number; notAfter: number } }>;
+  trust: Found<unknown>;
+  /** The address in use; undefined: not connected, nothing to compare. */
+  apiUrl: string | undefined;
+  /** Server's clock minus ours, as last seen; undefined before the first answer. */
+  clockSkewSeconds: number | undefined;
+  /** When renewal should have happened, ms. */
+  renewalDueAt: number | undefined;
+  stateDir: "writable" | "full" | "read_only" | "missing";
+  /** Of the root file system; undefined where it cannot be told. */
+  rootUsedPercent: number | undefined;
+  diskPressurePercent: number;
+};
+
+export type CheckOptions = Pick<
+  SelfCheckFacts,
+  "now" | "clockSkewSeconds" | "renewalDueAt" | "diskPressurePercent"
+> & { stateDir: string; apiUrl?: string };
+
+/** A renewal is tried with every heartbeat; one that is late by this much has failed several times. */
+const OVERDUE_AFTER_MS = 10 * 60_000;
+/** The agent itself needs nothing more; tasks and the renewed certificate do. */
+const FULL_BELOW_BYTES = 1024 * 1024;
+
+/** Reads the state directory and the disks, then judges (`findings`). */
+export function selfCheck({ stateDir, apiUrl, ...known }: CheckOptions): Finding[] {
+  return findings({ ...known, ...readState(stateDir), apiUrl, rootUsedPercent: rootUsedPercent() });
+}
+
+/** Those that explain others come first. */
+export function findings(facts: SelfCheckFacts): Finding[] {
+  return [
+    ...clock(facts),
+    ...stateDirectory(facts),
+    ...certificate(facts),
+    ...trust(facts),
+    ...profile(facts),
+    ...disk(facts),
+  ];
+}
+
+function clock({ clockSkewSeconds, identity, now }: SelfCheckFacts): Finding[] {
+  if (clockSkewSeconds !== undefined && Math.abs(clockSkewSeconds) > CLOCK_TOLERANCE_SECONDS) {
+    const side = clockSkewSeconds > 0 ? "behind" : "ahead of";
+    const detail = `this host's clock is ${span(clockSkewSeconds * 1000)} ${side} the server's`;
+    return [{ reason: "clock_skew", detail }];
+  }
+  const notBefore = "found" in identity ? identity.found.certificate.notBefore : now;
+  if (clockSkewSeconds === undefined && notBefore - now > CLOCK_TOLERANCE_SECONDS * 1000) {
+    const detail = `the certificate is valid only from ${iso(notBefore)}, and this host's clock says ${iso(now)}`;
+    return [{ reason: "clock_skew", detail }];
+  }
+  return [];
+}
+
+function stateDirectory({ stateDir }: SelfCheckFacts): Finding[] {
+  switch (stateDir) {
+    case "writable":
+      return [];
+    case "full":
+      return [{ reason: "disk_full", detail: "less than a megabyte is free where the agent keeps its state" }];
+    case "read_only":
+      return [{ reason: "state_dir_read_only", detail: "the state directory cannot be written" }];
+    case "missing":
+      return [{ reason: "identity_key_missing", detail: "there is no state directory" }];
+    default:
+      return exhaustive(stateDir);
+  }
+}
+
+/** Judged by the server's clock where it is known, so that a wrong clock here is not taken for expiry. */
+function certificate({
+  identity,
+  agent,
+  now,
+  clockSkewSeconds,
+  renewalDueAt,
+  stateDir,
+}: SelfCheckFacts): Finding[] {
+  if (stateDir === "missing") return [];
+  const found: Finding[] = "problem" in agent ? [agent.problem] : [];
+  if ("problem" in identity) return [...found, identity.problem];
+  const { nodeId, certificate } = identity.found;
+  if ("found" in agent && agent.found.node_id !== nodeId) {
+    const detail = `the certificate is of the node ${nodeId}, and this agent was enrolled as ${agent.found.node_id}`;
+    found.push({ reason: "identity_key_missing", detail });
+  }
+  const time = now + (clockSkewSeconds ?? 0) * 1000;
+  if (time >= certificate.notAfter) {
+    const ago = span(time - certificate.notAfter);
+    found.push({ reason: "cert_expired", detail: `it expired at ${iso(certificate.notAfter)}, ${ago} ago` });
+  } else if (renewalDueAt !== undefined && now - renewalDueAt > OVERDUE_AFTER_MS) {
+    const left = span(certificate.notAfter - time);
+    const detail = `renewal was due at ${iso(renewalDueAt)}; the certificate expires in ${left}`;
+    found.push({ reason: "cert_renewal_overdue", detail });
+  }
+  return found;
+}
+
+function trust({ trust, stateDir }: SelfCheckFacts): Finding[] {
+  return "problem" in trust && stateDir !== "missing" ? [trust.problem] : [];
+}
+
+function profile({ agent, apiUrl }: SelfCheckFacts): Finding[] {
+  if ("problem" in agent || apiUrl === undefined) return [];
+  const { name, version, endpoints } = agent.found.profile;
+  const told = endpoints["node_api"];
+  if (told === undefined || originOf(told) === originOf(apiUrl)) return [];
+  const detail = `in use is ${originOf(apiUrl)}; the profile ${name}, version ${version}, says ${originOf(told)}`;
+  return [{ reason: "endpoint_profile_drift", detail }];
+}
+
+function disk({ rootUsedPercent, diskPressurePercent }: SelfCheckFacts): Finding[] {
+  if (rootUsedPercent === undefined || rootUsedPercent < diskPressurePercent) return [];
+  const detail = `${Math.floor(rootUsedPercent)} % of the root file system are used, the limit is ${diskPressurePercent} %`;
+  return [{ reason: "node_observability_disk_pressure", detail }];
+}
+
+type StateFacts = Pick<SelfCheckFacts, "identity" | "trust" | "stateDir"> & { agent: Found<AgentFile> };
+
+/** What the state directory holds; also read by `holdfast agent diagnose`. */
+export function readState(directory: string): StateFacts {
+  const files = stateFiles(directory);
+  const agent = attempt(() => {
+    const found = readAgentFile(files);
+    if (found) return found;
+    throw new HostProblem("identity_key_missing", `${files.agent} is not there: this machine is not a node yet.`);
+  });
+  const expected = "found" in agent ? (agent.found.profile.ca_sha256 ?? []) : [];
+  return {
+    agent,
+    identity: attempt(() => readIdentity(files)),
+    trust: attempt(() => readTrust(files, expected)),
+    stateDir: stateOf(directory),
+  };
+}
+
+function attempt<T>(read: () => T): Found<T> {
+  try {
+    return { found: read() };
+  } catch (error) {
+    const reason = error instanceof HostProblem ? error.reason : "identity_key_missing";
+    return { problem: { reason, detail: (error as Error).message } };
+  }
+}
+
+function stateOf(directory: string): SelfCheckFacts["stateDir"] {
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    const { bsize, bavail, bfree } = statfsSync(directory);
+    const free = bsize * (process.geteuid?.() === 0 ? bfree : bavail);
+    return free < FULL_BELOW_BYTES ? "full" : "writable";
+  } catch (error) {
+    return isErrno(error, "ENOENT") ? "missing" : "read_only";
+  }
+}
+
+/** As `df` counts: what is reserved for root is neither used nor free. */
+export function rootUsedPercent(): number | undefined {
+  try {
+    const { blocks, bfree, bavail } = statfsSync("/");
+    const used = blocks - bfree;
+    return used + bavail === 0 ? undefined : (100 * used) / (used + bavail);
+  } catch {
+    return undefined;
+  }
+}
+
+function originOf(url: string): string {
+  return URL.parse(url)?.origin ?? url;
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+/, "");
+}
+
+/** Roughly, in the largest unit that gives at least two. */
+export function span(ms: number): string {
+  const units: [number, string][] = [
+    [86_400_000, "days"],
+    [3_600_000, "hours"],
+    [60_000, "minutes"],
+  ];
+  const length = Math.abs(ms);
+  const [size, name] = units.find(([size]) => length >= 2 * size) ?? [1000, "seconds"];
+  return `${Math.floor(length / size)} ${name}`;
+}

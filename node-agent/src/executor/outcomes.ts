@@ -1,0 +1,67 @@
+// How a task ended, as it is reported. Text for people comes from the catalogue of the type or the
+// common one; whatever else is in it was redacted here, so that the journal holds no secret either.
+
+import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
+import type { Outcome, TaskFailure } from "@holdfast/contracts/node-protocol";
+import { type CommonFailure, commonTaskFailures, type FailureEntry } from "@holdfast/contracts/task-failures";
+import { redact } from "@holdfast/kit/redact";
+import { TaskFailed } from "@holdfast/tasks/executor";
+import type { AnyTaskType } from "@holdfast/tasks/type";
+
+const LONGEST_MESSAGE = 1_000;
+
+export function refused(code: CommonFailure): Outcome {
+  return { status: "refused", failure: commonFailure(code) };
+}
+
+export function failed(code: CommonFailure, detail?: string): Outcome {
+  return { status: "failed", failure: commonFailure(code, detail) };
+}
+
+export const cancelled = (): Outcome => ({ status: "cancelled", failure: commonFailure("task_cancelled") });
+export const interrupted = (): Outcome => ({ status: "interrupted", failure: commonFailure("task_interrupted") });
+
+/** Of what the type returned: only what its schema allows, and not more than there is room for. */
+export function succeeded(type: AnyTaskType, returned: unknown): Outcome {
+  let text: string;
+  try {
+    text = redact(JSON.stringify(returned) ?? "null");
+  } catch (error) {
+    return failed("result_invalid", describe(error));
+  }
+  const limit = Math.min(type.resultBytes, MOST_RESULT_BYTES);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > limit) return failed("result_too_large", `${bytes} bytes; this type may have ${limit}`);
+  const result: unknown = JSON.parse(text);
+  const checked = type.result.safeParse(result);
+  if (!checked.success) return failed("result_invalid", describe(checked.error));
+  return { status: "succeeded", result };
+}
+
+/** Of what the type threw without having been told to stop. */
+export function thrown(type: AnyTaskType, error: unknown): Outcome {
+  if (!(error instanceof TaskFailed)) return failed("executor_failed", describe(error));
+  const entry = failureEntry(type, error.code);
+  if (!entry) return failed("executor_failed", `${error.code}: ${error.message}`);
+  const message = error.message === "" ? entry.message : error.message;
+  return { status: "failed", failure: { code: error.code, ...wording({ ...entry, message }) } };
+}
+
+function failureEntry(type: AnyTaskType, code: string): FailureEntry | undefined {
+  const own = (type.failures as Record<string, FailureEntry>)[code];
+  return own ?? (commonTaskFailures as Record<string, FailureEntry>)[code];
+}
+
+function commonFailure(code: CommonFailure, detail?: string): TaskFailure {
+  const entry: FailureEntry = commonTaskFailures[code];
+  const message = detail ? `${entry.message} (${detail})` : entry.message;
+  return { code, ...wording({ ...entry, message }) };
+}
+
+function wording({ message, nextStep }: FailureEntry): { message: string; next_step: string } {
+  return { message: redact(message).slice(0, LONGEST_MESSAGE), next_step: nextStep };
+}
+
+export function describe(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}

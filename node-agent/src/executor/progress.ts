@@ -1,0 +1,53 @@
+// Tells the server how far a task is: at most four times a second, only the newest, and never in the
+// way of the task. A report that does not arrive is not repeated; the answer may ask to stop.
+
+import type { ProgressReport } from "@holdfast/contracts/node-protocol";
+
+const EVERY_MS = 250;
+
+export type ProgressReporter = {
+  tell(report: ProgressReport): void;
+  /** Nothing is sent any more: a report that overtook the result would confuse. */
+  end(): void;
+};
+
+export function createProgressReporter(options: {
+  send: (report: ProgressReport) => Promise<{ cancel: boolean }>;
+  onCancel: () => void;
+  everyMs?: number;
+}): ProgressReporter {
+  const everyMs = options.everyMs ?? EVERY_MS;
+  let newest: ProgressReport | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let sending = false;
+  let ended = false;
+
+  const send = async () => {
+    if (newest === undefined || sending || timer || ended) return;
+    const report = newest;
+    newest = undefined;
+    sending = true;
+    timer = setTimeout(() => {
+      timer = undefined;
+      void send();
+    }, everyMs);
+    try {
+      if ((await options.send(report)).cancel && !ended) options.onCancel();
+    } catch {
+      // Lost: the next one says more than this one did.
+    } finally {
+      sending = false;
+      void send();
+    }
+  };
+  return {
+    tell(report) {
+      newest = report;
+      void send();
+    },
+    end() {
+      ended = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,80 @@
+// agent.json: which node this is and what the server last told it: its profile and the keys that
+// tasks are signed with. None of it is secret; all of it is needed to start without the server.
+
+import { createPublicKey, type KeyObject } from "node:crypto";
+import type { EnvironmentProfile, VerifierKeys } from "@holdfast/contracts/node-protocol";
+import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
+import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
+import { explainWriteError, HostProblem, type StateFiles } from "./state-directory.ts";
+
+export type AgentFile = {
+  node_id: string;
+  org_id: string;
+  node_name: string;
+  /** Where it joined; the profile's `node_api` is used when it names one. */
+  api_url: string;
+  profile: EnvironmentProfile;
+  verifiers: VerifierKeys;
+};
+
+/** Undefined: this machine never was a node. */
+export function readAgentFile(files: StateFiles): AgentFile | undefined {
+  let text: string | undefined;
+  try {
+    text = readFileIfPresent(files.agent);
+  } catch (error) {
+    throw explainWriteError(error, files.agent);
+  }
+  if (text === undefined) return undefined;
+  const found = parse(text);
+  if (!isAgentFile(found)) {
+    throw new HostProblem(
+      "identity_key_missing",
+      `${files.agent} does not hold what the agent wrote there. Restore it, or join again with a token made for ` +
+        "this node: `holdfast node token create --node <id>`.",
+    );
+  }
+  return found;
+}
+
+export function writeAgentFile(files: StateFiles, content: AgentFile): void {
+  try {
+    writeFileDurably(files.agent, `${JSON.stringify(content, null, 2)}\n`, 0o600);
+  } catch (error) {
+    throw explainWriteError(error, files.directory);
+  }
+}
+
+/** The node-facing address in force. */
+export function nodeApiUrl(agent: AgentFile, override: string | undefined): string {
+  return override ?? agent.profile.endpoints["node_api"] ?? agent.api_url;
+}
+
+/** Keys that cannot be read are left out: a task signed with one is then refused by its kid. */
+export function verifierKeyring(verifiers: VerifierKeys): VerifierKeyring {
+  const keys = new Map<string, KeyObject>();
+  for (const { kid, kty, crv, x } of verifiers.keys) {
+    try {
+      keys.set(kid, createPublicKey({ key: { kty, crv, x }, format: "jwk" }));
+    } catch {}
+  }
+  return keys;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isAgentFile(value: unknown): value is AgentFile {
+  const { node_id, api_url, profile, verifiers } = (value ?? {}) as Partial<AgentFile>;
+  return (
+    typeof node_id === "string" &&
+    typeof api_url === "string" &&
+    typeof profile?.endpoints === "object" &&
+    Array.isArray(verifiers?.keys)
+  );
+}

@@ -1,0 +1,99 @@
+// The agent's state directory: which files there are, and whether it can be used. Only the agent's
+// user may enter it, because the node's key is inside.
+
+import { accessSync, chmodSync, constants, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import { isErrno } from "@holdfast/kit/files";
+
+/** Something on this host keeps the agent from working, with the reason of the catalogue. */
+export class HostProblem extends Error {
+  override name = "HostProblem";
+  readonly reason: DiagnosticReason;
+
+  constructor(reason: DiagnosticReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export type StateFiles = {
+  directory: string;
+  /** Key and certificate chain in one file: they can never be seen apart. */
+  identity: string;
+  /** The roots that the server's certificate must lead to. */
+  trust: string;
+  agent: string;
+  /** The key of a join that is under way: a retry after a lost answer must use the same one. */
+  enrolling: string;
+};
+
+export function stateFiles(directory: string): StateFiles {
+  return {
+    directory,
+    identity: join(directory, "identity.pem"),
+    trust: join(directory, "trust.pem"),
+    agent: join(directory, "agent.json"),
+    enrolling: join(directory, "enrolling.pem"),
+  };
+}
+
+/** Makes it if it is missing; throws what keeps it from being used. */
+export function prepareStateDirectory(directory: string): StateFiles {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const { uid, mode } = statSync(directory);
+    const own = process.getuid?.() ?? uid;
+    if (uid !== own && own !== 0) {
+      throw new HostProblem(
+        "state_dir_read_only",
+        `The state directory ${directory} belongs to the user ${uid}, and the agent runs as ${own}. ` +
+          `Run it as its owner, or give it: chown -R ${own} ${directory}`,
+      );
+    }
+    if ((mode & 0o077) !== 0) chmodSync(directory, 0o700);
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    probe(directory);
+  } catch (error) {
+    throw explainWriteError(error, directory);
+  }
+  return stateFiles(directory);
+}
+
+/** Permission bits do not tell a full disk or a read-only mount; a written file does. */
+function probe(directory: string): void {
+  const path = join(directory, `.probe.${process.pid}`);
+  try {
+    writeFileSync(path, Buffer.alloc(4096), { mode: 0o600, flush: true });
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+export function explainWriteError(error: unknown, path: string): Error {
+  if (error instanceof HostProblem) return error;
+  const told = (reason: DiagnosticReason, message: string) => new HostProblem(reason, message);
+  const setting = "or set HOLDFAST_AGENT_STATE_DIR to another directory";
+  if (isErrno(error, "ENOSPC") || isErrno(error, "EDQUOT")) {
+    return told(
+      "disk_full",
+      `There is no space left where the agent keeps its state, ${path}. Free some, ${setting}.`,
+    );
+  }
+  if (isErrno(error, "EROFS")) {
+    return told(
+      "state_dir_read_only",
+      `${path} is on a file system mounted read-only. Mount it writable, ${setting}.`,
+    );
+  }
+  if (isErrno(error, "EACCES") || isErrno(error, "EPERM")) {
+    return told(
+      "state_dir_read_only",
+      `This user may not write to ${path}. Run the agent as the owner of that directory, ${setting}.`,
+    );
+  }
+  if (isErrno(error, "ENOTDIR") || isErrno(error, "EEXIST")) {
+    return told("state_dir_read_only", `${path} is not a directory. Remove what is there, ${setting}.`);
+  }
+  return error instanceof Error ? error : new Error(String(error));
+}

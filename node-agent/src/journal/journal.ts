@@ -1,0 +1,251 @@
+// The agent's memory of its tasks, on disk. It decides what may run again after a crash: a task that
+// was started and is not idempotent never does. Results stay until the server gave a verdict.
+//
+// Only what could be seen if it were lost waits for the disk: that a task which must not run twice
+// has started, and its result. Params are never written: the server offers a lost task again.
+
+import type { Held, TaskResultReport } from "@holdfast/contracts/node-protocol";
+import { explainWriteError, HostProblem } from "../identity/state-directory.ts";
+import { lockStateDirectory } from "./lock.ts";
+import { openRecordFiles, type RecordFiles } from "./record-files.ts";
+import { openStorage, type Storage } from "./storage.ts";
+import {
+  type ClaimedTask,
+  type InterruptedTask,
+  type JournalRecord,
+  reservedBytes,
+  type TaskState,
+  type TaskStates,
+  taskStates,
+} from "./task-states.ts";
+
+export type { ClaimedTask, InterruptedTask, TaskState };
+
+export type Journal = {
+  /** How many more tasks with results of this size fit. Ask before taking tasks; 0 while the disk fails. */
+  roomFor(resultBytes: number): number;
+  /** Throws HostProblem `disk_full` without room, and an Error when the task is not `unknown`. */
+  claimed(task: ClaimedTask): void;
+  /**
+   * Resolves when the task may run: for one that is not idempotent, when that is on disk. Rejected: do not run it;
+   * it may be tried again.
+   */
+  started(taskId: string): Promise<void>;
+  /**
+   * Resolves when the result may be posted: for a task that is not idempotent, when it is on disk. Results that
+   * come together share one sync. When it rejects (HostProblem: the disk fails), the result is still in `unsent()`
+   * and should be posted all the same. A task can end without having been started: refused, cancelled.
+   */
+  result(report: TaskResultReport): Promise<void>;
+  /** The server gave a verdict: the result is gone, the id stays known until the task expires. */
+  settled(taskIds: readonly string[]): void;
+  /** Offered again with a newer generation: the result is, or will be, for that one. */
+  regenerated(taskId: string, generation: number): void;
+  stateOf(taskId: string): TaskState;
+  /** In the order they ended. */
+  unsent(): TaskResultReport[];
+  unsentCount(): number;
+  /** For `holding`: everything claimed and not settled, running tasks first, then unsent results. */
+  held(): Held[];
+  /** What was found at opening and has no result yet. Call `result` for each with the outcome `interrupted`. */
+  interrupted(): InterruptedTask[];
+  /** What was found damaged at opening, to a person; for a diagnostic record. */
+  readonly damage: string | undefined;
+  /** Also ends the lock on the directory. */
+  close(): Promise<void>;
+};
+
+export type JournalOptions = {
+  /** Of each of the two files. */
+  sizeBytes?: number;
+  now?: () => number;
+};
+
+const DEFAULT_SIZE_BYTES = 8 * 1024 * 1024;
+
+/** Throws HostProblem (`disk_full`, `state_dir_read_only`), or a UsageError when another agent runs on the directory. */
+export function openJournal(directory: string, options: JournalOptions = {}): Journal {
+  const lock = lockStateDirectory(directory);
+  try {
+    const storage = openStorage(directory, options.sizeBytes ?? DEFAULT_SIZE_BYTES);
+    const journal = journalOn(storage, { directory, now: options.now ?? Date.now });
+    return {
+      ...journal,
+      async close() {
+        await journal.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The journal on any disk; `directory` is only named in errors. */
+export function journalOn(
+  storage: Storage,
+  { directory, now }: { directory: string; now: () => number },
+): Journal {
+  const states = taskStates(storage.capacity / 8);
+  const files = openRecordFiles(storage, (payload) => {
+    states.apply(JSON.parse(payload) as JournalRecord, Buffer.byteLength(payload));
+  });
+  states.restart();
+  const interrupted = new Set(states.startedTasks().map(({ task_id }) => task_id));
+  const disk = diskWriter(files, states, { directory, now });
+  // The rest of the file is for records between two rewrites: with too little of it, every record would cost one.
+  const budget = storage.capacity / 2;
+  const room = () => budget - states.neededBytes();
+
+  return {
+    damage: files.damage,
+    roomFor: (resultBytes) => (disk.works() ? Math.max(0, Math.floor(room() / reservedBytes(resultBytes))) : 0),
+    claimed({ task_id, generation, type, expires_at, idempotent, resultBytes }) {
+      // Only these: an offer handed over whole must not bring its params along.
+      const task = { task_id, generation, type, expires_at, idempotent, resultBytes };
+      const known = states.stateOf(task.task_id, now());
+      if (known !== "unknown") throw new Error(`The task ${task.task_id} cannot be claimed: it is ${known}.`);
+      if (reservedBytes(task.resultBytes) > room()) {
+        throw new HostProblem(
+          "disk_full",
+          `The journal in ${directory} has no room for the result of another task. It takes tasks again when ` +
+            "results were delivered.",
+        );
+      }
+      disk.write({ kind: "claimed", task });
+    },
+    async started(taskId) {
+      const state = states.stateOf(taskId, now());
+      if (state !== "held" && state !== "started")
+        throw new Error(`The task ${taskId} is ${state}: it cannot start.`);
+      const record = { kind: "started", task_id: taskId } as const;
+      // Whether it had begun makes no difference after a restart: nothing to write.
+      if (states.claimOf(taskId)?.idempotent) return states.apply(record, 0);
+      disk.write(record);
+      await disk.sync();
+    },
+    async result(report) {
+      const claim = states.claimOf(report.task_id);
+      const known = states.stateOf(report.task_id, now());
+      if (!claim || known === "unsent") throw new Error(`A result for ${report.task_id}, which is ${known}.`);
+      interrupted.delete(report.task_id);
+      disk.writeEvenIfItFails({ kind: "result", report });
+      if (!claim.idempotent) await disk.sync();
+    },
+    settled(taskIds) {
+      const known = taskIds.filter((taskId) => states.claimOf(taskId));
+      if (known.length > 0) disk.writeIfPossible({ kind: "settled", task_ids: known });
+    },
+    regenerated(taskId, generation) {
+      if ((states.claimOf(taskId)?.generation ?? generation) >= generation) return;
+      disk.writeIfPossible({ kind: "regenerated", task_id: taskId, generation });
+    },
+    stateOf: (taskId) => states.stateOf(taskId, now()),
+    unsent: states.unsent,
+    unsentCount: states.unsentCount,
+    held: states.held,
+    interrupted: () => states.startedTasks().filter(({ task_id }) => interrupted.has(task_id)),
+    async close() {
+      await disk.settle();
+      storage.close();
+    },
+  };
+}
+
+/**
+ * Puts records into the state and onto the disk. After a write or a sync failed nobody knows what is in the file:
+ * everything is written anew, from memory into the other file, before anything is appended again.
+ */
+function diskWriter(
+  files: RecordFiles,
+  states: TaskStates,
+  { directory, now }: { directory: string; now: () => number },
+) {
+  let failed = false;
+  let triedAt = 0;
+  let rememberedAtPurge = 0;
+  let lastSync: Promise<void> = Promise.resolve();
+
+  function rewrite(): void {
+    states.forgetExpired(now());
+    rememberedAtPurge = states.rememberedCount();
+    files.rewrite(payloadsOf(states));
+    failed = false;
+  }
+
+  function append(payload: string): void {
+    try {
+      if (failed) rewrite();
+      if (files.append(payload)) return;
+      rewrite();
+    } catch (error) {
+      failed = true;
+      throw explainWriteError(error, directory);
+    }
+    if (!files.append(payload)) throw new HostProblem("disk_full", `The journal in ${directory} is full.`);
+  }
+
+  function write(record: JournalRecord): void {
+    const payload = JSON.stringify(record);
+    append(payload);
+    states.apply(record, Buffer.byteLength(payload));
+  }
+
+  function writeEvenIfItFails(record: JournalRecord): void {
+    const payload = JSON.stringify(record);
+    try {
+      append(payload);
+    } catch (error) {
+      // The file now lacks a record that the state has.
+      failed = true;
+      throw error;
+    } finally {
+      states.apply(record, Buffer.byteLength(payload));
+    }
+  }
+
+  return {
+    /** On disk and in the state, or neither. */
+    write,
+    /** In the state in any case. */
+    writeEvenIfItFails,
+    /** For what may be lost: the state has it, the file as soon as it can. */
+    writeIfPossible(record: JournalRecord): void {
+      try {
+        writeEvenIfItFails(record);
+      } catch {
+        // `works()` tells it, and tries to mend it.
+      }
+      if (states.rememberedCount() > 2 * rememberedAtPurge + 1024) {
+        states.forgetExpired(now());
+        rememberedAtPurge = states.rememberedCount();
+      }
+    },
+    sync(): Promise<void> {
+      const synced = files.sync().catch((error: unknown) => {
+        failed = true;
+        throw explainWriteError(error, directory);
+      });
+      lastSync = synced.catch(() => {});
+      return synced;
+    },
+    /** Tries to mend a failed disk, at most once a second. */
+    works(): boolean {
+      if (failed && now() - triedAt >= 1000) {
+        triedAt = now();
+        try {
+          rewrite();
+        } catch {
+          failed = true;
+        }
+      }
+      return !failed;
+    },
+    settle: () => lastSync,
+  };
+}
+
+function* payloadsOf(states: TaskStates): Generator<string> {
+  for (const record of states.records()) yield JSON.stringify(record);
+}

@@ -1,0 +1,199 @@
+// An append-only sequence of records in two files used in turn. The file in use is appended to; when
+// it is full, what still matters is written into the other one, which then is the file in use.
+//
+//   file    header, then records, then whatever was there before
+//   header  "HFJ1" · epoch · salt · CRC32          the file with the newer epoch is in use
+//   record  length · CRC32 · payload (JSON)
+//
+// Each CRC continues from the one before it, the first from the header's. A record is therefore valid
+// only behind exactly the records it was written behind: neither bytes of an older epoch nor those
+// behind a torn record can come back to life. Reading ends at the first record that does not fit.
+
+import { randomInt } from "node:crypto";
+import { crc32 } from "node:zlib";
+import type { FileIndex, Storage } from "./storage.ts";
+
+export type RecordFiles = {
+  /** False when it does not fit: rewrite first. Throws what the disk throws. */
+  append(payload: string): boolean;
+  /** Replaces everything by these; a crash on the way leaves everything as it was. */
+  rewrite(payloads: Iterable<string>): void;
+  /** Resolves when everything appended before is on disk. Those who wait at the same time share one sync. */
+  sync(): Promise<void>;
+  /** What was wrong with the files when they were opened, to a person. */
+  readonly damage: string | undefined;
+};
+
+const MAGIC = 0x48464a31;
+const HEADER_BYTES = 16;
+const CHUNK_BYTES = 128 * 1024;
+const RECORD_OVERHEAD_BYTES = 8;
+
+type Header = { epoch: number; crc: number } | "empty" | "damaged";
+/** Where the valid records of the file in use end; undefined `at`: neither file holds any. */
+type Found = { active: FileIndex; epoch: number; at: Tail | undefined; damage: string | undefined };
+type Tail = { end: number; chain: number };
+
+/** Hands every valid record to `found`, in order, and changes nothing. */
+export function readRecordFiles(storage: Storage, found: (payload: string) => void): Found {
+  const headers = [readHeader(storage, 0), readHeader(storage, 1)] as const;
+  const [a, b] = [epochOf(headers[0]), epochOf(headers[1])];
+  const active: FileIndex = b > a ? 1 : 0;
+  const header = headers[active];
+  const at = typeof header === "string" ? undefined : readRecords(storage, active, header.crc, found);
+  return { active, epoch: Math.max(a, b), at, damage: damageOf(headers) };
+}
+
+/** Hands every valid record to `found`, in order, before it returns. */
+export function openRecordFiles(storage: Storage, found: (payload: string) => void): RecordFiles {
+  let { active, epoch, at, damage } = readRecordFiles(storage, found);
+  let tail: Tail = at ?? { end: HEADER_BYTES, chain: 0 };
+  const writer = recordWriter(storage);
+  let flying: Promise<void> | undefined;
+  let waiting: Promise<void> | undefined;
+
+  const files: RecordFiles = {
+    damage,
+    append(payload) {
+      const written = writer.one(active, payload, tail);
+      if (!written) return false;
+      tail = written;
+      return true;
+    },
+    rewrite(payloads) {
+      const other: FileIndex = active === 0 ? 1 : 0;
+      const header = headerBytes(epoch + 1, randomInt(2 ** 32));
+      const written = writer.many(other, payloads, { end: HEADER_BYTES, chain: header.readUInt32BE(12) });
+      storage.syncNow(other);
+      // Only now does the other file count.
+      storage.write(other, header, 0);
+      storage.syncNow(other);
+      tail = written;
+      active = other;
+      epoch += 1;
+    },
+    sync() {
+      // Begun after this turn of the event loop: what is written in it shares the sync.
+      waiting ??= (flying?.catch(() => {}) ?? endOfTurn()).then(() => {
+        flying = waiting;
+        waiting = undefined;
+        return storage.sync(active).finally(() => {
+          if (!waiting) flying = undefined;
+        });
+      });
+      return waiting;
+    },
+  };
+  if (!at) files.rewrite([]);
+  return files;
+}
+
+function readRecords(storage: Storage, file: FileIndex, seed: number, found: (payload: string) => void): Tail {
+  let end = HEADER_BYTES;
+  let chain = seed;
+  let chunk: Buffer = Buffer.alloc(0);
+  let chunkAt = HEADER_BYTES;
+  const bytes = (length: number): Buffer => {
+    if (end + length > chunkAt + chunk.length) {
+      chunk = storage.read(file, end, Math.max(length, CHUNK_BYTES));
+      chunkAt = end;
+    }
+    return chunk.subarray(end - chunkAt, end - chunkAt + length);
+  };
+  for (;;) {
+    const head = bytes(RECORD_OVERHEAD_BYTES);
+    if (head.length < RECORD_OVERHEAD_BYTES) break;
+    const [length, crc] = [head.readUInt32BE(0), head.readUInt32BE(4)];
+    if (length === 0 || end + RECORD_OVERHEAD_BYTES + length > storage.capacity) break;
+    const payload = bytes(RECORD_OVERHEAD_BYTES + length).subarray(RECORD_OVERHEAD_BYTES);
+    if (payload.length < length || crcOf(payload, chain) !== crc) break;
+    found(payload.toString("utf8"));
+    chain = crc;
+    end += RECORD_OVERHEAD_BYTES + length;
+  }
+  return { end, chain };
+}
+
+function recordWriter(storage: Storage) {
+  let buffer = Buffer.allocUnsafe(8 * 1024);
+  const encode = (payload: string, at: number, chain: number): { next: number; chain: number } => {
+    const length = Buffer.byteLength(payload);
+    const next = at + RECORD_OVERHEAD_BYTES + length;
+    if (next > buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(next, 2 * buffer.length));
+      buffer.copy(larger, 0, 0, at);
+      buffer = larger;
+    }
+    buffer.write(payload, at + RECORD_OVERHEAD_BYTES);
+    const crc = crcOf(buffer.subarray(at + RECORD_OVERHEAD_BYTES, next), chain);
+    buffer.writeUInt32BE(length, at);
+    buffer.writeUInt32BE(crc, at + 4);
+    return { next, chain: crc };
+  };
+  const flush = (file: FileIndex, filled: number, position: number) => {
+    storage.write(file, buffer.subarray(0, filled), position);
+    // A large result's buffer is not kept.
+    if (buffer.length > 2 * CHUNK_BYTES) buffer = Buffer.allocUnsafe(8 * 1024);
+  };
+  return {
+    one(file: FileIndex, payload: string, { end, chain }: Tail): Tail | undefined {
+      if (end + RECORD_OVERHEAD_BYTES + Buffer.byteLength(payload) > storage.capacity) return undefined;
+      const encoded = encode(payload, 0, chain);
+      flush(file, encoded.next, end);
+      return { end: end + encoded.next, chain: encoded.chain };
+    },
+    many(file: FileIndex, payloads: Iterable<string>, start: Tail): Tail {
+      let { end, chain } = start;
+      let filled = 0;
+      for (const payload of payloads) {
+        const encoded = encode(payload, filled, chain);
+        ({ next: filled, chain } = encoded);
+        if (end + filled > storage.capacity) throw new Error("The journal cannot hold what it was asked to keep.");
+        if (filled < CHUNK_BYTES) continue;
+        flush(file, filled, end);
+        end += filled;
+        filled = 0;
+      }
+      if (filled > 0) flush(file, filled, end);
+      return { end: end + filled, chain };
+    },
+  };
+}
+
+/** The length takes part, so that a damaged one is noticed even where the payload would fit. */
+function crcOf(payload: Buffer, chain: number): number {
+  return crc32(payload, (chain ^ payload.length) >>> 0);
+}
+
+function headerBytes(epoch: number, salt: number): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32BE(MAGIC, 0);
+  header.writeUInt32BE(epoch, 4);
+  header.writeUInt32BE(salt, 8);
+  header.writeUInt32BE(crc32(header.subarray(0, 12)), 12);
+  return header;
+}
+
+function readHeader(storage: Storage, file: FileIndex): Header {
+  const header = storage.read(file, 0, HEADER_BYTES);
+  if (header.every((byte) => byte === 0)) return "empty";
+  if (header.length < HEADER_BYTES || header.readUInt32BE(0) !== MAGIC) return "damaged";
+  const crc = header.readUInt32BE(12);
+  return crc32(header.subarray(0, 12)) === crc ? { epoch: header.readUInt32BE(4), crc } : "damaged";
+}
+
+function epochOf(header: Header): number {
+  return typeof header === "string" ? 0 : header.epoch;
+}
+
+function damageOf([a, b]: readonly [Header, Header]): string | undefined {
+  if (a !== "damaged" && b !== "damaged") return undefined;
+  const name = a === "damaged" ? "journal.a" : "journal.b";
+  const other = a === "damaged" ? b : a;
+  if (typeof other === "string") return "The journal is damaged beyond reading; it begins anew.";
+  return `The journal's file ${name} is damaged; the other one was used, which may be older.`;
+}
+
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,112 @@
+// The journal's two files on disk. All their space is taken when they are made, by writing zeros:
+// afterwards a full disk cannot stop a result from being written.
+
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { isErrno, syncDirectory } from "@holdfast/kit/files";
+import { explainWriteError } from "../identity/state-directory.ts";
+
+export type FileIndex = 0 | 1;
+
+/** What the journal needs of a disk. Tests give one that loses, tears and refuses writes. */
+export type Storage = {
+  /** Bytes in each file. */
+  readonly capacity: number;
+  /** Fewer bytes than asked for at the end of the file. */
+  read(file: FileIndex, position: number, length: number): Buffer;
+  /** All of it, or it throws. */
+  write(file: FileIndex, content: Buffer, position: number): void;
+  syncNow(file: FileIndex): void;
+  sync(file: FileIndex): Promise<void>;
+  close(): void;
+};
+
+const fileNames = ["journal.a", "journal.b"] as const;
+const SMALLEST = 64 * 1024;
+const fdatasyncSoon = promisify(fdatasync);
+
+/** Throws HostProblem. Files are grown to the size asked for where there is space, and never cut. */
+export function openStorage(directory: string, sizeBytes: number): Storage {
+  const files: number[] = [];
+  const close = () => {
+    for (const file of files) closeSync(file);
+  };
+  try {
+    const wanted = Math.max(sizeBytes, SMALLEST);
+    for (const name of fileNames) {
+      const file = openSync(join(directory, name), constants.O_RDWR | constants.O_CREAT, 0o600);
+      files.push(file);
+      preallocate(file, wanted);
+    }
+    syncDirectory(directory);
+    return storage(files, Math.min(...files.map((file) => fstatSync(file).size)), close);
+  } catch (error) {
+    close();
+    throw explainWriteError(error, directory);
+  }
+}
+
+/** For reading only, without making anything. Undefined when there is no journal. */
+export function openStorageToRead(directory: string): Storage | undefined {
+  const files: number[] = [];
+  const close = () => {
+    for (const file of files) closeSync(file);
+  };
+  try {
+    for (const name of fileNames) files.push(openSync(join(directory, name), "r"));
+    return storage(files, Math.min(...files.map((file) => fstatSync(file).size)), close);
+  } catch (error) {
+    close();
+    if (isErrno(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+function storage(files: readonly number[], capacity: number, close: () => void): Storage {
+  const fd = (file: FileIndex) => files[file] ?? -1;
+  return {
+    capacity,
+    read(file, position, length) {
+      const content = Buffer.allocUnsafe(length);
+      return content.subarray(0, readSync(fd(file), content, 0, length, position));
+    },
+    write: (file, content, position) => writeAll(fd(file), content, position),
+    syncNow: (file) => fdatasyncSync(fd(file)),
+    sync: (file) => fdatasyncSoon(fd(file)),
+    close,
+  };
+}
+
+function preallocate(file: number, wanted: number): void {
+  const { size } = fstatSync(file);
+  if (size >= wanted) return;
+  try {
+    const zeros = Buffer.alloc(256 * 1024);
+    for (let at = size; at < wanted; at += zeros.length) {
+      writeAll(file, zeros.subarray(0, Math.min(zeros.length, wanted - at)), at);
+    }
+    fsyncSync(file);
+  } catch (error) {
+    // What was taken in vain is given back.
+    ftruncateSync(file, size);
+    // A journal that merely could not grow still serves.
+    if (size < SMALLEST) throw error;
+  }
+}
+
+function writeAll(file: number, content: Buffer, position: number): void {
+  let done = 0;
+  while (done < content.length) done += writeSync(file, content, done, content.length - done, position + done);
+}

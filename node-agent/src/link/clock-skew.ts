@@ -1,0 +1,20 @@
+// How far this host's clock is from the server's, from one request and its answer. The answer was
+// written somewhere between sending and receiving, so the round trip bounds the error.
+
+/** Milliseconds. */
+export type ClockSkew = {
+  /** The server's clock minus ours. */
+  offset: number;
+  /** The offset may be wrong by this much either way. */
+  uncertainty: number;
+};
+
+export function clockSkew(answer: { sentAt: number; receivedAt: number; serverTime: number }): ClockSkew {
+  const middle = (answer.sentAt + answer.receivedAt) / 2;
+  return { offset: answer.serverTime - middle, uncertainty: Math.abs(answer.receivedAt - answer.sentAt) / 2 };
+}
+
+/** The part of the offset that is certain, in seconds; 0 when it may be all round trip. */
+export function certainSkewSeconds({ offset, uncertainty }: ClockSkew): number {
+  return (Math.sign(offset) * Math.max(0, Math.abs(offset) - uncertainty)) / 1000;
+}

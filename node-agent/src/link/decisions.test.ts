@@ -1,0 +1,105 @@
+import { diagnosticReasonNames } from "@holdfast/contracts/diagnostics";
+import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  afterFailure,
+  afterHeartbeat,
+  afterWait,
+  atStart,
+  type LinkState,
+  nextStep,
+  retryDelay,
+} from "./decisions.ts";
+
+const failure = (reason: (typeof diagnosticReasonNames)[number], retryAfterMs?: number) => ({
+  reason,
+  retryAfterMs,
+});
+const chances = fc.double({ min: 0, max: 0.999999, noNaN: true });
+
+describe("what the link does next", () => {
+  it("AGENT-06 begins with a heartbeat, then polls until the next one is due", () => {
+    expect(nextStep(atStart, 1_000_000)).toEqual({ do: "heartbeat" });
+    const beaten = afterHeartbeat(atStart, 1_000_000);
+    expect(nextStep(beaten, 1_000_050)).toEqual({ do: "wait", seconds: 19 });
+    expect(nextStep(beaten, 1_010_000)).toEqual({ do: "wait", seconds: 10 });
+    expect(nextStep(beaten, 1_019_100)).toEqual({ do: "heartbeat" });
+  });
+
+  it("AGENT-06 never lets more than 20 seconds pass between heartbeats while the server answers", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 30_000 }), fc.boolean()), { maxLength: 60 }),
+        (waits) => {
+          let state: LinkState = atStart;
+          let now = 1_000_000;
+          let last: number | undefined;
+          for (const [answerAfter, empty] of waits) {
+            const step = nextStep(state, now);
+            if (step.do === "heartbeat") {
+              if (last !== undefined) expect(now - last).toBeLessThanOrEqual(HEARTBEAT_SECONDS * 1000);
+              last = now;
+              state = afterHeartbeat(state, now);
+            } else if (step.do === "wait") {
+              const tookMs = Math.min(answerAfter, step.seconds * 1000);
+              now += tookMs;
+              state = afterWait(state, { empty, tookMs }, now);
+            } else now += step.ms;
+          }
+        },
+      ),
+    );
+  });
+
+  it("AGENT-02 waits before it tries again, and then begins with a heartbeat", () => {
+    const failed = afterFailure(afterHeartbeat(atStart, 0), failure("api_unreachable"), 5_000, 0.5);
+    const step = nextStep(failed, 5_000);
+    expect(step.do).toBe("pause");
+    expect(nextStep(failed, failed.pausedUntil)).toEqual({ do: "heartbeat" });
+    expect(afterHeartbeat(failed, 9_000)).toMatchObject({ failures: 0, pausedUntil: 0 });
+  });
+
+  it("AGENT-02 backs off to at most half a minute, with jitter", () => {
+    const delays = Array.from({ length: 12 }, (_, failures) =>
+      retryDelay({ ...failure("api_unreachable"), failures }, 0.999999),
+    );
+    expect(delays[0]).toBe(500);
+    expect(delays).toEqual([...delays].sort((a, b) => a - b));
+    expect(delays.at(-1)).toBe(30_000);
+    expect(retryDelay({ ...failure("api_unreachable"), failures: 11 }, 0)).toBe(15_000);
+  });
+
+  it("AGENT-02 slows down when told to: at least 5 seconds, and as long as the server asks", () => {
+    fc.assert(
+      fc.property(
+        chances,
+        fc.nat(50),
+        fc.option(fc.nat(1_000_000), { nil: undefined }),
+        (random, failures, asked) => {
+          const delay = retryDelay({ ...failure("edge_rate_limited", asked), failures }, random);
+          expect(delay).toBeGreaterThanOrEqual(5_000);
+          expect(delay).toBeGreaterThanOrEqual(Math.min(asked ?? 0, 300_000));
+          expect(delay).toBeLessThanOrEqual(330_000);
+        },
+      ),
+    );
+  });
+
+  it("AGENT-02 keeps knocking within a minute whatever the reason", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...diagnosticReasonNames), chances, fc.nat(1000), (reason, random, failures) => {
+        const delay = retryDelay({ ...failure(reason), failures }, random);
+        expect(delay).toBeGreaterThanOrEqual(250);
+        expect(delay).toBeLessThanOrEqual(60_000);
+      }),
+    );
+  });
+
+  it("AGENT-02 does not run in circles when polls come back at once with nothing", () => {
+    let state = afterHeartbeat(atStart, 0);
+    for (let poll = 0; poll < 10; poll += 1) state = afterWait(state, { empty: true, tookMs: 2 }, 1_000);
+    expect(nextStep(state, 1_000)).toEqual({ do: "pause", ms: 5_000 });
+    expect(afterWait(state, { empty: false, tookMs: 2 }, 6_000).emptyHanded).toBe(0);
+  });
+});

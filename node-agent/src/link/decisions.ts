@@ -1,0 +1,84 @@
+// What the link does next, and how long it waits: functions of plain state, so that a simulator of
+// many agents decides exactly as one agent does. Time is a parameter, in milliseconds.
+
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
+import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
+
+export type LinkState = {
+  heartbeatDueAt: number;
+  /** Nothing is sent before. */
+  pausedUntil: number;
+  /** Failures since the last success. */
+  failures: number;
+  /** Polls in a row that came back at once with nothing. */
+  emptyHanded: number;
+};
+
+export type Step = { do: "heartbeat" } | { do: "wait"; seconds: number } | { do: "pause"; ms: number };
+
+export const atStart: LinkState = { heartbeatDueAt: 0, pausedUntil: 0, failures: 0, emptyHanded: 0 };
+
+/** A heartbeat when it is due, and between two of them a poll that ends when the next one is. */
+export function nextStep(state: LinkState, now: number): Step {
+  if (state.pausedUntil > now) return { do: "pause", ms: state.pausedUntil - now };
+  const seconds = Math.floor((state.heartbeatDueAt - now) / 1000);
+  return seconds < 1 ? { do: "heartbeat" } : { do: "wait", seconds: Math.min(seconds, HEARTBEAT_SECONDS) };
+}
+
+export function afterHeartbeat(state: LinkState, sentAt: number): LinkState {
+  return { ...state, heartbeatDueAt: sentAt + HEARTBEAT_SECONDS * 1000, pausedUntil: 0, failures: 0 };
+}
+
+/** A poll that comes back early and empty is no reason to ask at once again, and again. */
+export function afterWait(state: LinkState, answer: { empty: boolean; tookMs: number }, now: number): LinkState {
+  if (!answer.empty || answer.tookMs > 500) return { ...state, failures: 0, emptyHanded: 0 };
+  const emptyHanded = state.emptyHanded + 1;
+  const pause = emptyHanded < 3 ? 0 : Math.min(5_000, 100 * 2 ** Math.min(emptyHanded - 3, 10));
+  return { ...state, failures: 0, emptyHanded, pausedUntil: now + pause };
+}
+
+/** The next thing sent is a heartbeat: it brings standing, keys and clock up to date. */
+export function afterFailure(
+  state: LinkState,
+  failure: { reason: DiagnosticReason; retryAfterMs: number | undefined },
+  now: number,
+  random: number,
+): LinkState {
+  const delay = retryDelay({ ...failure, failures: state.failures }, random);
+  return { ...state, failures: state.failures + 1, pausedUntil: now + delay, heartbeatDueAt: 0 };
+}
+
+const ordinary: BackoffPolicy = { firstMs: 500, maxMs: 30_000 };
+/** Only a person can change these; asking more often changes nothing. */
+const rejected: BackoffPolicy = { firstMs: 2_000, maxMs: 60_000 };
+const rateLimited: BackoffPolicy = { firstMs: 10_000, maxMs: 60_000 };
+/** Longer is not believed: a mistake in a proxy must not silence a node for a day. */
+const LONGEST_RETRY_AFTER_MS = 300_000;
+
+/** `failures`: how many there were before this one. */
+export function retryDelay(
+  failure: { reason: DiagnosticReason; retryAfterMs: number | undefined; failures: number },
+  random: number,
+): number {
+  const own = backoffDelay(policyOf(failure.reason), failure.failures, random);
+  if (failure.retryAfterMs === undefined) return own;
+  // Spread over a tenth, so that all who were told the same do not come back together.
+  const asked = Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS) * (1 + random / 10);
+  return Math.max(own, Math.round(asked));
+}
+
+function policyOf(reason: DiagnosticReason): BackoffPolicy {
+  switch (reason) {
+    case "edge_rate_limited":
+      return rateLimited;
+    case "identity_revoked":
+    case "cert_expired":
+    case "auth_failed":
+    case "identity_key_missing":
+    case "trust_bundle_invalid":
+      return rejected;
+    default:
+      return ordinary;
+  }
+}

@@ -1,0 +1,37 @@
+// Delivers the host's diagnostic records once the server answers again: what happened while it could
+// not be reached is what people want to know. The server says which it has; nothing is sent twice.
+
+import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { Diagnostics } from "../diagnostics/ring.ts";
+
+const MOST_AT_ONCE = 64;
+/** Per heartbeat: a long history follows with the next ones. */
+const MOST_REQUESTS = 4;
+
+export function createDiagnosticsUpload(options: {
+  diagnostics: Diagnostics;
+  send: (records: DiagnosticRecord[]) => Promise<{ seq: number }>;
+}): () => Promise<void> {
+  let delivered = -1;
+  let underWay: Promise<void> | undefined;
+
+  const upload = async () => {
+    for (let request = 0; request < MOST_REQUESTS; request += 1) {
+      const records = options.diagnostics.newerThan(delivered, MOST_AT_ONCE);
+      const newest = records.at(-1);
+      if (!newest) return;
+      const { seq } = await options.send(records);
+      // A server that lost some does not get them again and again; one that has more is believed.
+      delivered = Math.max(seq, newest.seq);
+    }
+  };
+  return () => {
+    underWay ??= upload()
+      // The records stay where they are; the next heartbeat tries again.
+      .catch(() => undefined)
+      .finally(() => {
+        underWay = undefined;
+      });
+    return underWay;
+  };
+}

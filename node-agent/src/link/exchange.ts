@@ -1,0 +1,148 @@
+// One HTTP request and its JSON answer, on node:https alone. Everything is bounded: time to connect,
+// time to answer, size of the answer. Whatever goes wrong leaves as a LinkFailure.
+
+import http from "node:http";
+import https from "node:https";
+import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
+import { failureOf, LinkFailure } from "./failures.ts";
+
+export type Ask = {
+  method: "GET" | "POST";
+  url: URL;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Until the whole answer is here, from the first byte sent. */
+  timeoutMs: number;
+  /** TLS options and the pool of connections. */
+  via: https.RequestOptions;
+  signal?: AbortSignal;
+};
+
+type Times = { sentAt: number; receivedAt: number };
+export type Answer<T> = Times & { body: T };
+
+const CONNECT_TIMEOUT_MS = 10_000;
+/** 32 offers with their parameters are far below; a page of somebody else's is cut here. */
+const MOST_ANSWER_BYTES = 8 * 1024 * 1024;
+const EXCERPT = 200;
+
+export function exchange<T>(ask: Ask): Promise<Answer<T>> {
+  return new Promise((resolve, reject) => {
+    const sentAt = Date.now();
+    const body = ask.body === undefined ? undefined : JSON.stringify(ask.body);
+    const { request } = ask.url.protocol === "http:" ? http : https;
+    const outgoing = request(ask.url, {
+      ...ask.via,
+      method: ask.method,
+      signal: ask.signal,
+      headers: {
+        ...ask.headers,
+        accept: "application/json",
+        ...(body === undefined
+          ? {}
+          : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+      },
+    });
+    const late = (code: string, message: string) => outgoing.destroy(Object.assign(new Error(message), { code }));
+    let deadline = setTimeout(
+      () => late("CONNECT_TIMEOUT", `no connection within ${CONNECT_TIMEOUT_MS} ms`),
+      CONNECT_TIMEOUT_MS,
+    );
+    const connected = () => {
+      clearTimeout(deadline);
+      deadline = setTimeout(
+        () => late("NO_ANSWER_IN_TIME", `no answer within ${ask.timeoutMs} ms`),
+        ask.timeoutMs,
+      );
+    };
+    outgoing.once("socket", (socket) => {
+      const secure = ask.url.protocol === "https:";
+      if (outgoing.reusedSocket) connected();
+      else socket.once(secure ? "secureConnect" : "connect", connected);
+    });
+    const fail = (error: unknown) => {
+      clearTimeout(deadline);
+      reject(error instanceof LinkFailure ? error : new LinkFailure(failureOf(error)));
+    };
+    outgoing.once("error", fail);
+    outgoing.once("response", (incoming) => {
+      collect(incoming).then((text) => {
+        clearTimeout(deadline);
+        try {
+          const receivedAt = Date.now();
+          resolve({ body: read<T>(incoming, text, { sentAt, receivedAt }), sentAt, receivedAt });
+        } catch (error) {
+          fail(error);
+        }
+      }, fail);
+    });
+    outgoing.end(body);
+  });
+}
+
+async function collect(incoming: http.IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of incoming) {
+    size += (part as Buffer).length;
+    if (size > MOST_ANSWER_BYTES) {
+      throw Object.assign(new Error(`the answer is larger than ${MOST_ANSWER_BYTES} bytes`), {
+        code: "ANSWER_TOO_LARGE",
+      });
+    }
+    parts.push(part as Buffer);
+  }
+  return Buffer.concat(parts).toString();
+}
+
+/** The answer asked for, or a LinkFailure with what came instead. */
+function read<T>(incoming: http.IncomingMessage, text: string, times: Times): T {
+  const status = incoming.statusCode ?? 0;
+  const value = parse(text);
+  if (status >= 200 && status < 300 && typeof value === "object" && value !== null) return value as T;
+  const { code, message, next_step } = (value ?? {}) as Record<string, unknown>;
+  const own = typeof code === "string" && /^[a-z_]{1,64}$/.test(code);
+  const correlationId = incoming.headers[CORRELATION_HEADER];
+  // The header has whole seconds: on average half of one has passed.
+  const serverTime = Date.parse(incoming.headers.date ?? "") + 500;
+  throw new LinkFailure(
+    {
+      kind: "answer",
+      status,
+      code: own ? code : undefined,
+      excerpt: own && typeof message === "string" ? message : excerptOf(text),
+      nextStep: own && typeof next_step === "string" ? next_step : undefined,
+      retryAfterSeconds: retryAfter(incoming.headers["retry-after"]),
+    },
+    {
+      correlationId: typeof correlationId === "string" ? correlationId : undefined,
+      // A page from somebody else in between tells nothing about the server's clock.
+      date: own && !Number.isNaN(serverTime) ? { serverTime, ...times } : undefined,
+    },
+  );
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a page says, without its markup. */
+function excerptOf(text: string): string {
+  const words = text
+    .replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  return words === "" ? "an empty answer" : words.slice(0, EXCERPT);
+}
+
+/** Seconds, or a date. */
+export function retryAfter(header: string | undefined, now = Date.now()): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d{1,9}$/.test(header)) return Number(header);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.round((at - now) / 1000));
+}

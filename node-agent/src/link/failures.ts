@@ -1,0 +1,120 @@
+// What a failed request means, in the words of the diagnostic catalogue. One pure, total function,
+// because everything hangs on it: how long to wait, what the operator is told, and that an overloaded
+// or restarting server is never taken for a rejected identity.
+
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import { exhaustive } from "@holdfast/kit/exhaustive";
+
+export type Failure =
+  /** No answer: the error of the socket, of name resolution, or of our own deadline. */
+  | { kind: "no_answer"; code: string; message: string }
+  /** An answer other than the one asked for. `code` is the envelope's, when the server itself speaks. */
+  | {
+      kind: "answer";
+      status: number;
+      code: string | undefined;
+      /** The envelope's message, or the words of a page. */
+      excerpt: string;
+      nextStep?: string;
+      retryAfterSeconds?: number;
+    };
+
+export type Classified = {
+  reason: DiagnosticReason;
+  /** For a person; redacted where it is written down. */
+  detail: string;
+  /** The server asked for this much patience. */
+  retryAfterMs: number | undefined;
+};
+
+/** OpenSSL's verification results and Node's own host name check: the server could not prove who it is. */
+const untrusted =
+  /^(CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|ERR_TLS_CERT_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|AKID_|SUBJECT_ISSUER_MISMATCH$|ERROR_IN_CERT_|CRL_|PATH_LENGTH_EXCEEDED$)/;
+/** The other side ended the handshake because of our certificate: a proxy in front that checks it. */
+const ownCertificateRefused =
+  /^ERR_SSL_(TLSV1|SSLV3|TLSV13|TLS)_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_(UNKNOWN|REVOKED|REQUIRED)|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|NO_CERTIFICATE)$/;
+const ownCertificateExpired = /^ERR_SSL_\w+_ALERT_CERTIFICATE_EXPIRED$/;
+/** Something speaks there, but not TLS, or not HTTP. */
+const otherProtocol = /^(ERR_SSL_|EPROTO$|HPE_|ERR_HTTP_|ANSWER_)/;
+
+const rateLimitPage = /\b(rate.?limit|too many requests|slow down)/i;
+
+export function classify(failure: Failure): Classified {
+  switch (failure.kind) {
+    case "no_answer":
+      return { ...reasonOfNoAnswer(failure), retryAfterMs: undefined };
+    case "answer": {
+      const { retryAfterSeconds } = failure;
+      const retryAfterMs = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000;
+      return { reason: reasonOfAnswer(failure), detail: detailOfAnswer(failure), retryAfterMs };
+    }
+    default:
+      return exhaustive(failure);
+  }
+}
+
+function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
+  reason: DiagnosticReason;
+  detail: string;
+} {
+  const detail = message.includes(code) ? message : `${code}: ${message}`;
+  // OpenSSL looks at the times only of a chain that leads to a trusted root: it is our server's, made
+  // in what this host takes for the future.
+  if (code === "CERT_NOT_YET_VALID") {
+    return { reason: "clock_skew", detail: `${detail}; the server's certificate begins in this host's future` };
+  }
+  if (code === "CERT_HAS_EXPIRED") {
+    return { reason: "server_tls_untrusted", detail: `${detail}; unless this host's clock is ahead` };
+  }
+  if (untrusted.test(code)) return { reason: "server_tls_untrusted", detail };
+  if (ownCertificateExpired.test(code)) return { reason: "cert_expired", detail };
+  if (ownCertificateRefused.test(code)) return { reason: "auth_failed", detail };
+  if (otherProtocol.test(code)) return { reason: "control_plane_unreachable", detail };
+  return { reason: "api_unreachable", detail };
+}
+
+function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" }): DiagnosticReason {
+  if (status === 429 || code === "rate_limit_exceeded") return "edge_rate_limited";
+  if (code === undefined) {
+    // Not our server: a proxy, a portal, a page. Whatever it says about access is not about our identity.
+    return status >= 400 && rateLimitPage.test(excerpt) ? "edge_rate_limited" : "control_plane_unreachable";
+  }
+  if (status >= 500) return "control_plane_unreachable";
+  if (code === "cert_expired") return "cert_expired";
+  if (code === "identity_revoked") return "identity_revoked";
+  if (status === 401 || status === 403) return "auth_failed";
+  if (code === "route_not_found" || code === "host_refused") return "endpoint_profile_drift";
+  return "task_poll_failed";
+}
+
+function detailOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" }): string {
+  return code === undefined
+    ? `HTTP ${status}, not from the server: ${excerpt}`
+    : `HTTP ${status} ${code}: ${excerpt}`;
+}
+
+/** A request that did not bring what it was sent for. */
+export class LinkFailure extends Error {
+  override name = "LinkFailure";
+  readonly failure: Failure;
+  readonly correlationId: string | undefined;
+  /** When the server answered at all: its clock, and ours around it. */
+  readonly date: { serverTime: number; sentAt: number; receivedAt: number } | undefined;
+
+  constructor(failure: Failure, answered: Partial<Pick<LinkFailure, "correlationId" | "date">> = {}) {
+    super(classify(failure).detail);
+    this.failure = failure;
+    this.correlationId = answered.correlationId;
+    this.date = answered.date;
+  }
+}
+
+export function failureOf(error: unknown): Failure {
+  if (error instanceof LinkFailure) return error.failure;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return {
+    kind: "no_answer",
+    code: typeof code === "string" ? code : "UNKNOWN",
+    message: message ?? String(error),
+  };
+}

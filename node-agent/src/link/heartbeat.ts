@@ -1,0 +1,65 @@
+// What the agent tells about itself every twenty seconds, put together from what its parts know.
+// Every text is bounded and redacted: the server stores it and shows it to people.
+
+import type { Heartbeat, HostFacts } from "@holdfast/contracts/node-protocol";
+import { redact } from "@holdfast/kit/redact";
+import type { Finding } from "../diagnostics/self-checks.ts";
+import type { AgentFile } from "../identity/agent-file.ts";
+import type { CertificateFacts } from "../identity/identity-file.ts";
+
+export type Counters = Heartbeat["counters"];
+
+export const noCounters: Readonly<Counters> = {
+  identity_rejections: 0,
+  tasks_started: 0,
+  tasks_succeeded: 0,
+  tasks_failed: 0,
+  tasks_refused: 0,
+  polls_failed: 0,
+  results_failed: 0,
+  renewals_failed: 0,
+};
+
+const MOST_FINDINGS = 32;
+const MOST_KEYS = 16;
+const LONGEST_DETAIL = 400;
+
+export function describeAgent(known: {
+  now: number;
+  startedAt: number;
+  facts: HostFacts;
+  certificate: CertificateFacts;
+  renewalDueAt: number;
+  agent: AgentFile;
+  running: number;
+  unsentResults: number;
+  findings: readonly Finding[];
+  counters: Counters;
+}): Heartbeat {
+  const { serial, notBefore, notAfter } = known.certificate;
+  const { profile, verifiers } = known.agent;
+  return {
+    sent_at: iso(known.now),
+    started_at: iso(known.startedAt),
+    facts: known.facts,
+    certificate: {
+      serial,
+      not_before: iso(notBefore),
+      not_after: iso(notAfter),
+      renewal_due_at: iso(known.renewalDueAt),
+    },
+    profile: { name: profile.name, version: profile.version },
+    verifier_kids: verifiers.keys.slice(0, MOST_KEYS).map(({ kid }) => kid),
+    running: known.running,
+    unsent_results: known.unsentResults,
+    findings: known.findings.slice(0, MOST_FINDINGS).map(({ reason, detail }) => ({
+      reason,
+      detail: redact(detail).slice(0, LONGEST_DETAIL),
+    })),
+    counters: { ...known.counters },
+  };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

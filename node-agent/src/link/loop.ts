@@ -1,0 +1,172 @@
+// The agent's life with the server: heartbeat, then a poll held until the next heartbeat is due, and
+// again. What to do next is decided in decisions.ts; here it is done. Every failure is written down
+// before the next attempt, and nothing but a stop ends the loop.
+
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type {
+  EnvironmentProfile,
+  Heartbeat,
+  Held,
+  NodeStanding,
+  VerifierKeys,
+  WaitAnswer,
+} from "@holdfast/contracts/node-protocol";
+import { HostProblem } from "../identity/state-directory.ts";
+import type { LinkClient } from "./client.ts";
+import { type ClockSkew, certainSkewSeconds, clockSkew } from "./clock-skew.ts";
+import { afterFailure, afterHeartbeat, afterWait, atStart, type LinkState, nextStep } from "./decisions.ts";
+import { type Classified, classify, failureOf, LinkFailure } from "./failures.ts";
+
+export type LinkStatus = {
+  connected: boolean;
+  /** As the server last told it. */
+  standing: NodeStanding | undefined;
+  lastHeartbeatAt: number | undefined;
+  problem: { reason: DiagnosticReason; detail: string; at: number } | undefined;
+  skew: ClockSkew | undefined;
+  /** When the loop last came round. */
+  lastStepAt: number;
+};
+
+export type LinkOptions = {
+  /** Throws a HostProblem while this host has no usable identity. */
+  client: () => LinkClient;
+  heartbeat: () => Heartbeat;
+  holding: () => Held[];
+  room: () => number;
+  /** How many of these were not known to be stopped. */
+  cancel: (taskIds: readonly string[]) => number;
+  offer: (offers: WaitAnswer["tasks"]) => void;
+  learn: (news: { verifiers?: VerifierKeys; profile?: EnvironmentProfile }) => void;
+  /** Before every pause. */
+  onFailure: (failure: Classified, correlationId: string | undefined) => void;
+  /** After the first success since a failure, and at the start. */
+  onConnected: () => void;
+  onStanding: (standing: NodeStanding) => void;
+  onHeartbeat: () => void;
+  now?: () => number;
+  random?: () => number;
+};
+
+export type Link = {
+  /** Until it is stopped. */
+  run(): Promise<void>;
+  /** Beside whatever is under way; resolves also when it failed. */
+  heartbeatNow(): Promise<void>;
+  status(): LinkStatus;
+  stop(): void;
+};
+
+export function createLink(options: LinkOptions): Link {
+  const now = options.now ?? Date.now;
+  const random = options.random ?? Math.random;
+  const stop = new AbortController();
+  const status: LinkStatus = {
+    connected: false,
+    standing: undefined,
+    lastHeartbeatAt: undefined,
+    problem: undefined,
+    skew: undefined,
+    lastStepAt: now(),
+  };
+  let state: LinkState = atStart;
+  let beside: Promise<void> | undefined;
+
+  const heartbeat = async () => {
+    const sentAt = now();
+    const answer = await options.client().heartbeat({ ...options.heartbeat(), holding: options.holding() });
+    const { server_time, node, cancel, verifiers, profile } = answer.body;
+    status.skew = clockSkew({ ...answer, serverTime: Date.parse(server_time) });
+    status.lastHeartbeatAt = sentAt;
+    state = afterHeartbeat(state, sentAt);
+    if (verifiers || profile) options.learn({ verifiers, profile });
+    heard(node);
+    options.cancel(cancel);
+    options.onHeartbeat();
+  };
+
+  const wait = async (seconds: number) => {
+    const startedAt = now();
+    const answer = await options.client().wait({
+      seconds,
+      room: options.room(),
+      holding: options.holding(),
+      signal: stop.signal,
+    });
+    const { node, tasks, cancel } = answer.body;
+    const stopped = options.cancel(cancel);
+    options.offer(tasks);
+    state = afterWait(state, { empty: tasks.length === 0 && stopped === 0, tookMs: now() - startedAt }, now());
+    heard(node);
+  };
+
+  const heard = (standing: NodeStanding) => {
+    const before = status.standing;
+    status.standing = standing;
+    if (before?.status !== standing.status || before.reason !== standing.reason) options.onStanding(standing);
+    if (status.connected) return;
+    status.connected = true;
+    status.problem = undefined;
+    options.onConnected();
+  };
+
+  const failed = (error: unknown) => {
+    const failure = classified(error);
+    if (error instanceof LinkFailure && error.date) status.skew = clockSkew(error.date);
+    status.connected = false;
+    status.problem = { reason: failure.reason, detail: failure.detail, at: now() };
+    options.onFailure(failure, error instanceof LinkFailure ? error.correlationId : undefined);
+    state = afterFailure(state, failure, now(), random());
+  };
+
+  return {
+    async run() {
+      while (!stop.signal.aborted) {
+        status.lastStepAt = now();
+        const step = nextStep(state, status.lastStepAt);
+        try {
+          if (step.do === "pause") await pause(step.ms, stop.signal);
+          else if (step.do === "heartbeat") await heartbeat();
+          else await wait(step.seconds);
+        } catch (error) {
+          if (!stop.signal.aborted) failed(error);
+        }
+      }
+      status.connected = false;
+    },
+    heartbeatNow() {
+      // A failure is the loop's to handle: its own next request meets the same.
+      beside ??= heartbeat()
+        .catch(() => undefined)
+        .finally(() => {
+          beside = undefined;
+        });
+      return beside;
+    },
+    status: () => status,
+    stop: () => stop.abort(),
+  };
+}
+
+function classified(error: unknown): Classified {
+  if (error instanceof HostProblem)
+    return { reason: error.reason, detail: error.message, retryAfterMs: undefined };
+  return classify(failureOf(error));
+}
+
+export function skewSecondsOf(status: LinkStatus): number | undefined {
+  return status.skew && certainSkewSeconds(status.skew);
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    if (signal.aborted) done();
+    else signal.addEventListener("abort", done);
+  });
+}

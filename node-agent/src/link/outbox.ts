@@ -1,0 +1,166 @@
+// Delivers results: at once, many together, and again until the server has given its verdict. A
+// failure here says nothing about the task; its result stays in the journal.
+
+import { BATCH, MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node-limits";
+import type { TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import { failed } from "../executor/outcomes.ts";
+import type { Journal } from "../journal/journal.ts";
+import { type Classified, classify, type Failure, failureOf } from "./failures.ts";
+
+export type Outbox = {
+  /** There may be something to deliver. */
+  poke(): void;
+  /** A result the journal could not take. */
+  add(report: TaskResultReport): void;
+  /** The server answers again: no need to wait out a pause. */
+  reconnected(): void;
+  /** Resolves when nothing is left, or after that time. */
+  flush(withinMs: number): Promise<void>;
+  stop(): void;
+};
+
+export type OutboxOptions = {
+  journal: Pick<Journal, "unsent" | "settled">;
+  post: (results: TaskResultReport[]) => Promise<{ verdicts: { task_id: string; verdict: Verdict }[] }>;
+  /** Before every new attempt; answers how long to wait. */
+  onFailure: (failure: Classified, failures: number) => number;
+  onSettled: (settled: readonly { task_id: string; verdict: Verdict }[]) => void;
+  /** A result that the server will never take. */
+  onGivenUp: (report: TaskResultReport, why: string) => void;
+};
+
+/** Below the server's limit by what frames the results. */
+const MOST_BYTES = MOST_RESULTS_BODY_BYTES - 4096;
+
+export function createOutbox(options: OutboxOptions): Outbox {
+  const { journal } = options;
+  const volatile = new Map<string, TaskResultReport>();
+  /** What is said instead of a result that the server refused by its form. */
+  const replaced = new Map<string, TaskResultReport>();
+  let delivering: Promise<void> | undefined;
+  let wake: (() => void) | undefined;
+  let failures = 0;
+  let oneByOne = false;
+  let stopped = false;
+
+  const pending = () => {
+    const all = [...journal.unsent(), ...volatile.values()];
+    return replaced.size === 0 ? all : all.map((one) => inPlaceOf(one));
+  };
+  /** For the generation that it is asked for now. */
+  const inPlaceOf = (report: TaskResultReport) => {
+    const instead = replaced.get(report.task_id);
+    return instead ? { ...instead, generation: report.generation } : report;
+  };
+
+  const deliver = async () => {
+    for (;;) {
+      const batch = takeBatch(pending(), { most: oneByOne ? 1 : BATCH, mostBytes: MOST_BYTES });
+      if (batch.length === 0 || stopped) return;
+      try {
+        settle((await options.post(batch)).verdicts, batch);
+        failures = 0;
+      } catch (error) {
+        const failure = failureOf(error);
+        if (isRefusedByForm(failure)) setAside(batch, classify(failure).detail);
+        else await pause(options.onFailure(classify(failure), failures++));
+      }
+    }
+  };
+
+  const settle = (verdicts: readonly { task_id: string; verdict: Verdict }[], batch: TaskResultReport[]) => {
+    const sent = new Set(batch.map((one) => one.task_id));
+    const settled = verdicts.filter((one) => sent.has(one.task_id));
+    if (settled.length === 0) throw new Error("the server gave no verdict on what was delivered");
+    forget(settled.map((one) => one.task_id));
+    options.onSettled(settled);
+  };
+
+  const forget = (taskIds: string[]) => {
+    journal.settled(taskIds);
+    for (const taskId of taskIds) {
+      volatile.delete(taskId);
+      replaced.delete(taskId);
+    }
+    if (volatile.size + replaced.size === 0) oneByOne = false;
+  };
+
+  /** One result of a form the server does not take must not keep the others back. */
+  const setAside = (batch: TaskResultReport[], why: string) => {
+    const [only] = batch;
+    if (batch.length > 1 || only === undefined) {
+      oneByOne = true;
+    } else if (replaced.has(only.task_id)) {
+      options.onGivenUp(only, why);
+      forget([only.task_id]);
+    } else {
+      replaced.set(only.task_id, { ...only, timings: {}, outcome: failed("result_invalid", why) });
+    }
+  };
+
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (stopped) wake();
+    });
+
+  const poke = () => {
+    if (stopped) return;
+    delivering ??= deliver().finally(() => {
+      delivering = undefined;
+    });
+  };
+
+  return {
+    poke,
+    add(report) {
+      volatile.set(report.task_id, report);
+      poke();
+    },
+    reconnected() {
+      failures = 0;
+      wake?.();
+      poke();
+    },
+    async flush(withinMs) {
+      poke();
+      wake?.();
+      let timer: NodeJS.Timeout | undefined;
+      const deadline = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, withinMs);
+      });
+      await Promise.race([delivering, deadline]);
+      clearTimeout(timer);
+    },
+    stop() {
+      stopped = true;
+      wake?.();
+    },
+  };
+}
+
+/** In their order, as many as go into one request; the first always does. */
+export function takeBatch(
+  results: readonly TaskResultReport[],
+  limit: { most: number; mostBytes: number },
+): TaskResultReport[] {
+  const batch: TaskResultReport[] = [];
+  let bytes = 0;
+  for (const report of results) {
+    bytes += Buffer.byteLength(JSON.stringify(report)) + 1;
+    if (batch.length >= limit.most || (batch.length > 0 && bytes > limit.mostBytes)) break;
+    batch.push(report);
+  }
+  return batch;
+}
+
+/** The server itself says that the request can never be right. */
+function isRefusedByForm(failure: Failure): boolean {
+  return (
+    failure.kind === "answer" && failure.code !== undefined && [400, 409, 413, 415, 422].includes(failure.status)
+  );
+}

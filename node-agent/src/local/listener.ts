@@ -1,0 +1,81 @@
+// The agent's own listener for the host it runs on: is it well, what is free, its metrics. No
+// sign-in, nothing secret, nothing that changes anything; a page of a foreign site that points its
+// name at this address is refused by its Host.
+
+import http from "node:http";
+import { explainListenError } from "@holdfast/kit/listening";
+import { isLoopbackName } from "../loopback.ts";
+
+export type LocalAnswers = {
+  healthz: () => { ok: boolean } & Record<string, unknown>;
+  capacity: () => Record<string, unknown>;
+  /** Prometheus text. */
+  metrics: () => string;
+};
+
+export type LocalListener = { port: number; close(): Promise<void> };
+
+export async function openLocalListener(
+  options: { bind: string; port: number },
+  answers: LocalAnswers,
+): Promise<LocalListener> {
+  const server = http.createServer((request, response) => {
+    const { status, type, body } = answer(request, options.bind, answers);
+    response.writeHead(status, {
+      "content-type": type,
+      "content-length": Buffer.byteLength(body),
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    });
+    response.end(request.method === "HEAD" ? undefined : body);
+  });
+  server.maxHeadersCount = 50;
+  server.headersTimeout = 5_000;
+  server.requestTimeout = 5_000;
+  server.keepAliveTimeout = 5_000;
+  server.maxConnections = 32;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => {
+      reject(explainListenError(error, { process: "agent", ...options, setting: "HOLDFAST_AGENT_PORT" }));
+    });
+    server.listen(options.port, options.bind, resolve);
+  });
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : options.port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+type LocalAnswer = { status: number; type: string; body: string };
+
+function answer(request: http.IncomingMessage, bind: string, answers: LocalAnswers): LocalAnswer {
+  if (!isAllowedHost(request.headers.host, bind)) return json(421, { code: "host_refused" });
+  if (request.method !== "GET" && request.method !== "HEAD") return json(405, { code: "method_not_allowed" });
+  switch (request.url?.split("?")[0]) {
+    case "/healthz": {
+      const health = answers.healthz();
+      return json(health.ok ? 200 : 503, health);
+    }
+    case "/v1/capacity":
+      return json(200, answers.capacity());
+    case "/metrics":
+      return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: answers.metrics() };
+    default:
+      return json(404, { code: "route_not_found" });
+  }
+}
+
+/** Bound beyond loopback it is reached by whatever name the network has for the host. */
+export function isAllowedHost(header: string | undefined, bind: string): boolean {
+  if (header === undefined) return false;
+  return !isLoopbackName(bind) || isLoopbackName(header.replace(/:\d{1,5}$/, "").toLowerCase());
+}
+
+function json(status: number, body: unknown): LocalAnswer {
+  return { status, type: "application/json", body: `${JSON.stringify(body)}\n` };
+}

@@ -1,0 +1,278 @@
+// Starts the agent: puts its parts together and lets the link run. The agent lives as long as its
+// process: no server, no network, no disk and no identity are reasons to wait and to say so, never to
+// end. Only what a person must decide first ends it: a wrong setting, or a machine that never joined.
+
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { RunningProcess } from "@holdfast/kit/lifecycle";
+import type { Values } from "@holdfast/kit/settings";
+import { openDiagnostics } from "./diagnostics/ring.ts";
+import { type Finding, selfCheck } from "./diagnostics/self-checks.ts";
+import { createExecutor, type TaskEvent, type TaskExecutor } from "./executor/executor.ts";
+import { describe } from "./executor/outcomes.ts";
+import type { LoadedType } from "./executor/run.ts";
+import { loadTaskType } from "./executor/task-types.ts";
+import { detectHost } from "./host/facts.ts";
+import { HostProblem, stateFiles } from "./identity/state-directory.ts";
+import { type Journal, openJournal } from "./journal/journal.ts";
+import { retryDelay } from "./link/decisions.ts";
+import { createDiagnosticsUpload } from "./link/diagnostics-upload.ts";
+import type { Classified } from "./link/failures.ts";
+import { type Counters, describeAgent, noCounters } from "./link/heartbeat.ts";
+import { createLink, skewSecondsOf } from "./link/loop.ts";
+import { createOutbox, type Outbox } from "./link/outbox.ts";
+import { createRenewals } from "./link/renewals.ts";
+import { openSession } from "./link/session.ts";
+import { openLocalListener } from "./local/listener.ts";
+import { createLog, type Log } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
+import type { agentSettings } from "./settings.ts";
+
+export type AgentSettings = Values<typeof agentSettings>;
+
+/** What needs the journal: there is none while the disk cannot take one. */
+type Work = { journal: Journal; executor: TaskExecutor; outbox: Outbox };
+
+const STOP = { tasksMs: 4_000, deliveryMs: 1_000 };
+/** A loop that has not come round for so long is dead: every step of it is bounded well below. */
+const DEAD_AFTER_MS = 90_000;
+
+export const agentVersion: string = (
+  JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
+).version;
+
+export async function startAgent(
+  settings: AgentSettings,
+  options: { log?: Log; loadType?: (name: string) => Promise<LoadedType | undefined> } = {},
+): Promise<RunningProcess> {
+  const startedAt = Date.now();
+  const instanceId = randomUUID();
+  const log = options.log ?? createLog({ level: settings.logLevel, fields: { instance_id: instanceId } });
+  const metrics = createMetrics();
+  const counters: Counters = { ...noCounters };
+  const count = (name: keyof Counters) => {
+    counters[name] += 1;
+    metrics.count(`${name}_total`);
+  };
+
+  const files = stateFiles(settings.stateDir);
+  const diagnostics = openDiagnostics(settings.stateDir, { log, instanceId });
+  const record = diagnostics.record;
+  const host = detectHost({
+    agentVersion,
+    stateDir: settings.stateDir,
+    advertisedAddress: settings.advertiseAddress ?? null,
+  });
+  const session = openSession({ files, apiUrl: settings.nodeApiUrl, instanceId, bootId: host.bootId });
+  let findings: Finding[] = [];
+  let work: Work | undefined;
+
+  const skewSeconds = () => skewSecondsOf(link.status());
+  const renewals = createRenewals({
+    files,
+    session,
+    serverNow: () => Date.now() + (link.status().skew?.offset ?? 0),
+    onRenewed: ({ serial, notAfter }) =>
+      log.info("certificate renewed", { serial, not_after: new Date(notAfter).toISOString() }),
+    onFailure: (reason, detail) => {
+      count("renewals_failed");
+      record(reason, `renewing the certificate failed: ${detail}`);
+    },
+  });
+  const uploadDiagnostics = createDiagnosticsUpload({
+    diagnostics,
+    send: (records) => session.client().diagnostics(records),
+  });
+
+  const openWork = () => {
+    if (work) return;
+    try {
+      const journal = openJournal(settings.stateDir);
+      if (journal.damage) record("task_result_failed", journal.damage);
+      work = startWork(journal);
+    } catch (error) {
+      // Without a journal no task may begin; the findings of the next heartbeat say so.
+      if (!(error instanceof HostProblem)) throw error;
+      record(error.reason, error.message);
+    }
+  };
+
+  const startWork = (journal: Journal): Work => {
+    const outbox = createOutbox({
+      journal,
+      post: (results) => session.client().results(results),
+      onFailure: (failure, failures) => {
+        count("results_failed");
+        record("task_result_failed", `${failure.reason}: ${failure.detail}`);
+        return retryDelay({ ...failure, failures }, Math.random());
+      },
+      onSettled: (settled) => {
+        for (const { task_id, verdict } of settled) {
+          if (verdict !== "accepted") log.info(`result is ${verdict}`, { task_id });
+        }
+        work?.executor.pump();
+      },
+      onGivenUp: ({ task_id }, why) =>
+        record("task_result_failed", `the server takes no result of ${task_id}: ${why}`),
+    });
+    const executor = createExecutor({
+      nodeId: session.nodeId,
+      journal,
+      loadType: options.loadType ?? loadTaskType,
+      verifiers: session.verifiers,
+      refreshVerifiers: () => link.heartbeatNow(),
+      host: () => {
+        const { capabilities, account } = host.hostFacts();
+        return { stateDir: settings.stateDir, profile: session.agent().profile, capabilities, account };
+      },
+      now: Date.now,
+      skewSeconds,
+      sendProgress: (taskId, report) => session.client().progress(taskId, report),
+      resultReady: outbox.poke,
+      volatileResult: outbox.add,
+      record,
+      count: (event) => count(counterOf[event]),
+      log,
+    });
+    return { journal, executor, outbox };
+  };
+
+  /** What is new among the findings is written down; all of them ride on the next heartbeat. */
+  const check = () => {
+    const before = new Set(findings.map((one) => one.reason));
+    findings = selfCheck({
+      stateDir: settings.stateDir,
+      apiUrl: session.apiUrl,
+      diskPressurePercent: settings.diskPressurePercent,
+      clockSkewSeconds: skewSeconds(),
+      renewalDueAt: renewals.dueAt(),
+      now: Date.now(),
+    });
+    for (const { reason, detail } of findings) if (!before.has(reason)) record(reason, detail);
+  };
+
+  const onFailure = (failure: Classified, correlationId: string | undefined) => {
+    count("polls_failed");
+    if (rejections.has(failure.reason)) count("identity_rejections");
+    metrics.set("connection_up", 0);
+    record(failure.reason, failure.detail, correlationId);
+    if (rejections.has(failure.reason) || failure.reason === "server_tls_untrusted") session.reconsider();
+  };
+
+  const link = createLink({
+    client: () => session.client(),
+    heartbeat: () => {
+      openWork();
+      check();
+      // Read by now: without it there is no client, and no heartbeat.
+      const identity = session.identity();
+      if (!identity) throw new HostProblem("identity_key_missing", "There is no identity to report.");
+      return describeAgent({
+        now: Date.now(),
+        startedAt,
+        facts: host.hostFacts(),
+        certificate: identity.certificate,
+        renewalDueAt: renewals.dueAt() ?? identity.certificate.notAfter,
+        agent: session.agent(),
+        running: work?.executor.running() ?? 0,
+        unsentResults: work?.journal.unsentCount() ?? 0,
+        findings,
+        counters,
+      });
+    },
+    holding: () => work?.executor.holding() ?? [],
+    room: () => work?.executor.room() ?? 0,
+    cancel: (taskIds) => work?.executor.cancel(taskIds) ?? 0,
+    offer: (offers) => work?.executor.offer(offers),
+    learn: (news) => {
+      try {
+        session.learn(news);
+      } catch (error) {
+        // It is in force all the same; after a restart the server tells it again.
+        log.warn("what the server told is not on disk", { error: describe(error) });
+      }
+    },
+    onFailure,
+    onConnected: () => {
+      metrics.set("connection_up", 1);
+      record("process_alive", `connected to ${session.apiUrl}`);
+      work?.outbox.reconnected();
+    },
+    onStanding: ({ status, reason }) => {
+      if (status === "quarantined") record("node_quarantined", reason ?? "no reason given");
+      else record("process_alive", `the node is ${status}${reason ? `: ${reason}` : ""}`);
+    },
+    onHeartbeat: () => {
+      metrics.set("last_heartbeat_timestamp_seconds", Date.now() / 1000);
+      metrics.set("clock_skew_seconds", (link.status().skew?.offset ?? 0) / 1000);
+      metrics.set("certificate_expires_seconds", (session.identity()?.certificate.notAfter ?? 0) / 1000);
+      renewals.consider();
+      work?.executor.pump();
+      work?.outbox.poke();
+      void uploadDiagnostics();
+    },
+  });
+
+  openWork();
+  const listener = await openLocalListener(
+    { bind: settings.bind, port: settings.port },
+    {
+      healthz: () => {
+        const { connected, standing, lastHeartbeatAt, problem, lastStepAt } = link.status();
+        return {
+          ok: Date.now() - lastStepAt < DEAD_AFTER_MS,
+          connected,
+          standing: standing ?? null,
+          last_heartbeat_at: lastHeartbeatAt === undefined ? null : new Date(lastHeartbeatAt).toISOString(),
+          problem: problem?.reason ?? null,
+          findings: findings.map(({ reason }) => reason),
+        };
+      },
+      capacity: () => {
+        const { cpus, memory_bytes, memory_free_bytes } = host.hostFacts();
+        const running = work?.executor.running() ?? 0;
+        return { cpus, memory_bytes, memory_free_bytes, running, room: work?.executor.room() ?? 0 };
+      },
+      metrics: () => {
+        metrics.set("tasks_running", work?.executor.running() ?? 0);
+        metrics.set("results_unsent", work?.journal.unsentCount() ?? 0);
+        return metrics.text();
+      },
+    },
+  );
+  const ran = link.run();
+  log.info("agent started", { node_id: session.nodeId, api: session.apiUrl, port: listener.port });
+
+  return {
+    ports: { local: listener.port },
+    async stop() {
+      link.stop();
+      await ran;
+      await work?.executor.stop(STOP.tasksMs);
+      await work?.outbox.flush(STOP.deliveryMs);
+      work?.outbox.stop();
+      await renewals.settled();
+      await listener.close();
+      session.close();
+      await work?.journal.close();
+      diagnostics.close();
+    },
+  };
+}
+
+const counterOf: Record<TaskEvent, keyof Counters> = {
+  started: "tasks_started",
+  succeeded: "tasks_succeeded",
+  failed: "tasks_failed",
+  refused: "tasks_refused",
+};
+
+/** What says that this identity is not accepted; a busy or absent server never does. */
+const rejections: ReadonlySet<DiagnosticReason> = new Set([
+  "auth_failed",
+  "cert_expired",
+  "identity_revoked",
+  "identity_key_missing",
+  "trust_bundle_invalid",
+]);

@@ -1,0 +1,65 @@
+// The agent's counters and gauges, and their Prometheus text. What is not in the table does not
+// exist; counters count from the start of the process.
+
+type Entry = { kind: "counter" | "gauge"; help: string; unset?: true };
+
+const table = {
+  connection_up: { kind: "gauge", help: "Whether the last request to the server was answered." },
+  last_heartbeat_timestamp_seconds: {
+    kind: "gauge",
+    unset: true,
+    help: "When the server last took a heartbeat, Unix time.",
+  },
+  certificate_expires_seconds: { kind: "gauge", unset: true, help: "When the certificate expires, Unix time." },
+  clock_skew_seconds: { kind: "gauge", unset: true, help: "The server's clock minus this host's, as last seen." },
+  identity_rejections_total: { kind: "counter", help: "Requests refused because of this node's identity." },
+  recovery_enrollment_attempts_total: { kind: "counter", help: "Attempts to enroll again without an operator." },
+  recovery_enrollment_successes_total: { kind: "counter", help: "Of these, successful." },
+  recovery_enrollment_failures_total: { kind: "counter", help: "Of these, refused or failed." },
+  recovery_enrollment_suppressed_total: {
+    kind: "counter",
+    help: "Not attempted, because a fresh certificate had just been rejected.",
+  },
+  tasks_started_total: { kind: "counter", help: "Tasks that began to run." },
+  tasks_succeeded_total: { kind: "counter", help: "Tasks that ended well." },
+  tasks_failed_total: { kind: "counter", help: "Tasks that failed, were cancelled or interrupted." },
+  tasks_refused_total: { kind: "counter", help: "Tasks refused before they ran." },
+  tasks_running: { kind: "gauge", help: "Tasks that run now." },
+  results_unsent: { kind: "gauge", help: "Results in the journal without a verdict of the server." },
+  polls_failed_total: { kind: "counter", help: "Requests for tasks, and heartbeats, that failed." },
+  results_failed_total: { kind: "counter", help: "Deliveries of results that failed." },
+  renewals_failed_total: { kind: "counter", help: "Attempts to renew the certificate that failed." },
+} as const satisfies Record<string, Entry>;
+
+export type MetricName = keyof typeof table;
+type CounterName = { [N in MetricName]: (typeof table)[N]["kind"] extends "counter" ? N : never }[MetricName];
+type GaugeName = Exclude<MetricName, CounterName>;
+
+export type Metrics = {
+  count(name: CounterName, by?: number): void;
+  set(name: GaugeName, value: number): void;
+  /** Undefined: a gauge that was never set. */
+  value(name: MetricName): number | undefined;
+  /** Prometheus text format 0.0.4. */
+  text(): string;
+};
+
+const PREFIX = "holdfast_agent_";
+
+export function createMetrics(): Metrics {
+  const entries = Object.entries(table) as [MetricName, Entry][];
+  const values = new Map<MetricName, number>(entries.filter(([, { unset }]) => !unset).map(([name]) => [name, 0]));
+  return {
+    count: (name, by = 1) => void values.set(name, (values.get(name) ?? 0) + by),
+    set: (name, value) => void values.set(name, value),
+    value: (name) => values.get(name),
+    text: () =>
+      entries
+        .map(([name, { kind, help }]) => {
+          const value = values.get(name);
+          const head = `# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${kind}\n`;
+          return value === undefined ? "" : `${head}${PREFIX}${name} ${value}\n`;
+        })
+        .join(""),
+  };
+}

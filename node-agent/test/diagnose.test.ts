@@ -1,0 +1,219 @@
+// `holdfast agent diagnose` on state directories as they are found in the field.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { lacks } from "../../scripts/facilities.mjs";
+import { explain, lookAt } from "../src/diagnostics/explain.ts";
+import { openDiagnostics } from "../src/diagnostics/ring.ts";
+import { selfCheck } from "../src/diagnostics/self-checks.ts";
+import { writeAgentFile } from "../src/identity/agent-file.ts";
+import { certificateRequest, newPrivateKey, privateKeyPem } from "../src/identity/certificate-request.ts";
+import { writeIdentity } from "../src/identity/identity-file.ts";
+import { stateFiles } from "../src/identity/state-directory.ts";
+import { writeTrust } from "../src/identity/trust-file.ts";
+import { openJournal } from "../src/journal/journal.ts";
+import { createLog } from "../src/log.ts";
+import { makeAuthority } from "./support/fake-authority.ts";
+import { scratchDirectory } from "./support/scratch.ts";
+import { smallFileSystem } from "./support/small-file-system.ts";
+
+const NODE = "01a1e13c-bc3d-71c5-9b58-aada3c2346d4";
+const HOUR = 3_600_000;
+const authority = await makeAuthority();
+const foreign = await makeAuthority();
+const log = createLog({ write: () => {} });
+const instanceId = "3b241101-e2bb-4255-8caf-4136c566a962";
+
+/** A state directory as a join leaves it. */
+async function enrolled({ directory = scratchDirectory(), nodeId = NODE, life = {} } = {}): Promise<string> {
+  const files = stateFiles(directory);
+  const key = newPrivateKey();
+  const chainPem = await authority.certify(certificateRequest(key, "x"), nodeId, life);
+  writeIdentity(files, { keyPem: privateKeyPem(key), chainPem });
+  writeTrust(files, [authority.rootPem]);
+  writeAgentFile(files, {
+    node_id: NODE,
+    org_id: "org",
+    node_name: "web-1",
+    api_url: "https://api.example.com:18442",
+    profile: { name: "default", version: 1, endpoints: {}, resolve: {}, ca_sha256: [authority.rootSha256] },
+    verifiers: { keys: [] },
+  });
+  return directory;
+}
+
+function look(directory: string) {
+  const now = Date.now();
+  const picture = lookAt(directory, { now, diskPressurePercent: 100 });
+  return {
+    picture,
+    reasons: picture.findings.map(({ reason }) => reason),
+    text: explain(picture, now).join("\n"),
+  };
+}
+
+function check(stateDir: string): string[] {
+  const nothing = { clockSkewSeconds: undefined, renewalDueAt: undefined, diskPressurePercent: 100 };
+  return selfCheck({ stateDir, now: Date.now(), ...nothing }).map(({ reason }) => reason);
+}
+
+describe("holdfast agent diagnose", () => {
+  it("DIAG-01 a healthy node that does not run", async () => {
+    const directory = await enrolled();
+    const { picture, reasons, text } = look(directory);
+    expect(reasons).toEqual([]);
+    expect(check(directory)).toEqual([]);
+    expect(picture).toMatchObject({ state: "enrolled", running_pid: null, node: { id: NODE, name: "web-1" } });
+    expect(text).toContain(`web-1 (${NODE})`);
+    expect(text).toContain("https://api.example.com:18442");
+    expect(text).toContain("not running; start it with: holdfast agent run");
+    expect(text).toContain("valid until");
+    expect(text).toContain("Nothing is wrong as far as this host can tell.");
+  });
+
+  it("DIAG-01 a running agent with unsent results, an unfinished task and a history", async () => {
+    const directory = await enrolled();
+    const journal = openJournal(directory, { sizeBytes: 64 * 1024 });
+    const task = { generation: 1, expires_at: "2100-01-01T00:00:00.000Z", idempotent: false, resultBytes: 100 };
+    journal.claimed({ ...task, task_id: "first", type: "a.first" });
+    await journal.result({
+      task_id: "first",
+      generation: 1,
+      timings: {},
+      outcome: { status: "succeeded", result: 1 },
+    });
+    journal.claimed({ ...task, task_id: "second", type: "a.second" });
+    await journal.started("second");
+    const diagnostics = openDiagnostics(directory, { log, instanceId });
+    diagnostics.record("process_alive", "connected");
+    for (let number = 0; number < 3; number += 1) diagnostics.record("api_unreachable", "ECONNREFUSED");
+    const running = look(directory);
+    expect(running.picture).toMatchObject({ running_pid: process.pid, last_problem: { owner: "network" } });
+    expect(running.picture.journal).toMatchObject({ unsent_results: 1, unfinished: [{ type: "a.second" }] });
+    expect(running.text).toContain(`running, pid ${process.pid}`);
+    expect(running.text).toContain("1 result waits for delivery; running now: a.second (second)");
+    expect(running.text).toMatch(
+      /api_unreachable: The server cannot be reached.*\n.*ECONNREFUSED \(3 times.*\n.*network/,
+    );
+    expect(running.text).toMatch(/newest first:\n.*api_unreachable.*\n.*process_alive/);
+    diagnostics.record("process_alive", "connected again");
+    diagnostics.record("task_refused", "task_expired: task third");
+    await journal.close();
+    const stopped = look(directory);
+    expect(stopped.picture).toMatchObject({ running_pid: null, last_problem: null });
+    expect(stopped.text).toContain("cut short, to be reported as interrupted: a.second (second)");
+    diagnostics.close();
+  });
+
+  it("DIAG-01 an expired certificate: what, who, what next", async () => {
+    const life = { notBefore: new Date(Date.now() - 96 * HOUR), notAfter: new Date(Date.now() - 72 * HOUR) };
+    const { reasons, text } = look(await enrolled({ life }));
+    expect(reasons).toEqual(["cert_expired"]);
+    expect(text).toMatch(/Certificate +expired at .*, 3 days ago/);
+    expect(text).toMatch(/who +whoever runs this host\n +next +Check the clock first/);
+  });
+
+  it("DIAG-01 a machine that never joined", () => {
+    for (const directory of [scratchDirectory(), join(scratchDirectory(), "missing")]) {
+      const { picture, text } = look(directory);
+      expect(picture).toMatchObject({ state: "not_enrolled", findings: [] });
+      expect(text).toContain("holdfast node token create");
+    }
+  });
+
+  it.for<[string, (directory: string) => void, string[], string]>([
+    [
+      "no key file",
+      (at) => rmSync(join(at, "identity.pem")),
+      ["identity_key_missing"],
+      "identity.pem is not there",
+    ],
+    [
+      "an empty key file",
+      (at) => writeFileSync(join(at, "identity.pem"), ""),
+      ["identity_key_missing"],
+      "does not hold",
+    ],
+    [
+      "a foreign CA",
+      (at) => writeTrust(stateFiles(at), [foreign.rootPem]),
+      ["trust_bundle_invalid"],
+      "other roots",
+    ],
+    ["no CA", (at) => rmSync(join(at, "trust.pem")), ["trust_bundle_invalid"], "trust.pem is missing"],
+    [
+      "agent.json is no JSON",
+      (at) => writeFileSync(join(at, "agent.json"), "{"),
+      ["identity_key_missing"],
+      "agent.json",
+    ],
+    [
+      "agent.json is gone",
+      (at) => rmSync(join(at, "agent.json")),
+      ["identity_key_missing"],
+      "agent.json is not there",
+    ],
+    [
+      "the history is a directory",
+      (at) => mkdirSync(join(at, "diagnostics.log")),
+      [],
+      "The history cannot be read: EISDIR",
+    ],
+    ["the journal is a directory", (at) => mkdirSync(join(at, "journal.a")), [], "none yet"],
+    ["the lock is a file", (at) => writeFileSync(join(at, "agent.lock"), ""), [], "not running"],
+  ])("DIAG-01 %s", async ([, breakIt, expected, words]) => {
+    const directory = await enrolled();
+    breakIt(directory);
+    const { reasons, text } = look(directory);
+    expect(reasons).toEqual(expected);
+    expect(check(directory)).toEqual(expected);
+    expect(text).toContain(words);
+    expect(text).not.toContain("PRIVATE KEY");
+  });
+
+  it("DIAG-01 a journal that cannot be read", async () => {
+    const directory = await enrolled();
+    for (const name of ["journal.a", "journal.b"]) writeFileSync(join(directory, name), Buffer.alloc(70_000, 1));
+    expect(look(directory).text).toContain("damaged beyond reading");
+  });
+
+  it("DIAG-01 files of another node", async () => {
+    const directory = await enrolled({ nodeId: "01a1e13c-bc3d-71c5-9b58-000000000000" });
+    expect(look(directory).picture.findings[0]?.detail).toContain(`enrolled as ${NODE}`);
+  });
+
+  it.skipIf(lacks("root"))("DIAG-01 a read-only and a full state directory", async () => {
+    const readOnly = smallFileSystem(4 * 1024 * 1024);
+    await enrolled({ directory: readOnly.directory });
+    readOnly.remount("ro");
+    expect(look(readOnly.directory).reasons).toEqual(["state_dir_read_only"]);
+    const full = await enrolled({ directory: smallFileSystem(512 * 1024).directory });
+    expect(look(full).reasons).toEqual(["disk_full"]);
+    expect(check(full)).toEqual(["disk_full"]);
+  });
+
+  it.skipIf(lacks("root") || lacks("openCheckout"))("DIAG-01 a user who may not look", async () => {
+    const directory = await enrolled();
+    chownSync(directory, 0, 0);
+    chmodSync(directory, 0o700);
+    const module = new URL("../src/diagnostics/explain.ts", import.meta.url).href;
+    const program = `
+      const { explain, lookAt } = await import(${JSON.stringify(module)});
+      const picture = lookAt(${JSON.stringify(directory)}, { now: 0, diskPressurePercent: 90 });
+      process.stdout.write(explain(picture, 0).join("\\n"));`;
+    const child = spawn(process.execPath, ["-e", program], {
+      uid: 65534,
+      gid: 65534,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    atEnd(() => child.kill("SIGKILL"));
+    const chunks: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    await once(child, "close");
+    expect(Buffer.concat(chunks).toString()).toContain("sudo holdfast agent diagnose");
+  });
+});

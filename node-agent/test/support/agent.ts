@@ -1,0 +1,63 @@
+// A real agent inside the test's process, joined to the API's faulty twin.
+
+import { readSettings } from "@holdfast/kit/settings";
+import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import type { LoadedType } from "../../src/executor/run.ts";
+import { join } from "../../src/identity/join.ts";
+import { createLog } from "../../src/log.ts";
+import { startAgent } from "../../src/main.ts";
+import { agentSettings } from "../../src/settings.ts";
+import { someFacts } from "./facts.ts";
+import type { FakeApi } from "./fake-api.ts";
+import { scratchDirectory } from "./scratch.ts";
+
+export type TestAgent = {
+  stateDir: string;
+  url: string;
+  /** Everything that was logged so far, a line each. */
+  logged: () => string;
+  get: (path: string) => Promise<{ status: number; text: string }>;
+  stop(): Promise<void>;
+};
+
+export async function joinedDirectory(api: FakeApi): Promise<string> {
+  const stateDir = scratchDirectory();
+  await join({ token: api.token(), apiUrl: api.url, stateDir, facts: someFacts });
+  return stateDir;
+}
+
+export async function startTestAgent(
+  api: FakeApi,
+  options: {
+    stateDir?: string;
+    env?: Record<string, string>;
+    loadType?: (name: string) => Promise<LoadedType | undefined>;
+  } = {},
+): Promise<TestAgent> {
+  const stateDir = options.stateDir ?? (await joinedDirectory(api));
+  const settings = readSettings(agentSettings, {
+    HOLDFAST_AGENT_STATE_DIR: stateDir,
+    HOLDFAST_AGENT_PORT: "0",
+    ...options.env,
+  });
+  const lines: string[] = [];
+  const log = createLog({ level: "debug", write: (line) => lines.push(line) });
+  const running = await startAgent(settings, { log, loadType: options.loadType });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= running.stop();
+    return stopped;
+  };
+  atEnd(stop);
+  const url = `http://127.0.0.1:${running.ports["local"]}`;
+  return {
+    stateDir,
+    url,
+    logged: () => lines.join(""),
+    async get(path) {
+      const response = await fetch(url + path);
+      return { status: response.status, text: await response.text() };
+    },
+    stop,
+  };
+}

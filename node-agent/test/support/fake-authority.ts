@@ -1,0 +1,80 @@
+// A CA for tests: the product's own forms of certificates, with lives that the test chooses.
+
+import { createHash, createPublicKey, X509Certificate } from "node:crypto";
+import {
+  type Life,
+  makeIssuing,
+  makeKeyPair,
+  makeNodeCertificate,
+  makeRoot,
+  makeServerCertificate,
+  type Signer,
+} from "../../../control-plane/src/identity/certificates.ts";
+import { x509 } from "../../../control-plane/src/identity/x509.ts";
+
+const HOUR_MS = 3_600_000;
+
+export type FakeAuthority = {
+  rootPem: string;
+  /** What stands behind the dot of a token. */
+  rootDigest: string;
+  rootSha256: string;
+  server(names?: string[], life?: Partial<Life>): Promise<{ cert: string; key: string }>;
+  /** For the key of a request; the chain, leaf first. */
+  certify(csr: string, nodeId: string, life?: Partial<Life>): Promise<string>;
+  hasIssued(leaf: X509Certificate): boolean;
+};
+
+export async function makeAuthority(): Promise<FakeAuthority> {
+  const root = await newSigner((keys) => makeRoot(keys, new Date()));
+  const issuing = await newSigner((keys) => makeIssuing(root, keys, new Date()));
+  const rootDer = Buffer.from(root.certificate.rawData);
+  const behind = `${issuing.certificate.toString("pem")}\n`;
+  const issuer = new X509Certificate(Buffer.from(issuing.certificate.rawData));
+  return {
+    rootPem: `${root.certificate.toString("pem")}\n`,
+    rootDigest: createHash("sha256").update(rootDer).digest("base64url"),
+    rootSha256: createHash("sha256").update(rootDer).digest("hex"),
+    async server(names = ["localhost", "127.0.0.1"], life = {}) {
+      const keys = await makeKeyPair();
+      const certificate = await makeServerCertificate(issuing, {
+        names,
+        publicKey: keys.publicKey,
+        life: lifeFrom(life),
+      });
+      const key = await crypto.subtle.exportKey("pkcs8", keys.privateKey);
+      return {
+        cert: `${certificate.toString("pem")}\n${behind}`,
+        key: `${x509.PemConverter.encode(key, "PRIVATE KEY")}\n`,
+      };
+    },
+    async certify(csr, nodeId, life = {}) {
+      const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
+      const leaf = await makeNodeCertificate(issuing, { id: nodeId, publicKey, life: lifeFrom(life) });
+      return `${leaf.toString("pem")}\n${behind}`;
+    },
+    hasIssued: (leaf) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey),
+  };
+}
+
+async function newSigner(
+  make: (keys: Awaited<ReturnType<typeof makeKeyPair>>) => Promise<x509.X509Certificate>,
+): Promise<Signer> {
+  const keys = await makeKeyPair();
+  return { certificate: await make(keys), privateKey: keys.privateKey };
+}
+
+function lifeFrom({ notBefore, notAfter }: Partial<Life>): Life {
+  return {
+    notBefore: notBefore ?? new Date(Date.now() - HOUR_MS / 12),
+    notAfter: notAfter ?? new Date(Date.now() + 24 * HOUR_MS),
+  };
+}
+
+/** Of a request or a certificate: to compare whose key it is. */
+export function keyDigest(pem: string): string {
+  const key = pem.includes("REQUEST")
+    ? Buffer.from(new x509.Pkcs10CertificateRequest(pem).publicKey.rawData)
+    : createPublicKey(pem).export({ type: "spki", format: "der" });
+  return createHash("sha256").update(key).digest("hex");
+}
