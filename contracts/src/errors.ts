@@ -165,7 +165,7 @@ export const errorCatalogue = {
   ca_unavailable: {
     status: 503,
     message: "This server has nodes, but not the CA that they trust: it issues nothing.",
-    retryable: false,
+    retryable: true,
     nextStep: "Give the api the database and the KEK it had before; a new CA would cut off every node.",
   },
   certificate_missing: {

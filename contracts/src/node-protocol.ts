@@ -4,7 +4,7 @@
 
 import { z } from "zod";
 import { diagnosticReasonNames } from "./diagnostics.ts";
-import { Id, Time } from "./fields.ts";
+import { Id, Text, Time } from "./fields.ts";
 import { BATCH, LONGEST_WAIT_SECONDS } from "./node-limits.ts";
 
 export const nodeStatuses = ["enrolling", "active", "draining", "quarantined", "retired"] as const;
@@ -43,7 +43,7 @@ export const VerifierKeys = z.strictObject({
 });
 export type VerifierKeys = z.infer<typeof VerifierKeys>;
 
-const Reported = z.string().max(200);
+const Reported = Text.max(200);
 /** Detected on the host, never configured. Bounded, because it is stored. */
 export const HostFacts = z.strictObject({
   agent_version: Reported,
@@ -76,7 +76,7 @@ export const Heartbeat = z.strictObject({
   running: z.int().nonnegative(),
   unsent_results: z.int().nonnegative(),
   /** Its present self-check findings, by reason. */
-  findings: z.array(z.strictObject({ reason: Reported, detail: z.string().max(400) })).max(32),
+  findings: z.array(z.strictObject({ reason: Reported, detail: Text.max(400) })).max(32),
   counters: z.strictObject({
     identity_rejections: Counter,
     tasks_started: Counter,
@@ -90,7 +90,9 @@ export const Heartbeat = z.strictObject({
 });
 export type Heartbeat = z.infer<typeof Heartbeat>;
 
-export const Held = z.strictObject({ task_id: Id, generation: z.int().positive() });
+/** Counts deliveries; as large as the database's integer. */
+const Generation = z.int().positive().max(2_147_483_647);
+export const Held = z.strictObject({ task_id: Id, generation: Generation });
 export type Held = z.infer<typeof Held>;
 
 export const HeartbeatRequest = Heartbeat.extend({ holding: z.array(Held).max(256) });
@@ -128,10 +130,12 @@ export const WaitQuery = z.strictObject({
 
 export const TaskOffer = z.strictObject({
   task_id: Id,
-  generation: z.int().positive(),
+  generation: Generation,
   task_type: z.string(),
   params: z.unknown(),
   expires_at: Time,
+  /** The node it was signed for: lets the agent tell a misdirected task from a changed one. */
+  node_id: Id.optional(),
   /** Detached JWS (EdDSA) over the canonical JSON of task_id, node_id, task_type, params, expires_at. */
   signature: z.string(),
   correlation_id: z.string(),
@@ -157,7 +161,7 @@ export const TaskFailure = z.strictObject({
 export type TaskFailure = z.infer<typeof TaskFailure>;
 
 export const ProgressReport = z.strictObject({
-  generation: z.int().positive(),
+  generation: Generation,
   phase: z.string().max(64),
   /** By the type's own schema. */
   data: z.unknown().optional(),
@@ -172,7 +176,7 @@ const Outcome = z.discriminatedUnion("status", [
 ]);
 export type Outcome = z.infer<typeof Outcome>;
 
-const resultFields = { generation: z.int().positive(), timings: PhaseTimings, outcome: Outcome };
+const resultFields = { generation: Generation, timings: PhaseTimings, outcome: Outcome };
 export const ResultReport = z.strictObject(resultFields);
 export const ResultsReport = z.strictObject({
   results: z
@@ -202,7 +206,7 @@ export const DiagnosticRecord = z.strictObject({
   at: z.iso.datetime(),
   reason: z.enum(diagnosticReasonNames),
   /** What exactly was seen; no secret. */
-  detail: z.string().max(400),
+  detail: Text.max(400),
   instance_id: z.uuid(),
   correlation_id: z.string().max(64).nullable(),
 });

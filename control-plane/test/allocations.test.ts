@@ -60,11 +60,13 @@ describe("the life of an allocation", () => {
     },
   );
 
+  const ended = { task_failure: null, active_at: null };
+
   it("BM-03 never takes a node that is away for a failure", () => {
     for (const status of ["requested", "releasing"] as const) {
       for (const task_status of ["expired", "cancelled", null] as const) {
         for (const node_status of ["active", "draining", "quarantined", "enrolling"] as const) {
-          const event = eventOf({ status, task_status, node_status });
+          const event = eventOf({ ...ended, status, task_status, node_status });
           expect(event).toBe("task_lost");
           expect(allocationOutcome(status, event)).toMatchObject({ to: status });
         }
@@ -73,8 +75,9 @@ describe("the life of an allocation", () => {
   });
 
   it("BM-03 believes a result that came before its node was retired", () => {
-    expect(eventOf({ status: "requested", task_status: "completed", node_status: "retired" })).toBe("provisioned");
-    expect(eventOf({ status: "releasing", task_status: "failed", node_status: "retired" })).toBe("node_retired");
+    const retired = { ...ended, node_status: "retired" } as const;
+    expect(eventOf({ ...retired, status: "requested", task_status: "completed" })).toBe("provisioned");
+    expect(eventOf({ ...retired, status: "releasing", task_status: "failed" })).toBe("node_retired");
   });
 });
 
@@ -181,6 +184,16 @@ describe("the reconciler", () => {
     await succeed(one);
     await reconcile(one);
     expect(await read(id)).toMatchObject({ status: "released", released_at: expect.any(Date), reason: null });
+  });
+
+  it("BM-02 releases at once what was refused because the user is somebody else's", async () => {
+    const id = await request();
+    await answerTasks(one, node, () => failed);
+    await reconcile(one);
+    await release(id);
+    await answerTasks(one, node, () => failed);
+    await reconcile(one);
+    expect(await read(id)).toMatchObject({ status: "released", reason: null });
   });
 
   async function release(id: string): Promise<void> {

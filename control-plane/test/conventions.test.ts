@@ -284,7 +284,7 @@ describe("listener", () => {
     expect((await send("/healthz")).json()).toEqual({ status: "ok" });
     expect((await send("/readyz")).json()).toEqual({
       status: "ready",
-      checks: { database: { ok: true }, migrations: { ok: true } },
+      checks: { ca: { ok: true }, database: { ok: true }, migrations: { ok: true } },
     });
     await send("/v1/projects/01a1e13c-bc3d-71c5-9b58-aada3c2346d4");
     const { text } = await send("/metrics");

@@ -5,23 +5,29 @@
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { pathOf } from "@holdfast/contracts/endpoint";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
+import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
+import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { inviteMember, listInvitations } from "@holdfast/contracts/endpoints/members";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
+import { cancelTask, createTask } from "@holdfast/contracts/endpoints/tasks";
 import { listTokens } from "@holdfast/contracts/endpoints/tokens";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Sql, withOrg } from "../src/database/connect.ts";
 import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
 
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [
+  "environment_profiles",
   "installation",
   "processes",
   "rate_limits",
   "schema_migrations",
   "sealed_keys",
   "sessions",
+  "task_signing_keys",
   // The application role sees id, email and name of the present organization's members.
   "users",
 ];
@@ -54,12 +60,44 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   const [invitation] = (await client(listInvitations, {})).items;
   await tokenFor(api, org, "member");
   const [token] = (await client(listTokens, {})).items;
+  const node = await enrollTestNode(api, org.id, { hostname: `host-of-${org.slug}` });
+  await tellEverything(node);
+  const task = await client(createTask, { params: { node_id: node.id }, body: { type: "node.noop" } });
+  await endTwice(node, task.id);
+  const allocation = await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
+  const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
   return {
+    node_id: node.id,
+    task_id: task.id,
+    allocation_id: allocation.id,
+    enrollment_token_id: enrollment.id,
     user_id: member.me.id ?? "",
     project_id: project.id,
     token_id: token?.id ?? "",
     invitation_id: invitation?.id ?? "",
   };
+}
+
+/** All that an agent tells about its node. */
+async function tellEverything(node: TestNode): Promise<void> {
+  await sendHeartbeatFrom(node);
+  const record = {
+    seq: 1,
+    at: new Date().toISOString(),
+    reason: "process_alive",
+    detail: "",
+    instance_id: "018f0000-0000-4000-8000-000000000000",
+    correlation_id: null,
+  };
+  await node.client.ask({ method: "POST", path: node.path("diagnostics"), body: { records: [record] } });
+}
+
+/** Cancelled before it was taken, and then reported all the same: a late result. */
+async function endTwice(node: TestNode, taskId: string): Promise<void> {
+  await api.operator(node.orgId)(cancelTask, { params: { task_id: taskId } });
+  const body = { generation: 1, timings: {}, outcome: { status: "succeeded", result: {} } };
+  const answer = await node.client.ask({ method: "POST", path: node.path(`tasks/${taskId}/result`), body });
+  expect(answer.body).toEqual({ verdict: "late" });
 }
 
 type Table = { name: string; column: string; forced: boolean };
@@ -199,6 +237,13 @@ describe("over HTTP", () => {
     updateOrganization: { name: "Taken over" },
     updateProject: { name: "Taken over" },
     updateMember: { role: "member" },
+    renameNode: { name: "taken-over" },
+    changeNode: { change: "retire" },
+    createTask: { type: "node.noop" },
+  };
+  /** Where the same name in a path means another thing. */
+  const own: Record<string, (ids: Record<string, string>) => Record<string, string>> = {
+    revokeEnrollmentToken: (ids) => ({ token_id: ids["enrollment_token_id"] ?? "" }),
   };
 
   it("SEC-01 knows a foreign id for every path parameter of the contract", () => {
@@ -219,7 +264,8 @@ describe("over HTTP", () => {
 
   async function call(endpoint: Endpoint, token: string, params: Record<string, string>) {
     const payload = body[endpoint.name];
-    const response = await fetch(api.url + pathOf(endpoint, params), {
+    const ids = { ...params, ...own[endpoint.name]?.(params) };
+    const response = await fetch(api.url + pathOf(endpoint, ids), {
       method: endpoint.method,
       headers: {
         authorization: `Bearer ${token}`,

@@ -1,9 +1,9 @@
 // The gateway process: live streams, nothing durable. Terminals and execution sockets attach to
 // this listener; it has no access to the database.
 
+import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import type { Values } from "@holdfast/kit/settings";
 import { createHttpServer } from "@holdfast/service/http";
-import type { RunningProcess } from "@holdfast/service/lifecycle";
 import type { Log } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
 import { checkExposure } from "@holdfast/service/settings";

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { secretPrefix } from "../../contracts/src/secrets.ts";
@@ -30,6 +31,32 @@ describe("redact", () => {
 
   it("SEC-03 says which kind of secret stood there", () => {
     expect(redact(`a hft_${"x".repeat(43)} b`)).toBe("a hft_[redacted] b");
+  });
+
+  it("SEC-03 takes an enrollment token out with both its halves", () => {
+    const token = `hfe_${"s".repeat(43)}.${"h".repeat(43)}`;
+    expect(redact(`join --token ${token} --api https://h`)).toBe("join --token hfe_[redacted] --api https://h");
+    expect(redact(`the token hfe_${"s".repeat(43)}. Then join.`)).toBe("the token hfe_[redacted]. Then join.");
+  });
+
+  it.for(["pkcs8", "sec1", "encrypted"] as const)("AGENT-10 takes a private key in PEM out: %s", (form) => {
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const encrypted = { type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" } as const;
+    const pem = String(privateKey.export(form === "encrypted" ? encrypted : { type: form, format: "pem" }));
+    const body = pem.split("\n").slice(1, -2);
+    expect(body.length).toBeGreaterThan(1);
+    const chain = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    const once = JSON.stringify({ identity: `${pem}${chain}`, beside: "seen" });
+    for (const text of [`read ${pem}${chain} seen`, once, JSON.stringify({ line: once })]) {
+      const shown = redact(text);
+      for (const line of body) expect(shown).not.toContain(line.slice(0, 16));
+      expect(shown).toContain("BEGIN CERTIFICATE");
+      expect(shown).toContain("seen");
+    }
+    expect(JSON.parse(redact(once))).toMatchObject({ beside: "seen" });
+    for (const cut of [pem.slice(0, 90), JSON.stringify(pem).slice(1, 110)]) {
+      expect(redact(`${cut}"`)).toBe('[redacted private key]"');
+    }
   });
 
   it("SEC-03 takes the password out of a connection URL and leaves the rest readable", () => {

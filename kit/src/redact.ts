@@ -1,17 +1,24 @@
 // Takes secrets out of text that is about to leave the process: logs, errors, evidence.
 // Every secret Holdfast makes carries a recognisable prefix (contracts/src/secrets.ts), which is
-// what makes this reliable; passwords inside connection URLs are recognised by their position.
+// what makes this reliable; passwords inside connection URLs are recognised by their position, private
+// keys by the lines around them.
 
 // No word boundary in front: inside a JSON string a line break is `\n`, which ends in a letter.
-const ownSecret = /hf[a-z]_[A-Za-z0-9_-]{16,}/g;
+// An enrollment token goes on behind a dot.
+const ownSecret = /hf[a-z]_[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]{16,})?/g;
 // Up to the last @ before a slash, because people forget to encode one; never past a quote, which
 // ends the URL wherever it stands in JSON.
 const urlPassword = /([a-z][a-z0-9+.-]*:\/\/[^\s:/@"]*:)(?:[^\s/"\\]|\\.)+@/gi;
 const bearer = /(Bearer|Basic)\s+[A-Za-z0-9+/=._~-]{8,}/gi;
+// PEM, also inside JSON strings, where line breaks are escaped. Of a key that was cut off, everything
+// that could still be part of it.
+const privateKey =
+  /-----BEGIN ([A-Z0-9 ]*)PRIVATE KEY-----(?:[\s\S]*?-----END \1PRIVATE KEY-----|(?:[A-Za-z0-9+/=:,\s-]|\\+[nrt])*)/g;
 
 export function redact(text: string): string {
   return text
     .replace(ownSecret, (secret) => `${secret.slice(0, 4)}[redacted]`)
+    .replace(privateKey, "[redacted private key]")
     .replace(urlPassword, "$1[redacted]@")
     .replace(bearer, "$1 [redacted]");
 }

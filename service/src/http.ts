@@ -2,13 +2,14 @@
 // looks at a request: correlation id, allowed Host, security headers. Whatever goes wrong leaves as
 // one envelope with a code from the catalogue.
 
+import type { TlsOptions } from "node:tls";
 import { ApiError } from "@holdfast/contracts/errors";
 import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
+import { explainListenError } from "@holdfast/kit/listening";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { allowedHosts, isAllowedHost } from "./hosts.ts";
-import { explainListenError } from "./listening.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Exposure, readTls } from "./settings.ts";
@@ -25,10 +26,15 @@ export type HttpOptions = {
   /** Which process listens, for messages. */
   process: string;
   exposure: Exposure;
+  /** TLS of the listener's own, instead of the files that the exposure names. */
+  tls?: TlsOptions;
+  /** Host names it answers to, instead of those that follow from the exposure. */
+  hosts?: ReadonlySet<string>;
   log: Log;
   metrics: Metrics;
   bodyLimit: number;
-  readiness: () => Promise<Readiness>;
+  /** Left out: no health routes either. */
+  readiness?: () => Promise<Readiness>;
   /** Turns an error of a lower layer into one for clients; undefined leaves it an internal error. */
   translateError?: (error: unknown) => ApiError | undefined;
   /** Methods that a path would take, for `method_not_allowed`. */
@@ -56,8 +62,8 @@ export const pageHeaders: Record<string, string> = {
 };
 
 export function createHttpServer(options: HttpOptions): HttpServer {
-  const tls = readTls(options.exposure);
-  const hosts = allowedHosts(options.exposure);
+  const tls = options.tls ?? readTls(options.exposure);
+  const hosts = options.hosts ?? allowedHosts(options.exposure);
   const headers = tls ? { ...securityHeaders, "strict-transport-security": "max-age=31536000" } : securityHeaders;
   // The line per request has five fields of our own, none of them secret. Looking through it for
   // secret fields took 20 of its 26 µs; the finished line is scanned for secrets all the same.
@@ -70,6 +76,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     bodyLimit: options.bodyLimit,
     trustProxy: options.exposure.trustedProxies ?? false,
     requestTimeout: 30_000,
+    // Longer than agents and proxies keep an idle connection, so that the client closes it, not we.
+    keepAliveTimeout: 75_000,
     return503OnClosing: false,
     genReqId: (request) => correlationIdOf(request.headers[CORRELATION_HEADER]),
     // These come before any hook has run.
@@ -116,7 +124,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     if (methods.length === 0) throw new ApiError("route_not_found");
     throw new ApiError("method_not_allowed", { headers: { allow: methods.join(", ") } });
   });
-  addHealthRoutes(app, options);
+  if (options.readiness) addHealthRoutes(app, { metrics: options.metrics, readiness: options.readiness });
 
   return {
     app,

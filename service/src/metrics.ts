@@ -1,11 +1,13 @@
 // Metrics in Prometheus' text form. Labels are low-cardinality only: route templates, never paths;
 // reason codes, never messages.
 
-import { collectDefaultMetrics, Histogram, Registry } from "@prometheus-io/client";
+import { Counter, collectDefaultMetrics, Histogram, Registry } from "@prometheus-io/client";
 
 export type Metrics = {
   registry: Registry;
   observeRequest(request: { method: string; route: string; status: number; seconds: number }): void;
+  /** Counts by reason code; the name is made once. */
+  countByCode(name: `holdfast_${string}_total`, help: string): (code: string) => void;
 };
 
 export function createMetrics(processName: string): Metrics {
@@ -23,5 +25,9 @@ export function createMetrics(processName: string): Metrics {
     registry,
     observeRequest: ({ method, route, status, seconds }) =>
       requests.observe({ method, route, status: String(status) }, seconds),
+    countByCode(name, help) {
+      const counter = new Counter({ name, help, labelNames: ["code"], registers: [registry] });
+      return (code) => counter.inc({ code });
+    },
   };
 }

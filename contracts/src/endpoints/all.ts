@@ -2,7 +2,15 @@
 // checks at start that each has exactly one handler.
 
 import type { Endpoint } from "../endpoint.ts";
+import { createAllocation, getAllocation, listAllocations, releaseAllocation } from "./allocations.ts";
 import { listAudit, listPlatformAudit } from "./audit.ts";
+import {
+  createEnrollmentToken,
+  enrollNode,
+  getTrustBundle,
+  listEnrollmentTokens,
+  revokeEnrollmentToken,
+} from "./enrollment.ts";
 import { changePassword, getMe } from "./me.ts";
 import {
   cancelInvitation,
@@ -12,10 +20,12 @@ import {
   removeMember,
   updateMember,
 } from "./members.ts";
+import { changeNode, getNode, listNodeDiagnostics, listNodes, renameNode } from "./nodes.ts";
 import { createOrganization, getOrganization, listOrganizations, updateOrganization } from "./organizations.ts";
 import { createAdminLink, getPlatformStatus } from "./platform.ts";
 import { createProject, deleteProject, getProject, listProjects, updateProject } from "./projects.ts";
 import { inspectLink, redeemLink, signIn, signOut } from "./sign-in.ts";
+import { cancelTask, createTask, getTask, listTasks, listTaskTypes } from "./tasks.ts";
 import { createToken, listTokens, revokeToken } from "./tokens.ts";
 
 export const allEndpoints: readonly Endpoint[] = [
@@ -43,6 +53,25 @@ export const allEndpoints: readonly Endpoint[] = [
   listTokens,
   createToken,
   revokeToken,
+  createEnrollmentToken,
+  listEnrollmentTokens,
+  revokeEnrollmentToken,
+  getTrustBundle,
+  enrollNode,
+  listNodes,
+  getNode,
+  renameNode,
+  changeNode,
+  listNodeDiagnostics,
+  listTaskTypes,
+  createTask,
+  listTasks,
+  getTask,
+  cancelTask,
+  listAllocations,
+  createAllocation,
+  getAllocation,
+  releaseAllocation,
   listAudit,
   listPlatformAudit,
   getPlatformStatus,

@@ -8,7 +8,7 @@ import { PageQuery, pageOf } from "../pagination.ts";
 export const AuditResult = z.enum(["allowed", "denied", "failed"]);
 export type AuditResult = z.infer<typeof AuditResult>;
 
-const actorTypes = ["user", "token", "local_operator", "system", "anonymous"] as const;
+const actorTypes = ["user", "token", "local_operator", "system", "anonymous", "node"] as const;
 
 export const AuditEvent = z.strictObject({
   id: Id,

@@ -118,6 +118,7 @@ export const enrollNode = endpoint({
     "enrollment_token_used",
     "enrollment_token_expired",
     "enrollment_token_wrong_node",
+    "node_retired",
     "csr_invalid",
     "ca_unavailable",
     "rate_limit_exceeded",

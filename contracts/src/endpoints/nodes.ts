@@ -65,7 +65,7 @@ export const listNodes = endpoint({
   summary: "List the organization's nodes",
   access: { scope: "nodes:read" },
   query: PageQuery.extend({
-    name: z.string().max(64).optional().describe("Only the node of exactly this name."),
+    name: Text.max(64).optional().describe("Only the node of exactly this name."),
     status: NodeStatus.optional(),
   }),
   answer: pageOf(Node),

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Id, Time } from "../fields.ts";
+import { Id, Text, Time } from "../fields.ts";
 import { PhaseTimings, TaskFailure } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 
@@ -78,7 +78,7 @@ export const createTask = endpoint({
   creates: true,
   params: z.strictObject({ node_id: Id }),
   body: z.strictObject({
-    type: z.string().max(64),
+    type: Text.max(64),
     params: z.record(z.string(), z.unknown()).default({}),
     priority: z.int().min(0).max(9).default(5),
     expires_in_seconds: z
@@ -102,7 +102,7 @@ export const listTasks = endpoint({
   query: PageQuery.extend({
     node_id: Id.optional(),
     status: TaskStatus.optional(),
-    type: z.string().max(64).optional(),
+    type: Text.max(64).optional(),
   }),
   answer: pageOf(Task),
 });

@@ -12,7 +12,8 @@ CREATE TABLE nodes (
   revoked_at        timestamptz,
   created_at        timestamptz NOT NULL DEFAULT now(),
   UNIQUE (org_id, id),
-  CHECK (status <> 'retired' OR revoked_at IS NOT NULL)
+  CHECK (status <> 'retired' OR revoked_at IS NOT NULL),
+  CHECK (revoked_at IS NULL OR status IN ('quarantined', 'retired'))
 );
 -- The name of a retired node is free again: a machine may come back as a new node.
 CREATE UNIQUE INDEX nodes_name ON nodes (org_id, name) WHERE status <> 'retired';
@@ -62,7 +63,8 @@ CREATE TABLE enrollment_tokens (
   used_key_sha256  bytea,
   enrolled_node_id uuid,
   FOREIGN KEY (org_id, node_id) REFERENCES nodes (org_id, id),
-  FOREIGN KEY (org_id, enrolled_node_id) REFERENCES nodes (org_id, id),
+  -- Deferred: the token is consumed first, then its node is made.
+  FOREIGN KEY (org_id, enrolled_node_id) REFERENCES nodes (org_id, id) DEFERRABLE INITIALLY DEFERRED,
   CHECK ((used_at IS NULL) = (used_key_sha256 IS NULL)),
   CHECK ((used_at IS NULL) = (enrolled_node_id IS NULL)),
   CHECK (node_id IS NULL OR node_name IS NULL)
@@ -115,7 +117,7 @@ ALTER TABLE node_diagnostics FORCE ROW LEVEL SECURITY;
 CREATE POLICY app ON node_diagnostics TO holdfast_app USING (org_id = current_org());
 CREATE POLICY system ON node_diagnostics TO holdfast_system USING (true);
 GRANT SELECT ON node_diagnostics TO holdfast_app;
-GRANT SELECT, INSERT, DELETE ON node_diagnostics TO holdfast_system;
+GRANT SELECT, INSERT, UPDATE (record, received_at), DELETE ON node_diagnostics TO holdfast_system;
 
 -- Platform table: where nodes find the server. A version never changes; the highest is in force.
 CREATE TABLE environment_profiles (

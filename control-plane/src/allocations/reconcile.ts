@@ -69,12 +69,20 @@ async function askAgain(
 }
 
 /** Exported for its test. A requested allocation has a provision task, a releasing one a deprovision task. */
-export function eventOf(row: Pick<EndedRow, "status" | "node_status" | "task_status">): AllocationEvent {
+export function eventOf(
+  row: Pick<EndedRow, "status" | "node_status" | "task_status" | "task_failure" | "active_at">,
+): AllocationEvent {
   const releasing = row.status === "releasing";
   if (row.task_status === "completed") return releasing ? "deprovisioned" : "provisioned";
+  if (releasing && nothingWasMade(row)) return "deprovisioned";
   if (row.node_status === "retired") return "node_retired";
   if (row.task_status === "failed") return releasing ? "deprovision_failed" : "provision_failed";
   return "task_lost";
+}
+
+/** Refused because the name was somebody else's before us: there is nothing to take back, and never will be. */
+function nothingWasMade({ active_at, task_failure }: Pick<EndedRow, "active_at" | "task_failure">): boolean {
+  return active_at === null && task_failure?.code === "user_not_ours";
 }
 
 function reasonFor(event: AllocationEvent, row: EndedRow): TaskFailure | null {

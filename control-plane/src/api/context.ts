@@ -1,11 +1,18 @@
 // What the api process has at hand to answer requests: made once at start, given to every noun.
 
+import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyInstance } from "fastify";
+import type { Allocations } from "../allocations/watch.ts";
 import type { Sql } from "../database/connect.ts";
 import type { AnswerVault } from "../idempotency/replay.ts";
+import type { Authority } from "../identity/authority.ts";
+import type { NodeDirectory } from "../nodes/directory.ts";
 import type { Authenticator } from "../people/authenticate.ts";
 import type { SessionCookie } from "../people/session-cookie.ts";
+import type { Signals } from "../signals/signals.ts";
+import type { TaskEngine } from "../tasks/engine.ts";
+import type { TaskSigner } from "../tasks/signing.ts";
 
 export type ApiContext = {
   http: FastifyInstance;
@@ -16,6 +23,23 @@ export type ApiContext = {
   authenticator: Authenticator;
   answers: AnswerVault;
   cookie: SessionCookie;
+  tasks: TaskEngine;
+  allocations: Allocations;
   log: Log;
   publicUrl: string | undefined;
+  signals: Signals;
+  nodes: NodeServices;
+};
+
+/** What nodes need: who they are, whom they trust, where they find us. */
+export type NodeServices = {
+  /** Undefined: the CA that nodes trust is gone, and nothing is issued. */
+  authority: Authority | undefined;
+  directory: NodeDirectory;
+  keys: Pick<TaskSigner, "verifiers" | "verifiersBeyond">;
+  /** The environment profile in force; known as soon as the listeners are open. */
+  profile(): Promise<EnvironmentProfile>;
+  /** Where agents reach the node-facing listener. */
+  apiUrl(): string;
+  staleAfterSeconds: number;
 };

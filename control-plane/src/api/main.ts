@@ -4,21 +4,33 @@ import { fileURLToPath } from "node:url";
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { ApiError } from "@holdfast/contracts/errors";
+import { nodeApiEndpoints } from "@holdfast/contracts/node-endpoints";
 import { openApiDocument } from "@holdfast/contracts/openapi";
+import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import { UsageError, type Values } from "@holdfast/kit/settings";
 import type { Readiness } from "@holdfast/service/health";
+import { allowedHosts, isAllowedHost } from "@holdfast/service/hosts";
 import { createHttpServer } from "@holdfast/service/http";
-import type { RunningProcess } from "@holdfast/service/lifecycle";
 import type { Log } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
 import { checkExposure } from "@holdfast/service/settings";
 import { version } from "@holdfast/service/version";
+import { loadAllContracts } from "@holdfast/tasks/registry";
+import { allocationRoutes } from "../allocations/routes.ts";
+import { watchAllocations } from "../allocations/watch.ts";
 import { auditRoutes } from "../audit/routes.ts";
 import { isUnavailable, openPool, type Sql } from "../database/connect.ts";
 import { migrate, pendingMigrations } from "../database/migrate.ts";
 import { createAnswerVault } from "../idempotency/replay.ts";
 import { linkRoutes } from "../links/routes.ts";
+import { serveLive } from "../live/socket.ts";
 import { memberRoutes } from "../members/routes.ts";
+import { nodeApiUrl } from "../node-api/names.ts";
+import { openNodeSide } from "../node-api/open.ts";
+import type { NodeApi } from "../node-api/route.ts";
+import { enrollmentRoutes, enrollmentTokenRoutes } from "../nodes/enrollment-routes.ts";
+import { nodeFacingRoutes } from "../nodes/node-routes.ts";
+import { nodeRoutes } from "../nodes/routes.ts";
 import { organizationRoutes } from "../organizations/routes.ts";
 import { createAuthenticator } from "../people/authenticate.ts";
 import { peopleRoutes } from "../people/routes.ts";
@@ -27,6 +39,11 @@ import { ensureFirstOrganization } from "../platform/first-organization.ts";
 import { platformRoutes } from "../platform/routes.ts";
 import { projectRoutes } from "../projects/routes.ts";
 import { openKeyring } from "../sealing/keyring.ts";
+import { openSignals } from "../signals/signals.ts";
+import { createTaskEngine, openTaskPools, type TaskEngine } from "../tasks/engine.ts";
+import { nodeTaskRoutes } from "../tasks/node-routes.ts";
+import { taskRoutes } from "../tasks/routes.ts";
+import { openTaskSigner } from "../tasks/signing.ts";
 import { tokenRoutes } from "../tokens/routes.ts";
 import type { ApiContext } from "./context.ts";
 import { apiSettings } from "./settings.ts";
@@ -35,7 +52,10 @@ import { serveWebApp } from "./web-app.ts";
 const webApp = fileURLToPath(new URL("../../../web/dist", import.meta.url));
 const READINESS_DEADLINE_MS = 2_000;
 
-export async function startApi(settings: Values<typeof apiSettings>, log: Log): Promise<RunningProcess> {
+/** Besides what every process has: what a producer of tasks inside the process works with. */
+type RunningApi = RunningProcess & { system: Sql; tasks: TaskEngine };
+
+export async function startApi(settings: Values<typeof apiSettings>, log: Log): Promise<RunningApi> {
   checkExposure(settings, apiSettings.bind.env);
   const url = settings.databaseUrl ?? missing(apiSettings.databaseUrl.env);
   const kek = { id: settings.kekId, key: settings.kek ?? missing(apiSettings.kek.env) };
@@ -46,14 +66,23 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   const system = openPool({ ...pool, role: "holdfast_system" });
   const keyring = await openKeyring(system, { current: kek, previous: previousKek(settings) });
   await ensureFirstOrganization(system);
+  const signals = await openSignals(system, log);
+  const signer = await openTaskSigner(system, keyring, { log });
+  const taskPools = openTaskPools({ url, application: "holdfast-api" });
+  const types = await loadAllContracts();
+  const tasks = createTaskEngine({ pools: taskPools, signals, signer, types, log });
+  const allocations = watchAllocations({ system, engine: tasks, signals, log });
+
+  const metrics = createMetrics("api");
+  const nodeSide = await openNodeSide({ settings, system, keyring, signals, keys: signer, metrics, log });
 
   const http = createHttpServer({
     process: "api",
     exposure: settings,
     log,
-    metrics: createMetrics("api"),
+    metrics,
     bodyLimit: settings.bodyLimit,
-    readiness: () => readiness(system),
+    readiness: () => readiness(system, nodeSide.services.authority !== undefined),
     translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
     methodsOf,
   });
@@ -70,18 +99,35 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
       installationId: await installationId(system),
       secure: settings.tlsCertFile !== undefined || settings.publicUrl?.startsWith("https:") === true,
     }),
+    tasks,
+    allocations,
     log,
     publicUrl: settings.publicUrl,
+    signals,
+    nodes: nodeSide.services,
   };
   addRoutes(context);
+  const hosts = allowedHosts(settings);
+  const live = serveLive(context, { signals, isAllowedHost: (host) => isAllowedHost(host, hosts) });
+  addNodeFacingRoutes({ ...context, http: nodeSide.listener.http }, nodeSide.listener.api);
+  const nodePort = await nodeSide.listen();
   const port = await http.listen({ port: settings.port, portSetting: apiSettings.port.env });
-  log.info({ port, version }, "api listens");
+  await nodeSide.publish(settings.publicUrl ?? ownUrl(settings, port));
+  log.info({ port, node_port: nodePort, version }, "api listens");
 
   return {
-    ports: { public: port },
+    ports: { public: port, node: nodePort },
+    system,
+    tasks,
     async stop() {
-      await http.stop();
-      await Promise.all([app.end({ timeout: 5 }), system.end({ timeout: 5 })]);
+      live.stop();
+      // First, so that nobody who waits for a task keeps the listener open.
+      await Promise.all([allocations.stop(), tasks.stop()]);
+      await Promise.all([http.stop(), nodeSide.stop()]);
+      signer.stop();
+      await signals.stop();
+      const pools = [app, system, taskPools.swift, taskPools.durable];
+      await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
     },
   };
 }
@@ -93,6 +139,11 @@ function addRoutes(api: ApiContext): void {
   projectRoutes(api);
   memberRoutes(api);
   tokenRoutes(api);
+  nodeRoutes(api);
+  enrollmentTokenRoutes(api);
+  enrollmentRoutes(api);
+  taskRoutes(api);
+  allocationRoutes(api);
   auditRoutes(api);
   platformRoutes(api);
   const document = JSON.stringify(openApiDocument(allEndpoints, { version }));
@@ -104,6 +155,24 @@ function addRoutes(api: ApiContext): void {
   }
 }
 
+/** What agents may ask, and nothing else: none of it exists on the public listener but enrollment. */
+function addNodeFacingRoutes(api: ApiContext, nodeApi: NodeApi): void {
+  enrollmentRoutes(api);
+  nodeFacingRoutes(nodeApi, api);
+  nodeTaskRoutes(nodeApi, api.tasks);
+  for (const { name, method, path } of nodeApiEndpoints) {
+    const url = path.replace(/\{(\w+)\}/g, ":$1");
+    if (!api.http.hasRoute({ method, url })) throw new Error(`${name} has no handler`);
+  }
+}
+
+/** Where this machine reaches the public listener. */
+function ownUrl(settings: Values<typeof apiSettings>, port: number): string {
+  const url = new URL(nodeApiUrl({ bind: settings.bind, url: undefined }, port));
+  if (settings.tlsCertFile === undefined) url.protocol = "http:";
+  return url.origin;
+}
+
 const patterns = allEndpoints.map((endpoint: Endpoint) => ({
   method: endpoint.method,
   pattern: new RegExp(`^${endpoint.path.replace(/\{\w+\}/g, "[^/]+")}$`),
@@ -113,7 +182,7 @@ function methodsOf(path: string): string[] {
   return patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
 }
 
-async function readiness(system: Sql): Promise<Readiness> {
+async function readiness(system: Sql, hasCa: boolean): Promise<Readiness> {
   const database = await Promise.race([
     pendingMigrations(system).then(
       (pending) => ({ ok: true, pending: pending.length }),
@@ -126,8 +195,9 @@ async function readiness(system: Sql): Promise<Readiness> {
   const reason = "reason" in database ? { reason: database.reason } : {};
   const migrations = { ok: database.ok && database.pending === 0 };
   return {
-    ready: migrations.ok,
+    ready: migrations.ok && hasCa,
     checks: {
+      ca: hasCa ? { ok: true } : { ok: false, reason: "there are nodes, but not the CA that they trust" },
       database: { ok: database.ok, ...reason },
       migrations: migrations.ok ? migrations : { ok: false, reason: `${database.pending} pending` },
     },

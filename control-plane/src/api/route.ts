@@ -98,8 +98,20 @@ export function operatorRoute<E extends Endpoint>(
   });
 }
 
+/** Before the transaction, by a caller who may: for waiting, which must not keep one open. */
+export type WaitCall<E> = SignedInCall<E> & {
+  org: ActingOrg;
+  /** Aborted when the client has gone. */
+  signal: AbortSignal;
+};
+
 /** For members, tokens and operators acting in one organization, in a transaction confined to it. */
-export function orgRoute<E extends Endpoint>(api: ApiContext, endpoint: E, handle: Handler<OrgCall<E>, E>): void {
+export function orgRoute<E extends Endpoint>(
+  api: ApiContext,
+  endpoint: E,
+  handle: Handler<OrgCall<E>, E>,
+  options: { waitFirst?: (call: WaitCall<E>) => Promise<void> } = {},
+): void {
   const { access } = endpoint;
   if (typeof access !== "object") throw new Error(`${endpoint.name} belongs to no organization`);
   register(api, endpoint, async (request, reply) => {
@@ -111,10 +123,17 @@ export function orgRoute<E extends Endpoint>(api: ApiContext, endpoint: E, handl
       await recordRefusal(api, endpoint, { orgId: org.id, by, call, reason: "forbidden" });
       throw new ApiError("forbidden", { details: { needed: access.scope, role: org.role } });
     }
+    await options.waitFirst?.({ ...call, actor, org, signal: goneSignal(reply) });
     return perform({ api, endpoint, request, reply, call, actor, by, orgId: org.id }, (tx, inTx) =>
       handle({ ...call, actor, org, tx, ...inTx }),
     );
   });
+}
+
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once("close", () => controller.abort());
+  return controller.signal;
 }
 
 type Performance<E> = {

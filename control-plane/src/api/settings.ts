@@ -3,6 +3,7 @@
 import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
 import { databaseSettings } from "../database/settings.ts";
+import { httpsUrl, namedAddresses, namedUrls } from "../profiles/settings.ts";
 import { sealingSettings } from "../sealing/settings.ts";
 
 export const apiSettings = {
@@ -15,6 +16,37 @@ export const apiSettings = {
     env: "HOLDFAST_API_BIND",
     default: "127.0.0.1",
     help: "Address the api listens on.",
+  }),
+  nodePort: setting(kinds.port, {
+    env: "HOLDFAST_NODE_API_PORT",
+    default: 18_442,
+    help: "Port that agents connect to, with mutual TLS.",
+  }),
+  nodeBind: setting(bindAddress, {
+    env: "HOLDFAST_NODE_API_BIND",
+    default: "127.0.0.1",
+    help: "Address the node-facing API listens on. Agents on other machines need one they can reach, such as 0.0.0.0.",
+  }),
+  nodeUrl: optional(httpsUrl, {
+    env: "HOLDFAST_NODE_API_URL",
+    help: "Address that agents reach the node-facing API at, if it is not the address listened on.",
+  }),
+  nodeEndpoints: setting(namedUrls, {
+    env: "HOLDFAST_NODE_ENDPOINTS",
+    default: {},
+    defaultText: "none",
+    help: "Further addresses for the environment profile, which nodes may probe by name.",
+  }),
+  nodeResolve: setting(namedAddresses, {
+    env: "HOLDFAST_NODE_RESOLVE",
+    default: {},
+    defaultText: "none",
+    help: "Host names with addresses that nodes use where there is no private DNS.",
+  }),
+  nodeHeartbeatStaleSeconds: setting(integer({ min: 5, max: 86_400 }), {
+    env: "HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS",
+    default: 120,
+    help: "After how many seconds without a heartbeat a node is shown as stale.",
   }),
   ...exposureSettings,
   ...databaseSettings,

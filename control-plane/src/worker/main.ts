@@ -1,17 +1,23 @@
 // The worker process: runs reconcilers over the database. It owns no state and may run many times.
 
 import { hostname } from "node:os";
+import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import { UsageError, type Values } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { RunningProcess } from "@holdfast/service/lifecycle";
 import type { Log } from "@holdfast/service/log";
 import { version } from "@holdfast/service/version";
 import { openPool, type Sql } from "../database/connect.ts";
+import { overdueRenewals, removeOldIdentities } from "../reconcilers/node-identities.ts";
 import { removeExpired } from "../reconcilers/remove-expired.ts";
+import { removeOldTasks } from "../reconcilers/remove-old-tasks.ts";
+import { sweepTasks } from "../reconcilers/sweep-tasks.ts";
+import { openSignals } from "../signals/signals.ts";
 import { runPeriodically } from "./periodic.ts";
 import { workerSettings } from "./settings.ts";
 
 const HEARTBEAT_SECONDS = 5;
+const RETENTION_SECONDS = 600;
+const RENEWALS_SECONDS = 60;
 
 export async function startWorker(settings: Values<typeof workerSettings>, log: Log): Promise<RunningProcess> {
   const url = settings.databaseUrl;
@@ -23,6 +29,7 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
   const system = openPool({ url, role: "holdfast_system", application: "holdfast-worker", max: 4 });
   const id = uuidv7();
   await beat(system, id);
+  const signals = await openSignals(system, log);
   const periodic = [
     runPeriodically({ name: "heartbeat", seconds: HEARTBEAT_SECONDS, log, work: () => beat(system, id) }),
     runPeriodically({
@@ -34,6 +41,39 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
         if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, "removed expired rows");
       },
     }),
+    runPeriodically({
+      name: "remove-old-identities",
+      seconds: RETENTION_SECONDS,
+      log,
+      work: async () => {
+        const removed = await removeOldIdentities(system);
+        if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, "removed old identities");
+      },
+    }),
+    runPeriodically({
+      name: "overdue-renewals",
+      seconds: RENEWALS_SECONDS,
+      log,
+      work: overdueRenewals(system, log),
+    }),
+    runPeriodically({
+      name: "sweep-tasks",
+      seconds: settings.taskSweepIntervalSeconds,
+      log,
+      work: async () => {
+        const swept = await sweepTasks(system, signals);
+        if (Object.values(swept).some((count) => count > 0)) log.info({ swept }, "swept tasks");
+      },
+    }),
+    runPeriodically({
+      name: "remove-old-tasks",
+      seconds: RETENTION_SECONDS,
+      log,
+      work: async () => {
+        const removed = await removeOldTasks(system, { days: settings.taskRetentionDays });
+        if (removed > 0) log.info({ removed }, "removed old tasks");
+      },
+    }),
   ];
   log.info({ version }, "worker runs");
 
@@ -41,6 +81,7 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
     ports: {},
     async stop() {
       await Promise.all(periodic.map((one) => one.stop()));
+      await signals.stop();
       await system`DELETE FROM processes WHERE id = ${id}`.catch(() => {});
       await system.end({ timeout: 5 });
     },

@@ -11,5 +11,15 @@ export const workerSettings = {
     default: 60,
     help: "How often expired sessions, links, idempotency keys and rate-limit windows are removed.",
   }),
+  taskSweepIntervalSeconds: setting(integer({ min: 1, max: 3_600 }), {
+    env: "HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS",
+    default: 60,
+    help: "How often tasks are looked for that nobody works on any more, to be expired or queued again.",
+  }),
+  taskRetentionDays: setting(integer({ min: 1, max: 3_650 }), {
+    env: "HOLDFAST_TASK_RETENTION_DAYS",
+    default: 30,
+    help: "How long tasks that have ended are kept, with their results.",
+  }),
   logLevel: logLevelSetting("HOLDFAST_WORKER_LOG_LEVEL"),
 };

@@ -17,6 +17,8 @@ import { createTestDatabase, type TestDatabase } from "./database.ts";
 
 export type TestApi = {
   url: string;
+  /** Of the node-facing listener. */
+  nodeUrl: string;
   database: TestDatabase;
   operatorToken: string;
   /** As the local operator, in the organization given. */
@@ -34,6 +36,7 @@ export async function startTestApi(
   const operatorToken = `hfo_${randomBytes(32).toString("base64url")}`;
   const settings = readSettings(apiSettings, {
     HOLDFAST_API_PORT: "0",
+    HOLDFAST_NODE_API_PORT: "0",
     HOLDFAST_DATABASE_URL: database.runtimeUrl,
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_DATABASE_POOL_SIZE: "4",
@@ -58,6 +61,7 @@ export async function startTestApi(
   const as = (token: string, orgId?: string) => createClient({ baseUrl: url, token, orgId });
   return {
     url,
+    nodeUrl: `https://127.0.0.1:${running.ports["node"]}`,
     database,
     operatorToken,
     operator: (orgId) => as(operatorToken, orgId),

@@ -4,7 +4,7 @@
 // supervisor was killed. Supervised processes run in their own session, so Ctrl-C reaches only the
 // supervisor, which stops them in order.
 
-import { UsageError } from "@holdfast/kit/settings";
+import { UsageError } from "./settings.ts";
 
 /** What a process tells its supervisor once it can serve. Ports by listener name, such as `public`. */
 export type ReadyMessage = { type: "ready"; ports: Record<string, number> };

@@ -1,9 +1,9 @@
 // Why a listener could not open its port, in words that lead on: who holds it, and which setting
 // chooses another.
 
-import { isErrno } from "@holdfast/kit/files";
-import { holderOfPort } from "@holdfast/kit/processes";
-import { UsageError } from "@holdfast/kit/settings";
+import { isErrno } from "./files.ts";
+import { holderOfPort } from "./processes.ts";
+import { UsageError } from "./settings.ts";
 
 /** `setting` is the name of the setting that changes the port. */
 export type Listener = { process: string; port: number; bind: string; setting: string };

@@ -1,0 +1,126 @@
+// The only source of a caller's node. Runs on every request of the node-facing listener, before its
+// body is read, and never asks whether TLS found the certificate good: a resumed session stays
+// "authorized" after its certificate has expired.
+
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import type { Log } from "@holdfast/service/log";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { uuidForm } from "../api/access.ts";
+import type { Authority } from "../identity/authority.ts";
+import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory.ts";
+import { judge, readShown, type ShownCertificate } from "./certificate.ts";
+
+export type NodeIdentity = {
+  id: string;
+  orgId: string;
+  serial: string;
+  instanceId: string;
+  bootId: string;
+};
+
+export type IdentityOptions = {
+  authority: Pick<Authority, "hasIssued">;
+  directory: NodeDirectory;
+  /** Routes that a machine without a certificate may use, as they were registered. */
+  open: ReadonlySet<string>;
+  onRefused(code: ErrorCode): void;
+  log: Log;
+  /** Milliseconds, of our clock. */
+  now: () => number;
+};
+
+/** Answers with how a handler learns who calls. */
+export function identifyNodes(
+  http: FastifyInstance,
+  options: IdentityOptions,
+): (request: FastifyRequest) => NodeIdentity {
+  const shownOn = new WeakMap<Socket, ShownCertificate>();
+  const identities = new WeakMap<FastifyRequest, NodeIdentity>();
+
+  const shownBy = (socket: Socket): ShownCertificate => {
+    const present = shownOn.get(socket);
+    if (present) return present;
+    const leaf = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+    const shown = readShown(leaf, options.authority);
+    shownOn.set(socket, shown);
+    return shown;
+  };
+
+  const identify = async (request: FastifyRequest): Promise<NodeIdentity> => {
+    const shown = shownBy(request.raw.socket);
+    const nodeId = shown.kind === "node" ? shown.nodeId : undefined;
+    const standing = nodeId === undefined ? undefined : await options.directory.standing(nodeId);
+    const serial = "serial" in shown ? shown.serial : "";
+    const revoked = standing !== undefined && isRevoked(standing, serial);
+    const judged = judge(shown, { now: options.now(), revoked });
+    if ("refused" in judged) throw refusal(judged.refused, standing);
+    if (!standing) {
+      throw new ApiError("certificate_unusable", {
+        message: "This server has no node of the certificate's name.",
+      });
+    }
+    const named = (request.params as { node_id?: string } | undefined)?.node_id;
+    if (named !== undefined && named.toLowerCase() !== judged.nodeId) throw new ApiError("node_mismatch");
+    return { id: judged.nodeId, orgId: standing.orgId, serial: judged.serial, ...instanceOf(request) };
+  };
+
+  http.addHook("onRequest", async (request) => {
+    // The route's template: what the URL looks like before decoding says nothing.
+    if (options.open.has(request.routeOptions.url ?? "")) return;
+    try {
+      identities.set(request, await identify(request));
+    } catch (error) {
+      if (error instanceof ApiError) noteRefusal(options, request, shownBy(request.raw.socket), error.code);
+      throw error;
+    }
+  });
+
+  return (request) => {
+    const identity = identities.get(request);
+    if (!identity) throw new Error("a node's request that no hook has identified");
+    return identity;
+  };
+}
+
+/** The certificate, not the whole identity, may have been replaced by a new enrollment. */
+function refusal(code: ErrorCode, standing: Standing | undefined): ApiError {
+  if (code !== "identity_revoked" || standing?.revokedAt !== null) return new ApiError(code);
+  return new ApiError(code, {
+    message: "This certificate was replaced when the node was enrolled again.",
+    nextStep: "Restart the agent, so that it uses its new certificate.",
+  });
+}
+
+/** Claims of strangers are counted only: anybody can make as many of them as they like. */
+function noteRefusal(
+  options: IdentityOptions,
+  request: FastifyRequest,
+  shown: ShownCertificate,
+  code: ErrorCode,
+): void {
+  options.onRefused(code);
+  const details = { correlation_id: request.id, reason: code };
+  if (shown.kind === "node") {
+    const { nodeId: node_id, serial } = shown;
+    options.log.warn({ ...details, node_id, serial }, "refused a node's request");
+  } else {
+    options.log.debug(details, "refused a request without a node's certificate");
+  }
+}
+
+function instanceOf(request: FastifyRequest): { instanceId: string; bootId: string } {
+  const { [INSTANCE_HEADER]: instance, [BOOT_HEADER]: boot } = request.headers;
+  const instanceId = typeof instance === "string" ? instance.toLowerCase() : "";
+  if (!uuidForm.test(instanceId)) throw headerProblem(INSTANCE_HEADER, "a UUID, one per process");
+  if (typeof boot !== "string" || !/^[\x21-\x7e]{1,64}$/.test(boot)) {
+    throw headerProblem(BOOT_HEADER, "1 to 64 printable ASCII characters, one per boot of the machine");
+  }
+  return { instanceId, bootId: boot };
+}
+
+function headerProblem(field: string, problem: string): ApiError {
+  return new ApiError("invalid_request", { details: { fields: [{ field, problem }] } });
+}

@@ -1,0 +1,120 @@
+// The node-facing listener: mutual TLS that asks every client for a certificate, refuses none during
+// the handshake and lets the identity hook decide, so that an agent learns why it was refused. Its own
+// certificate is made in memory and replaced while it runs.
+
+import { constants } from "node:crypto";
+import type { Server } from "node:https";
+import type { TlsOptions } from "node:tls";
+import { ApiError } from "@holdfast/contracts/errors";
+import { createHttpServer, type HttpServer } from "@holdfast/service/http";
+import type { Log } from "@holdfast/service/log";
+import type { Metrics } from "@holdfast/service/metrics";
+import type { FastifyInstance } from "fastify";
+import { isUnavailable } from "../database/connect.ts";
+import type { Authority, IssuedToServer } from "../identity/authority.ts";
+import type { NodeDirectory } from "../nodes/directory.ts";
+import { identifyNodes } from "./identity-hook.ts";
+import { hostHeadersOf, type NodeApiPlace, nodeApiNames } from "./names.ts";
+import type { NodeApi } from "./route.ts";
+
+export type NodeListener = {
+  api: NodeApi;
+  /** For the routes that need no certificate. */
+  http: FastifyInstance;
+  listen: HttpServer["listen"];
+  /** Replaces the server certificate when half of its life is over; connections go on. */
+  renewIfDue(now: Date): Promise<boolean>;
+  stop(): Promise<void>;
+};
+
+export type NodeListenerOptions = {
+  place: NodeApiPlace;
+  /** Signs the listener's own certificate and has signed those of nodes. */
+  authority: Authority;
+  directory: NodeDirectory;
+  /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
+  ticketKeys: Buffer;
+  log: Log;
+  metrics: Metrics;
+  now?: () => number;
+  methodsOf?: (path: string) => string[];
+};
+
+/** Routes without a certificate: how a machine gets one. */
+const openRoutes: ReadonlySet<string> = new Set(["/v1/trust-bundle", "/v1/enroll"]);
+const BODY_LIMIT = 256 * 1024;
+const SESSION_SECONDS = 4 * 60 * 60;
+
+export async function createNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
+  const { authority, directory, log, metrics } = options;
+  const now = options.now ?? Date.now;
+  const names = nodeApiNames(options.place);
+  let issued = await authority.issueToServer(names, new Date(now()));
+
+  const server = createHttpServer({
+    process: "api",
+    exposure: { bind: options.place.bind, ...noFiles },
+    tls: { ...handshake, ...secureContext(options, issued) },
+    hosts: hostHeadersOf(names),
+    log,
+    metrics,
+    bodyLimit: BODY_LIMIT,
+    translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
+    ...(options.methodsOf ? { methodsOf: options.methodsOf } : {}),
+  });
+  const http = server.app;
+  const identityOf = identifyNodes(http, {
+    authority,
+    directory,
+    open: openRoutes,
+    onRefused: metrics.countByCode(
+      "holdfast_node_api_refusals_total",
+      "Requests on the node-facing listener that the identity hook refused",
+    ),
+    log,
+    now,
+  });
+  const held: NodeApi["held"] = new Set();
+  http.addHook("preClose", async () => {
+    for (const end of held) end(new ApiError("shutting_down", { headers: { "retry-after": "1" } }));
+  });
+
+  return {
+    api: { http, directory, log, identityOf, held },
+    http,
+    listen: server.listen,
+    async renewIfDue(at) {
+      const half = (issued.notBefore.getTime() + issued.notAfter.getTime()) / 2;
+      if (at.getTime() < half) return false;
+      issued = await authority.issueToServer(names, at);
+      (http.server as unknown as Server).setSecureContext(secureContext(options, issued));
+      log.info({ not_after: issued.notAfter }, "renewed the certificate of the node-facing listener");
+      return true;
+    },
+    stop: server.stop,
+  };
+}
+
+const noFiles = {
+  publicUrl: undefined,
+  tlsCertFile: undefined,
+  tlsKeyFile: undefined,
+  trustedProxies: undefined,
+};
+
+const handshake: TlsOptions = { requestCert: true, rejectUnauthorized: false };
+
+function secureContext({ authority, ticketKeys }: NodeListenerOptions, issued: IssuedToServer): TlsOptions {
+  return {
+    cert: issued.cert,
+    key: issued.key,
+    // Only names the CAs in the handshake: whether a certificate counts is decided above TLS.
+    ca: [...authority.certificates],
+    minVersion: "TLSv1.2",
+    // A connection shows one certificate, once: the hook reads it only the first time.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    sessionIdContext: "holdfast-node-api",
+    sessionTimeout: SESSION_SECONDS,
+    ticketKeys,
+  };
+}

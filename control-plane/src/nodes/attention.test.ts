@@ -1,0 +1,115 @@
+import { diagnosticReasonNames, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { describe, expect, it } from "vitest";
+import { attentionOf, isRenewalOverdue, type NodeCondition } from "./attention.ts";
+
+const now = new Date("2030-01-01T12:00:00Z");
+const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000);
+const HOUR = 3600;
+const facts = { now, staleAfterSeconds: 120 };
+
+const well: NodeCondition = {
+  position: "active",
+  reason: null,
+  createdAt: ago(30 * 24 * HOUR),
+  heartbeatAt: ago(5),
+  clockSkewMs: 0,
+  certificate: { notBefore: ago(6 * HOUR), notAfter: ago(-18 * HOUR) },
+  findings: [],
+};
+const codes = (changes: Partial<NodeCondition>) =>
+  attentionOf({ ...well, ...changes }, facts).map(({ code }) => code);
+/** A day's certificate of this age. */
+const aged = (seconds: number) => ({ notBefore: ago(seconds), notAfter: ago(seconds - 24 * HOUR) });
+
+describe("what to look at", () => {
+  it("AGENT-06 is nothing about a node that is well", () => {
+    expect(codes({})).toEqual([]);
+    expect(codes({ position: "draining" })).toEqual([]);
+    expect(codes({ position: "enrolling", heartbeatAt: undefined, createdAt: ago(60) })).toEqual([]);
+  });
+
+  it.for([
+    ["heartbeat_stale", { heartbeatAt: ago(121) }, { heartbeatAt: ago(120) }],
+    [
+      "never_heard",
+      { heartbeatAt: undefined, createdAt: ago(121) },
+      { heartbeatAt: undefined, createdAt: ago(120) },
+    ],
+    ["cert_renewal_overdue", { certificate: aged(18 * HOUR + 1) }, { certificate: aged(18 * HOUR) }],
+    ["cert_renewal_overdue", { certificate: aged(24 * HOUR) }, { certificate: aged(12 * HOUR) }],
+    ["cert_expired", { certificate: aged(24 * HOUR + 1) }, { certificate: undefined }],
+    ["clock_skew", { clockSkewMs: 60_001 }, { clockSkewMs: 60_000 }],
+    ["clock_skew", { clockSkewMs: -60_001 }, { clockSkewMs: -60_000 }],
+    ["node_quarantined", { position: "quarantined" }, { position: "active" }],
+    ["identity_revoked", { position: "revoked" }, { position: "active" }],
+  ] satisfies [string, Partial<NodeCondition>, Partial<NodeCondition>][])(
+    "AGENT-06 is %s from its limit on, and not before",
+    ([code, beyond, within]) => {
+      expect(codes(beyond)).toEqual([code]);
+      expect(codes(within)).toEqual([]);
+    },
+  );
+
+  it("ID-03 alarms of a missed renewal six hours before the certificate ends", () => {
+    const certificate = aged(18 * HOUR + 1);
+    expect(isRenewalOverdue(certificate, now)).toBe(true);
+    const [item] = attentionOf({ ...well, certificate }, facts);
+    expect(item?.message).toContain("expires in 5 hours");
+  });
+
+  it("ID-09 gives the operator's reason for a fence or a revocation", () => {
+    for (const position of ["quarantined", "revoked"] as const) {
+      const [item] = attentionOf({ ...well, position, reason: "disk swapped" }, facts);
+      expect(item?.message).toContain("disk swapped");
+    }
+  });
+
+  it("ID-09 says nothing of the certificate of a revoked node, and nothing at all of a retired one", () => {
+    const ended = { certificate: aged(25 * HOUR), heartbeatAt: ago(26 * HOUR) };
+    expect(codes({ position: "revoked", ...ended })).toEqual(["identity_revoked", "heartbeat_stale"]);
+    expect(codes({ position: "retired", ...ended, clockSkewMs: 1e9 })).toEqual([]);
+  });
+
+  it.for(diagnosticReasonNames)("DIAG-01 is what the agent found: %s", (reason) => {
+    const items = attentionOf({ ...well, findings: [{ reason, detail: "seen at 12:00" }] }, facts);
+    const { owner, message, nextStep } = diagnosticReasons[reason];
+    if (owner === "nobody") expect(items).toEqual([]);
+    else expect(items).toEqual([{ code: reason, message: `${message} seen at 12:00`, next_step: nextStep }]);
+  });
+
+  it("DIAG-01 shows what a newer agent found, and each thing once", () => {
+    expect(codes({ findings: [{ reason: "moon_phase", detail: "full" }], clockSkewMs: 0 })).toEqual([
+      "moon_phase",
+    ]);
+    expect(codes({ clockSkewMs: 90_000, findings: [{ reason: "clock_skew", detail: "90 s" }] })).toEqual([
+      "clock_skew",
+    ]);
+  });
+
+  it("DIAG-02 names what happened and what to do, always", () => {
+    const all = attentionOf(
+      {
+        ...well,
+        position: "quarantined",
+        heartbeatAt: ago(3 * 24 * HOUR),
+        certificate: aged(48 * HOUR),
+        clockSkewMs: -600_000,
+        findings: [{ reason: "disk_full", detail: "" }],
+      },
+      facts,
+    );
+    expect(all.map(({ code }) => code)).toEqual([
+      "node_quarantined",
+      "cert_expired",
+      "heartbeat_stale",
+      "clock_skew",
+      "disk_full",
+    ]);
+    for (const item of all) {
+      expect(item.message).toMatch(/\.$/);
+      expect(item.next_step.length).toBeGreaterThan(10);
+    }
+    expect(all[2]?.message).toBe("The last heartbeat came 3 days ago.");
+    expect(all[3]?.message).toBe("The node's clock is 10 minutes behind the server's.");
+  });
+});

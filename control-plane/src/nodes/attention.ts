@@ -1,0 +1,139 @@
+// What about a node a person should look at, and what to do. A pure function of what is stored and
+// of the time: the page, the CLI and the alarms say the same.
+
+import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import type { Attention } from "@holdfast/contracts/endpoints/nodes";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
+import type { z } from "zod";
+import type { Position } from "./state.ts";
+
+type AttentionItem = z.infer<typeof Attention>;
+
+export type NodeCondition = {
+  position: Position;
+  reason: string | null;
+  createdAt: Date;
+  /** Undefined until the first heartbeat. */
+  heartbeatAt: Date | undefined;
+  clockSkewMs: number;
+  certificate: { notBefore: Date; notAfter: Date } | undefined;
+  findings: readonly { reason: string; detail: string }[];
+};
+
+/** A certificate is renewed at about half of its life; past this part something is wrong. */
+export const OVERDUE_AT = 0.75;
+
+export function attentionOf(
+  node: NodeCondition,
+  facts: { now: Date; staleAfterSeconds: number },
+): AttentionItem[] {
+  if (node.position === "retired") return [];
+  const found = [
+    standingOf(node),
+    ...(node.position === "revoked" ? [] : [certificateOf(node, facts.now)]),
+    heartbeatOf(node, facts),
+    clockOf(node),
+    ...node.findings.map(findingOf),
+  ].filter((one) => one !== undefined);
+  return found.filter((one, index) => found.findIndex((other) => other.code === one.code) === index);
+}
+
+export function isRenewalOverdue(certificate: { notBefore: Date; notAfter: Date }, now: Date): boolean {
+  const [from, to] = [certificate.notBefore.getTime(), certificate.notAfter.getTime()];
+  return now.getTime() > from + (to - from) * OVERDUE_AT;
+}
+
+function standingOf({ position, reason }: NodeCondition): AttentionItem | undefined {
+  const because = reason ? ` Reason given: ${reason}` : "";
+  if (position === "revoked") {
+    return {
+      code: "identity_revoked",
+      message: `The node's identity is revoked: its certificates count no more.${because}`,
+      next_step:
+        "To take it in again, make a token for it (`holdfast node token create --node <id>`), enroll, then reactivate it.",
+    };
+  }
+  if (position === "quarantined") {
+    return {
+      code: "node_quarantined",
+      message: `The node is fenced: it gets no tasks.${because}`,
+      next_step: "Find out why, then `holdfast node reactivate <id>`.",
+    };
+  }
+  return undefined;
+}
+
+function heartbeatOf(
+  { heartbeatAt, createdAt }: NodeCondition,
+  { now, staleAfterSeconds }: { now: Date; staleAfterSeconds: number },
+): AttentionItem | undefined {
+  const silentMs = now.getTime() - (heartbeatAt ?? createdAt).getTime();
+  if (silentMs <= staleAfterSeconds * 1000) return undefined;
+  if (heartbeatAt === undefined) {
+    return {
+      code: "never_heard",
+      message: `The node was enrolled ${duration(silentMs)} ago and has not been heard from.`,
+      next_step:
+        "Start the agent on the host: `holdfast agent run`; `holdfast agent diagnose` there says what it lacks.",
+    };
+  }
+  return {
+    code: "heartbeat_stale",
+    message: `The last heartbeat came ${duration(silentMs)} ago.`,
+    next_step: "Check that host and agent run; `holdfast agent diagnose` on the host says why it is silent.",
+  };
+}
+
+function certificateOf({ certificate }: NodeCondition, now: Date): AttentionItem | undefined {
+  if (!certificate || !isRenewalOverdue(certificate, now)) return undefined;
+  const leftMs = certificate.notAfter.getTime() - now.getTime();
+  if (leftMs < 0) {
+    return {
+      code: "cert_expired",
+      message: `The node's certificate expired ${duration(-leftMs)} ago.`,
+      next_step: diagnosticReasons.cert_expired.nextStep,
+    };
+  }
+  return {
+    code: "cert_renewal_overdue",
+    message: `The node's certificate should have been renewed by now; it expires in ${duration(leftMs)}.`,
+    next_step: "Look at the agent's records below, or run `holdfast agent diagnose` on the host.",
+  };
+}
+
+function clockOf({ clockSkewMs }: NodeCondition): AttentionItem | undefined {
+  if (Math.abs(clockSkewMs) <= CLOCK_TOLERANCE_SECONDS * 1000) return undefined;
+  const { nextStep } = diagnosticReasons.clock_skew;
+  return {
+    code: "clock_skew",
+    message: `The node's clock is ${duration(Math.abs(clockSkewMs))} ${clockSkewMs > 0 ? "ahead of" : "behind"} the server's.`,
+    next_step: nextStep,
+  };
+}
+
+/** A newer agent may report what this server has no words for. */
+function findingOf({ reason, detail }: { reason: string; detail: string }): AttentionItem | undefined {
+  if (!isKnown(reason)) {
+    return { code: reason, message: detail, next_step: "Run `holdfast agent diagnose` on the host." };
+  }
+  const { owner, message, nextStep } = diagnosticReasons[reason];
+  if (owner === "nobody") return undefined;
+  return { code: reason, message: detail === "" ? message : `${message} ${detail}`, next_step: nextStep };
+}
+
+function isKnown(reason: string): reason is DiagnosticReason {
+  return Object.hasOwn(diagnosticReasons, reason);
+}
+
+function duration(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const [amount, unit] =
+    seconds < 120
+      ? [seconds, "second"]
+      : seconds < 7200
+        ? [Math.floor(seconds / 60), "minute"]
+        : seconds < 172_800
+          ? [Math.floor(seconds / 3600), "hour"]
+          : [Math.floor(seconds / 86_400), "day"];
+  return `${amount} ${unit}${amount === 1 ? "" : "s"}`;
+}

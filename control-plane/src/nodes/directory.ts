@@ -1,0 +1,152 @@
+// What every request of a node is checked against, without asking the database each time: the
+// standing of each node that this process has met. Changed at once by the process that makes a
+// change, by notification in the others, and looked up again once a second in case one was lost.
+
+import type { NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { Log } from "@holdfast/service/log";
+import type { Sql } from "../database/connect.ts";
+import type { Signals } from "../signals/signals.ts";
+import { runPeriodically } from "../worker/periodic.ts";
+import type { Moved, StatusRow } from "./state.ts";
+
+export type Standing = {
+  orgId: string;
+  status: NodeStatus;
+  reason: string | null;
+  revokedAt: Date | null;
+  revokedSerials: ReadonlySet<string>;
+};
+
+export type NodeDirectory = {
+  /** Undefined: there is no such node. */
+  standing(nodeId: string): Promise<Standing | undefined>;
+  /** What is known without asking; of nodes that were asked for before. */
+  known(nodeId: string): Standing | undefined;
+  /** Called once, as soon as this certificate of the node counts no more. Answers with what ends it. */
+  onRevoked(node: { id: string; serial: string }, listener: () => void): () => void;
+  /** By whoever changed a node, after the commit. Tells the other replicas too. */
+  changed(moved: Pick<Moved, "row" | "revokedSerials">): void;
+  stop(): Promise<void>;
+};
+
+export function isRevoked(standing: Standing, serial: string): boolean {
+  return standing.revokedAt !== null || standing.revokedSerials.has(serial);
+}
+
+type Row = Omit<StatusRow, "name"> & { revoked_serials: string[] };
+/** `read` orders what concurrent reads saw: of two, the one begun later knows more. */
+type Entry = { standing: Standing; read: number };
+type Watch = { serial: string; listener: () => void };
+
+const LOOK_SECONDS = 1;
+
+export function createNodeDirectory(system: Sql, signals: Signals, log: Log): NodeDirectory {
+  const entries = new Map<string, Entry>();
+  const loading = new Map<string, Promise<Standing | undefined>>();
+  const watches = new Map<string, Set<Watch>>();
+  let reads = 0;
+  let lookedAt: Date | undefined;
+
+  const put = (nodeId: string, standing: Standing, read: number) => {
+    const present = entries.get(nodeId);
+    if (present && present.read > read) return;
+    entries.set(nodeId, { standing, read });
+    for (const watch of watches.get(nodeId) ?? []) {
+      if (isRevoked(standing, watch.serial)) {
+        watches.get(nodeId)?.delete(watch);
+        watch.listener();
+      }
+    }
+  };
+
+  const read = async (ids: readonly string[]) => {
+    reads += 1;
+    const turn = reads;
+    for (const row of await selectStandings(system, ids)) put(row.id, toStanding(row), turn);
+  };
+
+  const load = (nodeId: string) => {
+    const present = loading.get(nodeId);
+    if (present) return present;
+    const loaded = read([nodeId])
+      .then(() => entries.get(nodeId)?.standing)
+      .finally(() => loading.delete(nodeId));
+    loading.set(nodeId, loaded);
+    return loaded;
+  };
+
+  const readAgain = (ids: readonly string[]) => {
+    const met = ids.filter((id) => entries.has(id) || loading.has(id));
+    if (met.length === 0) return;
+    read(met).catch((error: Error) => log.debug({ err: error }, "standings were not read; the next look does"));
+  };
+
+  const look = async () => {
+    if (entries.size === 0) return;
+    const { at, ids } = await changedSince(system, lookedAt);
+    const met = ids.filter((id) => entries.has(id));
+    if (met.length > 0) await read(met);
+    lookedAt = at;
+  };
+
+  const ends = [
+    signals.subscribe("node_standing", readAgain),
+    signals.onReconnected(() => readAgain([...entries.keys()])),
+  ];
+  const periodic = runPeriodically({ name: "node-standings", seconds: LOOK_SECONDS, log, work: look });
+
+  return {
+    known: (nodeId) => entries.get(nodeId)?.standing,
+    standing: async (nodeId) => entries.get(nodeId)?.standing ?? load(nodeId),
+    onRevoked({ id, serial }, listener) {
+      const watch = { serial, listener };
+      const all = watches.get(id) ?? new Set();
+      watches.set(id, all);
+      all.add(watch);
+      return () => {
+        all.delete(watch);
+        if (all.size === 0 && watches.get(id) === all) watches.delete(id);
+      };
+    },
+    changed({ row, revokedSerials }) {
+      reads += 1;
+      const before = entries.get(row.id)?.standing.revokedSerials;
+      if (before) put(row.id, toStanding({ ...row, revoked_serials: [...before, ...revokedSerials] }), reads);
+      signals.publish("node_standing", [row.id]);
+    },
+    async stop() {
+      for (const end of ends) end();
+      await periodic.stop();
+    },
+  };
+}
+
+function toStanding(row: Row): Standing {
+  return {
+    orgId: row.org_id,
+    status: row.status,
+    reason: row.status_reason,
+    revokedAt: row.revoked_at,
+    revokedSerials: new Set(row.revoked_serials),
+  };
+}
+
+/** Serials stay in the list a day beyond their end: our clock may differ from the database's. */
+function selectStandings(system: Sql, ids: readonly string[]): Promise<Row[]> {
+  return system<Row[]>`
+    SELECT n.id, n.org_id, n.status, n.status_reason, n.revoked_at,
+           ARRAY(SELECT c.serial FROM node_certificates c
+                 WHERE c.node_id = n.id AND c.revoked_at IS NOT NULL AND c.not_after > now() - interval '1 day')
+             AS revoked_serials
+    FROM nodes n WHERE n.id = ANY(${ids as string[]}::uuid[])`;
+}
+
+/** A transaction stamps its change before it commits, and may take up to 30 s (its time limits) to do so. */
+async function changedSince(system: Sql, since: Date | undefined): Promise<{ at: Date; ids: string[] }> {
+  const [row] = await system<{ at: Date; ids: string[] }[]>`
+    SELECT now() AS at, ARRAY(
+      SELECT id FROM nodes WHERE status_changed_at > coalesce(${since ?? null}, now()) - interval '35 seconds'
+    ) AS ids`;
+  if (!row) throw new Error("a query without FROM gave no row");
+  return row;
+}

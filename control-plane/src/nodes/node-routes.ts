@@ -1,0 +1,70 @@
+// What agents ask about their own node: heartbeat, a new certificate, delivery of diagnostic records.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import { renewCertificate, sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
+import type { HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
+import type { ApiContext } from "../api/context.ts";
+import { readKeyRequest } from "../identity/requests.ts";
+import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
+import { takeAttempt } from "../people/rate-limit.ts";
+import { certify, toIssued } from "./certificates.ts";
+import { recordDiagnostics, recordHeartbeat } from "./presence.ts";
+import { moveNode } from "./state.ts";
+
+/** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
+const renewals = { attempts: 60, windowSeconds: 60 * 60 };
+
+export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
+  nodeRoute(nodeApi, sendHeartbeat, async (call): Promise<HeartbeatAnswer> => {
+    const { holding, ...report } = call.body;
+    const now = new Date();
+    const [{ cancel }] = await Promise.all([
+      api.tasks.renewLeases(call.node.id, holding),
+      recordHeartbeat(api.system, call.node, call, report, now),
+    ]);
+    const { status, reason } = await standingAfterHeartbeat(api, call);
+    const verifiers = await api.nodes.keys.verifiersBeyond(report.verifier_kids);
+    const profile = await api.nodes.profile();
+    const current = report.profile.name === profile.name && report.profile.version === profile.version;
+    return {
+      server_time: now.toISOString(),
+      node: { status, reason },
+      cancel,
+      ...(verifiers ? { verifiers } : {}),
+      ...(current ? {} : { profile }),
+    };
+  });
+
+  nodeRoute(nodeApi, renewCertificate, async ({ body, node, correlationId }) => {
+    const { authority } = api.nodes;
+    if (!authority) throw new ApiError("ca_unavailable");
+    const request = await readKeyRequest(body.csr);
+    await takeAttempt(api.system, renewals, "renew", node.id);
+    const certificate = await api.system.begin(async (tx) => {
+      // Held until the commit: whoever revokes the node waits, and then ends the new certificate too.
+      await tx`SELECT FROM nodes WHERE id = ${node.id} FOR SHARE`;
+      // A statement of its own: it sees what whoever held the lock before has done.
+      const [good] = await tx`SELECT FROM node_certificates WHERE serial = ${node.serial} AND revoked_at IS NULL`;
+      if (!good) throw new ApiError("identity_revoked");
+      return certify(tx, authority, node, request, "renewal");
+    });
+    api.log.info({ correlation_id: correlationId, node_id: node.id, serial: certificate.serial }, "renewed");
+    return { ...toIssued(certificate), trust_bundle: [...authority.trustBundle] };
+  });
+
+  nodeRoute(nodeApi, sendDiagnostics, async ({ body, node }) => ({
+    seq: await recordDiagnostics(api.system, node, body),
+  }));
+}
+
+/** The first heartbeat makes an enrolling node active. */
+async function standingAfterHeartbeat(api: ApiContext, { node }: NodeCall<typeof sendHeartbeat>) {
+  const { directory } = api.nodes;
+  const standing = await directory.standing(node.id);
+  if (!standing) throw new ApiError("certificate_unusable");
+  if (standing.status !== "enrolling") return standing;
+  const moved = await api.system.begin((tx) => moveNode(tx, node.id, "heard"));
+  if (!moved || "refused" in moved) throw new Error("a heartbeat is never refused");
+  directory.changed(moved);
+  return { status: moved.row.status, reason: moved.row.status_reason };
+}

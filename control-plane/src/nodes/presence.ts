@@ -1,0 +1,71 @@
+// Stores what agents tell about themselves: heartbeats and diagnostic records. Both are observations,
+// taken again soon: their commits do not wait for the disk.
+
+import type { BodyOf } from "@holdfast/contracts/endpoint";
+import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
+import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { Queryable, Sql } from "../database/connect.ts";
+
+const DIAGNOSTICS_KEPT = 200;
+
+type NodeRef = { id: string; orgId: string };
+export type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
+
+/** The setting holds for the statement's own transaction, and is part of it: no round trip of its own. */
+export async function recordHeartbeat(
+  system: Sql,
+  node: NodeRef & { serial: string },
+  from: { instanceId: string; bootId: string },
+  report: HeartbeatReport,
+  now: Date,
+): Promise<void> {
+  // Which certificate it came with we have seen ourselves.
+  const heartbeat = { ...report, certificate: { ...report.certificate, serial: node.serial } };
+  await system`
+    INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
+    SELECT ${node.id}, ${node.orgId}, ${now}, ${from.instanceId}, ${from.bootId}, ${clockSkewMs(report.sent_at, now)},
+           ${system.json(heartbeat)}
+    WHERE set_config('synchronous_commit', 'off', true) = 'off'
+    ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
+      boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat`;
+}
+
+const MOST_SKEW_MS = 2_147_483_647;
+
+/** Positive: the node's clock is ahead. The way here counts as skew, which is far below what matters. */
+function clockSkewMs(sentAt: string, now: Date): number {
+  const skew = new Date(sentAt).getTime() - now.getTime();
+  return Math.max(-MOST_SKEW_MS, Math.min(MOST_SKEW_MS, Math.round(skew)));
+}
+
+/**
+ * Answers with the newest number of this report. A number that was there already is overwritten: an
+ * agent that lost its state counts from the beginning again.
+ */
+export async function recordDiagnostics(
+  system: Sql,
+  node: NodeRef,
+  { records }: BodyOf<typeof sendDiagnostics>,
+): Promise<number> {
+  const rows = new Map(records.map((record) => [record.seq, record]));
+  await system.begin(async (tx) => {
+    await tx`SELECT set_config('synchronous_commit', 'off', true)`;
+    await tx`
+      INSERT INTO node_diagnostics (org_id, node_id, seq, record)
+      SELECT ${node.orgId}, ${node.id}, seq, record
+      FROM unnest(${[...rows.keys()]}::bigint[], ${[...rows.values()].map((one) => JSON.stringify(one))}::text[]::json[])
+        AS reported (seq, record)
+      ON CONFLICT (node_id, seq) DO UPDATE SET record = excluded.record, received_at = now()`;
+    await tx`
+      DELETE FROM node_diagnostics WHERE node_id = ${node.id} AND seq IN (
+        SELECT seq FROM node_diagnostics WHERE node_id = ${node.id}
+        ORDER BY received_at DESC, seq DESC OFFSET ${DIAGNOSTICS_KEPT})`;
+  });
+  return Math.max(...rows.keys());
+}
+
+export async function selectDiagnostics(db: Queryable, nodeId: string): Promise<DiagnosticRecord[]> {
+  const rows = await db<{ record: DiagnosticRecord }[]>`
+    SELECT record FROM node_diagnostics WHERE node_id = ${nodeId} ORDER BY received_at DESC, seq DESC`;
+  return rows.map(({ record }) => record);
+}

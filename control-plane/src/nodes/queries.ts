@@ -1,0 +1,126 @@
+// SQL of nodes and enrollment tokens as operators see them. Runs confined to one organization.
+
+import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node-protocol";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import type { Tx } from "../database/connect.ts";
+
+export type NodeRow = {
+  id: string;
+  name: string;
+  status: NodeStatus;
+  status_reason: string | null;
+  revoked_at: Date | null;
+  created_at: Date;
+  heartbeat_at: Date | null;
+  instance_id: string | null;
+  boot_id: string | null;
+  clock_skew_ms: number | null;
+  heartbeat: Heartbeat | null;
+  /** The certificate last issued, and the one that the last heartbeat came with. */
+  issued: CertificateFacts | null;
+  in_use: CertificateFacts | null;
+};
+/** Times as JSON has them. */
+export type CertificateFacts = {
+  serial: string;
+  not_before: string;
+  not_after: string;
+  issued_at: string;
+  revoked_at: string | null;
+};
+
+const columns = (tx: Tx) => tx`
+  n.id, n.name, n.status, n.status_reason, n.revoked_at, n.created_at,
+  p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat,
+  (SELECT to_json(c) FROM (
+     SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
+     WHERE node_id = n.id ORDER BY not_after DESC, issued_at DESC LIMIT 1) c) AS issued,
+  (SELECT to_json(c) FROM (
+     SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
+     WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use`;
+
+export async function selectNodes(
+  tx: Tx,
+  filter: { name?: string | undefined; status?: NodeStatus | undefined },
+  page: { before: string; limit: number },
+): Promise<NodeRow[]> {
+  const { name = null, status = null } = filter;
+  return tx<NodeRow[]>`
+    SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+    WHERE n.id < ${page.before} AND (${name}::text IS NULL OR n.name = ${name})
+      AND (${status}::text IS NULL OR n.status = ${status})
+    ORDER BY n.id DESC LIMIT ${page.limit + 1}`;
+}
+
+export async function selectNode(tx: Tx, id: string): Promise<NodeRow | undefined> {
+  const [row] = await tx<NodeRow[]>`
+    SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id WHERE n.id = ${id}`;
+  return row;
+}
+
+export async function updateName(tx: Tx, id: string, name: string): Promise<void> {
+  await tx`UPDATE nodes SET name = ${name} WHERE id = ${id}`;
+}
+
+export type TokenRow = {
+  id: string;
+  node_id: string | null;
+  node_name: string | null;
+  creator_name: string;
+  created_at: Date;
+  expires_at: Date;
+  used_at: Date | null;
+  revoked_at: Date | null;
+  enrolled_node_id: string | null;
+};
+
+const tokenColumns = (tx: Tx) => tx`
+  id, node_id, node_name, creator_name, created_at, expires_at, used_at, revoked_at, enrolled_node_id`;
+
+export async function insertEnrollmentToken(
+  tx: Tx,
+  token: {
+    orgId: string;
+    hash: Buffer;
+    nodeId: string | null;
+    nodeName: string | null;
+    createdBy: string | null;
+    creatorName: string;
+    expiresInMinutes: number;
+  },
+): Promise<TokenRow> {
+  const [row] = await tx<TokenRow[]>`
+    INSERT INTO enrollment_tokens (id, org_id, secret_hash, node_id, node_name, created_by, creator_name, expires_at)
+    VALUES (${uuidv7()}, ${token.orgId}, ${token.hash}, ${token.nodeId}, ${token.nodeName}, ${token.createdBy},
+            ${token.creatorName}, now() + ${token.expiresInMinutes}::int * interval '1 minute')
+    RETURNING ${tokenColumns(tx)}`;
+  if (!row) throw new Error("an insert gave no row");
+  return row;
+}
+
+export async function selectEnrollmentTokens(
+  tx: Tx,
+  page: { before: string; limit: number },
+): Promise<TokenRow[]> {
+  return tx<TokenRow[]>`
+    SELECT ${tokenColumns(tx)} FROM enrollment_tokens
+    WHERE id < ${page.before} ORDER BY id DESC LIMIT ${page.limit + 1}`;
+}
+
+export async function selectEnrollmentToken(tx: Tx, id: string): Promise<TokenRow | undefined> {
+  const [row] = await tx<TokenRow[]>`SELECT ${tokenColumns(tx)} FROM enrollment_tokens WHERE id = ${id}`;
+  return row;
+}
+
+/** Revoking twice keeps the first time; what was used stays used. */
+export async function markTokenRevoked(tx: Tx, id: string): Promise<void> {
+  await tx`
+    UPDATE enrollment_tokens SET revoked_at = now() WHERE id = ${id} AND revoked_at IS NULL AND used_at IS NULL`;
+}
+
+/** Unused ones that were made for this node. */
+export async function revokeTokensFor(tx: Tx, nodeId: string): Promise<void> {
+  await tx`
+    UPDATE enrollment_tokens SET revoked_at = now()
+    WHERE node_id = ${nodeId} AND revoked_at IS NULL AND used_at IS NULL`;
+}

@@ -1,0 +1,31 @@
+// The task path as nodes use it, on the node-facing listener.
+
+import { reportProgress, reportResult, reportResults, waitForTasks } from "@holdfast/contracts/node-endpoints";
+import type { Verdict } from "@holdfast/contracts/node-protocol";
+import { type NodeApi, nodeRoute } from "../node-api/route.ts";
+import type { TaskEngine } from "./engine.ts";
+
+export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
+  nodeRoute(api, waitForTasks, async ({ query, node, instanceId, signal }) => {
+    const { room, holding } = query;
+    const answer = await tasks.wait(node.id, { instanceId, room, holding, waitMs: query.wait * 1000, signal });
+    const standing = await api.directory.standing(node.id);
+    return {
+      node: { status: standing?.status ?? "retired", reason: standing?.reason ?? null },
+      tasks: answer.tasks,
+      cancel: answer.cancel,
+    };
+  });
+
+  nodeRoute(api, reportProgress, async ({ params, body, node }) => tasks.progress(node.id, params.task_id, body));
+
+  nodeRoute(api, reportResult, async ({ params, body, node }) => {
+    const [judged] = await tasks.results(node.id, [{ task_id: params.task_id, ...body }]);
+    const verdict: Verdict = judged?.verdict ?? "unknown";
+    return { verdict };
+  });
+
+  nodeRoute(api, reportResults, async ({ body, node }) => ({
+    verdicts: await tasks.results(node.id, body.results),
+  }));
+}

@@ -1,0 +1,110 @@
+// Tasks over HTTP, for people and producers.
+
+import {
+  cancelTask,
+  createTask,
+  getTask,
+  listTasks,
+  listTaskTypes,
+  type TaskTypeInfo,
+} from "@holdfast/contracts/endpoints/tasks";
+import { ApiError } from "@holdfast/contracts/errors";
+import { commonTaskFailures, type FailureEntry } from "@holdfast/contracts/task-failures";
+import type { AnyTaskType } from "@holdfast/tasks/type";
+import { z } from "zod";
+import type { ApiContext } from "../api/context.ts";
+import { pageStart, toPage } from "../api/page.ts";
+import { orgRoute } from "../api/route.ts";
+import { withOrg } from "../database/connect.ts";
+import { nameOf } from "../people/actor.ts";
+import { selectTask, selectTasks, toTask } from "./queries.ts";
+
+export function taskRoutes(api: ApiContext): void {
+  const { tasks } = api;
+  const types = [...tasks.types.values()].map(describeType);
+  orgRoute(api, listTaskTypes, async () => ({ items: types }));
+
+  orgRoute(api, createTask, async ({ params, body, actor, correlationId, tx, touched, afterCommit }) => {
+    const type = tasks.types.get(body.type);
+    if (type && !type.byHand) {
+      throw new ApiError("forbidden", {
+        message: `Tasks of the type ${type.type} are made by the control plane only.`,
+        nextStep: "Use the endpoint of what the task serves; GET /v1/task-types says which may be run by hand.",
+        details: { type: type.type },
+      });
+    }
+    const task = await tasks.enqueue(tx, {
+      nodeId: params.node_id,
+      type: body.type,
+      params: body.params,
+      priority: body.priority,
+      ...(body.expires_in_seconds === undefined ? {} : { expiresInSeconds: body.expires_in_seconds }),
+      createdBy: nameOf(actor),
+      correlationId,
+    });
+    touched({ type: "task", id: task.id, name: task.type }, { node_id: task.node_id });
+    afterCommit(() => tasks.enqueued(task));
+    return toTask(task);
+  });
+
+  orgRoute(api, listTasks, async ({ query, tx }) => {
+    const rows = await selectTasks(tx, {
+      before: pageStart(listTasks, query.cursor),
+      limit: query.limit,
+      nodeId: query.node_id,
+      status: query.status,
+      type: query.type,
+    });
+    return toPage(listTasks, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toTask });
+  });
+
+  orgRoute(
+    api,
+    getTask,
+    async ({ params, tx }) => {
+      const row = await selectTask(tx, params.task_id);
+      if (!row) throw new ApiError("not_found");
+      return toTask(row);
+    },
+    {
+      waitFirst: async ({ params, query, org, signal }) => {
+        const { revision, until } = query;
+        if (query.wait_seconds === 0) return;
+        // Only what the organization can see may be waited for: even the time of a change is news.
+        const row = await withOrg(api.app, org.id, (tx) => selectTask(tx, params.task_id));
+        const news = revision !== undefined && row?.revision !== revision && until === "change";
+        if (!row || row.finished_at || news) return;
+        await tasks.changed(
+          { id: row.id, revision: row.revision },
+          { waitMs: query.wait_seconds * 1000, until, signal },
+        );
+      },
+    },
+  );
+
+  orgRoute(api, cancelTask, async ({ params, tx, touched, afterCommit }) => {
+    const task = await tasks.cancel(tx, params.task_id);
+    if (!task) throw new ApiError("not_found");
+    touched({ type: "task", id: task.id, name: task.type }, { node_id: task.node_id, status: task.status });
+    afterCommit(() => tasks.cancelled(task));
+    return toTask(task);
+  });
+}
+
+function describeType(type: AnyTaskType): TaskTypeInfo {
+  const failures: Record<string, FailureEntry> = { ...commonTaskFailures, ...type.failures };
+  return {
+    type: type.type,
+    summary: type.summary,
+    kind: type.kind,
+    idempotent: type.idempotent,
+    timeout_seconds: type.timeoutSeconds,
+    capabilities: [...type.capabilities],
+    by_hand: type.byHand,
+    params: z.toJSONSchema(type.params, { io: "input", unrepresentable: "any" }),
+    result: z.toJSONSchema(type.result, { io: "output", unrepresentable: "any" }),
+    failures: Object.fromEntries(
+      Object.entries(failures).map(([code, { message, nextStep }]) => [code, { message, next_step: nextStep }]),
+    ),
+  };
+}

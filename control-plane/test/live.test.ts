@@ -1,0 +1,125 @@
+// The WebSocket of an open page: who may open it, what they hear, and when it ends.
+
+import { changeNode } from "@holdfast/contracts/endpoints/nodes";
+import { signOut } from "@holdfast/contracts/endpoints/sign-in";
+import { createTask } from "@holdfast/contracts/endpoints/tasks";
+import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
+import { beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { addMember, type Browser, createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
+import { atEnd } from "./support/at-end.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
+
+let api: TestApi;
+let home: TestOrg;
+let foreign: TestOrg;
+let member: Browser;
+let node: TestNode;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  home = await createOrg(api, "home");
+  foreign = await createOrg(api, "foreign");
+  member = await addMember(api, home, "reader@example.com", "member");
+  node = await enrollTestNode(api, home.id);
+  await sendHeartbeatFrom(node);
+});
+
+type Opening = { cookie?: string; origin?: string; orgId?: string; path?: string; host?: string };
+
+function open(options: Opening = {}) {
+  const { cookie = member.cookie, origin = api.url, orgId = home.id, path = LIVE_PATH, host } = options;
+  const headers = { cookie, ...(host ? { host } : {}) };
+  const url = `${api.url.replace("http", "ws")}${path}?org_id=${orgId}`;
+  const socket = new WebSocket(url, { headers, ...(origin ? { origin } : {}) });
+  atEnd(() => socket.terminate());
+  const heard: LiveMessage[] = [];
+  socket.on("message", (data) => heard.push(LiveMessage.parse(JSON.parse(String(data)))));
+  socket.on("error", () => undefined);
+  const opened = new Promise<{ status: number; code?: string }>((resolve) => {
+    socket.on("open", () => resolve({ status: 101 }));
+    socket.on("unexpected-response", (_request, response) => {
+      let body = "";
+      response.on("data", (chunk) => (body += chunk));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, code: (JSON.parse(body) as { code: string }).code }),
+      );
+    });
+  });
+  const closed = new Promise<number>((resolve) => socket.on("close", resolve));
+  return { socket, heard, opened, closed };
+}
+
+describe("an open page", () => {
+  it("TASK-09 hears of a task and of a node of its organization, by id only", async () => {
+    const page = open();
+    expect(await page.opened).toEqual({ status: 101 });
+    const task = await api.operator(home.id)(createTask, {
+      params: { node_id: node.id },
+      body: { type: "node.noop" },
+    });
+    const offered = await node.client.ask({ path: `${node.path("tasks/wait")}?wait=5&room=1` });
+    expect(offered.body["tasks"]).toHaveLength(1);
+    const result = { generation: 1, timings: {}, outcome: { status: "succeeded", result: { echo: null } } };
+    await node.client.ask({ method: "POST", path: node.path(`tasks/${task.id}/result`), body: result });
+    await expect.poll(() => page.heard.filter((one) => one.topic === "task")).not.toEqual([]);
+    expect(page.heard.find((one) => one.topic === "task")).toEqual({
+      type: "changed",
+      topic: "task",
+      ids: [task.id],
+      node_ids: [node.id],
+    });
+    await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "drain" } });
+    await expect.poll(() => page.heard.find((one) => one.topic === "node")?.ids).toEqual([node.id]);
+    await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "reactivate" } });
+  });
+
+  it("SEC-01 hears nothing of another organization", async () => {
+    const stranger = await addMember(api, foreign, "stranger@example.com", "member");
+    const theirs = open({ cookie: stranger.cookie, orgId: foreign.id });
+    const ours = open();
+    await Promise.all([theirs.opened, ours.opened]);
+    await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "drain" } });
+    await expect.poll(() => ours.heard).not.toEqual([]);
+    expect(theirs.heard).toEqual([]);
+    await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "reactivate" } });
+  });
+
+  it.for([
+    { refused: "without a session", options: { cookie: "a=b" }, answer: { status: 401, code: "unauthenticated" } },
+    {
+      refused: "from another site",
+      options: { origin: "https://evil.example" },
+      answer: { status: 403, code: "origin_refused" },
+    },
+    { refused: "without an origin", options: { origin: "" }, answer: { status: 403, code: "origin_refused" } },
+    {
+      refused: "by a foreign host name",
+      options: { host: "evil.example" },
+      answer: { status: 421, code: "host_refused" },
+    },
+    {
+      refused: "in an organization one has no part in",
+      options: { orgId: "01a1e13c-bc3d-71c5-9b58-aada3c2346d4" },
+      answer: { status: 404, code: "not_found" },
+    },
+    { refused: "elsewhere", options: { path: "/v1/else" }, answer: { status: 404, code: "route_not_found" } },
+  ])("SEC-03 is refused $refused", async ({ options, answer }) => {
+    expect(await open(options).opened).toEqual(answer);
+  });
+
+  it("SEC-03 is told to go when the server stops", async () => {
+    const other = await startTestApi();
+    const org = await createOrg(other, "short");
+    const reader = await addMember(other, org, "short@example.com", "member");
+    const socket = new WebSocket(`${other.url.replace("http", "ws")}${LIVE_PATH}?org_id=${org.id}`, {
+      headers: { cookie: reader.cookie },
+      origin: other.url,
+    });
+    await new Promise((resolve) => socket.once("open", resolve));
+    const closed = new Promise<number>((resolve) => socket.once("close", resolve));
+    await reader.client()(signOut, {});
+    await other.stop();
+    expect(await closed).toBe(1001);
+  });
+});
