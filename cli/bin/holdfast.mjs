@@ -12,8 +12,15 @@ const root = new URL("../../", import.meta.url);
 if (Number(process.versions.node.split(".")[0]) >= 24) {
   // Halves the start-up of a command. The directory belongs to whoever installed the project.
   module.enableCompileCache(fileURLToPath(new URL("node_modules/.cache/holdfast", root)));
-  const { main } = await import("../src/main.ts");
-  await main(process.argv.slice(2));
+  const args = process.argv.slice(2);
+  if (args.join(" ") === "agent run") {
+    // Stays in memory on every host: it comes without what reads the other commands.
+    const { runAgent } = await import("../src/commands/agent/run.ts");
+    await runAgent();
+  } else {
+    const { main } = await import("../src/main.ts");
+    await main(args);
+  }
 } else {
   const node = fileURLToPath(new URL("node_modules/.bin/node", root));
   if (!existsSync(node)) {

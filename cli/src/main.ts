@@ -49,6 +49,21 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/token/token.ts")).tokenCommand(),
   },
   {
+    name: "node",
+    summary: "machines, and how they join",
+    load: async () => (await import("./commands/node/node.ts")).nodeCommand(),
+  },
+  {
+    name: "task",
+    summary: "run something on a node",
+    load: async () => (await import("./commands/task/task.ts")).taskCommand(),
+  },
+  {
+    name: "allocation",
+    summary: "users on nodes",
+    load: async () => (await import("./commands/allocation/allocation.ts")).allocationCommand(),
+  },
+  {
     name: "audit",
     summary: "who did what",
     load: async () => (await import("./commands/audit/audit.ts")).auditCommand(),
@@ -69,6 +84,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/processes.ts")).workerCommand(),
   },
   {
+    name: "agent",
+    summary: "make this machine a node, and run its agent",
+    load: async () => (await import("./commands/agent/agent.ts")).agentCommand(),
+  },
+  {
     name: "migrate",
     summary: "bring a database's schema up to date",
     load: async () => (await import("./commands/migrate.ts")).migrateCommand(),
@@ -76,7 +96,7 @@ const commands: CommandLoader[] = [
 ];
 
 const exitCodeHelp = `
-Exit codes: 0 done · 1 refused or failed · 2 wrong usage or setting · 3 server not reachable`;
+Exit codes: 0 done · 1 refused or failed · 2 wrong usage or setting · 3 server not reachable · 130 interrupted`;
 
 export async function main(args: string[]): Promise<void> {
   const json = args.includes("--json");

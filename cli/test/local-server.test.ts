@@ -41,7 +41,7 @@ describe("the operator token", () => {
     ["whose pid nobody has", { pid: 2 ** 22 + 1, start_ticks: "1" }],
     ["whose pid somebody else has now", { pid: process.pid, start_ticks: "1" }],
   ] as const)("SEC-03 is not sent to the old port of a supervisor %s", async ([, supervisor]) => {
-    keepUpFile(upFile, { embedded: true }).change({ ready: true, api_url: url, supervisor });
+    keepUpFile(upFile, { embedded: true, agent: null }).change({ ready: true, api_url: url, supervisor });
     for (const args of [["token", "list"], ["admin", "link"], ["org", "list", "--local"], ["login"]]) {
       const { code, stderr } = await person.holdfast(args);
       expect(code, args.join(" ")).toBe(3);
@@ -52,13 +52,13 @@ describe("the operator token", () => {
 
   it("SEC-03 is not sent to what an earlier boot of the machine recorded", async () => {
     const boot_id = "00000000-0000-0000-0000-000000000000";
-    keepUpFile(upFile, { embedded: true }).change({ ready: true, api_url: url, boot_id });
+    keepUpFile(upFile, { embedded: true, agent: null }).change({ ready: true, api_url: url, boot_id });
     expect((await person.holdfast(["token", "list"])).code).toBe(3);
     expect(received).toEqual([]);
   });
 
   it("SEC-03 is sent to the supervisor that lives", async () => {
-    keepUpFile(upFile, { embedded: true }).change({ ready: true, api_url: url });
+    keepUpFile(upFile, { embedded: true, agent: null }).change({ ready: true, api_url: url });
     await person.holdfast(["token", "list"]);
     expect(received).toEqual(["Bearer hfo_secret"]);
   });
@@ -71,7 +71,7 @@ describe("another user's installation", () => {
     ["closed to others", 0o700],
     ["passed through by PostgreSQL's account", 0o711],
   ] as const)("OPS-01 is told by every command, when its directory is %s", async ([, mode]) => {
-    keepUpFile(upFile, { embedded: true }).change({ ready: true, api_url: url });
+    keepUpFile(upFile, { embedded: true, agent: null }).change({ ready: true, api_url: url });
     chmodSync(dataDir, mode);
     for (const args of [["status"], ["down"], ["admin", "link"], ["up"]]) {
       const { code, stdout, stderr } = await person.holdfast([...args, "--json"], { uid: nobody });

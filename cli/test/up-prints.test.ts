@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Installation, openInstallation, until } from "./support/holdfast.ts";
+import { freePorts, type Installation, openInstallation, until } from "./support/holdfast.ts";
 
 const command = fileURLToPath(new URL("../bin/holdfast.mjs", import.meta.url));
 
@@ -19,8 +19,7 @@ async function printedBy(program: string, args: readonly string[], env: Record<s
     env: {
       PATH: process.env["PATH"],
       HOLDFAST_DATA_DIR: installation.dataDir,
-      HOLDFAST_API_PORT: "0",
-      HOLDFAST_GATEWAY_PORT: "0",
+      ...freePorts,
       ...env,
     },
     stdio: ["ignore", "pipe", "inherit"],

@@ -1,7 +1,7 @@
 // holdfast api, gateway, worker: one process of its kind, configured by the environment alone.
 
+import { type RunningProcess, runProcess } from "@holdfast/kit/lifecycle";
 import { type Environment, readSettings } from "@holdfast/kit/settings";
-import { type RunningProcess, runProcess } from "@holdfast/service/lifecycle";
 import { createLog, type Log } from "@holdfast/service/log";
 import { Command, Option } from "commander";
 

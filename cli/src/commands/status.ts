@@ -17,6 +17,7 @@ type Status = {
   gateway: Part;
   worker: Part;
   database: Part & { embedded: boolean; version: string | null };
+  agent: Part & { node_id: string | null };
 };
 
 const ANSWER_WITHIN_MS = 3_000;
@@ -37,18 +38,19 @@ async function readStatus(): Promise<Status> {
   const paths = pathsIn(dataDir);
   const file = asItsUser(dataDir, () => readUpFile(paths.upFile));
   if (!file || !livingSupervisor(file)) return nothingRuns(dataDir, file);
-  const [api, gateway] = await Promise.all([
-    probe(file, "api_url", "/readyz"),
-    probe(file, "gateway_url", "/healthz"),
+  const [api, gateway, agent] = await Promise.all([
+    probe(file, file.api_url, "/readyz"),
+    probe(file, file.gateway_url, "/healthz"),
+    agentOf(file),
   ]);
   const { embedded, version } = file.database;
   try {
     const platform = await clientOf(findLocalServer())(getPlatformStatus, {});
     const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "no sign of life" };
-    return { api, gateway, worker, database: { ok: true, embedded, version: platform.database.version } };
+    return { api, gateway, worker, database: { ok: true, embedded, version: platform.database.version }, agent };
   } catch {
     const unknown = { ok: false, reason: "unknown: the api does not answer" };
-    return { api, gateway, worker: unknown, database: { ...unknown, embedded, version } };
+    return { api, gateway, worker: unknown, database: { ...unknown, embedded, version }, agent };
   }
 }
 
@@ -60,11 +62,19 @@ function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
     gateway: down,
     worker: down,
     database: { ...down, embedded: file?.database.embedded ?? true, version: file?.database.version ?? null },
+    agent: { ...down, node_id: null },
   };
 }
 
-async function probe(file: UpFile, which: "api_url" | "gateway_url", path: string): Promise<Part> {
-  const url = file[which];
+/** This machine as a node: not well when its agent does not run or cannot do its work. */
+async function agentOf(file: UpFile): Promise<Status["agent"]> {
+  if (file.agent === null) return { ok: true, node_id: null, reason: "none: HOLDFAST_UP_AGENT is no" };
+  const { node_id, url, reason } = file.agent;
+  if (reason !== null) return { ok: false, node_id, reason };
+  return { ...(await probe({ tls_cert_file: null }, url, "/healthz")), node_id };
+}
+
+async function probe(file: Pick<UpFile, "tls_cert_file">, url: string | null, path: string): Promise<Part> {
   if (url === null) return { ok: false, reason: "not ready yet" };
   const send = file.tls_cert_file ? pinnedFetch(file.tls_cert_file) : fetch;
   try {

@@ -12,7 +12,7 @@ import { duration, openTerminal, type Terminal } from "../up/terminal.ts";
 
 export function upCommand(): Command {
   return new Command("up")
-    .description("run api, gateway, worker and an embedded PostgreSQL on this machine")
+    .description("run api, gateway, worker, agent and an embedded PostgreSQL on this machine")
     .option("--json", "print one JSON line when everything is ready; progress goes to stderr")
     .action(async (options: { json?: boolean }) => {
       await runInForeground(options.json === true);
@@ -48,6 +48,8 @@ function readyReport(running: Running) {
     ready: true,
     api_url: running.apiUrl,
     gateway_url: running.gatewayUrl,
+    node_api_url: running.nodeApiUrl,
+    agent: running.agent?.record ?? null,
     data_dir: running.data.path,
     database: running.database,
     pid: process.pid,
@@ -73,6 +75,7 @@ async function printSummary(options: {
       startedIn,
       pageUrl: publicUrl ?? running.apiUrl,
       gatewayUrl: running.gatewayUrl,
+      node: nodeFact(running),
       signIn: await signInFacts(),
       command: commandHere(),
       dataDirectory: data.path,
@@ -82,6 +85,13 @@ async function printSummary(options: {
     terminal.style,
   );
   for (const line of lines) terminal.line(line);
+}
+
+function nodeFact({ agent }: Running): string {
+  if (!agent) return "none here: HOLDFAST_UP_AGENT is no";
+  const { node_name, reason } = agent.record;
+  if (reason !== null) return "this machine is none; see the reason above";
+  return node_name === null ? "this machine is about to become one" : `this machine is node ${node_name}`;
 }
 
 /** A link is a secret: it goes to a person's terminal, never into a file or a service's journal. */

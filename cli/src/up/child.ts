@@ -8,8 +8,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
 import { dyingWithUs } from "@holdfast/control-plane/database/embedded/launch";
 import { backoffDelay } from "@holdfast/kit/backoff";
+import type { ReadyMessage } from "@holdfast/kit/lifecycle";
 import { type Environment, UsageError } from "@holdfast/kit/settings";
-import type { ReadyMessage } from "@holdfast/service/lifecycle";
 import { type LogFile, openLogFile } from "./log-file.ts";
 
 export type ChildOptions = {

@@ -10,22 +10,28 @@ import { type Child, superviseChild } from "./child.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { environmentFor, type ProcessName } from "./settings.ts";
 
+/** What makes the server; the agent is a client of it. */
+type ServerProcess = Exclude<ProcessName, "agent">;
+
 export type ChildEvents = {
   onStarted(name: ProcessName, pid: number): void;
   report(text: string): void;
 };
 
+/** Of the public API, the gateway, and the node-facing API. */
+export type Ports = { api: number; gateway: number; node: number };
+
 export type Children = {
   /** Resolves when all serve, with the ports they listen on. */
-  ready: Promise<{ api: number; gateway: number }>;
+  ready: Promise<Ports>;
   stop(options: { hurry: AbortSignal }): Promise<void>;
 };
 
-const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
+export const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
 
 /** Which setting a process's listener takes its port from. */
-const portSettings: Record<ProcessName, Record<string, string>> = {
-  api: { public: apiSettings.port.env },
+const portSettings: Record<ServerProcess, Record<string, string>> = {
+  api: { public: apiSettings.port.env, node: apiSettings.nodePort.env },
   gateway: { public: gatewaySettings.port.env },
   worker: {},
 };
@@ -46,8 +52,8 @@ export function startChildren(options: {
     // Done already, by the owner's login, which the processes do not get.
     [apiSettings.migrateOnStart.env]: "no",
   };
-  const taken = { api: 0, gateway: 0 };
-  const supervise = (name: ProcessName): Child => {
+  const taken: Ports = { api: 0, gateway: 0, node: 0 };
+  const supervise = (name: ServerProcess): Child => {
     const ports: Environment = {};
     return superviseChild({
       name,
@@ -60,6 +66,7 @@ export function startChildren(options: {
           ports[setting] = String(reported[listener] ?? 0);
         }
         if (name !== "worker") taken[name] = reported["public"] ?? 0;
+        if (name === "api") taken.node = reported["node"] ?? 0;
       },
       report: events.report,
     });

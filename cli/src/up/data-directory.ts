@@ -15,6 +15,8 @@ export type DataDirectory = {
   operatorToken: string;
   logs: string;
   postgres: string;
+  /** State of the agent that `up` runs, unless a setting puts it elsewhere. */
+  agent: string;
 };
 
 export function pathsIn(path: string): DataDirectory {
@@ -26,6 +28,7 @@ export function pathsIn(path: string): DataDirectory {
     operatorToken: join(path, "operator-token"),
     logs: join(path, "logs"),
     postgres: join(path, "postgres"),
+    agent: join(path, "agent"),
   };
 }
 

@@ -2,8 +2,8 @@
 // holds one and which setting changes it.
 
 import { createServer } from "node:net";
+import { explainListenError, type Listener } from "@holdfast/kit/listening";
 import { UsageError } from "@holdfast/kit/settings";
-import { explainListenError, type Listener } from "@holdfast/service/listening";
 
 export async function checkPorts(listeners: Listener[]): Promise<void> {
   const fixed = listeners.filter(({ port }) => port !== 0);

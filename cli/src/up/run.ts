@@ -5,7 +5,8 @@
 import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
 import type { Environment } from "@holdfast/kit/settings";
 import { urlOf } from "./addresses.ts";
-import { startChildren } from "./children.ts";
+import { expectedAgent, type LocalAgent, startLocalAgent } from "./agent.ts";
+import { type Ports, startChildren } from "./children.ts";
 import { type DataDirectory, openDataDirectory } from "./data-directory.ts";
 import { superviseDatabase } from "./database.ts";
 import { askExternalDatabase } from "./external-database.ts";
@@ -22,7 +23,10 @@ import { keepUpFile, readUpFile, removeUpFile } from "./up-file.ts";
 export type Running = {
   apiUrl: string;
   gatewayUrl: string;
-  ports: { api: number; gateway: number };
+  nodeApiUrl: string;
+  ports: Ports;
+  /** Undefined when it was told to run none. */
+  agent: LocalAgent | undefined;
   data: DataDirectory;
   database: { embedded: boolean; version: string };
   stop(): Promise<void>;
@@ -62,7 +66,11 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
   const kek = settings.api.kek?.toString("base64") ?? ensureKek(data);
   const operatorToken = ensureOperatorToken(data);
 
-  const upFile = keepUpFile(data.upFile, { embedded });
+  const wantsAgent = settings.runsAgent === "yes";
+  const upFile = keepUpFile(data.upFile, {
+    embedded,
+    agent: wantsAgent ? expectedAgent({ settings, env, data }) : null,
+  });
   undo.push(() => removeUpFile(data.upFile));
 
   const database = await openDatabase(start, data);
@@ -86,15 +94,38 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
   undo.push(() => children.stop(stop));
   const ports = await terminal.step(processesReady, () => unlessStopped(children.ready, stop));
 
-  const apiUrl = urlOf({ ...settings.api, port: ports.api, tls: settings.api.tlsCertFile !== undefined });
-  const gatewayUrl = urlOf({
-    ...settings.gateway,
-    port: ports.gateway,
-    tls: settings.gateway.tlsCertFile !== undefined,
+  const urls = addressesOf(settings, ports);
+  upFile.change({
+    ready: true,
+    api_url: urls.apiUrl,
+    gateway_url: urls.gatewayUrl,
+    node_api_url: urls.nodeApiUrl,
+    tls_cert_file: settings.api.tlsCertFile ?? null,
   });
-  const tlsCertFile = settings.api.tlsCertFile;
-  upFile.change({ ready: true, api_url: apiUrl, gateway_url: gatewayUrl, tls_cert_file: tlsCertFile ?? null });
-  return { apiUrl, gatewayUrl, ports, data, database: { embedded, version: database.version } };
+  const agent = !wantsAgent
+    ? undefined
+    : startLocalAgent({
+        settings,
+        env,
+        data,
+        server: { url: urls.apiUrl, token: operatorToken, certificateFile: settings.api.tlsCertFile },
+        nodeApiUrl: urls.nodeApiUrl,
+        onStarted: (pid) => upFile.childStarted("agent", pid),
+        onChanged: (record) => upFile.change({ agent: { ...record } }),
+        report: (text) => terminal.warn(text),
+      });
+  undo.push(() => agent?.stop(stop));
+  return { ...urls, ports, agent, data, database: { embedded, version: database.version } };
+}
+
+/** How this machine reaches the listeners. */
+function addressesOf(settings: AllSettings, ports: Ports) {
+  const { api, gateway } = settings;
+  return {
+    apiUrl: urlOf({ bind: api.bind, port: ports.api, tls: api.tlsCertFile !== undefined }),
+    gatewayUrl: urlOf({ bind: gateway.bind, port: ports.gateway, tls: gateway.tlsCertFile !== undefined }),
+    nodeApiUrl: urlOf({ bind: api.nodeBind, port: ports.node, tls: true }),
+  };
 }
 
 async function lockOrExplain(data: DataDirectory): Promise<Lock> {
@@ -108,13 +139,18 @@ async function clearEarlierStart(data: DataDirectory, terminal: Terminal): Promi
   if (earlier) await endLeftOverChildren(earlier, (text) => terminal.line(`  ${text}`));
 }
 
-function listenersOf(settings: AllSettings) {
-  return (["api", "gateway"] as const).map((name) => ({
-    process: name,
-    port: settings[name].port,
-    bind: settings[name].bind,
-    setting: processSettings[name].port.env,
-  }));
+function listenersOf({ api, gateway }: AllSettings) {
+  const settings = processSettings.api;
+  return [
+    { process: "api", port: api.port, bind: api.bind, setting: settings.port.env },
+    { process: "api", port: api.nodePort, bind: api.nodeBind, setting: settings.nodePort.env },
+    {
+      process: "gateway",
+      port: gateway.port,
+      bind: gateway.bind,
+      setting: processSettings.gateway.port.env,
+    },
+  ];
 }
 
 type OpenDatabase = {

@@ -7,13 +7,16 @@ import { gatewaySettings } from "@holdfast/gateway/settings";
 import {
   type Environment,
   kinds,
+  oneOf,
   optional,
   readSettings,
   type Setting,
   type Settings,
+  setting,
   unknownSettings,
   type Values,
 } from "@holdfast/kit/settings";
+import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { checkExposure } from "@holdfast/service/settings";
 import { clientSettings } from "../client/settings.ts";
 import { dataDirectorySetting } from "./data-directory-setting.ts";
@@ -24,19 +27,33 @@ export const upSettings = {
     env: "HOLDFAST_POSTGRES_USER",
     help: "Who runs the embedded PostgreSQL when `holdfast up` runs as root. Left out: holdfast if it exists, else nobody.",
   }),
+  runsAgent: setting(oneOf("yes", "no"), {
+    env: "HOLDFAST_UP_AGENT",
+    default: "yes",
+    help: "Whether `holdfast up` makes this machine a node of its own installation and runs its agent.",
+  }),
 };
 
-export const processSettings = { api: apiSettings, gateway: gatewaySettings, worker: workerSettings };
+export const processSettings = {
+  api: apiSettings,
+  gateway: gatewaySettings,
+  worker: workerSettings,
+  agent: agentSettings,
+};
 export type ProcessName = keyof typeof processSettings;
 
 export type AllSettings = Values<typeof upSettings> & {
   api: Values<typeof apiSettings>;
   gateway: Values<typeof gatewaySettings>;
+  agent: Values<typeof agentSettings>;
 };
 
-const everySetting: Setting[] = [upSettings, clientSettings, ...Object.values<Settings>(processSettings)].flatMap(
-  (declared) => Object.values(declared as Settings),
-);
+const everySetting: Setting[] = [
+  upSettings,
+  clientSettings,
+  joinSettings,
+  ...Object.values<Settings>(processSettings),
+].flatMap((declared) => Object.values(declared as Settings));
 
 /** Throws a UsageError that names what is wrong. */
 export function readAllSettings(env: Environment): AllSettings {
@@ -44,6 +61,7 @@ export function readAllSettings(env: Environment): AllSettings {
     ...readSettings(upSettings, env),
     api: readSettings(apiSettings, env),
     gateway: readSettings(gatewaySettings, env),
+    agent: readSettings(agentSettings, env),
   };
   readSettings(workerSettings, env);
   checkExposure(all.api, apiSettings.bind.env);

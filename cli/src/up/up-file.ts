@@ -17,10 +17,22 @@ export type UpFile = {
   /** Where this machine reaches them; null until they listen. */
   api_url: string | null;
   gateway_url: string | null;
+  node_api_url: string | null;
+  /** This machine as a node; null when `up` was told to run no agent. */
+  agent: AgentRecord | null;
   /** The listeners' certificate, when they speak TLS: what commands on this machine trust. */
   tls_cert_file: string | null;
   database: { embedded: boolean; version: string | null };
   children: Record<string, RecordedProcess>;
+};
+
+/** `url` is the agent's own listener; `reason` says why there is no agent, or none yet. */
+export type AgentRecord = {
+  node_id: string | null;
+  node_name: string | null;
+  state_dir: string;
+  url: string | null;
+  reason: string | null;
 };
 
 export function readUpFile(path: string): UpFile | undefined {
@@ -29,7 +41,7 @@ export function readUpFile(path: string): UpFile | undefined {
 }
 
 /** Writes it for this process, and keeps it in step with what runs. */
-export function keepUpFile(path: string, options: { embedded: boolean }) {
+export function keepUpFile(path: string, options: { embedded: boolean; agent: AgentRecord | null }) {
   const self = recordOf(process.pid);
   if (self === undefined) throw new Error("/proc does not show this process");
   let content: UpFile = {
@@ -39,6 +51,8 @@ export function keepUpFile(path: string, options: { embedded: boolean }) {
     ready: false,
     api_url: null,
     gateway_url: null,
+    node_api_url: null,
+    agent: options.agent,
     tls_cert_file: null,
     database: { embedded: options.embedded, version: null },
     children: {},

@@ -8,12 +8,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { postgresProcessesIn, readPidFile } from "@holdfast/control-plane/database/embedded/left-over";
 import { identify, type ProcessIdentity } from "@holdfast/kit/processes";
-import { readUpFile, type UpFile } from "../../src/up/up-file.ts";
+import { type AgentRecord, readUpFile, type UpFile } from "../../src/up/up-file.ts";
 
 export type Ready = {
   ready: true;
   api_url: string;
   gateway_url: string;
+  node_api_url: string;
+  agent: AgentRecord | null;
   data_dir: string;
   database: { embedded: boolean; version: string };
   pid: number;
@@ -36,6 +38,14 @@ export type Installation = {
   /** Everything of this installation that runs, by kernel facts, without the supervisor. */
   processes(): ProcessIdentity[];
   cleanUp(): Promise<void>;
+};
+
+/** Of every listener that `holdfast up` opens. */
+export const freePorts = {
+  HOLDFAST_API_PORT: "0",
+  HOLDFAST_GATEWAY_PORT: "0",
+  HOLDFAST_NODE_API_PORT: "0",
+  HOLDFAST_AGENT_PORT: "0",
 };
 
 const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
@@ -139,5 +149,5 @@ function cleanEnvironment(): Environment {
   const kept = Object.entries(process.env).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && /^(PATH|LANG|TMPDIR|TZ)$/.test(entry[0]),
   );
-  return { ...Object.fromEntries(kept), HOLDFAST_API_PORT: "0", HOLDFAST_GATEWAY_PORT: "0" };
+  return { ...Object.fromEntries(kept), ...freePorts };
 }
