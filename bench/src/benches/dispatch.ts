@@ -1,0 +1,76 @@
+// From enqueue to the result in the producer's hands: our whole path (validation, signature, mutual TLS,
+// the agent's checks, durable commits) beside BullMQ on Redis, once with the log written every second,
+// which may lose a second of work, and once with every write on the disk, which is what ours does.
+
+import { fileURLToPath } from "node:url";
+import type { Bench, Measured } from "../bench.ts";
+import type { Lab } from "../lab.ts";
+import type { BullmqPeer } from "../peers/bullmq.ts";
+import type { TaskProducer } from "../programs/task-producer.ts";
+import { startRedis } from "../redis.ts";
+import { askForRoundTrips } from "../round-trips.ts";
+
+const amounts = { single: 300, many: 2_000, inFlight: 32 };
+const everysec = "BullMQ, Redis with appendfsync everysec";
+const always = "BullMQ, Redis with appendfsync always";
+const figures = {
+  p50: "one at a time, p50",
+  p99: "one at a time, p99",
+  rate: `${amounts.inFlight} in flight`,
+  p50Always: "one at a time, p50, beside always",
+  rateAlways: `${amounts.inFlight} in flight, beside always`,
+};
+
+export const dispatch: Bench = {
+  name: "dispatch",
+  summary: "a task that does nothing, from enqueue to its result: latency and throughput",
+  figures: [
+    { name: figures.p50, unit: "ms", better: "lower", peer: everysec, target: { of: "ratio", value: 2 } },
+    { name: figures.p99, unit: "ms", better: "lower", peer: everysec },
+    { name: figures.rate, unit: "1/s", better: "higher", peer: everysec, target: { of: "ratio", value: 1 } },
+    { name: figures.p50Always, unit: "ms", better: "lower", peer: always, target: { of: "ratio", value: 1 } },
+    { name: figures.rateAlways, unit: "1/s", better: "higher", peer: always },
+  ],
+  passes: 9,
+  prepare: async (lab) => {
+    const ours = await startProducer(lab);
+    const peers = { everysec: await startBullmq(lab, "everysec"), always: await startBullmq(lab, "always") };
+    return {
+      ours: async () => {
+        const { p50, p99, perSecond } = await askForRoundTrips(ours);
+        return measured({ p50, p99, rate: perSecond, p50Always: p50, rateAlways: perSecond });
+      },
+      theirs: async () => {
+        const { p50, p99, perSecond } = await askForRoundTrips(peers.everysec);
+        const strict = await askForRoundTrips(peers.always);
+        return measured({ p50, p99, rate: perSecond, p50Always: strict.p50, rateAlways: strict.perSecond });
+      },
+    };
+  },
+};
+
+function measured(values: Record<keyof typeof figures, number>): Measured {
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [figures[key as keyof typeof figures], value]),
+  );
+}
+
+async function startProducer(lab: Lab): Promise<string> {
+  const options: TaskProducer = { directory: lab.directory(), ...amounts };
+  const program = lab.start({
+    command: process.execPath,
+    args: [fileURLToPath(new URL("../programs/task-producer.ts", import.meta.url))],
+    env: { BENCH_OURS: JSON.stringify(options) },
+  });
+  return ((await program.ready) as { url: string }).url;
+}
+
+async function startBullmq(lab: Lab, appendfsync: "everysec" | "always"): Promise<string> {
+  const options: BullmqPeer = { redisPort: await startRedis(lab, appendfsync), ...amounts };
+  const program = lab.start({
+    command: process.execPath,
+    args: [fileURLToPath(new URL("../peers/bullmq.ts", import.meta.url))],
+    env: { BENCH_PEER: JSON.stringify(options) },
+  });
+  return ((await program.ready) as { url: string }).url;
+}
