@@ -6,7 +6,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
 // As an object, so that the Host header stays: the api compares it with the Origin of a write.
-const api = { target: "http://127.0.0.1:3001" };
+const api = { target: "http://127.0.0.1:3001", ws: true };
 
 export default defineConfig({
   plugins: [react(), tailwindcss()],

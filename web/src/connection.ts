@@ -2,6 +2,7 @@
 // answers anything at all, and then whoever listens reloads.
 
 import { useSyncExternalStore } from "react";
+import { hearServerTime } from "./clock.ts";
 
 type Reach = "reached" | "unreachable";
 
@@ -35,6 +36,7 @@ export async function untilReached(): Promise<void> {
 export const watchedFetch: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, init);
+    hearServerTime(response);
     // A proxy in front of us answers with these when nobody is behind it.
     setReach(response.status === 502 || response.status === 504 ? "unreachable" : "reached");
     return response;

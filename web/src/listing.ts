@@ -8,15 +8,18 @@ type ListingOptions<Item> = {
   key: QueryKey;
   page: (at: { cursor: string | undefined; signal: AbortSignal }) => Promise<Page<Item>>;
   enabled?: boolean;
+  /** Read again by itself after so many milliseconds. */
+  refetchInterval?: number;
 };
 
-export function useListing<Item>({ key, page, enabled = true }: ListingOptions<Item>) {
+export function useListing<Item>({ key, page, enabled = true, refetchInterval }: ListingOptions<Item>) {
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam, signal }) => page({ cursor: pageParam, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     enabled,
+    refetchInterval,
   });
   return {
     items: query.data?.pages.flatMap((each) => each.items),

@@ -21,7 +21,7 @@ describe("errors told to people", () => {
   it("names the fields that were not accepted", () => {
     const fields = [{ field: "body.expires_in_days", problem: "Too big" }, "nonsense", null];
     expect(problemOf(thrown("invalid_request", { fields })).fields).toEqual([
-      { field: "expires in days", problem: "Too big" },
+      { field: "expires in days", problem: "Too big", path: "expires_in_days" },
     ]);
   });
 

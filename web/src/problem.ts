@@ -13,7 +13,7 @@ export type Problem = {
   /** Until the server listens again. */
   waitSeconds?: number;
   /** The fields it did not accept. */
-  fields: { field: string; problem: string }[];
+  fields: { field: string; problem: string; path: string }[];
 };
 
 export function problemOf(error: unknown): Problem {
@@ -43,15 +43,13 @@ export function problemOf(error: unknown): Problem {
   };
 }
 
-/** `body.expires_in_days` → `expires in days`, as the form calls it. */
+/** `body.expires_in_days` → `expires in days`, as the form calls it; the path is for forms that find the field. */
 function fieldsOf(fields: unknown): Problem["fields"] {
   if (!Array.isArray(fields)) return [];
   return fields.flatMap((each: unknown) => {
     if (typeof each !== "object" || each === null || !("field" in each) || !("problem" in each)) return [];
-    const field = String(each.field)
-      .replace(/^(body|query|path)\./, "")
-      .replaceAll("_", " ");
-    return [{ field, problem: String(each.problem) }];
+    const path = String(each.field).replace(/^(body|query|path)\./, "");
+    return [{ field: path.replaceAll("_", " "), problem: String(each.problem), path }];
   });
 }
 

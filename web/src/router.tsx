@@ -9,7 +9,9 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { untilReached } from "./connection.ts";
+import { allocationFiltersFromSearch } from "./features/allocations/filters.ts";
 import { auditFiltersFromSearch } from "./features/audit/filters.ts";
+import { nodeFiltersFromSearch } from "./features/nodes/filters.ts";
 import { Fault, NotFound, Root } from "./features/shell/Root.tsx";
 import { Shell } from "./features/shell/Shell.tsx";
 import { returnPath } from "./features/sign-in/return-path.ts";
@@ -85,12 +87,26 @@ const overview = createRoute({
 const nodes = createRoute({
   getParentRoute: () => signedIn,
   path: "/nodes",
+  validateSearch: nodeFiltersFromSearch,
   component: lazyPage(() => import("./features/nodes/NodesPage.tsx"), "NodesPage"),
+});
+
+const node = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/nodes/$nodeId",
+  component: lazyPage(() => import("./features/nodes/NodePage.tsx"), "NodePage"),
+});
+
+const task = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/tasks/$taskId",
+  component: lazyPage(() => import("./features/tasks/TaskPage.tsx"), "TaskPage"),
 });
 
 const allocations = createRoute({
   getParentRoute: () => signedIn,
   path: "/allocations",
+  validateSearch: allocationFiltersFromSearch,
   component: lazyPage(() => import("./features/allocations/AllocationsPage.tsx"), "AllocationsPage"),
 });
 
@@ -153,6 +169,8 @@ export const router = createRouter({
     signedIn.addChildren([
       overview,
       nodes,
+      node,
+      task,
       allocations,
       audit,
       account,

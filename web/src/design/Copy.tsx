@@ -71,6 +71,37 @@ export function CopyField({ label, value, hint }: { label: string; value: string
   );
 }
 
+/** A command that is too long for a line: shown whole, copied as one. */
+export function CopyBlock({ label, value }: { label: string; value: string }) {
+  const id = useId();
+  const { copied, copy } = useCopy(value);
+  return (
+    <div>
+      <div className="mb-2 flex items-end justify-between gap-4">
+        <label htmlFor={id} className="font-medium">
+          {label}
+        </label>
+        <Button look="primary" onClick={copy} className="w-24" aria-label={`Copy ${label.toLowerCase()}`}>
+          {copied ? <Icon name="check" /> : <Icon name="copy" />}
+          {copied ? "Copied" : "Copy"}
+        </Button>
+      </div>
+      <textarea
+        id={id}
+        readOnly
+        rows={4}
+        value={value}
+        spellCheck={false}
+        onFocus={(event) => event.currentTarget.select()}
+        className="field-sizing-content block w-full resize-none rounded-md border border-line-strong bg-sunken px-3 py-2.5 font-mono text-sm break-all"
+      />
+      <p role="status" className="sr-only">
+        {copied ? `${label} copied` : ""}
+      </p>
+    </div>
+  );
+}
+
 /** An id in mono, with a button to copy it. */
 export function CopyableId({ id, label }: { id: string; label: string }) {
   return (

@@ -47,7 +47,7 @@ export function Dialog({ open, onClose, title, description, place = "middle", ke
         <Base.Backdrop className={backdropClasses} />
         <Base.Popup
           ref={popup}
-          initialFocus={() => popup.current?.querySelector<HTMLElement>("input, select") ?? true}
+          initialFocus={() => popup.current?.querySelector<HTMLElement>("input, select, textarea") ?? true}
           className={classes(panelClasses, place === "middle" ? middleClasses : sheetClasses)}
         >
           <div className="mb-5 flex items-start justify-between gap-4">

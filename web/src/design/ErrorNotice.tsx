@@ -7,9 +7,14 @@ import { CopyableId } from "./Copy.tsx";
 import { Prose } from "./Prose.tsx";
 import { duration } from "./time.ts";
 
-type ErrorNoticeProps = { error: unknown; onRetry?: () => void };
+type ErrorNoticeProps = {
+  error: unknown;
+  onRetry?: () => void;
+  /** Where the fields themselves say what is wrong with them. */
+  withoutFields?: boolean;
+};
 
-export function ErrorNotice({ error, onRetry }: ErrorNoticeProps) {
+export function ErrorNotice({ error, onRetry, withoutFields }: ErrorNoticeProps) {
   const problem = problemOf(error);
   return (
     <div role="alert" className="rounded-md border border-failed/40 bg-failed-soft px-4 py-3">
@@ -23,7 +28,7 @@ export function ErrorNotice({ error, onRetry }: ErrorNoticeProps) {
       </p>
       <div className="mt-1 pl-5">
         <p>{problem.waitSeconds ? <Wait seconds={problem.waitSeconds} /> : <Prose text={problem.nextStep} />}</p>
-        {problem.fields.length > 0 && (
+        {problem.fields.length > 0 && !withoutFields && (
           <ul className="mt-1 list-disc pl-4">
             {problem.fields.map(({ field, problem: what }) => (
               <li key={`${field} ${what}`}>

@@ -4,9 +4,10 @@ import { type ComponentProps, type ReactNode, useId } from "react";
 import { classes } from "./classes.ts";
 import { Icon } from "./Icon.tsx";
 
-export const controlClasses =
-  "h-9 w-full rounded-md border border-line-strong bg-surface px-3 text-ink placeholder:text-ink-muted " +
+const frameClasses =
+  "w-full rounded-md border border-line-strong bg-surface px-3 text-ink placeholder:text-ink-muted " +
   "aria-invalid:border-failed disabled:opacity-60 disabled:bg-sunken read-only:not-[select]:bg-sunken";
+export const controlClasses = `h-9 ${frameClasses}`;
 
 export type Wiring = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
 
@@ -72,6 +73,23 @@ export function SelectField({ label, hint, error, className, ...select }: Compon
           <select {...select} {...wiring} className={classes(controlClasses, "appearance-none pr-9")} />
           <Icon name="chevron" className="pointer-events-none absolute top-2.5 right-2.5 size-4 text-ink-muted" />
         </span>
+      )}
+    </Field>
+  );
+}
+
+type TextareaProps = ComponentProps<"textarea"> & Described & { mono?: boolean };
+
+export function TextareaField({ label, hint, error, optional, className, mono, ...area }: TextareaProps) {
+  return (
+    <Field label={label} hint={hint} error={error} optional={optional} className={className}>
+      {(wiring) => (
+        <textarea
+          {...area}
+          {...wiring}
+          spellCheck={false}
+          className={classes(frameClasses, "block py-2", mono && "font-mono text-sm")}
+        />
       )}
     </Field>
   );

@@ -15,6 +15,10 @@ type FormDialogProps = {
   title: string;
   description?: ReactNode;
   action: string;
+  /** It takes something away. */
+  danger?: boolean;
+  /** The form shows at its fields what the server did not accept. */
+  marksFields?: boolean;
   mutation: Pick<
     UseMutationResult<unknown, Error, string>,
     "mutate" | "isPending" | "error" | "reset" | "submittedAt"
@@ -22,7 +26,17 @@ type FormDialogProps = {
   children: ReactNode;
 };
 
-export function FormDialog({ open, onClose, title, description, action, mutation, children }: FormDialogProps) {
+export function FormDialog({
+  open,
+  onClose,
+  title,
+  description,
+  action,
+  danger,
+  marksFields,
+  mutation,
+  children,
+}: FormDialogProps) {
   const { mutate, isPending, error, reset, submittedAt } = mutation;
   const key = useRef<string | null>(null);
   useEffect(() => {
@@ -44,10 +58,10 @@ export function FormDialog({ open, onClose, title, description, action, mutation
     <Dialog open={open} onClose={onClose} title={title} description={description}>
       <form onSubmit={submit} onChange={forgetKey} className="space-y-5">
         {children}
-        {error && <ErrorNotice key={submittedAt} error={error} />}
+        {error && <ErrorNotice key={submittedAt} error={error} withoutFields={marksFields} />}
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={isPending}>
+          <Button type="submit" look={danger ? "danger" : "primary"} busy={isPending}>
             {action}
           </Button>
         </DialogActions>

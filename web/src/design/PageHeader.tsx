@@ -2,15 +2,16 @@
 
 import type { ReactNode } from "react";
 
-type PageHeaderProps = { title: string; children?: ReactNode; actions?: ReactNode };
+type PageHeaderProps = { title: string; above?: ReactNode; children?: ReactNode; actions?: ReactNode };
 
-export function PageHeader({ title, children, actions }: PageHeaderProps) {
+export function PageHeader({ title, above, children, actions }: PageHeaderProps) {
   return (
     <header className="mb-6 flex flex-wrap items-end justify-between gap-x-6 gap-y-3">
       <PageTitle>{title}</PageTitle>
       <div className="min-w-0 max-w-2xl">
-        <h1 className="text-2xl font-semibold tracking-tight">{title}</h1>
-        {children && <p className="mt-1 text-ink-muted">{children}</p>}
+        {above && <div className="mb-1 text-sm text-ink-muted">{above}</div>}
+        <h1 className="text-2xl font-semibold tracking-tight [overflow-wrap:anywhere]">{title}</h1>
+        {children && <div className="mt-1 text-ink-muted">{children}</div>}
       </div>
       {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
     </header>

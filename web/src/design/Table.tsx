@@ -4,7 +4,11 @@
 import type { ComponentProps, ReactNode } from "react";
 import { classes } from "./classes.ts";
 
-type TableProps = { label: string; columns: ReactNode[]; children: ReactNode; className?: string };
+type Column = ReactNode | { wide: ReactNode };
+type TableProps = { label: string; columns: Column[]; children: ReactNode; className?: string };
+
+/** Of what a narrow screen can do without: on the cell, and `{ wide: … }` on the column. */
+export const wideOnly = "hidden md:table-cell";
 
 export function Table({ label, columns, children, className }: TableProps) {
   return (
@@ -25,9 +29,12 @@ export function Table({ label, columns, children, className }: TableProps) {
                 // biome-ignore lint/suspicious/noArrayIndexKey: the columns of one table never move
                 key={index}
                 scope="col"
-                className="border-b border-line px-4 py-2 text-xs font-medium whitespace-nowrap text-ink-muted"
+                className={classes(
+                  "border-b border-line px-4 max-sm:px-3 py-2 text-xs font-medium whitespace-nowrap text-ink-muted",
+                  isWide(column) && wideOnly,
+                )}
               >
-                {column}
+                {isWide(column) ? column.wide : column}
               </th>
             ))}
           </tr>
@@ -38,8 +45,14 @@ export function Table({ label, columns, children, className }: TableProps) {
   );
 }
 
+function isWide(column: Column): column is { wide: ReactNode } {
+  return typeof column === "object" && column !== null && "wide" in column;
+}
+
 export function Cell({ className, ...rest }: ComponentProps<"td">) {
-  return <td {...rest} className={classes("h-11 border-b border-line px-4 py-2 align-middle", className)} />;
+  return (
+    <td {...rest} className={classes("h-11 border-b border-line px-4 py-2 align-middle max-sm:px-3", className)} />
+  );
 }
 
 /** For the column of row actions, whose header is for screen readers only. */

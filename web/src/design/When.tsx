@@ -1,12 +1,12 @@
 // A moment: how long ago in words, with the exact time on hover and for machines. Exact times are set
 // in mono, so that a column of them compares by eye.
 
-import { useSyncExternalStore } from "react";
 import { classes } from "./classes.ts";
-import { exactTime, timeAgo } from "./time.ts";
+import { duration, exactTime, secondsAgo, timeAgo } from "./time.ts";
+import { useNow } from "./use-now.ts";
 
 export function When({ at, exact }: { at: string; exact?: boolean }) {
-  const now = useNow();
+  const now = useNow("quarter minutes");
   return (
     <time
       dateTime={at}
@@ -18,26 +18,22 @@ export function When({ at, exact }: { at: string; exact?: boolean }) {
   );
 }
 
-const tickMs = 15_000;
-let now = Date.now();
-const listeners = new Set<() => void>();
-let timer: ReturnType<typeof setInterval> | undefined;
-
-function subscribe(listener: () => void) {
-  listeners.add(listener);
-  timer ??= setInterval(() => {
-    now = Date.now();
-    for (const each of listeners) each();
-  }, tickMs);
-  return () => {
-    listeners.delete(listener);
-    if (listeners.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  };
+/** For what is heard every few seconds: its age counts up while one watches. */
+export function SecondsAgo({ at }: { at: string }) {
+  const now = useNow("seconds");
+  return (
+    <time dateTime={at} title={exactTime(at)} className="whitespace-nowrap tabular-nums">
+      {secondsAgo(at, now)}
+    </time>
+  );
 }
 
-/** One clock for the page, so that all relative times move together. */
-function useNow(): number {
-  return useSyncExternalStore(subscribe, () => now);
+/** Down to an end; then nothing is left to say. */
+export function TimeLeft({ until }: { until: string }) {
+  const left = Math.max(0, Math.floor((Date.parse(until) - useNow("seconds")) / 1_000));
+  return (
+    <time dateTime={until} title={exactTime(until)} aria-live="off" className="whitespace-nowrap tabular-nums">
+      {duration(left)}
+    </time>
+  );
 }

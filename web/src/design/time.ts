@@ -32,6 +32,25 @@ export function exactTime(at: string): string {
 /** 75 → "1 min 15 s", as people say how long to wait. */
 export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
-  const rest = seconds % 60;
-  return `${Math.floor(seconds / 60)} min${rest ? ` ${rest} s` : ""}`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return both(`${minutes} min`, seconds % 60, "s");
+  return both(`${Math.floor(minutes / 60)} h`, minutes % 60, "min");
+}
+
+function both(whole: string, rest: number, unit: string): string {
+  return rest ? `${whole} ${rest} ${unit}` : whole;
+}
+
+/** How long something took: 0.4 ms, 340 ms, 1.2 s, then as `duration`. */
+export function tookMs(ms: number): string {
+  if (ms < 10) return `${Math.round(ms * 10) / 10} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return duration(Math.round(ms / 1_000));
+}
+
+/** The age of something that should be young, so that every second counts: 4 s ago. */
+export function secondsAgo(at: string, now: number): string {
+  const seconds = Math.max(0, Math.floor((now - Date.parse(at)) / 1_000));
+  return seconds < 60 ? `${seconds} s ago` : timeAgo(at, now);
 }

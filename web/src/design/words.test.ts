@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { bytesInWords } from "./bytes.ts";
 import { passwordHint } from "./password-hint.ts";
-import { duration, timeAgo } from "./time.ts";
+import { duration, secondsAgo, timeAgo, tookMs } from "./time.ts";
 
 const now = Date.parse("2026-03-01T03:00:00.000Z");
 const at = (seconds: number) => new Date(now + seconds * 1000).toISOString();
@@ -19,7 +20,40 @@ describe("times in words", () => {
   });
 
   it("SEC-03 says how long to wait as people do", () => {
-    expect([5, 60, 75].map(duration)).toEqual(["5 s", "1 min", "1 min 15 s"]);
+    expect([5, 60, 75, 3_600, 86_100].map(duration)).toEqual(["5 s", "1 min", "1 min 15 s", "1 h", "23 h 55 min"]);
+  });
+
+  it("TASK-08 says how long a phase took in the unit that fits", () => {
+    expect([0.04, 0.42, 12.4, 340, 1_240, 75_000].map(tookMs)).toEqual([
+      "0 ms",
+      "0.4 ms",
+      "12 ms",
+      "340 ms",
+      "1.2 s",
+      "1 min 15 s",
+    ]);
+  });
+
+  it("AGENT-02 counts the seconds since a node was heard, and never less than none", () => {
+    expect([3, 0, -4, -59, -61].map((seconds) => secondsAgo(at(seconds), now))).toEqual([
+      "0 s ago",
+      "0 s ago",
+      "4 s ago",
+      "59 s ago",
+      "1 minute ago",
+    ]);
+  });
+});
+
+describe("sizes in words", () => {
+  it.each([
+    [0, "0 B"],
+    [1_023, "1023 B"],
+    [1_536, "1.5 KiB"],
+    [16 * 1024 ** 3, "16 GiB"],
+    [1.5 * 1024 ** 5, "1536 TiB"],
+  ])("%i bytes are %s", (bytes, words) => {
+    expect(bytesInWords(bytes)).toBe(words);
   });
 });
 

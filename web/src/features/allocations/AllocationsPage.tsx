@@ -1,21 +1,144 @@
-// Allocations. There is no endpoint for them yet, and the page says so instead of pretending.
+// Who has a place on which node.
 
+import { allocationStatuses } from "@holdfast/contracts/endpoints/allocations";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { Button, buttonClasses } from "../../design/Button.tsx";
 import { EmptyState } from "../../design/EmptyState.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Checkbox, SelectField } from "../../design/Field.tsx";
 import { Icon } from "../../design/Icon.tsx";
+import { Loading } from "../../design/Loading.tsx";
 import { PageHeader } from "../../design/PageHeader.tsx";
-import { MeanwhileLinks } from "../nodes/MeanwhileLinks.tsx";
+import { useActing } from "../../session.ts";
+import { useNodes } from "../nodes/queries.ts";
+import { LiveMark } from "../shell/LiveMark.tsx";
+import { AllocationTable } from "./AllocationTable.tsx";
+import { allocationMarks } from "./allocation-marks.ts";
+import type { AllocationFilters } from "./filters.ts";
+import { NewAllocationDialog } from "./NewAllocationDialog.tsx";
+import { useAllocations } from "./queries.ts";
+
+const route = getRouteApi("/signed-in/allocations");
 
 export function AllocationsPage() {
+  const { may } = useActing();
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  const change = (next: AllocationFilters) => void navigate({ search: next, replace: true });
+  const listing = useAllocations(filters);
+  const nodes = useNodes().items;
+  const shown = listing.items?.filter(({ status }) => filters.status || filters.released || status !== "released");
+  const filtered = Boolean(filters.node_id || filters.status);
+  const anyNode = nodes?.some(({ status }) => status === "active");
+  const add = may("allocations:write") && anyNode && (
+    <Button look="primary" onClick={() => change({ ...filters, add: "yes" })}>
+      <Icon name="plus" />
+      New allocation
+    </Button>
+  );
   return (
     <>
-      <PageHeader title="Allocations">Shares of machines that people and projects hold.</PageHeader>
-      <EmptyState icon={<Icon name="allocations" />} title="No allocations yet" actions={<MeanwhileLinks />}>
-        <p>
-          An allocation is a tenant's share of a node: a user with a terminal, or a VM with its part of the GPUs.
-          It belongs to a project. Allocations arrive in a release after nodes, because each needs one to live on.
-        </p>
-        <p>Until then, set up who will hold them:</p>
-      </EmptyState>
+      <PageHeader title="Allocations" actions={add}>
+        Users on nodes that people and projects hold. <LiveMark />
+      </PageHeader>
+      <FilterBar filters={filters} onChange={change} />
+      {listing.error && <ErrorNotice error={listing.error} onRetry={listing.refresh} />}
+      {!shown && !listing.error && <Loading what="allocations" />}
+      {shown && shown.length > 0 && <AllocationTable allocations={shown} />}
+      {shown?.length === 0 && filtered && (
+        <EmptyState
+          title="No allocation matches"
+          actions={<Button onClick={() => change({})}>Clear filters</Button>}
+        >
+          <p>Choose another node or status, or clear the filters.</p>
+        </EmptyState>
+      )}
+      {shown?.length === 0 && !filtered && nodes && <Nothing anyNode={anyNode === true} add={add} />}
+      {listing.hasMore && (
+        <Button className="mt-4" busy={listing.loadingMore} onClick={listing.loadMore}>
+          Load more
+        </Button>
+      )}
+      {filters.add && may("allocations:write") && (
+        <NewAllocationDialog
+          {...(filters.node_id ? { nodeId: filters.node_id } : {})}
+          onClose={() => change({ ...filters, add: undefined })}
+        />
+      )}
     </>
+  );
+}
+
+type FilterBarProps = { filters: AllocationFilters; onChange: (filters: AllocationFilters) => void };
+
+function FilterBar({ filters, onChange }: FilterBarProps) {
+  const nodes = useNodes().items ?? [];
+  return (
+    <search className="mb-4 grid grid-cols-2 items-end gap-3 sm:flex" aria-label="Filter allocations">
+      <SelectField
+        label="Node"
+        value={filters.node_id ?? ""}
+        onChange={(event) => onChange({ ...filters, node_id: event.currentTarget.value || undefined })}
+        className="sm:w-56"
+      >
+        <option value="">Any</option>
+        {nodes.map((node) => (
+          <option key={node.id} value={node.id}>
+            {node.name}
+          </option>
+        ))}
+      </SelectField>
+      <SelectField
+        label="Status"
+        value={filters.status ?? ""}
+        onChange={(event) =>
+          onChange({ ...filters, status: (event.currentTarget.value || undefined) as AllocationFilters["status"] })
+        }
+        className="sm:w-44"
+      >
+        <option value="">Any</option>
+        {allocationStatuses.map((status) => (
+          <option key={status} value={status}>
+            {allocationMarks[status].word}
+          </option>
+        ))}
+      </SelectField>
+      {!filters.status && (
+        <div className="flex min-h-9 items-center">
+          <Checkbox
+            label="Released ones too"
+            checked={filters.released === "yes"}
+            onChange={(event) =>
+              onChange({ ...filters, released: event.currentTarget.checked ? "yes" : undefined })
+            }
+          />
+        </div>
+      )}
+    </search>
+  );
+}
+
+function Nothing({ anyNode, add }: { anyNode: boolean; add: React.ReactNode }) {
+  const { may } = useActing();
+  return (
+    <EmptyState
+      icon={<Icon name="allocations" />}
+      title="No allocations yet"
+      actions={
+        anyNode
+          ? add
+          : may("nodes:write") && (
+              <Link to="/nodes" search={{ add: "yes" }} className={buttonClasses("primary")}>
+                Add a node
+              </Link>
+            )
+      }
+    >
+      <p>
+        An allocation is somebody's place on a node: an OS user of their own, made by the node's agent and removed
+        again when it is released. It belongs to a project.
+      </p>
+      {!anyNode && <p>Each needs an active node to live on, and there is none yet.</p>}
+    </EmptyState>
   );
 }

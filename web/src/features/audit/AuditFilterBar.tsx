@@ -1,8 +1,8 @@
-// The filters of the audit trail. Text takes effect shortly after typing stops.
+// The filters of the audit trail.
 
-import { useEffect, useState } from "react";
 import { Button } from "../../design/Button.tsx";
-import { Checkbox, SelectField, TextField } from "../../design/Field.tsx";
+import { Checkbox, SelectField } from "../../design/Field.tsx";
+import { SettlingField } from "../../design/SettlingField.tsx";
 import { type AuditFilters, isFiltered, type Range } from "./filters.ts";
 import { resultMarks } from "./result-marks.ts";
 
@@ -77,39 +77,5 @@ export function AuditFilterBar({ filters, onChange, offersPlatform }: AuditFilte
         )}
       </div>
     </search>
-  );
-}
-
-const settleMs = 300;
-
-type SettlingFieldProps = {
-  label: string;
-  value: string;
-  onSettle: (value: string) => void;
-  placeholder?: string;
-};
-
-function SettlingField({ label, value, onSettle, placeholder }: SettlingFieldProps) {
-  const [draft, setDraft] = useState(value);
-  const [settled, setSettled] = useState(value);
-  if (value !== settled) {
-    setSettled(value);
-    setDraft(value);
-  }
-  useEffect(() => {
-    if (draft.trim() === value) return;
-    const timer = setTimeout(() => onSettle(draft.trim()), settleMs);
-    return () => clearTimeout(timer);
-  }, [draft, value, onSettle]);
-  return (
-    <TextField
-      label={label}
-      type="search"
-      value={draft}
-      onChange={(event) => setDraft(event.currentTarget.value)}
-      placeholder={placeholder}
-      autoComplete="off"
-      spellCheck={false}
-    />
   );
 }

@@ -1,10 +1,10 @@
 // All that is known of one audit event.
 
 import type { AuditEvent } from "@holdfast/contracts/endpoints/audit";
-import type { ReactNode } from "react";
 import { Button } from "../../design/Button.tsx";
 import { CopyableId } from "../../design/Copy.tsx";
 import { Dialog } from "../../design/Dialog.tsx";
+import { Fact, Facts } from "../../design/Facts.tsx";
 import { Code } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { When } from "../../design/When.tsx";
@@ -30,50 +30,50 @@ export function EventSheet({ event, onClose, onFollow }: EventSheetProps) {
     >
       {event && (
         <>
-          <dl className="border-t border-line">
-            <Row name="Result">
+          <Facts className="border-t border-line">
+            <Fact name="Result">
               <StatusMark state={resultMarks[event.result].state}>{resultMarks[event.result].word}</StatusMark>
               {event.reason && (
                 <span className="ml-2">
                   <Code>{event.reason}</Code>
                 </span>
               )}
-            </Row>
-            <Row name="Time">
+            </Fact>
+            <Fact name="Time">
               <When at={event.at} exact /> <span className="text-sm text-ink-muted">({event.at})</span>
-            </Row>
-            <Row name="Actor">
+            </Fact>
+            <Fact name="Actor">
               {event.actor_name} <span className="text-ink-muted">{event.actor_type.replace("_", " ")}</span>
-            </Row>
+            </Fact>
             {event.actor_id && (
-              <Row name="Actor id">
+              <Fact name="Actor id">
                 <CopyableId id={event.actor_id} label="Copy actor id" />
-              </Row>
+              </Fact>
             )}
-            <Row name="Role">{event.role}</Row>
-            <Row name="Target">
+            <Fact name="Role">{event.role}</Fact>
+            <Fact name="Target">
               {event.target_name ?? "none"} <span className="text-ink-muted">{event.target_type}</span>
-            </Row>
+            </Fact>
             {event.target_id && (
-              <Row name="Target id">
+              <Fact name="Target id">
                 <CopyableId id={event.target_id} label="Copy target id" />
-              </Row>
+              </Fact>
             )}
             {event.org_id && (
-              <Row name="Organization id">
+              <Fact name="Organization id">
                 <CopyableId id={event.org_id} label="Copy organization id" />
-              </Row>
+              </Fact>
             )}
-            <Row name="Event id">
+            <Fact name="Event id">
               <CopyableId id={event.id} label="Copy event id" />
-            </Row>
-            <Row name="Correlation id">
+            </Fact>
+            <Fact name="Correlation id">
               <CopyableId id={event.correlation_id} label="Copy correlation id" />
               <Button className="mt-1.5 block" onClick={() => onFollow(event.correlation_id)}>
                 Show all with this correlation id
               </Button>
-            </Row>
-          </dl>
+            </Fact>
+          </Facts>
           <Details details={event.details} />
         </>
       )}
@@ -90,14 +90,5 @@ function Details({ details }: { details: Record<string, unknown> }) {
         {JSON.stringify(details, null, 2)}
       </pre>
     </>
-  );
-}
-
-function Row({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div className="grid gap-x-4 border-b border-line py-2.5 sm:grid-cols-[8.5rem_minmax(0,1fr)]">
-      <dt className="text-ink-muted">{name}</dt>
-      <dd className="min-w-0">{children}</dd>
-    </div>
   );
 }

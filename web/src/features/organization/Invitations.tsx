@@ -11,7 +11,7 @@ import { Tag } from "../../design/Tag.tsx";
 import { When } from "../../design/When.tsx";
 import { useListing } from "../../listing.ts";
 import { useActing } from "../../session.ts";
-import { useChange } from "./use-change.ts";
+import { useChange } from "../../use-change.ts";
 
 /** Nothing at all while there are none: most of the time nobody needs to think of them. */
 export function Invitations() {

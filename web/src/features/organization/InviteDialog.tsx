@@ -8,8 +8,8 @@ import { TextField } from "../../design/Field.tsx";
 import { FormDialog } from "../../design/FormDialog.tsx";
 import { ShownOnceDialog } from "../../design/ShownOnceDialog.tsx";
 import { When } from "../../design/When.tsx";
+import { useChange } from "../../use-change.ts";
 import { RoleField } from "./RoleField.tsx";
-import { useChange } from "./use-change.ts";
 
 export function InviteDialog({ onClose }: { onClose: () => void }) {
   const [email, setEmail] = useState("");

@@ -5,8 +5,8 @@ import { useState } from "react";
 import { ConfirmDialog } from "../../design/Dialog.tsx";
 import { FormDialog } from "../../design/FormDialog.tsx";
 import { useActing } from "../../session.ts";
+import { useChange } from "../../use-change.ts";
 import { RoleField } from "./RoleField.tsx";
-import { useChange } from "./use-change.ts";
 
 type MemberDialogProps = { member: Member; onClose: () => void };
 

@@ -6,8 +6,8 @@ import { useState } from "react";
 import { Checkbox, SelectField, TextField } from "../../design/Field.tsx";
 import { FormDialog } from "../../design/FormDialog.tsx";
 import { ShownOnceDialog } from "../../design/ShownOnceDialog.tsx";
+import { useChange } from "../../use-change.ts";
 import { RoleField } from "./RoleField.tsx";
-import { useChange } from "./use-change.ts";
 
 const lifetimes = [
   { days: 30, label: "30 days" },

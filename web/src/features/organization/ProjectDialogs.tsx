@@ -6,7 +6,7 @@ import { ConfirmDialog } from "../../design/Dialog.tsx";
 import { TextField } from "../../design/Field.tsx";
 import { FormDialog } from "../../design/FormDialog.tsx";
 import { NameAndSlug } from "../../design/NameAndSlug.tsx";
-import { useChange } from "./use-change.ts";
+import { useChange } from "../../use-change.ts";
 
 export function NewProjectDialog({ onClose }: { onClose: () => void }) {
   const [named, setNamed] = useState({ name: "", slug: "" });

@@ -3,7 +3,7 @@
 import { type ApiToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { ConfirmDialog } from "../../design/Dialog.tsx";
 import { When } from "../../design/When.tsx";
-import { useChange } from "./use-change.ts";
+import { useChange } from "../../use-change.ts";
 
 export function RevokeTokenDialog({ token, onClose }: { token: ApiToken; onClose: () => void }) {
   const revoke = useChange({

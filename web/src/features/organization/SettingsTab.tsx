@@ -10,7 +10,7 @@ import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { TextField } from "../../design/Field.tsx";
 import { PageTitle } from "../../design/PageHeader.tsx";
 import { meQuery, useActing } from "../../session.ts";
-import { useChange } from "./use-change.ts";
+import { useChange } from "../../use-change.ts";
 
 export function SettingsTab() {
   const { org, may } = useActing();

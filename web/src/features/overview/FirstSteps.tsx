@@ -1,6 +1,7 @@
 // The list of first steps, each with the page where it is done.
 
 import { listMembers } from "@holdfast/contracts/endpoints/members";
+import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { listTokens } from "@holdfast/contracts/endpoints/tokens";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -17,11 +18,12 @@ export function FirstSteps() {
   const counts = useQuery({
     queryKey: ["org", org.id, "first-steps"],
     queryFn: async ({ signal }) => {
-      const [members, tokens] = await Promise.all([
+      const [members, tokens, nodes] = await Promise.all([
         call(listMembers, { query: { limit: 2 }, signal }),
         call(listTokens, { query: { limit: 1 }, signal }),
+        call(listNodes, { query: { limit: 1 }, signal }),
       ]);
-      return { members: members.items.length, tokens: tokens.items.length };
+      return { members: members.items.length, tokens: tokens.items.length, nodes: nodes.items.length };
     },
     staleTime: 0,
   });
@@ -53,14 +55,13 @@ export function FirstSteps() {
 const marks: Record<Step["state"], { state: State; word: string }> = {
   done: { state: "ok", word: "Done" },
   open: { state: "degraded", word: "To do" },
-  later: { state: "unknown", word: "Not yet" },
 };
 
-const places: Partial<Record<Step["id"], { to: string; label: string }>> = {
+const places: Partial<Record<Step["id"], { to: string; label: string; search?: { add: "yes" } }>> = {
   name: { to: "/organization/settings", label: "Rename it" },
   people: { to: "/organization/members", label: "Invite people" },
   token: { to: "/organization/tokens", label: "Create a token" },
-  node: { to: "/nodes", label: "About nodes" },
+  node: { to: "/nodes", label: "Add a node", search: { add: "yes" } },
 };
 
 function StepRow({ step }: { step: Step }) {
@@ -76,6 +77,7 @@ function StepRow({ step }: { step: Step }) {
       {place && step.state !== "done" && (
         <Link
           to={place.to}
+          search={place.search ?? {}}
           className="inline-flex items-center gap-1.5 self-start rounded-sm font-medium whitespace-nowrap text-kelp hover:underline"
         >
           {place.label}

@@ -1,5 +1,5 @@
 // The first five minutes as a list, derived from what is really there. What a role may not do is
-// left out; what no release can do yet is said.
+// left out.
 
 import type { ActingRole } from "@holdfast/contracts/permissions";
 import { scopesOfRole } from "@holdfast/contracts/permissions";
@@ -8,15 +8,15 @@ export type Step = {
   id: "signed-in" | "name" | "people" | "token" | "node";
   title: string;
   text: string;
-  state: "done" | "open" | "later";
+  state: "done" | "open";
 };
 
 /** What a new installation calls its first organization. */
 const nameAtStart = "Default";
 
-export type Seen = { role: ActingRole; organizationName: string; members: number; tokens: number };
+export type Seen = { role: ActingRole; organizationName: string; members: number; tokens: number; nodes: number };
 
-export function firstSteps({ role, organizationName, members, tokens }: Seen): Step[] {
+export function firstSteps({ role, organizationName, members, tokens, nodes }: Seen): Step[] {
   const may = scopesOfRole[role];
   const steps: Step[] = [
     {
@@ -50,11 +50,13 @@ export function firstSteps({ role, organizationName, members, tokens }: Seen): S
       state: tokens > 0 ? "done" : "open",
     });
   }
-  steps.push({
-    id: "node",
-    title: "Join the first node",
-    text: "A node joins by a small agent that dials out, so no port has to be opened. Joining arrives with the next release.",
-    state: "later",
-  });
+  if (may.has("nodes:write")) {
+    steps.push({
+      id: "node",
+      title: "Join a node",
+      text: "A node joins by a small agent that dials out, so no port has to be opened. One command on the machine is enough.",
+      state: nodes > 0 ? "done" : "open",
+    });
+  }
   return steps;
 }

@@ -3,6 +3,7 @@
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { Suspense, useEffect, useRef } from "react";
 import { Loading } from "../../design/Loading.tsx";
+import { useLive } from "../../live.ts";
 import { useMembership } from "../../session.ts";
 import { NarrowBar } from "./NarrowBar.tsx";
 import { Navigation } from "./Navigation.tsx";
@@ -11,6 +12,7 @@ import { NoOrganization } from "./NoOrganization.tsx";
 export function Shell() {
   const main = useMainFocus();
   const org = useMembership();
+  useLive(org?.id);
   return (
     <div className="lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a

@@ -3,8 +3,8 @@
 
 import type { Client } from "@holdfast/contracts/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { toast } from "../../design/Toast.tsx";
-import { useActing } from "../../session.ts";
+import { toast } from "./design/Toast.tsx";
+import { useActing } from "./session.ts";
 
 type ChangeOptions<Answer> = {
   send: (call: Client, idempotencyKey: string) => Promise<Answer>;

@@ -1,0 +1,142 @@
+// Allocations as rows. Why one waits or has failed stands below it, with the next step.
+
+import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button } from "../../design/Button.tsx";
+import { classes } from "../../design/classes.ts";
+import { Notice } from "../../design/Notice.tsx";
+import { Prose } from "../../design/Prose.tsx";
+import { StatusMark } from "../../design/StatusMark.tsx";
+import { ActionsHeader, Cell, Table, wideOnly } from "../../design/Table.tsx";
+import { When } from "../../design/When.tsx";
+import { useActing } from "../../session.ts";
+import { allocationMarks } from "./allocation-marks.ts";
+import { ReleaseDialog } from "./ReleaseDialog.tsx";
+
+type AllocationTableProps = {
+  allocations: Allocation[];
+  /** Not where all are of one node. */
+  showsNode?: boolean;
+  className?: string;
+};
+
+export function AllocationTable({ allocations, showsNode = true, className }: AllocationTableProps) {
+  const { may } = useActing();
+  const [releasing, setReleasing] = useState<Allocation | null>(null);
+  const writable = may("allocations:write");
+  const columns = [
+    "User",
+    "Status",
+    ...(showsNode ? [{ wide: "Node" }] : []),
+    { wide: "Made" },
+    ...(showsNode ? [{ wide: "Made by" }] : []),
+    ...(writable ? [<ActionsHeader key="actions" />] : []),
+  ];
+  return (
+    <>
+      <Table label="Allocations" columns={columns} className={className}>
+        {allocations.map((allocation) => (
+          <Rows
+            key={allocation.id}
+            allocation={allocation}
+            showsNode={showsNode}
+            width={columns.length}
+            onRelease={writable ? () => setReleasing(allocation) : undefined}
+          />
+        ))}
+      </Table>
+      {releasing && <ReleaseDialog allocation={releasing} onClose={() => setReleasing(null)} />}
+    </>
+  );
+}
+
+type RowsProps = { allocation: Allocation; showsNode: boolean; width: number; onRelease?: () => void };
+
+function Rows({ allocation, showsNode, width, onRelease }: RowsProps) {
+  const { state, word } = allocationMarks[allocation.status];
+  const over = allocation.status === "released" || allocation.status === "releasing";
+  const join = allocation.reason && "border-b-0";
+  return (
+    <>
+      <tr className={allocation.status === "released" ? "text-ink-muted" : undefined}>
+        <Cell className={classes(join)}>
+          <span className="font-mono text-sm font-medium [overflow-wrap:anywhere]">{allocation.username}</span>
+          {allocation.own_account && (
+            <span className="block text-xs text-ink-muted" title="Shared, and never removed">
+              the agent's own account
+            </span>
+          )}
+          {allocation.home && !allocation.own_account && (
+            <span className="block font-mono text-xs text-ink-muted">{allocation.home}</span>
+          )}
+          {showsNode && (
+            <span className="block text-sm md:hidden">
+              on <ToNode allocation={allocation} />
+            </span>
+          )}
+        </Cell>
+        <Cell className={classes(join)}>
+          <span role="status">
+            <StatusMark state={state}>{word}</StatusMark>
+          </span>
+          {allocation.task_id && (
+            <Link
+              to="/tasks/$taskId"
+              params={{ taskId: allocation.task_id }}
+              className="block rounded-sm text-xs text-ink-muted hover:underline"
+            >
+              its last task
+            </Link>
+          )}
+        </Cell>
+        {showsNode && (
+          <Cell className={classes(wideOnly, join)}>
+            <ToNode allocation={allocation} />
+          </Cell>
+        )}
+        <Cell className={classes(wideOnly, "text-ink-muted", join)}>
+          <When at={allocation.created_at} />
+        </Cell>
+        {showsNode && (
+          <Cell className={classes(wideOnly, "max-w-52 truncate text-ink-muted", join)}>
+            {allocation.created_by}
+          </Cell>
+        )}
+        {onRelease && (
+          <Cell className={classes("w-0 px-2 py-0 text-right", join)}>
+            {!over && (
+              <Button look="quiet" onClick={onRelease} aria-label={`Release ${allocation.username}`}>
+                Release
+              </Button>
+            )}
+          </Cell>
+        )}
+      </tr>
+      {allocation.reason && (
+        <tr>
+          <Cell colSpan={width} className="pt-0 pb-3">
+            <Notice
+              state={allocation.status === "failed" ? "failed" : "degraded"}
+              title={allocation.reason.message}
+            >
+              <Prose text={allocation.reason.next_step} />
+            </Notice>
+          </Cell>
+        </tr>
+      )}
+    </>
+  );
+}
+
+function ToNode({ allocation }: { allocation: Allocation }) {
+  return (
+    <Link
+      to="/nodes/$nodeId"
+      params={{ nodeId: allocation.node_id }}
+      className="rounded-sm text-kelp [overflow-wrap:anywhere] hover:underline"
+    >
+      {allocation.node_name}
+    </Link>
+  );
+}

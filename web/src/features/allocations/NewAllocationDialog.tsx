@@ -1,0 +1,133 @@
+// Asks for a user on a node. A node whose agent has no root can give its own account only.
+
+import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
+import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { useState } from "react";
+import { SelectField, TextareaField, TextField } from "../../design/Field.tsx";
+import { FormDialog } from "../../design/FormDialog.tsx";
+import { Code } from "../../design/Prose.tsx";
+import { useChange } from "../../use-change.ts";
+import { useNode, useNodes } from "../nodes/queries.ts";
+import { ProjectField } from "./ProjectField.tsx";
+import { keysFrom } from "./ssh-keys.ts";
+
+/** What lets an agent make users. */
+const makesUsers = "os_users";
+
+export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onClose: () => void }) {
+  const nodes = useNodes().items?.filter((node) => node.status === "active") ?? [];
+  const [chosen, setChosen] = useState(nodeId ?? "");
+  const wanted = chosen || nodes[0]?.id;
+  const node = useNode(wanted).data;
+  const [username, setUsername] = useState("");
+  const [project, setProject] = useState("");
+  const [keys, setKeys] = useState("");
+  const ownAccount = node && !node.capabilities.includes(makesUsers) ? (node.facts?.account ?? null) : null;
+  const pasted = keysFrom(keys);
+  const create = useChange({
+    send: (call, idempotencyKey) =>
+      call(createAllocation, {
+        body: {
+          node_id: wanted ?? "",
+          username: ownAccount ?? username,
+          ssh_keys: ownAccount ? [] : pasted.keys,
+          ...(project ? { project_id: project } : {}),
+        },
+        idempotencyKey,
+      }),
+    said: `Asked ${node?.name ?? "the node"} for ${ownAccount ?? username}`,
+    onDone: onClose,
+  });
+  return (
+    <FormDialog
+      open
+      onClose={onClose}
+      title="New allocation"
+      description="A place on a node: an OS user of its own, removed again when it is released."
+      action="Allocate"
+      mutation={create}
+    >
+      <NodeField nodes={nodes} value={wanted ?? ""} onChange={setChosen} node={node} />
+      {ownAccount ? (
+        <TextField
+          label="User"
+          value={ownAccount}
+          readOnly
+          hint={
+            <>
+              The agent on {node?.name} runs without root, so it cannot make users: it offers its own account,
+              which is shared, never removed, and keeps its own SSH keys. Run the agent as root to get users of
+              your own.
+            </>
+          }
+        />
+      ) : (
+        <TextField
+          label="User"
+          value={username}
+          onChange={(event) => setUsername(event.currentTarget.value.toLowerCase())}
+          hint="1 to 31 lower-case letters, digits and hyphens, beginning with a letter. A user that the node had before is never taken over."
+          pattern="[a-z][a-z0-9\-]{0,30}"
+          title="1 to 31 lower-case letters, digits and hyphens, beginning with a letter"
+          placeholder="ada"
+          maxLength={31}
+          autoComplete="off"
+          spellCheck={false}
+          required
+        />
+      )}
+      <ProjectField value={project} onChange={setProject} />
+      {!ownAccount && (
+        <TextareaField
+          label="SSH keys"
+          optional
+          mono
+          rows={3}
+          value={keys}
+          ref={(area) => area?.setCustomValidity(pasted.problem ?? "")}
+          error={pasted.problem}
+          onChange={(event) => setKeys(event.currentTarget.value)}
+          placeholder="ssh-ed25519 AAAA… you@laptop"
+          hint={
+            <>
+              Public keys, one per line, as in <Code>id_ed25519.pub</Code>.
+            </>
+          }
+        />
+      )}
+    </FormDialog>
+  );
+}
+
+type NodeFieldProps = {
+  nodes: Node[];
+  value: string;
+  onChange: (id: string) => void;
+  node: NodeDetail | undefined;
+};
+
+function NodeField({ nodes, value, onChange, node }: NodeFieldProps) {
+  const stale = node?.connection === "stale" || node?.connection === "never";
+  return (
+    <SelectField
+      label="Node"
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      required
+      hint={
+        nodes.length === 0
+          ? "No node is active. Add one, or reactivate one."
+          : stale
+            ? `${node.name} is not heard at the moment; the allocation waits until it is back.`
+            : undefined
+      }
+    >
+      {nodes.map((each) => (
+        <option key={each.id} value={each.id}>
+          {each.name}
+          {each.connection === "online" ? "" : " (not heard)"}
+        </option>
+      ))}
+    </SelectField>
+  );
+}

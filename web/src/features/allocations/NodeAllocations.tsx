@@ -1,0 +1,39 @@
+// Who has a place on one node.
+
+import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { useState } from "react";
+import { Button } from "../../design/Button.tsx";
+import { Card } from "../../design/Card.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Icon } from "../../design/Icon.tsx";
+import { useActing } from "../../session.ts";
+import { AllocationTable } from "./AllocationTable.tsx";
+import { NewAllocationDialog } from "./NewAllocationDialog.tsx";
+import { useAllocations } from "./queries.ts";
+
+export function NodeAllocations({ node }: { node: NodeDetail }) {
+  const { may } = useActing();
+  const listing = useAllocations({ node_id: node.id });
+  const [making, setMaking] = useState(false);
+  const held = listing.items?.filter(({ status }) => status !== "released");
+  const add = may("allocations:write") && node.status === "active" && (
+    <Button className="-my-2" onClick={() => setMaking(true)}>
+      <Icon name="plus" />
+      Allocate
+    </Button>
+  );
+  return (
+    <Card title="Allocations" note={add}>
+      {listing.error && (
+        <div className="p-5">
+          <ErrorNotice error={listing.error} onRetry={listing.refresh} />
+        </div>
+      )}
+      {held?.length === 0 && <p className="px-5 py-4 text-ink-muted">Nobody has a place on this node.</p>}
+      {held && held.length > 0 && (
+        <AllocationTable allocations={held} showsNode={false} className="rounded-t-none border-0" />
+      )}
+      {making && <NewAllocationDialog nodeId={node.id} onClose={() => setMaking(false)} />}
+    </Card>
+  );
+}

@@ -1,0 +1,37 @@
+// Asks before a tenant's place on a node is given back.
+
+import { type Allocation, releaseAllocation } from "@holdfast/contracts/endpoints/allocations";
+import { ConfirmDialog } from "../../design/Dialog.tsx";
+import { useChange } from "../../use-change.ts";
+
+export function ReleaseDialog({ allocation, onClose }: { allocation: Allocation; onClose: () => void }) {
+  const { username, node_name } = allocation;
+  const release = useChange({
+    send: (call) => call(releaseAllocation, { params: { allocation_id: allocation.id } }),
+    said: `Releasing ${username} on ${node_name}`,
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title={`Release ${username} on ${node_name}?`}
+      action="Release allocation"
+      onConfirm={() => release.mutate("")}
+      busy={release.isPending}
+      error={release.error}
+    >
+      {allocation.own_account ? (
+        <p>
+          {username} is the agent's own account: it stays, with its files. Only this allocation and what was made
+          for it end.
+        </p>
+      ) : (
+        <p>
+          The sessions of {username} end, and the user is removed from {node_name} with its home directory. This
+          cannot be undone.
+        </p>
+      )}
+    </ConfirmDialog>
+  );
+}

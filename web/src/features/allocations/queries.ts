@@ -1,0 +1,19 @@
+// What the pages read about allocations. The keys are those that live.ts looks for.
+
+import { type Allocation, listAllocations } from "@holdfast/contracts/endpoints/allocations";
+import { useListing } from "../../listing.ts";
+import { useRefetchInterval } from "../../live.ts";
+import { useActing } from "../../session.ts";
+import type { AllocationFilters } from "./filters.ts";
+
+export function useAllocations(filters: Pick<AllocationFilters, "node_id" | "status">) {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  const { node_id, status } = filters;
+  const query = { ...(node_id ? { node_id } : {}), ...(status ? { status } : {}) };
+  return useListing<Allocation>({
+    key: ["org", org.id, "allocations", "list", query],
+    page: ({ cursor, signal }) => call(listAllocations, { query: { ...query, cursor }, signal }),
+    refetchInterval,
+  });
+}

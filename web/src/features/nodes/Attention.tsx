@@ -1,0 +1,22 @@
+// What a person should look at on a node: what it is, and what to do now. Commands name the node, so that
+// they can be copied as they are.
+
+import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { Notice } from "../../design/Notice.tsx";
+import { Prose } from "../../design/Prose.tsx";
+
+export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) {
+  const items = node.attention;
+  if (items.length === 0) return null;
+  return (
+    <ul className="grid gap-2" aria-label="Needs attention">
+      {items.map((item) => (
+        <li key={`${item.code} ${item.message}`}>
+          <Notice state="degraded" title={item.message}>
+            <Prose text={item.next_step.replaceAll("<id>", node.name)} />
+          </Notice>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,87 @@
+// What the node's agent wrote down about itself, newest first. The words are the catalogue's.
+
+import { type DiagnosticOwner, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { useState } from "react";
+import { Button } from "../../design/Button.tsx";
+import { Card } from "../../design/Card.tsx";
+import { CopyableId } from "../../design/Copy.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Prose } from "../../design/Prose.tsx";
+import { StatusMark } from "../../design/StatusMark.tsx";
+import { When } from "../../design/When.tsx";
+import { useNodeDiagnostics } from "./queries.ts";
+
+const shownAtFirst = 5;
+
+const owners: Record<DiagnosticOwner, string | null> = {
+  nobody: null,
+  node: "On the machine",
+  network: "On the network",
+  platform: "At the server",
+};
+
+export function Diagnostics({ node }: { node: Pick<Node, "id" | "name"> }) {
+  const diagnostics = useNodeDiagnostics(node.id);
+  const [all, setAll] = useState(false);
+  const items = diagnostics.data?.items ?? [];
+  return (
+    <Card title="Diagnostics" note="what the agent reports of itself, newest first">
+      {diagnostics.error && (
+        <div className="p-5">
+          <ErrorNotice error={diagnostics.error} onRetry={() => void diagnostics.refetch()} />
+        </div>
+      )}
+      {diagnostics.data && items.length === 0 && (
+        <p className="px-5 py-4 text-ink-muted">Nothing was reported: the agent has met no trouble.</p>
+      )}
+      <ul>
+        {(all ? items : items.slice(0, shownAtFirst)).map((record) => (
+          <Entry key={record.seq} record={record} nodeName={node.name} />
+        ))}
+      </ul>
+      {!all && items.length > shownAtFirst && (
+        <p className="px-3 py-2">
+          <Button look="quiet" onClick={() => setAll(true)}>
+            Show all {items.length}
+          </Button>
+        </p>
+      )}
+    </Card>
+  );
+}
+
+function Entry({ record, nodeName }: { record: DiagnosticRecord; nodeName: string }) {
+  const { message, owner, nextStep } = diagnosticReasons[record.reason];
+  const well = owner === "nobody";
+  return (
+    <li className="border-b border-line px-5 py-3 last:border-b-0">
+      <div className="flex flex-wrap items-baseline justify-between gap-x-4">
+        <span className="inline-flex flex-wrap items-baseline gap-x-2">
+          <StatusMark state={well ? "ok" : "degraded"}>{record.reason}</StatusMark>
+          {owners[owner] && <span className="text-sm text-ink-muted">{owners[owner]}</span>}
+        </span>
+        <span className="text-sm text-ink-muted">
+          <When at={record.at} />
+        </span>
+      </div>
+      <p className="mt-1">
+        {message}
+        {record.detail && (
+          <span className="block font-mono text-sm text-ink-muted [overflow-wrap:anywhere]">{record.detail}</span>
+        )}
+      </p>
+      {!well && (
+        <p className="text-ink-muted">
+          <Prose text={nextStep.replaceAll("<id>", nodeName)} />
+        </p>
+      )}
+      {record.correlation_id && (
+        <p className="mt-1 flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
+          Correlation id <CopyableId id={record.correlation_id} label="Copy correlation id" />
+        </p>
+      )}
+    </li>
+  );
+}

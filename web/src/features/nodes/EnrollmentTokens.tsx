@@ -1,0 +1,76 @@
+// Tokens that a machine could still join with. Their secrets are not shown again.
+
+import { type EnrollmentToken, revokeEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { useState } from "react";
+import { Button } from "../../design/Button.tsx";
+import { ConfirmDialog } from "../../design/Dialog.tsx";
+import { ActionsHeader, Cell, Table, wideOnly } from "../../design/Table.tsx";
+import { useNow } from "../../design/use-now.ts";
+import { TimeLeft, When } from "../../design/When.tsx";
+import { useChange } from "../../use-change.ts";
+import { isOpen, useEnrollmentTokens } from "./enrollment-queries.ts";
+import { useNodes } from "./queries.ts";
+
+/** Nothing at all while there are none. */
+export function EnrollmentTokens() {
+  const now = useNow("seconds");
+  const open = useEnrollmentTokens().items?.filter((token) => isOpen(token, now));
+  const [revoking, setRevoking] = useState<EnrollmentToken | null>(null);
+  if (!open || open.length === 0) return null;
+  return (
+    <section className="mt-10" aria-labelledby="open-tokens">
+      <h2 id="open-tokens" className="mb-3 text-lg font-semibold">
+        Waiting for a machine
+      </h2>
+      <Table
+        label="Open enrollment tokens"
+        columns={["For", "Works for", { wide: "Made" }, { wide: "Made by" }, <ActionsHeader key="actions" />]}
+      >
+        {open.map((token) => (
+          <tr key={token.id}>
+            <Cell>{token.node_id ? <NodeName id={token.node_id} /> : "A new node"}</Cell>
+            <Cell>
+              <TimeLeft until={token.expires_at} />
+            </Cell>
+            <Cell className={`${wideOnly} text-ink-muted`}>
+              <When at={token.created_at} />
+            </Cell>
+            <Cell className={`${wideOnly} max-w-52 truncate text-ink-muted`}>{token.created_by}</Cell>
+            <Cell className="w-0 px-2 py-0 text-right">
+              <Button look="quiet" onClick={() => setRevoking(token)}>
+                Revoke
+              </Button>
+            </Cell>
+          </tr>
+        ))}
+      </Table>
+      {revoking && <RevokeDialog token={revoking} onClose={() => setRevoking(null)} />}
+    </section>
+  );
+}
+
+function NodeName({ id }: { id: string }) {
+  const node = useNodes().items?.find((each) => each.id === id);
+  return <>New identity for {node?.name ?? "a node"}</>;
+}
+
+function RevokeDialog({ token, onClose }: { token: EnrollmentToken; onClose: () => void }) {
+  const revoke = useChange({
+    send: (call) => call(revokeEnrollmentToken, { params: { token_id: token.id } }),
+    said: "Revoked the token",
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title="Revoke this enrollment token?"
+      action="Revoke token"
+      onConfirm={() => revoke.mutate("")}
+      busy={revoke.isPending}
+      error={revoke.error}
+    >
+      <p>Nothing can join with it any more. A node that has joined already is not touched.</p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,64 @@
+// What the node's agent told last, and how long ago.
+
+import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
+import { Card } from "../../design/Card.tsx";
+import { CopyableId } from "../../design/Copy.tsx";
+import { Fact, Facts } from "../../design/Facts.tsx";
+import { StatusMark } from "../../design/StatusMark.tsx";
+import { tookMs } from "../../design/time.ts";
+import { SecondsAgo, When } from "../../design/When.tsx";
+
+export function HeartbeatCard({ node }: { node: NodeDetail }) {
+  return (
+    <Card title="Heartbeat" note={node.heartbeat_at && <SecondsAgo at={node.heartbeat_at} />}>
+      {node.heartbeat_at ? (
+        <Facts className="px-5 py-1">
+          {node.agent_started_at && (
+            <Fact name="Agent">
+              {node.agent_version && <span className="font-mono text-sm">{node.agent_version}</span>}, started{" "}
+              <When at={node.agent_started_at} />
+            </Fact>
+          )}
+          <Fact name="Clock">
+            <Skew seconds={node.clock_skew_seconds ?? 0} />
+          </Fact>
+          <Fact name="Running">
+            {node.running_tasks} {node.running_tasks === 1 ? "task" : "tasks"}
+            {node.unsent_results ? (
+              <span className="ml-3">
+                <StatusMark state="degraded">
+                  {node.unsent_results} unsent {node.unsent_results === 1 ? "result" : "results"}
+                </StatusMark>
+              </span>
+            ) : (
+              <span className="text-ink-muted"> at that moment, every result delivered</span>
+            )}
+          </Fact>
+          {node.instance_id && (
+            <Fact name="Instance">
+              <CopyableId id={node.instance_id} label="Copy instance id" />
+            </Fact>
+          )}
+          {node.boot_id && (
+            <Fact name="Boot">
+              <CopyableId id={node.boot_id} label="Copy boot id" />
+            </Fact>
+          )}
+        </Facts>
+      ) : (
+        <p className="px-5 py-4 text-ink-muted">
+          Nothing heard yet. An agent that runs is heard within seconds; on the machine,{" "}
+          <code className="font-mono text-[0.92em]">holdfast agent diagnose</code> says what keeps it.
+        </p>
+      )}
+    </Card>
+  );
+}
+
+function Skew({ seconds }: { seconds: number }) {
+  const off = Math.abs(seconds);
+  const words = `${tookMs(off * 1_000)} ${seconds > 0 ? "ahead" : "behind"}`;
+  if (off < 1) return <StatusMark state="ok">Right within a second</StatusMark>;
+  return <StatusMark state={off > CLOCK_TOLERANCE_SECONDS ? "failed" : "ok"}>{words}</StatusMark>;
+}

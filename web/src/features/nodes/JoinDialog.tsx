@@ -1,0 +1,131 @@
+// The command that makes a machine a node, shown once, and then the wait until it has joined.
+
+import type { AnswerOf } from "@holdfast/contracts/endpoint";
+import type { createEnrollmentToken, EnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { Button, buttonClasses } from "../../design/Button.tsx";
+import { CopyBlock } from "../../design/Copy.tsx";
+import { Dialog, DialogActions } from "../../design/Dialog.tsx";
+import { Notice } from "../../design/Notice.tsx";
+import { Code } from "../../design/Prose.tsx";
+import { StatusMark } from "../../design/StatusMark.tsx";
+import { useNow } from "../../design/use-now.ts";
+import { TimeLeft } from "../../design/When.tsx";
+import { useEnrollmentTokens } from "./enrollment-queries.ts";
+import { useNode } from "./queries.ts";
+
+export type NewToken = AnswerOf<typeof createEnrollmentToken>;
+
+type JoinDialogProps = { token: NewToken; onClose: () => void; rekeyed?: Pick<Node, "id" | "name"> };
+
+export function JoinDialog({ token, onClose, rekeyed }: JoinDialogProps) {
+  const { items } = useEnrollmentTokens({ watchful: true });
+  const now = items?.find((each) => each.id === token.id) ?? token;
+  const node = useNode(now.enrolled_node_id ?? undefined).data;
+  return (
+    <Dialog
+      open
+      keepOpen={!now.used_at}
+      onClose={onClose}
+      title={rekeyed ? `New identity for ${rekeyed.name}` : "Join a machine"}
+      description={rekeyed ? undefined : "The agent dials out to this server; the machine needs no open port."}
+    >
+      <div className="space-y-5">
+        {!now.used_at && (
+          <>
+            <StatusMark state="degraded">Shown only now. Copy it before you close.</StatusMark>
+            <CopyBlock label="Join command" value={token.join_command} />
+            <p className="text-sm text-ink-muted">
+              {rekeyed ? `Run it on ${rekeyed.name}.` : "Run it on the machine that shall become a node."} As root,
+              the agent can make users for tenants; without root it offers its own account only.
+            </p>
+          </>
+        )}
+        <Progress token={now} node={node} />
+        {token.only_this_machine && !now.used_at && <OnlyThisMachine apiUrl={token.api_url} />}
+      </div>
+      <DialogActions>
+        {node && (
+          <Link
+            to="/nodes/$nodeId"
+            params={{ nodeId: node.id }}
+            className={buttonClasses("primary")}
+            onClick={onClose}
+          >
+            Open {node.name}
+          </Link>
+        )}
+        <Button onClick={onClose}>Done</Button>
+      </DialogActions>
+    </Dialog>
+  );
+}
+
+function OnlyThisMachine({ apiUrl }: { apiUrl: string }) {
+  return (
+    <Notice state="unknown" title="Only the machine that Holdfast runs on can join with this">
+      <p>
+        Agents are listened for at <Code>{apiUrl}</Code>, which other machines do not reach. To let them in, set{" "}
+        <Code>HOLDFAST_NODE_API_BIND</Code> to an address of this server (or <Code>0.0.0.0</Code>) and{" "}
+        <Code>HOLDFAST_NODE_API_URL</Code> to how they reach it, such as{" "}
+        <Code>https://holdfast.example.com:18442</Code>, and restart Holdfast. Then make a new token.
+      </p>
+    </Notice>
+  );
+}
+
+function Progress({ token, node }: { token: EnrollmentToken; node: Node | undefined }) {
+  const now = useNow("seconds");
+  return (
+    <div role="status" className="rounded-md border border-line px-4 py-3">
+      {describe()}
+    </div>
+  );
+
+  function describe(): ReactNode {
+    if (node?.connection === "online") {
+      return (
+        <>
+          <StatusMark state="ok">{node.name} has joined</StatusMark>
+          <p className="mt-1 text-ink-muted">
+            {node.status === "quarantined"
+              ? "It is heard again, and stays quarantined until you reactivate it."
+              : "It is heard and takes tasks."}
+          </p>
+        </>
+      );
+    }
+    if (token.used_at) {
+      return (
+        <>
+          <StatusMark state="moving">
+            {node ? `${node.name} has its certificate` : "A machine has joined"}
+          </StatusMark>
+          <p className="mt-1 text-ink-muted">
+            Waiting to hear from its agent. If that takes more than a minute, run{" "}
+            <Code>holdfast agent diagnose</Code> on the machine.
+          </p>
+        </>
+      );
+    }
+    if (token.revoked_at) return <StatusMark state="ended">The token was revoked</StatusMark>;
+    if (Date.parse(token.expires_at) <= now) {
+      return (
+        <>
+          <StatusMark state="ended">The token has expired</StatusMark>
+          <p className="mt-1 text-ink-muted">Nothing joined with it. Close this and make another.</p>
+        </>
+      );
+    }
+    return (
+      <>
+        <StatusMark state="moving">Waiting for the machine to join</StatusMark>
+        <p className="mt-1 text-ink-muted">
+          The command works once, for another <TimeLeft until={token.expires_at} />.
+        </p>
+      </>
+    );
+  }
+}

@@ -1,0 +1,121 @@
+// What can be done to one node. Everything that takes something away asks first.
+
+import { changeNode, type NodeChange, type NodeDetail, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { useState } from "react";
+import { Button } from "../../design/Button.tsx";
+import { TextField } from "../../design/Field.tsx";
+import { FormDialog } from "../../design/FormDialog.tsx";
+import { Icon } from "../../design/Icon.tsx";
+import { Menu, MenuItem, MenuSeparator } from "../../design/Menu.tsx";
+import { useChange } from "../../use-change.ts";
+import { AddNodeDialog } from "./AddNodeDialog.tsx";
+import { changeWords, offeredChanges } from "./changes.ts";
+
+type Opened = NodeChange | "rename" | "identity";
+
+export function NodeActions({ node }: { node: NodeDetail }) {
+  const [opened, setOpened] = useState<Opened | null>(null);
+  if (node.status === "retired") return null;
+  const changes = offeredChanges(node.status, { revoked: node.certificate?.revoked_at != null });
+  const close = () => setOpened(null);
+  const item = (change: NodeChange) => (
+    <MenuItem key={change} danger={changeWords[change].danger} onClick={() => setOpened(change)}>
+      {changeWords[change].action}
+    </MenuItem>
+  );
+  return (
+    <>
+      <Menu
+        align="end"
+        trigger={
+          <Button aria-label={`Actions for node ${node.name}`}>
+            Actions
+            <Icon name="chevron" />
+          </Button>
+        }
+      >
+        <MenuItem onClick={() => setOpened("rename")}>Rename node</MenuItem>
+        <MenuItem onClick={() => setOpened("identity")}>New identity</MenuItem>
+        <MenuSeparator />
+        {changes.filter((change) => !changeWords[change].danger).map(item)}
+        {changes.filter((change) => changeWords[change].danger).map(item)}
+      </Menu>
+      {opened === "rename" && <RenameDialog node={node} onClose={close} />}
+      {opened === "identity" && <AddNodeDialog node={node} onClose={close} />}
+      {opened && opened !== "rename" && opened !== "identity" && (
+        <ChangeDialog node={node} change={opened} onClose={close} />
+      )}
+    </>
+  );
+}
+
+function ChangeDialog({ node, change, onClose }: { node: NodeDetail; change: NodeChange; onClose: () => void }) {
+  const [reason, setReason] = useState("");
+  const words = changeWords[change];
+  const send = useChange({
+    send: (call) =>
+      call(changeNode, {
+        params: { node_id: node.id },
+        body: { change, ...(reason.trim() ? { reason: reason.trim() } : {}) },
+      }),
+    said: `${node.name} ${words.done}`,
+    onDone: onClose,
+  });
+  return (
+    <FormDialog
+      open
+      onClose={onClose}
+      title={`${words.question} ${node.name}?`}
+      description={
+        <ul className="list-disc space-y-1 pl-4">
+          {words.effects.map((effect) => (
+            <li key={effect}>{effect}</li>
+          ))}
+          {node.running_tasks > 0 && change !== "reactivate" && (
+            <li>
+              {node.running_tasks} {node.running_tasks === 1 ? "task runs" : "tasks run"} there now.
+            </li>
+          )}
+        </ul>
+      }
+      action={words.action}
+      danger={words.danger}
+      mutation={send}
+    >
+      <TextField
+        label="Reason"
+        optional
+        value={reason}
+        onChange={(event) => setReason(event.currentTarget.value)}
+        hint="Stands on the node's page and in the audit trail."
+        maxLength={200}
+        autoComplete="off"
+      />
+    </FormDialog>
+  );
+}
+
+function RenameDialog({ node, onClose }: { node: NodeDetail; onClose: () => void }) {
+  const [name, setName] = useState(node.name);
+  const rename = useChange({
+    send: (call) => call(renameNode, { params: { node_id: node.id }, body: { name } }),
+    said: `${node.name} is now called ${name}`,
+    onDone: onClose,
+  });
+  return (
+    <FormDialog open onClose={onClose} title={`Rename ${node.name}`} action="Rename node" mutation={rename}>
+      <TextField
+        label="Name"
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value.toLowerCase())}
+        hint="As a host name: letters, digits, hyphens and dots. The node's id stays the same."
+        pattern="[a-z0-9]([a-z0-9.\-]{0,61}[a-z0-9])?"
+        title="A host name: letters, digits, hyphens and dots"
+        maxLength={63}
+        autoComplete="off"
+        spellCheck={false}
+        required
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,114 @@
+// One node: how it is, who it is, what it runs and holds.
+
+import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { EmptyState } from "../../design/EmptyState.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Loading } from "../../design/Loading.tsx";
+import { PageHeader } from "../../design/PageHeader.tsx";
+import { StatusMark } from "../../design/StatusMark.tsx";
+import { codeOf } from "../../problem.ts";
+import { useActing } from "../../session.ts";
+import { NodeAllocations } from "../allocations/NodeAllocations.tsx";
+import { LiveMark } from "../shell/LiveMark.tsx";
+import { NodeTasks } from "../tasks/NodeTasks.tsx";
+import { Attention } from "./Attention.tsx";
+import { CertificateCard } from "./CertificateCard.tsx";
+import { Diagnostics } from "./Diagnostics.tsx";
+import { HeartbeatCard } from "./HeartbeatCard.tsx";
+import { HostCard } from "./HostCard.tsx";
+import { NodeActions } from "./NodeActions.tsx";
+import { Connection } from "./NodeTable.tsx";
+import { statusMarks } from "./node-marks.ts";
+import { useNode } from "./queries.ts";
+
+const route = getRouteApi("/signed-in/nodes/$nodeId");
+
+export function NodePage() {
+  const { nodeId } = route.useParams();
+  const node = useNode(nodeId);
+  if (node.data) return <Shown node={node.data} />;
+  return (
+    <>
+      <PageHeader title="Node" above={<ToNodes />} />
+      {node.error ? (
+        codeOf(node.error) === "not_found" || codeOf(node.error) === "invalid_request" ? (
+          <EmptyState title="There is no such node here">
+            <p>
+              The address may be cut off, or the node belongs to another of your organizations: switch there first.
+            </p>
+          </EmptyState>
+        ) : (
+          <ErrorNotice error={node.error} onRetry={() => void node.refetch()} />
+        )
+      ) : (
+        <Loading what="the node" />
+      )}
+    </>
+  );
+}
+
+export function ToNodes() {
+  return (
+    <Link to="/nodes" className="rounded-sm hover:underline">
+      Nodes
+    </Link>
+  );
+}
+
+function Shown({ node }: { node: NodeDetail }) {
+  const { may, org } = useActing();
+  const readsOnly = !may("nodes:write") && !may("tasks:write");
+  return (
+    <>
+      <PageHeader
+        title={node.name}
+        above={<ToNodes />}
+        actions={may("nodes:write") && <NodeActions node={node} />}
+      >
+        <Standing node={node} />
+      </PageHeader>
+      <div className="grid gap-6">
+        <Attention node={node} />
+        {readsOnly && (
+          <p className="text-sm text-ink-muted">
+            As {org.role} of {org.name} you read nodes and tasks. Admins and owners change them and run tasks.
+          </p>
+        )}
+        <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+          <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
+            <NodeTasks node={node} />
+            <NodeAllocations node={node} />
+            <Diagnostics node={node} />
+          </div>
+          <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
+            <HeartbeatCard node={node} />
+            <CertificateCard node={node} />
+            <HostCard node={node} />
+          </div>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Standing({ node }: { node: NodeDetail }) {
+  const { state, word, meaning } = statusMarks[node.status];
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-x-5 gap-y-1">
+        <span title={meaning}>
+          <StatusMark state={state}>{word}</StatusMark>
+        </span>
+        {node.status !== "retired" && <Connection node={node} />}
+        <LiveMark />
+      </div>
+      {node.attention.length === 0 && (node.status_reason || node.status !== "active") && (
+        <p className="mt-1">
+          {meaning}
+          {node.status_reason && <span className="text-ink"> Reason: {node.status_reason}</span>}
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,21 @@
+// Enrollment tokens, newest first. Asked for often while somebody waits for a machine to join.
+
+import { type EnrollmentToken, listEnrollmentTokens } from "@holdfast/contracts/endpoints/enrollment";
+import { useListing } from "../../listing.ts";
+import { useRefetchInterval } from "../../live.ts";
+import { useActing } from "../../session.ts";
+
+export function useEnrollmentTokens({ watchful = false }: { watchful?: boolean } = {}) {
+  const { org, call } = useActing();
+  const usual = useRefetchInterval();
+  return useListing<EnrollmentToken>({
+    key: ["org", org.id, "enrollment-tokens", "list"],
+    page: ({ cursor, signal }) => call(listEnrollmentTokens, { query: { cursor }, signal }),
+    refetchInterval: watchful ? 2_000 : usual,
+  });
+}
+
+/** Neither used, nor revoked, nor expired. */
+export function isOpen(token: EnrollmentToken, now: number): boolean {
+  return !token.used_at && !token.revoked_at && Date.parse(token.expires_at) > now;
+}

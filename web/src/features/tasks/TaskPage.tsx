@@ -1,0 +1,157 @@
+// One task, everything about it, as it runs.
+
+import type { Task } from "@holdfast/contracts/endpoints/tasks";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { Card } from "../../design/Card.tsx";
+import { CopyableId } from "../../design/Copy.tsx";
+import { EmptyState } from "../../design/EmptyState.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Fact, Facts } from "../../design/Facts.tsx";
+import { Loading } from "../../design/Loading.tsx";
+import { PageHeader } from "../../design/PageHeader.tsx";
+import { StatusMark } from "../../design/StatusMark.tsx";
+import { Structured } from "../../design/Structured.tsx";
+import { When } from "../../design/When.tsx";
+import { codeOf } from "../../problem.ts";
+import { useActing } from "../../session.ts";
+import { useNode } from "../nodes/queries.ts";
+import { LiveMark } from "../shell/LiveMark.tsx";
+import { CancelTask } from "./CancelTask.tsx";
+import { PhaseTimings } from "./PhaseTimings.tsx";
+import { useTask } from "./queries.ts";
+import { TaskOutcome } from "./TaskOutcome.tsx";
+import { TaskProgress, Took } from "./TaskProgress.tsx";
+import { hasEnded, taskMark } from "./task-marks.ts";
+
+const route = getRouteApi("/signed-in/tasks/$taskId");
+
+export function TaskPage() {
+  const { taskId } = route.useParams();
+  const task = useTask(taskId);
+  if (task.data) return <Shown task={task.data} />;
+  const unknown = ["not_found", "invalid_request"].includes(codeOf(task.error) ?? "");
+  return (
+    <>
+      <PageHeader title="Task" />
+      {!task.error && <Loading what="the task" />}
+      {unknown && (
+        <EmptyState title="There is no such task here">
+          <p>
+            The address may be cut off, the task may be older than the history that is kept, or it belongs to
+            another of your organizations: switch there first.
+          </p>
+        </EmptyState>
+      )}
+      {task.error && !unknown && <ErrorNotice error={task.error} onRetry={() => void task.refetch()} />}
+    </>
+  );
+}
+
+function Shown({ task }: { task: Task }) {
+  const { state, word } = taskMark(task);
+  const timed = Object.keys(task.timings).length > 0;
+  return (
+    <>
+      <PageHeader title={task.type} above={<OnNode nodeId={task.node_id} />} actions={<CancelTask task={task} />}>
+        <span className="flex flex-wrap items-baseline gap-x-4 gap-y-1" role="status">
+          <StatusMark state={state}>{word}</StatusMark>
+          <Took task={task} />
+          <LiveMark />
+        </span>
+      </PageHeader>
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+        <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
+          <Card title={hasEnded(task) ? "Result" : "Progress"}>
+            <div className="space-y-4 px-5 py-4">
+              <TaskProgress task={task} />
+              <TaskOutcome task={task} />
+              {hasEnded(task) && !task.failure && task.status !== "completed" && (
+                <p className="text-ink-muted">It ended without a result.</p>
+              )}
+            </div>
+          </Card>
+          {timed && (
+            <Card title="Where the time went">
+              <div className="px-5 py-4">
+                <PhaseTimings timings={task.timings} />
+              </div>
+            </Card>
+          )}
+          <Card title="Parameters">
+            <div className="px-5 py-4">
+              <Structured value={task.params} label="parameters" />
+            </div>
+          </Card>
+        </div>
+        <Particulars task={task} />
+      </div>
+    </>
+  );
+}
+
+function OnNode({ nodeId }: { nodeId: string }) {
+  const node = useNode(nodeId).data;
+  return (
+    <span className="inline-flex gap-1.5">
+      <Link to="/nodes" className="rounded-sm hover:underline">
+        Nodes
+      </Link>
+      <span aria-hidden="true">/</span>
+      <Link to="/nodes/$nodeId" params={{ nodeId }} className="rounded-sm hover:underline">
+        {node?.name ?? "node"}
+      </Link>
+    </span>
+  );
+}
+
+function Particulars({ task }: { task: Task }) {
+  const { may } = useActing();
+  return (
+    <Card title="Particulars">
+      <Facts className="px-5 py-1">
+        <Fact name="Asked for">
+          <When at={task.created_at} exact />
+          <span className="block text-ink-muted">by {task.created_by}</span>
+        </Fact>
+        <Fact name="Taken">
+          {task.dispatched_at ? <When at={task.dispatched_at} exact /> : <Muted>not yet</Muted>}
+        </Fact>
+        {task.cancel_requested_at && (
+          <Fact name="Cancel asked">
+            <When at={task.cancel_requested_at} exact />
+          </Fact>
+        )}
+        <Fact name="Ended">
+          {task.finished_at ? <When at={task.finished_at} exact /> : <Muted>not yet</Muted>}
+        </Fact>
+        <Fact name="To begin by">
+          <When at={task.expires_at} exact />
+        </Fact>
+        <Fact name="Priority">{task.priority}</Fact>
+        <Fact name="Deliveries">
+          {task.generation}
+          {task.generation > 1 && <Muted>, offered again after an answer was lost or a lease ended</Muted>}
+        </Fact>
+        <Fact name="Task id">
+          <CopyableId id={task.id} label="Copy task id" />
+        </Fact>
+        <Fact name="Correlation id">
+          <CopyableId id={task.correlation_id} label="Copy correlation id" />
+          {may("audit:read") && (
+            <Link
+              to="/audit"
+              search={{ correlation_id: task.correlation_id }}
+              className="rounded-sm text-sm font-medium text-kelp hover:underline"
+            >
+              In the audit trail
+            </Link>
+          )}
+        </Fact>
+      </Facts>
+    </Card>
+  );
+}
+
+function Muted({ children }: { children: string }) {
+  return <span className="text-ink-muted">{children}</span>;
+}

@@ -1,0 +1,42 @@
+import type { LiveMessage } from "@holdfast/contracts/live";
+import { describe, expect, it } from "vitest";
+import { concerns } from "./live.ts";
+
+const message = (topic: LiveMessage["topic"], ids: string[], node_ids: string[] = []): LiveMessage => ({
+  type: "changed",
+  topic,
+  ids,
+  node_ids,
+});
+const key = (...rest: unknown[]) => ["org", "o", ...rest];
+
+describe("what is read again when something changed", () => {
+  it.each([
+    ["a node: its page", message("node", ["n1"]), key("nodes", "n1"), true],
+    ["a node: its diagnostics", message("node", ["n1"]), key("nodes", "n1", "diagnostics"), true],
+    ["a node: the list", message("node", ["n1"]), key("nodes", "list"), true],
+    ["a node: not another's page", message("node", ["n1"]), key("nodes", "n2"), false],
+    ["a node: tokens, which show who joined", message("node", ["n1"]), key("enrollment-tokens", "list"), true],
+    ["a task: its page", message("task", ["t1"], ["n1"]), key("tasks", "t1"), true],
+    [
+      "a task: the tasks of its node",
+      message("task", ["t1"], ["n1"]),
+      key("tasks", "list", { node_id: "n1" }),
+      true,
+    ],
+    [
+      "a task: not those of others",
+      message("task", ["t1"], ["n1"]),
+      key("tasks", "list", { node_id: "n2" }),
+      false,
+    ],
+    ["a task: all tasks", message("task", ["t1"], ["n1"]), key("tasks", "list", {}), true],
+    ["a task: its node, which counts it", message("task", ["t1"], ["n1"]), key("nodes", "n1"), true],
+    ["a task: no tokens", message("task", ["t1"], ["n1"]), key("enrollment-tokens", "list"), false],
+    ["an allocation: the list", message("allocation", ["a1"], ["n1"]), key("allocations", "list", {}), true],
+    ["an allocation: no node", message("allocation", ["a1"], ["n1"]), key("nodes", "n1"), false],
+    ["nothing of ours: people", message("node", ["n1"]), key("members"), false],
+  ])("TASK-08 %s", (_, changed, shown, expected) => {
+    expect(concerns(changed, shown)).toBe(expected);
+  });
+});

@@ -1,0 +1,151 @@
+// What changes on the server, heard while the page is open: one WebSocket per tab says which things
+// changed, and the queries that show them are read again. Without it pages ask every few seconds.
+
+import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
+import { type QueryKey, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useSyncExternalStore } from "react";
+import { onReachChange } from "./connection.ts";
+import { createStore } from "./store.ts";
+
+type LiveState = "connecting" | "live" | "down";
+
+const state = createStore<LiveState>("connecting");
+
+export function useLiveState(): LiveState {
+  return useSyncExternalStore(state.subscribe, state.get);
+}
+
+/** Live, a lost message and the age of heartbeats are made up for now and then; otherwise this is all there is. */
+export function useRefetchInterval(): number {
+  return useLiveState() === "live" ? 20_000 : 5_000;
+}
+
+const nouns: Record<LiveMessage["topic"], string> = { node: "nodes", task: "tasks", allocation: "allocations" };
+
+/**
+ * Whether what is shown under a key may look different after a message. Keys are
+ * `["org", org, noun, id, …]` for one thing and `["org", org, noun, "list", filters]` for many.
+ */
+export function concerns(message: LiveMessage, key: QueryKey): boolean {
+  const [, , noun, which, filters] = key;
+  // A token shows the node that came of it.
+  if (noun === "enrollment-tokens") return message.topic === "node";
+  // A node shows how many tasks it runs.
+  if (noun === "nodes" && message.topic === "task")
+    return which === "list" || message.node_ids.includes(String(which));
+  if (noun !== nouns[message.topic]) return false;
+  if (which !== "list") return message.ids.includes(String(which));
+  const node = (filters as { node_id?: string } | undefined)?.node_id;
+  return !node || message.node_ids.includes(node);
+}
+
+/** Messages may come by the hundred; what is shown is read again at most this often. */
+const gatherMs = 300;
+const tryAgainMs = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
+/** A connection that held so long was a good one: the next attempt comes soon. */
+const settledMs = 10_000;
+/** A server that restarts is back before anybody needs to know. */
+const graceMs = 2_500;
+
+type Connection = { orgId: string; onMessages: (messages: LiveMessage[]) => Promise<void>; onOpen: () => void };
+
+function connect({ orgId, onMessages, onOpen }: Connection): () => void {
+  let socket: WebSocket | undefined;
+  let attempt = 0;
+  let ended = false;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  let grace: ReturnType<typeof setTimeout> | undefined;
+  let waiting: LiveMessage[] = [];
+  let delivering = false;
+
+  const deliver = async () => {
+    if (delivering) return;
+    delivering = true;
+    while (waiting.length > 0 && !ended) {
+      const messages = waiting;
+      waiting = [];
+      await onMessages(messages);
+      await new Promise((resolve) => setTimeout(resolve, gatherMs));
+    }
+    delivering = false;
+  };
+
+  const open = () => {
+    clearTimeout(retry);
+    let openedAt = Number.POSITIVE_INFINITY;
+    const origin = window.location.origin.replace(/^http/, "ws");
+    const opened = new WebSocket(`${origin}${LIVE_PATH}?${new URLSearchParams({ org_id: orgId })}`);
+    socket = opened;
+    opened.onopen = () => {
+      // Closing one that is not open yet would be reported as a fault of the page.
+      if (ended) return opened.close();
+      openedAt = Date.now();
+      clearTimeout(grace);
+      grace = undefined;
+      state.set("live");
+      onOpen();
+    };
+    opened.onmessage = ({ data }) => {
+      const message = parse(data);
+      if (message) waiting.push(message);
+      void deliver();
+    };
+    opened.onclose = () => {
+      socket = undefined;
+      if (ended) return;
+      if (Date.now() - openedAt > settledMs) attempt = 0;
+      grace ??= setTimeout(() => state.set("down"), graceMs);
+      const pause = tryAgainMs[Math.min(attempt++, tryAgainMs.length - 1)] ?? 0;
+      // Not all tabs of all people at once after a restart.
+      retry = setTimeout(open, pause * (0.75 + Math.random() / 2));
+    };
+  };
+
+  const openNow = () => {
+    if (!socket && !ended) open();
+  };
+  const stopWatching = onReachChange((reach) => reach === "reached" && openNow());
+  const onVisible = () => document.visibilityState === "visible" && openNow();
+  document.addEventListener("visibilitychange", onVisible);
+  state.set("connecting");
+  open();
+  return () => {
+    ended = true;
+    clearTimeout(retry);
+    clearTimeout(grace);
+    stopWatching();
+    document.removeEventListener("visibilitychange", onVisible);
+    if (socket?.readyState === WebSocket.OPEN) socket.close();
+  };
+}
+
+function parse(data: unknown): LiveMessage | undefined {
+  try {
+    return LiveMessage.safeParse(JSON.parse(String(data))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** For the shell: as long as it stands, the tab hears of one organization. */
+export function useLive(orgId: string | undefined): void {
+  const queryClient = useQueryClient();
+  useEffect(() => {
+    if (!orgId) return;
+    const inOrg = ["org", orgId];
+    return connect({
+      orgId,
+      onMessages: (messages) =>
+        queryClient.invalidateQueries({
+          queryKey: inOrg,
+          predicate: ({ queryKey }) => messages.some((message) => concerns(message, queryKey)),
+        }),
+      // Whatever changed while nobody listened.
+      onOpen: () =>
+        void queryClient.invalidateQueries({
+          queryKey: inOrg,
+          predicate: ({ queryKey }) => Object.values(nouns).includes(String(queryKey[2])),
+        }),
+    });
+  }, [orgId, queryClient]);
+}

@@ -1,0 +1,320 @@
+// Nodes, tasks and allocations in a browser, as people use them: a real api, a real agent, live pages.
+
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { userInfo } from "node:os";
+import { createEnrollmentToken, listEnrollmentTokens } from "@holdfast/contracts/endpoints/enrollment";
+import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
+import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import {
+  addMember,
+  createOrg,
+  PASSWORD,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+} from "../../control-plane/test/support/api.ts";
+import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { lacks } from "../../scripts/facilities.mjs";
+import { joinAndRun } from "./agent.ts";
+import { keepScreenshot, openChromium } from "./browser.ts";
+
+const { visit } = openChromium();
+let api: TestApi;
+let org: TestOrg;
+let page: Page;
+let complaints: string[];
+let nodeId: string;
+const own = () => api.operator(org.id);
+
+async function signIn(at: Page, email: string, path: string): Promise<void> {
+  await at.goto(`${api.url}${path}`);
+  await at.getByLabel("Email").fill(email);
+  await at.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await at.getByRole("button", { name: "Sign in" }).click();
+  await at.locator("#main h1").waitFor();
+}
+
+const task = (name: RegExp) =>
+  page.getByRole("list", { name: "Tasks" }).getByRole("listitem").filter({ hasText: name });
+
+describe.skipIf(lacks("chromium"))("an administrator", () => {
+  beforeAll(async () => {
+    api = await startTestApi();
+    org = await createOrg(api, "reef");
+    await addMember(api, org, "admin@reef.example", "admin");
+    await addMember(api, org, "member@reef.example", "member");
+    ({ page, complaints } = await visit());
+    await signIn(page, "admin@reef.example", "/nodes");
+  });
+
+  it("ID-01 adds a node: gets the command, and sees the machine join while waiting", async () => {
+    await page.getByText("No nodes yet").waitFor();
+    await keepScreenshot(page, "nodes-none");
+    await page.getByRole("button", { name: "Add a node" }).click();
+    await page.getByLabel("Name").fill("rock-1");
+    await page.getByRole("button", { name: "Get the join command" }).click();
+    const command = await page.getByRole("textbox", { name: "Join command" }).inputValue();
+    expect(command).toMatch(/agent join/);
+    const token = /hfe_[\w-]{43}\.[\w-]{43}/.exec(command)?.[0] ?? "";
+    const apiUrl = /https:\/\/[^\s'"]+/.exec(command)?.[0] ?? "";
+    await page.getByText("Waiting for the machine to join").waitFor();
+    await page.getByText("HOLDFAST_NODE_API_BIND").waitFor();
+    await keepScreenshot(page, "node-join-command");
+    ({ nodeId } = await joinAndRun({ token, apiUrl }));
+    await page.getByText("rock-1 has joined").waitFor();
+    await keepScreenshot(page, "node-joined");
+    await page.getByRole("link", { name: "Open rock-1" }).click();
+    await page.getByRole("heading", { level: 1, name: "rock-1" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/nodes/${nodeId}`);
+  });
+
+  it("ID-01 lists a token that waits for a machine, and revokes it", async () => {
+    const { id } = await own()(createEnrollmentToken, { body: {} });
+    await page.goto(`${api.url}/nodes`);
+    const waiting = page.getByRole("table", { name: "Open enrollment tokens" });
+    await waiting.getByText("A new node").waitFor();
+    await keepScreenshot(page, "nodes");
+    await waiting.getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("button", { name: "Revoke token" }).click();
+    await waiting.waitFor({ state: "detached" });
+    const { items } = await own()(listEnrollmentTokens, {});
+    expect(items.find((token) => token.id === id)?.revoked_at).not.toBeNull();
+  });
+
+  it("AGENT-02 lists the node online, finds it by a part of its name, and keeps what it looks for in the address", async () => {
+    const row = page.getByRole("row", { name: /rock-1/ });
+    await row.getByText("Online").waitFor();
+    await row.getByText(/seen \d+ s ago/).waitFor();
+    await page.getByLabel("Name").fill("no-such");
+    await page.getByText("No node matches").waitFor();
+    await page.getByLabel("Name").fill("OCK");
+    await row.waitFor();
+    await expect.poll(() => page.url()).toContain("name=OCK");
+    await page.getByLabel("Status").selectOption("draining");
+    await page.getByText("No node matches").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await row.waitFor();
+    expect(new URL(page.url()).search).toBe("");
+  });
+
+  it("ID-02 shows what is known of a node: machine, heartbeat and certificate", async () => {
+    await page.goto(`${api.url}/nodes/${nodeId}`);
+    const region = (name: string) => page.getByRole("region", { name });
+    await region("Identity").getByText("Valid", { exact: true }).waitFor();
+    await region("Identity").getByText("Renewal due").waitFor();
+    await region("Heartbeat").getByText("Right within a second").waitFor();
+    await region("Machine").getByText(userInfo().username, { exact: true }).waitFor();
+    await region("Diagnostics").getByText("process_alive").first().waitFor();
+    expect(await region("Machine").textContent()).toMatch(/GiB/);
+  });
+
+  it("TASK-01 runs a health probe and shows its typed result", async () => {
+    await page.getByRole("button", { name: "Run a task" }).click();
+    await page.getByLabel("Type").selectOption("diag.health_probe");
+    await page.getByText("It takes no parameters.").waitFor();
+    await page.getByRole("button", { name: "Run task" }).click();
+    const probe = task(/diag\.health_probe/);
+    await probe.getByText("Completed").waitFor();
+    await probe.getByText("uptime", { exact: true }).waitFor();
+    await probe.getByText("Correlation id").waitFor();
+    await keepScreenshot(page, "node");
+    await probe.getByRole("link", { name: "All about this task" }).click();
+    await page.getByRole("heading", { level: 1, name: "diag.health_probe" }).waitFor();
+    await page.getByRole("region", { name: "Where the time went" }).waitFor();
+    expect(new URL(page.url()).pathname).toMatch(/^\/tasks\/[0-9a-f-]{36}$/);
+    await keepScreenshot(page, "task");
+    await page.getByRole("link", { name: "rock-1" }).click();
+    await page.getByRole("heading", { level: 1, name: "rock-1" }).waitFor();
+  });
+
+  it("TASK-08 follows a task as it runs, without asking, and cancels it on the node", async () => {
+    await page.getByRole("button", { name: "Run a task" }).click();
+    await page.getByLabel("Type").selectOption("node.noop");
+    await page.getByLabel("Hold ms").fill("60000");
+    await page.getByRole("button", { name: "Run task" }).click();
+    const noop = task(/node\.noop/);
+    await noop.getByText("Running").waitFor();
+    const bar = noop.getByRole("progressbar");
+    await expect.poll(async () => Number(await bar.getAttribute("aria-valuenow"))).toBeGreaterThan(0);
+    await keepScreenshot(page, "task-running");
+    await noop.getByRole("button", { name: "Cancel node.noop" }).click();
+    await noop.getByText("Cancelled", { exact: true }).waitFor();
+    await noop.getByText("The task was cancelled.").waitFor();
+    expect(await page.getByText("Not live").count()).toBe(0);
+  });
+
+  it("TASK-01 shows at the field what the server did not accept", async () => {
+    await page.getByRole("button", { name: "Run a task" }).click();
+    await page.getByLabel("Type").selectOption("node.noop");
+    await page.getByRole("button", { name: "Fill in as JSON" }).click();
+    await page.getByLabel("Parameters").fill('{ "hold_ms": 1,');
+    await page.getByText(/This is not JSON/).waitFor();
+    await page.getByLabel("Parameters").fill('{ "hold_ms": "soon" }');
+    await page.getByRole("button", { name: "Run task" }).click();
+    const alert = page.getByRole("alert");
+    await alert.getByText(/hold ms/).waitFor();
+    expect(await alert.textContent()).toMatch(/Correlation id/);
+    await keepScreenshot(page, "task-refused");
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  });
+
+  it("TASK-08 tells everything of one task under its own address, as it happens", async () => {
+    const { id } = await own()(createTask, {
+      params: { node_id: nodeId },
+      body: { type: "node.noop", params: { echo: "hello", hold_ms: 60_000 } },
+    });
+    await page.goto(`${api.url}/tasks/${id}`);
+    await page.getByRole("progressbar").waitFor();
+    await page.getByText("hello").waitFor();
+    await keepScreenshot(page, "task-live");
+    await page.getByRole("button", { name: "Cancel node.noop" }).click();
+    await page.getByRole("status").getByText("Cancelled", { exact: true }).waitFor();
+    expect((await own()(getTask, { params: { task_id: id } })).status).toBe("cancelled");
+    await page.goto(`${api.url}/tasks/${nodeId}`);
+    await page.getByText("There is no such task here").waitFor();
+  });
+
+  it("ID-09 drains and reactivates a node, with a reason that stays to be read", async () => {
+    await page.goto(`${api.url}/nodes/${nodeId}`);
+    const choose = async (action: string) => {
+      await page.getByRole("button", { name: "Actions for node rock-1" }).click();
+      await page.getByRole("menuitem", { name: action }).click();
+    };
+    await choose("Drain node");
+    await page.getByText("It takes no new tasks").waitFor();
+    await page.getByLabel("Reason").fill("Replacing its disk");
+    await keepScreenshot(page, "node-drain");
+    await page.getByRole("button", { name: "Drain node" }).click();
+    await page.getByText("Replacing its disk").waitFor();
+    await page.getByText("takes no new tasks while draining").waitFor();
+    await keepScreenshot(page, "node-draining");
+    expect(await own()(getNode, { params: { node_id: nodeId } })).toMatchObject({ status: "draining" });
+    await choose("Reactivate node");
+    await page.getByRole("button", { name: "Reactivate node" }).click();
+    await page.getByRole("button", { name: "Run a task" }).waitFor();
+  });
+
+  it("ID-09 hears of what others do to a node, and says what to do", async () => {
+    await own()(changeNode, { params: { node_id: nodeId }, body: { change: "fence", reason: "looks odd" } });
+    const attention = page.getByRole("list", { name: "Needs attention" });
+    await attention.getByText(/looks odd/).waitFor();
+    await attention.getByText("holdfast node reactivate rock-1").waitFor();
+    await keepScreenshot(page, "node-fenced");
+    await page.goto(`${api.url}/`);
+    await page
+      .getByRole("list", { name: "Nodes that need attention" })
+      .getByRole("link", { name: "rock-1" })
+      .waitFor();
+    await keepScreenshot(page, "overview-with-nodes");
+    await own()(changeNode, { params: { node_id: nodeId }, body: { change: "reactivate" } });
+    await page.getByText("Nothing needs attention.").waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  const asRoot = process.getuid?.() === 0;
+  const username = asRoot ? `hfweb-${randomBytes(4).toString("hex")}` : userInfo().username;
+
+  it("BM-01 allocates a user on the node, sees it become active, and releases it", async () => {
+    if (asRoot) atEnd(() => removeUser(username));
+    await page.goto(`${api.url}/allocations`);
+    await page.getByText("No allocations yet").waitFor();
+    await keepScreenshot(page, "allocations-none");
+    await page.getByRole("button", { name: "New allocation" }).first().click();
+    const user = page.getByLabel("User", { exact: true });
+    if (asRoot) {
+      await user.fill(username);
+      await page.getByLabel("SSH keys").fill("-----BEGIN OPENSSH PRIVATE KEY-----");
+      await page.getByText(/keep this one secret/).waitFor();
+      await keepScreenshot(page, "allocation-new");
+      await page.getByLabel("SSH keys").fill("");
+    } else expect(await user.inputValue()).toBe(username);
+    await page.getByRole("button", { name: "Allocate", exact: true }).click();
+    const row = page.getByRole("row", { name: new RegExp(username) });
+    await row.getByText("Active").waitFor();
+    await keepScreenshot(page, "allocations");
+    await row.getByRole("button", { name: `Release ${username}` }).click();
+    await page
+      .getByRole("alertdialog")
+      .getByText(/removed|stays/)
+      .waitFor();
+    await keepScreenshot(page, "allocation-release");
+    await page.getByRole("button", { name: "Release allocation" }).click();
+    await row.waitFor({ state: "detached" });
+    await page.getByLabel("Released ones too").check();
+    await row.getByText("Released").waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it.each(["light", "dark"] as const)("OPS-01 fits a telephone in %s", async (colorScheme) => {
+    const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme });
+    await signIn(narrow.page, "admin@reef.example", "/nodes");
+    const pages = {
+      nodes: "/nodes",
+      node: `/nodes/${nodeId}`,
+      task: await lastTask(),
+      allocations: "/allocations?released=yes",
+      overview: "/",
+    };
+    for (const [name, path] of Object.entries(pages)) {
+      await narrow.page.goto(api.url + path);
+      await narrow.page.locator("#main h1").waitFor();
+      await narrow.page.getByText(/Loading/).waitFor({ state: "detached" });
+      const overflow = await narrow.page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+      expect(overflow, path).toBeLessThanOrEqual(0);
+      await keepScreenshot(narrow.page, `narrow-${colorScheme}-with-${name}`);
+    }
+    expect(narrow.complaints).toEqual([]);
+  });
+
+  it("OPS-01 shows the same in the dark", async () => {
+    const dark = await visit({ colorScheme: "dark" });
+    await signIn(dark.page, "admin@reef.example", `/nodes/${nodeId}`);
+    await dark.page.getByText("process_alive").first().waitFor();
+    await keepScreenshot(dark.page, "node-dark");
+    expect(dark.complaints).toEqual([]);
+  });
+
+  it("SEC-01 lets a member read nodes and tasks, and says who may do more", async () => {
+    const member = await visit();
+    await signIn(member.page, "member@reef.example", `/nodes/${nodeId}`);
+    await member.page.getByText(/As member of REEF you read nodes and tasks/).waitFor();
+    expect(await member.page.getByRole("button", { name: /Run a task|Actions for node|^Cancel/ }).count()).toBe(0);
+    await keepScreenshot(member.page, "node-as-member");
+    await member.page.goto(`${api.url}/nodes`);
+    await member.page.getByRole("row", { name: /rock-1/ }).waitFor();
+    expect(await member.page.getByRole("button", { name: "Add a node" }).count()).toBe(0);
+    expect(member.complaints).toEqual([]);
+  });
+
+  it("TASK-08 says when the page is not live, and goes on by asking", async () => {
+    const cut = await visit();
+    await cut.page.routeWebSocket(/\/v1\/live/, (socket) => void socket.close());
+    await signIn(cut.page, "admin@reef.example", `/nodes/${nodeId}`);
+    await cut.page.getByText("Not live, updated every 5 s").waitFor();
+    await own()(changeNode, {
+      params: { node_id: nodeId },
+      body: { change: "drain", reason: "by somebody else" },
+    });
+    await cut.page.getByText("by somebody else").waitFor();
+    await keepScreenshot(cut.page, "not-live");
+    expect(cut.complaints).toEqual([]);
+  });
+});
+
+async function lastTask(): Promise<string> {
+  const created = await own()(createTask, { params: { node_id: nodeId }, body: { type: "node.noop" } });
+  return `/tasks/${created.id}`;
+}
+
+/** If a test fails half way, the machine is left as it was. */
+function removeUser(name: string): void {
+  try {
+    execFileSync("getent", ["passwd", name]);
+  } catch {
+    return;
+  }
+  execFileSync("userdel", ["--remove", name], { stdio: "ignore" });
+}
