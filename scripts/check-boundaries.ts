@@ -14,7 +14,7 @@ const allowed: Record<string, string[]> = {
   "node-agent": ["contracts", "kit", "tasks"],
   cli: ["contracts", "kit", "service", "control-plane", "gateway", "node-agent"],
   web: ["contracts"],
-  bench: ["contracts", "kit", "cli", "control-plane", "node-agent", "tasks"],
+  bench: ["contracts", "kit", "service", "cli", "control-plane", "node-agent", "tasks"],
 };
 
 const FEWEST_MODULES = 80;

@@ -14,6 +14,7 @@ import { workerSettings } from "@holdfast/control-plane/worker/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import { readFileIfPresent } from "@holdfast/kit/files";
 import type { Setting, Settings } from "@holdfast/kit/settings";
+import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { version } from "@holdfast/service/version";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -23,6 +24,8 @@ const processes: Record<string, Settings> = {
   api: apiSettings,
   gateway: gatewaySettings,
   worker: workerSettings,
+  agent: agentSettings,
+  "holdfast agent join": joinSettings,
   "commands that talk to a server": clientSettings,
 };
 
