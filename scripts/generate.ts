@@ -50,26 +50,29 @@ for (const [path, content] of outdated) {
 }
 
 function settingsPage(): string {
-  const byName = new Map<string, { declared: Setting; users: string[] }>();
+  const byName = new Map<
+    string,
+    { declared: Setting; users: string[]; helps: Set<string>; aliases: Set<string> }
+  >();
   for (const [user, settings] of Object.entries(processes)) {
     for (const declared of Object.values(settings)) {
-      const entry = byName.get(declared.env) ?? { declared, users: [] };
+      const entry = byName.get(declared.env) ?? { declared, users: [], helps: new Set(), aliases: new Set() };
       entry.users.push(user);
+      entry.helps.add(declared.help);
+      for (const alias of declared.aliases) entry.aliases.add(alias);
       byName.set(declared.env, entry);
     }
   }
-  const sections = [...byName.values()].map(({ declared, users }) =>
+  const sections = [...byName.values()].map(({ declared, users, helps, aliases }) =>
     [
       `## \`${declared.env}\``,
       "",
-      declared.help,
+      [...helps].join("\n\n"),
       "",
       `- Read by: ${users.join(", ")}`,
       `- Allowed: ${declared.kind.allowed}`,
       `- Default: ${defaultOf(declared)}`,
-      ...(declared.aliases.length > 0
-        ? [`- Also accepted as: ${declared.aliases.map((a) => `\`${a}\``).join(", ")}`]
-        : []),
+      ...(aliases.size > 0 ? [`- Also accepted as: ${[...aliases].map((a) => `\`${a}\``).join(", ")}`] : []),
       ...(declared.secret ? ["- Secret: never shown in errors or logs"] : []),
     ].join("\n"),
   );

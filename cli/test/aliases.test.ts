@@ -5,6 +5,7 @@ import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { workerSettings } from "@holdfast/control-plane/worker/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import { readSettings, type Setting, type Settings } from "@holdfast/kit/settings";
+import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { describe, expect, it } from "vitest";
 import { clientSettings } from "../src/client/settings.ts";
 import { upSettings } from "../src/up/settings.ts";
@@ -29,11 +30,10 @@ const sourceAliases = [
 
 /** By the capability that will bring the setting. An alias leaves this list when its setting appears. */
 const notYet: Record<string, string[]> = {
-  "the agent on the host": [
-    ...["GPUAAS_API_URL", "GPUAAS_TERMINAL_API_URL", "GPUAAS_TASK_SIGNING_PUBKEYS"],
-    ...["NODE_AGENT_CONTROL_PLANE_URL", "NODE_AGENT_ADVERTISE_ADDR"],
-  ],
-  "identity recovery": ["GPUAAS_ENROLLMENT_TOKEN", "GPUAAS_RECOVERY_API_URL", "GPUAAS_RECOVERY_CA_BUNDLE_PATH"],
+  // Nodes get the keys when they join, and again whenever these change.
+  "key pinning": ["GPUAAS_TASK_SIGNING_PUBKEYS"],
+  terminals: ["GPUAAS_TERMINAL_API_URL"],
+  "identity recovery": ["GPUAAS_RECOVERY_API_URL", "GPUAAS_RECOVERY_CA_BUNDLE_PATH"],
   "VM hosts": [
     ...["NODE_AGENT_HOST_ID", "NODE_AGENT_BOOTSTRAP_TOKEN", "NODE_AGENT_NETWORK_BACKEND"],
     ...["NODE_AGENT_NETWORK_INTERFACE", "NODE_AGENT_BASE_IMAGE_DIR", "NODE_AGENT_CLOUD_INIT_DIR"],
@@ -56,7 +56,10 @@ const notYet: Record<string, string[]> = {
 };
 const waiting = Object.values(notYet).flat();
 
-const processes: Settings[] = [upSettings, apiSettings, gatewaySettings, workerSettings, clientSettings];
+const processes: Settings[] = [
+  ...[upSettings, apiSettings, gatewaySettings, workerSettings, clientSettings],
+  ...[agentSettings, joinSettings],
+];
 const declarations: Setting[] = processes.flatMap((settings) => Object.values(settings));
 const settingsNamed = (alias: string) => declarations.filter(({ aliases }) => aliases.includes(alias));
 const declared = sourceAliases.filter((alias) => settingsNamed(alias).length > 0);
@@ -66,6 +69,10 @@ const examples: Record<string, [text: string, value: unknown]> = {
   DATABASE_URL: ["postgres://me:pw@db/holdfast", "postgres://me:pw@db/holdfast"],
   SECRETS_KEK_ID: ["2026", "2026"],
   SECRETS_KEK_BASE64: [Buffer.alloc(32, 9).toString("base64"), Buffer.alloc(32, 9)],
+  GPUAAS_API_URL: ["https://holdfast.example.com:18442", "https://holdfast.example.com:18442"],
+  NODE_AGENT_CONTROL_PLANE_URL: ["https://holdfast.example.com", "https://holdfast.example.com"],
+  NODE_AGENT_ADVERTISE_ADDR: ["10.0.0.7", "10.0.0.7"],
+  GPUAAS_ENROLLMENT_TOKEN: ["hfe_x", "hfe_x"],
   GATEWAY_HOST: ["0.0.0.0", "0.0.0.0"],
   GATEWAY_PORT: ["4002", 4002],
   GATEWAY_LOG_LEVEL: ["debug", "debug"],

@@ -59,6 +59,14 @@ describe("redact", () => {
     }
   });
 
+  it.for(["x", "hfs_", "a://b:", "Bearer ", "-----BEGIN PRIVATE KEY-----!", "\\n"])(
+    "SEC-03 comes to an end on megabytes of %j",
+    (unit) => {
+      const text = unit.repeat(Math.ceil(2_000_000 / unit.length));
+      expect(redact(`${text} after`)).toMatch(/ after$/);
+    },
+  );
+
   it("SEC-03 takes the password out of a connection URL and leaves the rest readable", () => {
     const shown = redact("connect to postgres://holdfast:geh:eim@db.example.com:5432/holdfast failed");
     expect(shown).toBe("connect to postgres://holdfast:[redacted]@db.example.com:5432/holdfast failed");

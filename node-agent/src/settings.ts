@@ -13,6 +13,12 @@ const stateDirSetting = setting(kinds.path, {
   help: "Where the agent keeps its key, its journal and its diagnostics. Only its user may enter it.",
 });
 
+/** The certificate is the agent's proof: in clear text it could not show it. */
+const httpsUrl = {
+  allowed: "an https:// address without path, such as https://nodes.example.com:18442",
+  parse: (text: string) => (text.startsWith("https://") ? kinds.httpUrl.parse(text) : undefined),
+};
+
 const advertiseSetting = optional(
   {
     allowed: "an address or host name of up to 200 characters",
@@ -44,10 +50,10 @@ export const agentSettings = {
     },
   ),
   advertiseAddress: advertiseSetting,
-  nodeApiUrl: optional(kinds.httpUrl, {
+  nodeApiUrl: optional(httpsUrl, {
     env: "HOLDFAST_NODE_API_URL",
     aliases: ["GPUAAS_API_URL", "NODE_AGENT_CONTROL_PLANE_URL"],
-    help: "Where agents reach the node-facing API. On a host it is used instead of the address in the node's profile.",
+    help: "On a host: the node-facing API, instead of the address in the node's profile.",
   }),
   diskPressurePercent: setting(integer({ min: 50, max: 99 }), {
     env: "HOLDFAST_NODE_DISK_PRESSURE_PERCENT",

@@ -25,14 +25,14 @@ export const interrupted = (): Outcome => ({ status: "interrupted", failure: com
 export function succeeded(type: AnyTaskType, returned: unknown): Outcome {
   let text: string;
   try {
-    text = redact(JSON.stringify(returned) ?? "null");
+    text = JSON.stringify(returned) ?? "null";
   } catch (error) {
     return failed("result_invalid", describe(error));
   }
   const limit = Math.min(type.resultBytes, MOST_RESULT_BYTES);
   const bytes = Buffer.byteLength(text);
   if (bytes > limit) return failed("result_too_large", `${bytes} bytes; this type may have ${limit}`);
-  const result: unknown = JSON.parse(text);
+  const result: unknown = JSON.parse(redact(text));
   const checked = type.result.safeParse(result);
   if (!checked.success) return failed("result_invalid", describe(checked.error));
   return { status: "succeeded", result };
@@ -59,7 +59,9 @@ function commonFailure(code: CommonFailure, detail?: string): TaskFailure {
 }
 
 function wording({ message, nextStep }: FailureEntry): { message: string; next_step: string } {
-  return { message: redact(message).slice(0, LONGEST_MESSAGE), next_step: nextStep };
+  // Cut twice: what is thrown may be of any length.
+  const shown = redact(message.slice(0, 4 * LONGEST_MESSAGE)).slice(0, LONGEST_MESSAGE);
+  return { message: shown.toWellFormed(), next_step: nextStep };
 }
 
 export function describe(error: unknown): string {

@@ -40,7 +40,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   let delivering: Promise<void> | undefined;
   let wake: (() => void) | undefined;
   let failures = 0;
-  let oneByOne = false;
+  /** A batch was refused by its form: as many results as it had go alone. */
+  let alone = 0;
   let stopped = false;
 
   const pending = () => {
@@ -55,7 +56,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   const deliver = async () => {
     for (;;) {
-      const batch = takeBatch(pending(), { most: oneByOne ? 1 : BATCH, mostBytes: MOST_BYTES });
+      const batch = takeBatch(pending(), { most: alone > 0 ? 1 : BATCH, mostBytes: MOST_BYTES });
       if (batch.length === 0 || stopped) return;
       try {
         settle((await options.post(batch)).verdicts, batch);
@@ -82,14 +83,14 @@ export function createOutbox(options: OutboxOptions): Outbox {
       volatile.delete(taskId);
       replaced.delete(taskId);
     }
-    if (volatile.size + replaced.size === 0) oneByOne = false;
+    alone = Math.max(0, alone - taskIds.length);
   };
 
   /** One result of a form the server does not take must not keep the others back. */
   const setAside = (batch: TaskResultReport[], why: string) => {
     const [only] = batch;
     if (batch.length > 1 || only === undefined) {
-      oneByOne = true;
+      alone = batch.length;
     } else if (replaced.has(only.task_id)) {
       options.onGivenUp(only, why);
       forget([only.task_id]);

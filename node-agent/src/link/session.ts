@@ -111,12 +111,12 @@ function readKnownAgent(files: StateFiles): AgentFile {
   );
 }
 
-/** The certificate is the agent's proof: in clear text it could not show it. */
+/** A machine that joined through the public API of a server that tells no node-facing address. */
 function secureUrl(url: string): string {
   if (url.startsWith("https://")) return url;
   throw new UsageError(
-    `The node-facing API is ${url}, but it speaks https only. ` +
-      "Correct HOLDFAST_NODE_API_URL, or join again through the right address.",
+    `The node's profile names no address of the node-facing API, and ${url} is none: it speaks https only. ` +
+      "Set HOLDFAST_NODE_API_URL, or join again through the right address.",
   );
 }
 
