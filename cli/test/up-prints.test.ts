@@ -45,7 +45,7 @@ describe("the summary", () => {
     expect(printed).not.toMatch(/hf[a-z]_/);
     expect(printed).not.toContain("\x1b[");
     expect(printed).toContain("holdfast admin link");
-    expect(summaryOf(printed).length).toBeLessThanOrEqual(14);
+    expect(summaryOf(printed).length).toBeLessThanOrEqual(15);
     expect(printed).toMatch(/ssh -L (\d+):127\.0\.0\.1:\1 -L (\d+):127\.0\.0\.1:\2 -p 2222 \S+@10\.0\.0\.7/);
   });
 

@@ -17,7 +17,7 @@ afterEach(async () => {
 afterAll(() => installation.cleanUp());
 
 describe("holdfast up", () => {
-  it("OPS-01 runs api, gateway, worker and PostgreSQL on free ports, and says where", async () => {
+  it("OPS-01 runs api, gateway, worker, agent and PostgreSQL on free ports, and says where", async () => {
     up = installation.up();
     const ready = await up.ready;
     expect(ready).toMatchObject({
@@ -28,7 +28,11 @@ describe("holdfast up", () => {
     expect(ready.database.version).toMatch(/^18\./);
     expect(await answers(`${ready.api_url}/readyz`)).toBe(true);
     expect(await answers(`${ready.gateway_url}/healthz`)).toBe(true);
-    expect(Object.keys(installation.upFile().children)).toEqual(["api", "gateway", "worker"]);
+    expect(ready.node_api_url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    await until(() => answers(`${installation.upFile().agent?.url}/healthz`));
+    expect(Object.keys(installation.upFile().children)).toEqual(
+      expect.arrayContaining(["api", "gateway", "worker"]),
+    );
   });
 
   it("SEC-03 keeps its secrets to itself", async () => {
@@ -42,6 +46,8 @@ describe("holdfast up", () => {
       readFileSync(`/proc/${installation.upFile().children[name]?.pid}/environ`, "utf8");
     expect(environmentOf("gateway")).not.toMatch(/KEK|DATABASE_URL/);
     expect(environmentOf("worker")).not.toMatch(/KEK_BASE64/);
+    await until(() => "agent" in installation.upFile().children);
+    expect(environmentOf("agent")).not.toMatch(/KEK|DATABASE_URL|TOKEN/);
     expect(environmentOf("api")).not.toContain(
       readFileSync(`${installation.dataDir}/operator-token`, "utf8").trim(),
     );

@@ -87,11 +87,12 @@ async function printSummary(options: {
   for (const line of lines) terminal.line(line);
 }
 
-function nodeFact({ agent }: Running): string {
+/** Undefined when it becomes one just now: a line of its own tells when it has. */
+function nodeFact({ agent }: Running): string | undefined {
   if (!agent) return "none here: HOLDFAST_UP_AGENT is no";
   const { node_name, reason } = agent.record;
-  if (reason !== null) return "this machine is none; see the reason above";
-  return node_name === null ? "this machine is about to become one" : `this machine is node ${node_name}`;
+  if (reason !== null) return "this machine is none; the reason stands above";
+  return node_name === null ? undefined : `this machine is node ${node_name}`;
 }
 
 /** A link is a secret: it goes to a person's terminal, never into a file or a service's journal. */

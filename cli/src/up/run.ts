@@ -112,6 +112,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
         nodeApiUrl: urls.nodeApiUrl,
         onStarted: (pid) => upFile.childStarted("agent", pid),
         onChanged: (record) => upFile.change({ agent: { ...record } }),
+        onJoined: (name) => terminal.line(`${terminal.style.accent("✓")} This machine is node ${name}`),
         report: (text) => terminal.warn(text),
       });
   undo.push(() => agent?.stop(stop));

@@ -7,7 +7,7 @@ export type SummaryFacts = {
   pageUrl: string;
   gatewayUrl: string;
   /** Whether this machine is a node, and which. */
-  node: string;
+  node: string | undefined;
   /** The link, or how to get one; undefined when an administrator exists. */
   signIn: { link: string } | { hint: string } | undefined;
   /** What a person types here to run the command: it is not on everybody's PATH. */
@@ -27,7 +27,7 @@ export function summaryLines(facts: SummaryFacts, style: Style): string[] {
     row("Page", style.accent(facts.pageUrl)),
     ...signInRows(facts.signIn, row, style),
     row("Gateway", facts.gatewayUrl),
-    row("Node", facts.node),
+    ...(facts.node ? [row("Node", facts.node)] : []),
     row("Data", facts.dataDirectory),
     row("Logs", facts.logs),
     row("Stop", `Ctrl-C here, or ${facts.command} down`),
