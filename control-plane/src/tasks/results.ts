@@ -106,7 +106,7 @@ function endingOf(nodeId: string, report: TaskResultReport, type: AnyTaskType | 
 type Settled = Pick<Ending, "status"> & { result?: unknown; failure?: ReturnType<typeof commonFailure> };
 
 /** What a node's word makes of the task. A result of another form than promised is no result. */
-export function settle(type: AnyTaskType | undefined, outcome: Outcome): Settled {
+function settle(type: AnyTaskType | undefined, outcome: Outcome): Settled {
   switch (outcome.status) {
     case "succeeded": {
       const checked = type ? type.result.safeParse(outcome.result) : { success: true, data: outcome.result };
