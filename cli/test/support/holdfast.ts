@@ -23,7 +23,13 @@ export type Ready = {
 
 export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
-export type Started = { process: ChildProcess; ready: Promise<Ready>; ended: Promise<Outcome> };
+export type Started = {
+  process: ChildProcess;
+  ready: Promise<Ready>;
+  ended: Promise<Outcome>;
+  /** What it has written so far. */
+  printed(): { stdout: string; stderr: string };
+};
 
 export type Environment = Record<string, string>;
 
@@ -31,6 +37,8 @@ export type Installation = {
   dataDir: string;
   /** `holdfast up --json`. */
   up(env?: Environment): Started;
+  /** Any command, while it runs. */
+  start(args: string[], env?: Environment): Started;
   /** Any command, to its end. */
   run(args: string[], env?: Environment): Promise<Outcome>;
   upFile(): UpFile;
@@ -81,6 +89,7 @@ export function openInstallation(options: { command?: string } = {}): Installati
   return {
     dataDir,
     up: (env) => start(["up", "--json"], env),
+    start,
     run: (args, env) => start(args, env).ended,
     upFile,
     postmaster: () => readPidFile(postgresData)?.pid ?? 0,
@@ -142,7 +151,7 @@ function startCommand(args: string[], env: Environment): Started {
       resolve({ code, signal, stdout, stderr });
     });
   });
-  return { process: child, ready: ready.promise, ended };
+  return { process: child, ready: ready.promise, ended, printed: () => ({ stdout, stderr }) };
 }
 
 function cleanEnvironment(): Environment {

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { CallError, type Client, createClient } from "@holdfast/contracts/client";
+import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { cancelTask, createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import { readFileIfPresent } from "@holdfast/kit/files";
@@ -45,15 +46,19 @@ export async function tortureTasks(options: {
   const installation = openInstallation({ command: checkout.command });
   const port = await freePort();
   const relay = await startRelay({ target: () => port, random });
+  let agent: Agent | undefined;
   try {
     const { api_url } = await installation.up({
       HOLDFAST_NODE_API_PORT: String(port),
       HOLDFAST_NODE_API_URL: `https://127.0.0.1:${relay.port}`,
+      HOLDFAST_UP_AGENT: "no",
     }).ready;
     const token = readFileSync(`${installation.dataDir}/operator-token`, "utf8").trim();
     const call = createClient({ baseUrl: api_url, token });
-    return await run({ ...options, random, installation, relay, call });
+    agent = await joinAgent(installation, call);
+    return await run({ ...options, random, installation, relay, call, agent });
   } finally {
+    await agent?.stop();
     await relay.stop();
     await installation.cleanUp();
     checkout.remove();
@@ -68,7 +73,36 @@ type Stage = {
   installation: Installation;
   relay: Relay;
   call: Client;
+  agent: Agent;
 };
+
+/** An agent that joined through the relay, as one on another machine would, and is started again when it ends. */
+type Agent = { kill(): void; stop(): Promise<void> };
+
+async function joinAgent(installation: Installation, call: Client): Promise<Agent> {
+  const { token, api_url } = await call(createEnrollmentToken, { body: {} });
+  const env = { HOLDFAST_AGENT_STATE_DIR: join(installation.dataDir, "agent"), HOLDFAST_AGENT_PORT: "0" };
+  for (let joined = false; !joined; ) {
+    const { code } = await installation.run(["agent", "join", "--token", token, "--api", api_url], env);
+    joined = code === 0;
+  }
+  let stopping = false;
+  let running = installation.start(["agent", "run"], env);
+  const staying = (async () => {
+    while (!stopping) {
+      await running.ended;
+      if (!stopping) running = installation.start(["agent", "run"], env);
+    }
+  })();
+  return {
+    kill: () => void running.process.kill("SIGKILL"),
+    stop: async () => {
+      stopping = true;
+      running.process.kill("SIGTERM");
+      await staying;
+    },
+  };
+}
 
 async function run(stage: Stage): Promise<TaskTortureReport> {
   const { installation, relay, call, random } = stage;
@@ -80,8 +114,10 @@ async function run(stage: Stage): Promise<TaskTortureReport> {
     const before = producers.tasks.size;
     await until(() => producers.tasks.size > before);
     await pause(random() * 600);
-    const victim = victims[Math.floor(random() * victims.length)] ?? "api";
-    if (killOne(installation, victim)) kills[victim] += 1;
+    const victim = victims[count % victims.length] ?? "api";
+    if (victim === "agent") stage.agent.kill();
+    else if (!killOne(installation, victim)) continue;
+    kills[victim] += 1;
     stage.onKill?.(`kill ${count + 1}: ${victim}, ${producers.tasks.size} tasks, ${relay.broken()} cut`);
   }
   await producers.stop();
@@ -187,7 +223,7 @@ async function ended(call: Client, id: string): Promise<Task | undefined> {
   }
 }
 
-function killOne(installation: Installation, victim: Victim): boolean {
+function killOne(installation: Installation, victim: Exclude<Victim, "agent">): boolean {
   const pid = victim === "postmaster" ? installation.postmaster() : installation.upFile().children[victim]?.pid;
   if (!pid) return false;
   try {
