@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import type { Values } from "@holdfast/kit/settings";
-import { openDiagnostics } from "./diagnostics/ring.ts";
+import { type Diagnostics, openDiagnostics } from "./diagnostics/ring.ts";
 import { type Finding, selfCheck } from "./diagnostics/self-checks.ts";
 import { createExecutor, type TaskEvent, type TaskExecutor } from "./executor/executor.ts";
 import { describe } from "./executor/outcomes.ts";
@@ -58,7 +58,10 @@ export async function startAgent(
 
   const files = stateFiles(settings.stateDir);
   const diagnostics = openDiagnostics(settings.stateDir, { log, instanceId });
-  const record = diagnostics.record;
+  const record: Diagnostics["record"] = (reason, detail, correlationId) => {
+    diagnostics.record(reason, detail, correlationId);
+    if (link.status().connected) upload.soon();
+  };
   const host = detectHost({
     agentVersion,
     stateDir: settings.stateDir,
@@ -80,7 +83,7 @@ export async function startAgent(
       record(reason, `renewing the certificate failed: ${detail}`);
     },
   });
-  const uploadDiagnostics = createDiagnosticsUpload({
+  const upload = createDiagnosticsUpload({
     diagnostics,
     send: (records) => session.client().diagnostics(records),
   });
@@ -210,7 +213,7 @@ export async function startAgent(
       renewals.consider();
       work?.executor.pump();
       work?.outbox.poke();
-      void uploadDiagnostics();
+      upload.now();
     },
   });
 
@@ -248,6 +251,7 @@ export async function startAgent(
     ports: { local: listener.port },
     async stop() {
       link.stop();
+      upload.stop();
       await ran;
       await work?.executor.stop(STOP.tasksMs);
       await work?.outbox.flush(STOP.deliveryMs);

@@ -63,7 +63,6 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && history.records.length === 0;
   const measured = { now, diskPressurePercent, rootUsedPercent: rootUsedPercent() };
   const unknown = { apiUrl: undefined, clockSkewSeconds: undefined, renewalDueAt: undefined };
-  const newest = history.records.findLast(({ reason }) => reason === "process_alive" || aboutTheLink.has(reason));
   return {
     ...nothing,
     state: neverJoined ? "not_enrolled" : "enrolled",
@@ -87,7 +86,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
         : null,
     journal: journalOf(stateDir),
     findings: neverJoined ? [] : findings({ ...state, ...measured, ...unknown }).map(explained),
-    last_problem: newest && newest.reason !== "process_alive" ? explained(newest) : null,
+    last_problem: history.latest && history.latest.reason !== "process_alive" ? explained(history.latest) : null,
     records: history.records.slice(-records).reverse(),
     records_problem: history.problem,
   };
@@ -205,11 +204,22 @@ function explained({ reason, detail }: { reason: DiagnosticReason; detail: strin
   return { reason, detail: redact(detail), message: entry.message, owner: entry.owner, next_step: entry.nextStep };
 }
 
-function readHistory(directory: string): { records: DiagnosticRecord[]; problem: string | null } {
+type History = { records: DiagnosticRecord[]; latest: DiagnosticRecord | undefined; problem: string | null };
+
+function readHistory(directory: string): History {
   try {
-    return { records: readRing(ringPath(directory)).map(toTell), problem: null };
+    const kept = readRing(ringPath(directory));
+    // One that repeats itself is counted in its record: the newest is not always the latest.
+    const latest = kept
+      .filter(({ reason }) => reason === "process_alive" || aboutTheLink.has(reason))
+      .reduce<(typeof kept)[number] | undefined>(
+        (one, other) => (one && one.last_at > other.last_at ? one : other),
+        undefined,
+      );
+    return { records: kept.map(toTell), latest: latest && toTell(latest), problem: null };
   } catch (error) {
-    return { records: [], problem: isErrno(error, "ENOENT") ? null : (error as Error).message };
+    const problem = isErrno(error, "ENOENT") ? null : (error as Error).message;
+    return { records: [], latest: undefined, problem };
   }
 }
 

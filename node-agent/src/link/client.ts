@@ -137,7 +137,9 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
 function openPool({ keyPem, chainPem, roots }: Credentials): Pool {
   const agent = new https.Agent({
     keepAlive: true,
-    maxFreeSockets: 1,
+    // Both may be free for a moment, between an answered poll and the next: with room for one, the other
+    // would be closed, and every task would pay for a handshake.
+    maxFreeSockets: 2,
     // The least recently used one is left to close.
     scheduling: "lifo",
     timeout: UNUSED_CONNECTION_MS,

@@ -8,12 +8,18 @@ const MOST_AT_ONCE = 64;
 /** Per heartbeat: a long history follows with the next ones. */
 const MOST_REQUESTS = 4;
 
+/** A record that comes while the server answers follows soon, with others of the same moment. */
+const SOON_MS = 1_000;
+
+export type DiagnosticsUpload = { now(): void; soon(): void; stop(): void };
+
 export function createDiagnosticsUpload(options: {
-  diagnostics: Diagnostics;
+  diagnostics: Pick<Diagnostics, "newerThan">;
   send: (records: DiagnosticRecord[]) => Promise<{ seq: number }>;
-}): () => Promise<void> {
+}): DiagnosticsUpload {
   let delivered = -1;
-  let underWay: Promise<void> | undefined;
+  let underWay = false;
+  let timer: NodeJS.Timeout | undefined;
 
   const upload = async () => {
     for (let request = 0; request < MOST_REQUESTS; request += 1) {
@@ -25,13 +31,25 @@ export function createDiagnosticsUpload(options: {
       delivered = Math.max(seq, newest.seq);
     }
   };
-  return () => {
-    underWay ??= upload()
+  const now = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (underWay) return;
+    underWay = true;
+    upload()
       // The records stay where they are; the next heartbeat tries again.
       .catch(() => undefined)
       .finally(() => {
-        underWay = undefined;
+        underWay = false;
       });
-    return underWay;
+  };
+  return {
+    now,
+    soon() {
+      timer ??= setTimeout(now, SOON_MS);
+    },
+    stop() {
+      clearTimeout(timer);
+    },
   };
 }

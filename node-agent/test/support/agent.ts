@@ -1,5 +1,6 @@
 // A real agent inside the test's process, joined to the API's faulty twin.
 
+import http from "node:http";
 import { readSettings } from "@holdfast/kit/settings";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 import type { LoadedType } from "../../src/executor/run.ts";
@@ -16,7 +17,7 @@ export type TestAgent = {
   url: string;
   /** Everything that was logged so far, a line each. */
   logged: () => string;
-  get: (path: string) => Promise<{ status: number; text: string }>;
+  get: (path: string, headers?: Record<string, string>) => Promise<{ status: number; text: string }>;
   stop(): Promise<void>;
 };
 
@@ -54,10 +55,17 @@ export async function startTestAgent(
     stateDir,
     url,
     logged: () => lines.join(""),
-    async get(path) {
-      const response = await fetch(url + path);
-      return { status: response.status, text: await response.text() };
-    },
+    // Not `fetch`, which always says the Host that it connects to.
+    get: (path, headers = {}) =>
+      new Promise((resolve, reject) => {
+        http
+          .get(url + path, { headers, agent: false }, async (response) => {
+            let text = "";
+            for await (const part of response.setEncoding("utf8")) text += part;
+            resolve({ status: response.statusCode ?? 0, text });
+          })
+          .once("error", reject);
+      }),
     stop,
   };
 }

@@ -46,7 +46,7 @@ export type FakeApi = {
   sign(task: Partial<TaskOffer> & { task_type: string }, key?: SigningPair): TaskOffer;
   /** Offered until the node holds it or has answered it. */
   enqueue(offer: TaskOffer): TaskOffer;
-  cancelled: Set<string>;
+  cancel(taskId: string): void;
   results: TaskResultReport[];
   heartbeats: (Heartbeat & { holding: Held[] })[];
   progress: (ProgressReport & { task_id: string })[];
@@ -60,6 +60,8 @@ export type FakeApi = {
   requests: string[];
   held(): number;
   connections(): number;
+  /** As a network does that forgets them. */
+  dropConnections(): void;
   resultOf(taskId: string): TaskResultReport | undefined;
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -81,6 +83,7 @@ export async function startFakeApi(
   const signing = newSigningKey();
   const offers = new Map<string, TaskOffer>();
   const waiting = new Set<() => void>();
+  const cancelled = new Set<string>();
   const secrets = new Map<string, { key: string; nodeId: string } | undefined>();
   let server: https.Server | undefined;
   let port = 0;
@@ -117,7 +120,10 @@ export async function startFakeApi(
       for (const wake of [...waiting]) wake();
       return offer;
     },
-    cancelled: new Set(),
+    cancel(taskId) {
+      cancelled.add(taskId);
+      for (const wake of [...waiting]) wake();
+    },
     results: [],
     heartbeats: [],
     progress: [],
@@ -129,6 +135,9 @@ export async function startFakeApi(
     requests: [],
     held: () => waiting.size,
     connections: () => sockets.size,
+    dropConnections() {
+      for (const socket of sockets) socket.destroy();
+    },
     resultOf: (taskId) => api.results.find((one) => one.task_id === taskId),
     async stop() {
       const closing = server;
@@ -199,21 +208,23 @@ export async function startFakeApi(
       return answer({
         server_time: new Date(api.serverTime()).toISOString(),
         node: api.standing,
-        cancel: heartbeat.holding.map((one) => one.task_id).filter((id) => api.cancelled.has(id)),
+        cancel: heartbeat.holding.map((one) => one.task_id).filter((id) => cancelled.has(id)),
         ...(stale ? { verifiers: api.verifiers } : {}),
         ...(heartbeat.profile.version < api.profile.version ? { profile: api.profile } : {}),
       });
     }
     if (path === "/tasks/wait") {
       const { wait, room, holding } = WaitQuery.parse(Object.fromEntries(url.searchParams));
-      const heldIds = new Set(holding.map((one) => one.task_id));
+      const heldAs = new Map(holding.map((one) => [one.task_id, one.generation]));
       const look = () => ({
         node: api.standing,
-        tasks: [...offers.values()].filter((one) => !heldIds.has(one.task_id)).slice(0, room),
-        cancel: [...heldIds].filter((id) => api.cancelled.has(id)),
+        tasks: [...offers.values()]
+          .filter((one) => (heldAs.get(one.task_id) ?? 0) < one.generation)
+          .slice(0, room),
+        cancel: [...heldAs.keys()].filter((id) => cancelled.has(id)),
       });
       const ends = Date.now() + wait * 1000;
-      while (Date.now() < ends && server && !request.destroyed) {
+      while (Date.now() < ends && server && !request.socket.destroyed) {
         const seen = look();
         if (seen.tasks.length + seen.cancel.length > 0) break;
         await new Promise<void>((resolve) => {
@@ -251,12 +262,12 @@ export async function startFakeApi(
     }
     const [, taskId = ""] = /^\/tasks\/([^/]+)\/progress$/.exec(path) ?? [];
     api.progress.push({ task_id: taskId, ...(body as ProgressReport) });
-    answer({ cancel: api.cancelled.has(taskId) });
+    answer({ cancel: cancelled.has(taskId) });
   };
 
   const accept = (report: TaskResultReport) => {
     offers.delete(report.task_id);
-    api.cancelled.delete(report.task_id);
+    cancelled.delete(report.task_id);
     if (api.resultOf(report.task_id)) return "duplicate";
     api.results.push(report);
     return "accepted";
