@@ -2,6 +2,7 @@
 // adds to it. What runs before the first phase, or without any, is called `run`.
 
 import type { PhaseTimings } from "@holdfast/contracts/node-protocol";
+import { redact } from "@holdfast/kit/redact";
 
 export type Phases = {
   readonly current: string;
@@ -30,7 +31,7 @@ export function measurePhases(now: () => number = () => performance.now()): Phas
     },
     enter(phase) {
       close(now());
-      current = phase.slice(0, LONGEST_NAME);
+      current = redact(phase).slice(0, LONGEST_NAME);
     },
     timings() {
       const running = new Map(spent);

@@ -2,6 +2,7 @@
 // way of the task. A report that does not arrive is not repeated; the answer may ask to stop.
 
 import type { ProgressReport } from "@holdfast/contracts/node-protocol";
+import { redact } from "@holdfast/kit/redact";
 
 const EVERY_MS = 250;
 
@@ -32,7 +33,8 @@ export function createProgressReporter(options: {
       void send();
     }, everyMs);
     try {
-      if ((await options.send(report)).cancel && !ended) options.onCancel();
+      if ((await options.send(JSON.parse(redact(JSON.stringify(report))) as ProgressReport)).cancel && !ended)
+        options.onCancel();
     } catch {
       // Lost: the next one says more than this one did.
     } finally {

@@ -4,6 +4,7 @@
 
 import http from "node:http";
 import { explainListenError } from "@holdfast/kit/listening";
+import { redact } from "@holdfast/kit/redact";
 import { isLoopbackName } from "../loopback.ts";
 
 export type LocalAnswers = {
@@ -77,5 +78,5 @@ export function isAllowedHost(header: string | undefined, bind: string): boolean
 }
 
 function json(status: number, body: unknown): LocalAnswer {
-  return { status, type: "application/json", body: `${JSON.stringify(body)}\n` };
+  return { status, type: "application/json", body: `${redact(JSON.stringify(body))}\n` };
 }
