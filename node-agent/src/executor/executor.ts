@@ -14,6 +14,7 @@ import type {
 } from "@holdfast/contracts/node-protocol";
 import type { CommonFailure } from "@holdfast/contracts/task-failures";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
+import { redact } from "@holdfast/kit/redact";
 import type { Host } from "@holdfast/tasks/executor";
 import { HostProblem } from "../identity/state-directory.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -226,7 +227,7 @@ export function createExecutor(options: ExecutorOptions): TaskExecutor {
   };
 
   const refuse = (offer: TaskOffer, code: CommonFailure, { claimed = false } = {}) => {
-    const type = String(offer.task_type).slice(0, 64);
+    const type = redact(String(offer.task_type)).slice(0, 64);
     options.record("task_refused", `${code}: task ${offer.task_id} of type ${type}`, offer.correlation_id);
     try {
       if (!claimed) journal.claimed({ ...claimOf(offer), type, idempotent: true, resultBytes: REFUSAL_BYTES });
