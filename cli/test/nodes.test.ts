@@ -1,69 +1,24 @@
-// From `holdfast up` to a result of this machine as its first node, and back: tasks, cancelling,
-// users, and what every wrong input is told. Real processes, real mutual TLS, real users as root.
+// From `holdfast up` to a result of this machine as its first node: real processes, real mutual TLS.
 
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
-import { createEnrollmentToken, type EnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import type { Task } from "@holdfast/contracts/endpoints/tasks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestApi } from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
-import { lacks } from "../../scripts/facilities.mjs";
-import {
-  type Installation,
-  type Outcome,
-  openInstallation,
-  type Ready,
-  type Started,
-  until,
-} from "./support/holdfast.ts";
+import { errorOf, type FirstNode, openFirstNode } from "./support/first-node.ts";
+import { openInstallation, type Started, until } from "./support/holdfast.ts";
 
-type MadeToken = EnrollmentToken & { token: string; api_url: string; join_command: string };
-type Failure = { error: { code: string; message: string; next_step?: string; details?: Record<string, unknown> } };
-
-let installation: Installation;
-let up: Started;
-let ready: Ready;
+let first: FirstNode;
 let node: Node;
-let scratch: string;
-
 beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "holdfast-nodes-"));
-  installation = openInstallation();
-  up = installation.up();
-  ready = await up.ready;
-  await until(async () => {
-    const { items } = await json<{ items: Node[] }>(["node", "list"]);
-    if (items[0]?.connection === "online") node = items[0];
-    return node !== undefined;
-  });
+  first = await openFirstNode();
+  node = first.node;
 }, 120_000);
-afterAll(async () => {
-  await installation.cleanUp();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => first.cleanUp());
 
-const run = (args: string[], env?: Record<string, string>) => installation.run(args, env);
-
-async function json<T>(args: string[]): Promise<T> {
-  const { code, stdout, stderr } = await run([...args, "--json"]);
-  if (code !== 0) throw new Error(`holdfast ${args.join(" ")} ended with ${code}:\n${stderr}`);
-  return JSON.parse(stdout) as T;
-}
-
-/** What a script is told: exit code, and the error as JSON. */
-async function failure(
-  args: string[],
-  env?: Record<string, string>,
-): Promise<Failure["error"] & { exit: number | null }> {
-  const { code, stdout, stderr } = await run([...args, "--json"], env);
-  if (code === 0) throw new Error(`holdfast ${args.join(" ")} succeeded:\n${stdout}`);
-  return { exit: code, ...(JSON.parse(stderr) as Failure).error };
-}
+const run: FirstNode["run"] = (...args) => first.run(...args);
+const json: FirstNode["json"] = (args) => first.json(args);
+const failure: FirstNode["failure"] = (args) => first.failure(args);
 
 describe("this machine", () => {
   it("OPS-01 is the first node of its own installation, active and online", async () => {
@@ -72,9 +27,9 @@ describe("this machine", () => {
     const { agent, ...parts } = await json<Record<string, { ok: boolean }>>(["status"]);
     expect(agent).toMatchObject({ ok: true, node_id: node.id, url: expect.stringMatching(/^http:/) });
     expect(Object.keys(parts)).toEqual(["api", "gateway", "worker", "database"]);
-    expect(installation.upFile()).toMatchObject({
-      node_api_url: ready.node_api_url,
-      agent: { node_id: node.id, node_name: node.name, state_dir: join(installation.dataDir, "agent") },
+    expect(first.installation.upFile()).toMatchObject({
+      node_api_url: (await first.up.ready).node_api_url,
+      agent: { node_id: node.id, node_name: node.name, state_dir: join(first.installation.dataDir, "agent") },
     });
   });
 
@@ -88,13 +43,12 @@ describe("this machine", () => {
   });
 
   it("ID-01 stays the same node over a restart, and its agent comes back after a kill", async () => {
-    const first = installation.upFile().children["agent"]?.pid ?? 0;
-    process.kill(first, "SIGKILL");
-    await until(() => installation.upFile().children["agent"]?.pid !== first);
-    up.process.kill("SIGTERM");
-    await up.ended;
-    up = installation.up();
-    ready = await up.ready;
+    const killed = first.installation.upFile().children["agent"]?.pid ?? 0;
+    process.kill(killed, "SIGKILL");
+    await until(() => first.installation.upFile().children["agent"]?.pid !== killed);
+    first.up.process.kill("SIGTERM");
+    await first.up.ended;
+    await first.installation.up().ready;
     await until(async () => (await run(["task", "run", node.name, "node.noop", "--expires", "60"])).code === 0);
     const { items } = await json<{ items: Node[] }>(["node", "list"]);
     expect(items.map(({ id }) => id)).toEqual([node.id]);
@@ -115,7 +69,7 @@ describe("this machine", () => {
 
   it("OPS-01 that cannot become one does not keep the server from running", async () => {
     const other = openInstallation();
-    const taken = join(scratch, "a-file");
+    const taken = join(first.scratch, "a-file");
     writeFileSync(taken, "");
     try {
       const started = other.up({ HOLDFAST_AGENT_STATE_DIR: taken });
@@ -174,7 +128,7 @@ describe("holdfast task run", () => {
   /** Starts a task that takes a minute, and waits until it runs. */
   async function longTask(more: string[] = []): Promise<{ started: Started; task: () => Promise<Task> }> {
     const earlier = await json<{ items: Task[] }>(["task", "list", "--limit", "1"]);
-    const started = installation.start([
+    const started = first.installation.start([
       "task",
       "run",
       node.name,
@@ -206,9 +160,30 @@ describe("holdfast task run", () => {
     },
   );
 
+  it("TASK-05 is waited for through a crash of the server", async () => {
+    const earlier = await json<{ items: Task[] }>(["task", "list", "--limit", "1"]);
+    const started = first.installation.start([
+      "task",
+      "run",
+      node.name,
+      "node.noop",
+      "--param",
+      "hold_ms=2000",
+      "--json",
+    ]);
+    await until(async () => {
+      const [task] = (await json<{ items: Task[] }>(["task", "list", "--limit", "1"])).items;
+      return task?.id !== earlier.items[0]?.id && task?.phase === "holding";
+    });
+    process.kill(first.installation.upFile().children["api"]?.pid ?? 0, "SIGKILL");
+    const { code, stdout } = await started.ended;
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ status: "completed", generation: 1 });
+  });
+
   it("TASK-07 is left to itself by a second Ctrl-C, when the node does not answer", async () => {
     const { started, task } = await longTask();
-    const agent = installation.upFile().children["agent"]?.pid ?? 0;
+    const agent = first.installation.upFile().children["agent"]?.pid ?? 0;
     process.kill(agent, "SIGSTOP");
     try {
       // One Ctrl-C may arrive twice within a moment, and still counts as one.
@@ -268,235 +243,9 @@ describe("holdfast task run", () => {
     expect(code).toBe(1);
     const task = JSON.parse(stdout) as Task;
     expect(task.status).toBe("failed");
-    expect((JSON.parse(stderr) as Failure).error).toMatchObject({
+    expect(errorOf({ stderr })).toMatchObject({
       code: task.failure?.code,
       next_step: task.failure?.next_step,
     });
-  });
-});
-
-describe("holdfast allocation", () => {
-  const user = `hf-test-${process.pid}`;
-  const uidOf = (name: string) => {
-    try {
-      return Number(execFileSync("id", ["-u", name], { stdio: "pipe", encoding: "utf8" }));
-    } catch {
-      return undefined;
-    }
-  };
-  afterAll(() => {
-    // Only what a failed test has left; a uid of ours and a name of this very run.
-    if ((uidOf(user) ?? 0) >= 70_000) execFileSync("userdel", ["--remove", "--force", user], { stdio: "ignore" });
-  });
-
-  it.skipIf(lacks("root"))("BM-01 makes a user with its keys, and removes both", async () => {
-    const keyFile = join(scratch, "id_ed25519.pub");
-    const key = `ssh-ed25519 ${Buffer.alloc(51, 1).toString("base64")} somebody@somewhere`;
-    writeFileSync(keyFile, `# mine\n${key}\n`);
-    const create = ["allocation", "create", "--node", node.name, "--user", user, "--ssh-key", keyFile];
-    const made = await json<Allocation>(create);
-    expect(made).toMatchObject({ status: "active", username: user, own_account: false, home: `/home/${user}` });
-    expect(uidOf(user)).toBeGreaterThanOrEqual(70_000);
-    expect(readFileSync(`${made.home}/.ssh/authorized_keys`, "utf8")).toContain(key);
-    expect(await failure(create)).toMatchObject({
-      code: "allocation_exists",
-      details: { allocation: made.id, status: "active" },
-    });
-    const listed = await run(["allocation", "list", "--node", node.name, "--status", "active"]);
-    expect(listed.stdout).toMatch(new RegExp(`${made.id}\\s+${user}\\s+${node.name}\\s+active`));
-    const released = await run(["allocation", "release", made.id]);
-    expect(released).toMatchObject({ code: 0 });
-    expect(released.stderr).toContain(`Waiting for ${node.name} to remove ${user}.`);
-    expect(released.stdout).toContain(`${user} on ${node.name} is removed.`);
-    expect(uidOf(user)).toBeUndefined();
-    expect((await run(["allocation", "show", made.id])).stdout).toContain("is removed.");
-  });
-
-  it.skipIf(lacks("root"))(
-    "BM-01 refuses a user that Holdfast did not make, touches nothing, and can be given back",
-    async () => {
-      const refused = await failure(["allocation", "create", "--node", node.name, "--user", "daemon"]);
-      expect(refused).toMatchObject({
-        exit: 1,
-        code: "user_not_ours",
-        next_step: expect.stringContaining("another user name"),
-      });
-      const id = String(refused.details?.["allocation"]);
-      expect(await json<Allocation>(["allocation", "release", id])).toMatchObject({ status: "released" });
-      expect(uidOf("daemon")).toBeDefined();
-    },
-  );
-
-  it.skipIf(process.getuid?.() === 0)("BM-01 without root offers the agent's own account only", async () => {
-    const { username } = userInfo();
-    const refused = await failure(["allocation", "create", "--node", node.name, "--user", "someone-else"]);
-    expect(refused).toMatchObject({ code: "own_account_only", details: { account: username } });
-    const made = await json<Allocation>(["allocation", "create", "--node", node.name, "--user", username]);
-    expect(made).toMatchObject({ status: "active", own_account: true });
-    expect(await json<Allocation>(["allocation", "release", made.id])).toMatchObject({ status: "released" });
-  });
-
-  it.for([
-    [["--node", "nowhere", "--user", "anna"], 1, "not_found"],
-    [["--node", "NODE", "--user", "Anna Bolika"], 1, "invalid_request"],
-    [["--node", "NODE", "--user", "anna", "--project", "nowhere"], 1, "not_found"],
-    [["--node", "NODE", "--user", "anna", "--ssh-key", "/nowhere/id.pub"], 2, "usage"],
-    [["--node", "NODE", "--user", "anna", "--ssh-key", "/etc/passwd"], 1, "invalid_request"],
-    [["--node", "NODE"], 2, "usage"],
-  ] as const)("BM-03 refuses %j", async ([args, exit, code]) => {
-    const filled = args.map((one) => (one === "NODE" ? node.name : one));
-    expect(await failure(["allocation", "create", ...filled])).toMatchObject({ exit, code });
-  });
-
-  it("BM-03 does not send a private key to anybody", async () => {
-    const keyFile = join(scratch, "id_ed25519");
-    writeFileSync(keyFile, "-----BEGIN OPENSSH PRIVATE KEY-----\nnobody's business\n");
-    const refused = await run([
-      "allocation",
-      "create",
-      "--node",
-      node.name,
-      "--user",
-      "anna",
-      "--ssh-key",
-      keyFile,
-    ]);
-    expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("Give the .pub file beside it");
-    expect(refused.stderr).not.toContain("nobody's business");
-  });
-});
-
-describe("holdfast agent join", () => {
-  const makeToken = (...more: string[]) => json<MadeToken>(["node", "token", "create", ...more]);
-  let count = 0;
-  const enroll = async (made: Pick<MadeToken, "token" | "api_url">, options: { stateDir?: string } = {}) => {
-    count += 1;
-    const stateDir = options.stateDir ?? join(scratch, `state-${count}`);
-    const env = { HOLDFAST_AGENT_STATE_DIR: stateDir };
-    return {
-      stateDir,
-      ...(await run(["agent", "join", "--token", made.token, "--api", made.api_url, "--json"], env)),
-    };
-  };
-  const codeOf = ({ stderr }: Outcome) => (JSON.parse(stderr) as Failure).error.code;
-
-  it("ID-01 prints the command to copy, and says who can use it", async () => {
-    const { stdout } = await run(["node", "token", "create", "--expires", "5"]);
-    expect(stdout).toMatch(/^\S*\s?.*agent join --token hfe_\S{43}\.\S{43} --api https:\/\/127\.0\.0\.1:\d+\n/);
-    expect(stdout).toContain("It works once, until ");
-    const listed = await run(["node", "token", "list"]);
-    expect(listed.stdout).toMatch(/a new one\s+until \d{4}-/);
-    expect(listed.stdout).not.toContain("hfe_");
-  });
-
-  it("ID-01 makes a node of the name given, once", async () => {
-    const made = await makeToken("--name", "reef-2");
-    const joined = await enroll(made);
-    expect(joined.code).toBe(0);
-    expect(JSON.parse(joined.stdout)).toMatchObject({ node_name: "reef-2", rekeyed: false });
-    const again = await enroll(made);
-    expect([again.code, codeOf(again)]).toEqual([1, "enrollment_token_used"]);
-    const retired = await run(["node", "retire", "reef-2", "--yes"]);
-    expect(retired).toMatchObject({ code: 0, stdout: "reef-2 is retired.\n" });
-    expect(await failure(["node", "reactivate", "reef-2"])).toMatchObject({ code: "node_change_refused" });
-  });
-
-  it("ID-01 refuses a token that was revoked, or is somebody's invention", async () => {
-    const revoked = await makeToken();
-    await json(["node", "token", "revoke", revoked.id]);
-    expect(codeOf(await enroll(revoked))).toBe("enrollment_token_unknown");
-    const invented = { ...revoked, token: `hfe_${"x".repeat(43)}.${revoked.token.split(".")[1]}` };
-    expect(codeOf(await enroll(invented))).toBe("enrollment_token_unknown");
-  });
-
-  it("ID-01 refuses a token that has expired", async () => {
-    const api = await startTestApi();
-    const { superuser } = openRoles(api.database);
-    const made = await api.operator()(createEnrollmentToken, { body: {} });
-    await superuser`UPDATE enrollment_tokens SET expires_at = now() - interval '1 second'`;
-    const refused = await enroll(made);
-    expect([refused.code, codeOf(refused)]).toEqual([1, "enrollment_token_expired"]);
-  });
-
-  it("ID-01 sends nothing to a server that shows another CA than the token names", async () => {
-    const made = await makeToken();
-    const wrong = { ...made, token: `${made.token.split(".")[0]}.${"A".repeat(43)}` };
-    const refused = await enroll(wrong);
-    expect([refused.code, codeOf(refused)]).toEqual([1, "ca_mismatch"]);
-    expect((await enroll(made)).code, "the token was not used up").toBe(0);
-  });
-
-  it("ID-01 refuses clear text to another machine", async () => {
-    const made = await makeToken();
-    const refused = await enroll({ ...made, api_url: "http://holdfast.example.com:18442" });
-    expect([refused.code, codeOf(refused)]).toEqual([2, "usage"]);
-    expect(refused.stderr).toContain("clear text");
-  });
-
-  it.skipIf(lacks("root"))("AGENT-05 says that its state directory cannot be written to", async () => {
-    const made = await makeToken();
-    const readOnly = join(scratch, "read-only");
-    mkdirSync(readOnly);
-    execFileSync("mount", ["-t", "tmpfs", "-o", "ro", "tmpfs", readOnly]);
-    try {
-      const refused = await enroll(made, { stateDir: readOnly });
-      expect([refused.code, codeOf(refused)]).toEqual([1, "state_dir_read_only"]);
-      expect(refused.stderr).toContain(readOnly);
-    } finally {
-      execFileSync("umount", [readOnly]);
-    }
-  });
-
-  it("ID-09 of a node without its key file takes the same node back in with a token for it", async () => {
-    const made = await makeToken("--name", "reef-3");
-    const joined = await enroll(made);
-    const { node_id } = JSON.parse(joined.stdout) as { node_id: string };
-    rmSync(join(joined.stateDir, "identity.pem"));
-    const agent = await run(["agent", "diagnose", "--json"], { HOLDFAST_AGENT_STATE_DIR: joined.stateDir });
-    expect(agent.code).toBe(1);
-    expect(agent.stdout).toContain("identity_key_missing");
-    const again = await enroll(await makeToken("--node", "reef-3"), { stateDir: joined.stateDir });
-    expect(JSON.parse(again.stdout)).toMatchObject({ node_id, rekeyed: true });
-    await json(["node", "retire", "reef-3", "--yes"]);
-  });
-
-  it("ID-17 asks before it ends a node's identity, where there is somebody to ask", async () => {
-    const refused = await run(["node", "revoke", node.name]);
-    expect(refused).toMatchObject({ code: 2, stdout: "" });
-    expect(refused.stderr).toContain("--yes");
-  });
-});
-
-describe("a node that was set aside", () => {
-  it("ID-17 gets no tasks until it is reactivated, and says why", async () => {
-    expect((await run(["node", "fence", node.name, "--reason", "smells of smoke"])).code).toBe(0);
-    expect(await failure(["task", "run", node.name, "node.noop"])).toMatchObject({
-      code: "node_not_active",
-      details: { status: "quarantined" },
-    });
-    expect((await run(["node", "show", node.name])).stdout).toContain("quarantined (smells of smoke)");
-    await json(["node", "reactivate", node.name]);
-    expect((await run(["task", "run", node.name, "node.noop"])).code).toBe(0);
-  });
-
-  // The last of all: this machine's own identity ends here.
-  it("ID-09 when revoked is told so, and comes back with a token made for it", async () => {
-    await json(["node", "revoke", node.name, "--yes"]);
-    await until(async () => {
-      const { stdout } = await run(["agent", "diagnose", "--json"], {
-        HOLDFAST_AGENT_STATE_DIR: join(installation.dataDir, "agent"),
-      });
-      return stdout.includes("identity_revoked");
-    });
-    expect(await failure(["task", "run", node.name, "node.noop"])).toMatchObject({ code: "node_not_active" });
-    expect(await failure(["node", "reactivate", node.name])).toMatchObject({ code: "node_change_refused" });
-    const { token, api_url } = await json<MadeToken>(["node", "token", "create", "--node", node.name]);
-    const joined = await run(["agent", "join", "--token", token, "--api", api_url], {
-      HOLDFAST_AGENT_STATE_DIR: join(installation.dataDir, "agent"),
-    });
-    expect(joined).toMatchObject({ code: 0 });
-    await json(["node", "reactivate", node.name]);
-    await until(async () => (await run(["task", "run", node.name, "node.noop"])).code === 0);
   });
 });

@@ -15,7 +15,7 @@ import { openTaskSigner } from "../../src/tasks/signing.ts";
 import { atEnd } from "./at-end.ts";
 import type { TestDatabase } from "./database.ts";
 
-export const KEK = Buffer.alloc(32, 7);
+const KEK = Buffer.alloc(32, 7);
 export const quiet = createLog({ process: "test", level: "fatal" });
 
 const types = new Map<string, AnyTaskType>([provision, deprovision].map((type) => [type.type, type]));

@@ -1,0 +1,71 @@
+// An installation whose own machine is its first node, and commands against it.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { type Installation, type Outcome, openInstallation, type Started, until } from "./holdfast.ts";
+
+export type Failure = {
+  code: string;
+  message: string;
+  next_step?: string;
+  details?: Record<string, unknown>;
+};
+
+export type FirstNode = {
+  installation: Installation;
+  up: Started;
+  node: Node;
+  /** A directory for the test's own files. */
+  scratch: string;
+  run(args: string[], env?: Record<string, string>): Promise<Outcome>;
+  /** With --json: expects success, and one JSON value. */
+  json<T>(args: string[]): Promise<T>;
+  /** With --json: expects a refusal, and gives what a script is told. */
+  failure(args: string[]): Promise<Failure & { exit: number | null }>;
+  cleanUp(): Promise<void>;
+};
+
+/** Answers when the node is online. */
+export async function openFirstNode(): Promise<FirstNode> {
+  const scratch = mkdtempSync(join(tmpdir(), "holdfast-nodes-"));
+  const installation = openInstallation();
+  const { run } = installation;
+  const json = async <T>(args: string[]): Promise<T> => {
+    const { code, stdout, stderr } = await run([...args, "--json"]);
+    if (code !== 0) throw new Error(`holdfast ${args.join(" ")} ended with ${code}:\n${stderr}`);
+    return JSON.parse(stdout) as T;
+  };
+  const up = installation.up();
+  await up.ready;
+  const online: Node[] = [];
+  await until(async () => {
+    const { items } = await json<{ items: Node[] }>(["node", "list"]);
+    online.push(...items.filter(({ connection }) => connection === "online"));
+    return online.length > 0;
+  });
+  const [node] = online;
+  if (!node) throw new Error("unreachable: a node is online");
+  return {
+    installation,
+    up,
+    node,
+    scratch,
+    run,
+    json,
+    async failure(args) {
+      const { code, stdout, stderr } = await run([...args, "--json"]);
+      if (code === 0) throw new Error(`holdfast ${args.join(" ")} succeeded:\n${stdout}`);
+      return { exit: code, ...errorOf({ stderr }) };
+    },
+    async cleanUp() {
+      await installation.cleanUp();
+      rmSync(scratch, { recursive: true, force: true });
+    },
+  };
+}
+
+export function errorOf({ stderr }: Pick<Outcome, "stderr">): Failure {
+  return (JSON.parse(stderr) as { error: Failure }).error;
+}
