@@ -197,6 +197,10 @@ describe("enrollment", () => {
       const token = await tokenOf(api, org.id, node.id);
       return { token, ...(await csrOnly()), node_id: uuidv7(), expected: "enrollment_token_wrong_node" };
     },
+    "for a new node, on a machine that is one": async () => {
+      const token = await tokenOf(api, org.id);
+      return { token, ...(await csrOnly()), node_id: uuidv7(), expected: "enrollment_token_wrong_node" };
+    },
     revoked: async () => {
       const made = await api.operator(org.id)(createEnrollmentToken, { body: {} });
       await api.operator(org.id)(revokeEnrollmentToken, { params: { token_id: made.id } });

@@ -76,7 +76,7 @@ async function consume(
     UPDATE enrollment_tokens SET used_at = now(), used_key_sha256 = ${key.keySha256},
       enrolled_node_id = coalesce(node_id, ${uuidv7()})
     WHERE secret_hash = ${secretHash} AND used_at IS NULL AND revoked_at IS NULL AND expires_at > now()
-      AND (node_id IS NULL OR node_id = coalesce(${nodeId ?? null}, node_id))
+      AND node_id IS NOT DISTINCT FROM coalesce(${nodeId ?? null}, node_id)
     RETURNING id, org_id, node_id, node_name, enrolled_node_id`;
   return token;
 }
@@ -86,6 +86,7 @@ type TokenState = {
   node_id: string | null;
   revoked: boolean;
   used: boolean;
+  expired: boolean;
   used_key_sha256: Buffer | null;
   enrolled_node_id: string | null;
 };
@@ -99,7 +100,7 @@ async function sameAgain(
 ): Promise<Enrolled> {
   const [token] = await tx<TokenState[]>`
     SELECT org_id, node_id, revoked_at IS NOT NULL AS revoked, used_at IS NOT NULL AS used, used_key_sha256,
-           enrolled_node_id
+           expires_at <= now() AS expired, enrolled_node_id
     FROM enrollment_tokens WHERE secret_hash = ${secretHash}`;
   if (!token || token.revoked) throw new ApiError("enrollment_token_unknown");
   if (token.enrolled_node_id && token.used_key_sha256?.equals(key.keySha256)) {
@@ -112,7 +113,15 @@ async function sameAgain(
   if (token.node_id && nodeId !== undefined && nodeId !== token.node_id) {
     throw new ApiError("enrollment_token_wrong_node", { details: { node_id: token.node_id } });
   }
-  throw new ApiError(token.used ? "enrollment_token_used" : "enrollment_token_expired");
+  if (token.used || token.expired) {
+    throw new ApiError(token.used ? "enrollment_token_used" : "enrollment_token_expired");
+  }
+  throw new ApiError("enrollment_token_wrong_node", {
+    message: "This machine is a node already, and this enrollment token makes a new one.",
+    nextStep:
+      "Make a token for its node: `holdfast node token create --node <id>`; or join with --force to become a new one.",
+    details: { node_id: nodeId },
+  });
 }
 
 async function join(

@@ -27,15 +27,16 @@ export async function joinedDirectory(api: FakeApi): Promise<string> {
   return stateDir;
 }
 
+/** In a state directory that has joined, or one made for the API's faulty twin. */
 export async function startTestAgent(
-  api: FakeApi,
+  at: FakeApi | { stateDir: string },
   options: {
     stateDir?: string;
     env?: Record<string, string>;
     loadType?: (name: string) => Promise<LoadedType | undefined>;
   } = {},
 ): Promise<TestAgent> {
-  const stateDir = options.stateDir ?? (await joinedDirectory(api));
+  const stateDir = options.stateDir ?? ("stateDir" in at ? at.stateDir : await joinedDirectory(at));
   const settings = readSettings(agentSettings, {
     HOLDFAST_AGENT_STATE_DIR: stateDir,
     HOLDFAST_AGENT_PORT: "0",

@@ -1,0 +1,155 @@
+// The agent against the real api and database: what the faulty twin only imitates.
+
+import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { changeNode, getNode, listNodeDiagnostics, listNodes } from "@holdfast/contracts/endpoints/nodes";
+import { cancelTask, createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
+import { readIdentity } from "../src/identity/identity-file.ts";
+import { join } from "../src/identity/join.ts";
+import { stateFiles } from "../src/identity/state-directory.ts";
+import { startTestAgent, type TestAgent } from "./support/agent.ts";
+import { someFacts } from "./support/facts.ts";
+import { scratchDirectory } from "./support/scratch.ts";
+
+let api: TestApi;
+let client: ReturnType<TestApi["operator"]>;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  client = api.operator((await createOrg(api, "agents")).id);
+});
+
+const joined = async (options: { stateDir?: string; nodeId?: string; apiUrl?: string } = {}) => {
+  const { stateDir = scratchDirectory(), nodeId, apiUrl = api.nodeUrl } = options;
+  const { token } = await client(createEnrollmentToken, { body: { node_id: nodeId } });
+  return { stateDir, ...(await join({ token, apiUrl, stateDir, facts: someFacts })) };
+};
+const started = async () => {
+  const { stateDir, nodeId } = await joined();
+  const agent = await startTestAgent({ stateDir });
+  await expect.poll(() => client(getNode, { params: { node_id: nodeId } })).toMatchObject({ status: "active" });
+  return { nodeId, agent };
+};
+const problemOf = async (agent: TestAgent) =>
+  (JSON.parse((await agent.get("/healthz")).text) as { problem: string | null }).problem;
+const finished = (taskId: string) =>
+  client(getTask, { params: { task_id: taskId }, query: { wait_seconds: 20, until: "end" } });
+
+describe("agent and api", () => {
+  it("ID-01 join, heartbeat, and are seen as an active node with its facts and certificate", async () => {
+    const { nodeId, agent } = await started();
+    const params = { node_id: nodeId };
+    await expect.poll(() => client(getNode, { params })).toMatchObject({ status: "active", connection: "online" });
+    const { certificate } = readIdentity(stateFiles(agent.stateDir));
+    expect(await client(getNode, { params })).toMatchObject({
+      agent_version: "0.1.0",
+      certificate: { serial: certificate.serial, renewal_due_at: expect.any(String) },
+      profile: { name: expect.any(String), version: expect.any(Number) },
+      attention: [],
+    });
+    await expect
+      .poll(async () => (await client(listNodeDiagnostics, { params })).items.map((one) => one.reason))
+      .toContain("process_alive");
+  });
+
+  it("ID-01 join through the public listener on loopback as well", async () => {
+    const { nodeApiUrl, nodeId } = await joined({ apiUrl: api.url });
+    expect(nodeApiUrl).toBe(api.nodeUrl);
+    expect((await client(listNodes, {})).items.map((one) => one.id)).toContain(nodeId);
+  });
+
+  it("TASK-09 run a task to its end, with progress on the way", async () => {
+    const { nodeId } = await started();
+    const body = { type: "node.noop", params: { echo: "real", hold_ms: 600 } };
+    const task = await client(createTask, { params: { node_id: nodeId }, body });
+    await expect
+      .poll(async () => (await client(getTask, { params: { task_id: task.id }, query: {} })).phase)
+      .toBe("holding");
+    expect(await finished(task.id)).toMatchObject({
+      status: "completed",
+      result: { echo: "real" },
+      timings: { holding: expect.any(Number) },
+    });
+  });
+
+  it("TASK-09 run many at a time", async () => {
+    const { nodeId } = await started();
+    const tasks = await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        client(createTask, {
+          params: { node_id: nodeId },
+          body: { type: "node.noop", params: { echo: String(index) } },
+        }),
+      ),
+    );
+    const ends = await Promise.all(tasks.map((task) => finished(task.id)));
+    expect(ends.map(({ status, result }) => ({ status, result }))).toEqual(
+      ends.map((_, index) => ({ status: "completed", result: { echo: String(index) } })),
+    );
+  });
+
+  it("TASK-09 cancel a running task on the node", async () => {
+    const { nodeId } = await started();
+    const body = { type: "node.noop", params: { hold_ms: 60_000 } };
+    const { id } = await client(createTask, { params: { node_id: nodeId }, body });
+    await expect
+      .poll(async () => (await client(getTask, { params: { task_id: id }, query: {} })).phase)
+      .toBe("holding");
+    await client(cancelTask, { params: { task_id: id } });
+    expect(await finished(id)).toMatchObject({ status: "cancelled", failure: { code: "task_cancelled" } });
+  });
+
+  it("ID-09 end a revoked node's poll, which then says why; a token made for it takes it in again", async () => {
+    const { nodeId, agent } = await started();
+    const params = { node_id: nodeId };
+    await expect.poll(() => client(getNode, { params })).toMatchObject({ status: "active" });
+    await client(changeNode, { params, body: { change: "revoke", reason: "lost laptop" } });
+    await expect.poll(() => problemOf(agent)).toBe("identity_revoked");
+    expect((await agent.get("/metrics")).text).not.toContain("identity_rejections_total 0");
+    const again = await joined({ stateDir: agent.stateDir, nodeId });
+    expect(again).toMatchObject({ nodeId, rekeyed: true });
+    await expect.poll(() => problemOf(agent)).toBeNull();
+    await expect
+      .poll(async () => JSON.parse((await agent.get("/healthz")).text))
+      .toMatchObject({ connected: true, standing: { status: "quarantined" } });
+    await client(changeNode, { params, body: { change: "reactivate" } });
+    const { id } = await client(createTask, { params, body: { type: "node.noop" } });
+    expect(await finished(id)).toMatchObject({ status: "completed" });
+  });
+
+  it("ID-09 leave a machine what it is when the token is not for its node, and make no second node", async () => {
+    const { stateDir, nodeId } = await joined();
+    const before = (await client(listNodes, { query: { limit: 200 } })).items.length;
+    await expect(joined({ stateDir })).rejects.toMatchObject({ code: "enrollment_token_wrong_node" });
+    expect(readIdentity(stateFiles(stateDir)).nodeId).toBe(nodeId);
+    expect((await client(listNodes, { query: { limit: 200 } })).items.length).toBe(before);
+  });
+
+  it("ID-03 renew over the present certificate, and the new one is the node's", async () => {
+    const { nodeId, agent } = await started();
+    const files = stateFiles(agent.stateDir);
+    const { renew } = await import("../src/identity/renew.ts");
+    const { openSession } = await import("../src/link/session.ts");
+    const session = openSession({ files, apiUrl: undefined, instanceId: crypto.randomUUID(), bootId: "b" });
+    const link = session.client();
+    const identity = readIdentity(files);
+    const renewed = await renew({ files, identity, roots: session.roots(), ask: (csr) => link.renew(csr) });
+    session.renewed(renewed.identity, renewed.roots);
+    expect(renewed.identity.certificate.serial).not.toBe(identity.certificate.serial);
+    expect(renewed.identity.keyPem).not.toBe(identity.keyPem);
+    const { seq } = await link.diagnostics([
+      {
+        seq: 7,
+        at: new Date().toISOString(),
+        reason: "process_alive",
+        detail: "over the new certificate",
+        instance_id: crypto.randomUUID(),
+        correlation_id: null,
+      },
+    ]);
+    expect(seq).toBeGreaterThanOrEqual(7);
+    link.close();
+    expect(await client(getNode, { params: { node_id: nodeId } })).toMatchObject({ status: "active" });
+  });
+});
