@@ -11,4 +11,5 @@ await import("../cli/src/commands/processes.ts");
 await import("../control-plane/src/api/main.ts");
 await import("../control-plane/src/worker/main.ts");
 await import("../gateway/src/main.ts");
+await import("../cli/src/commands/agent/run.ts");
 module.flushCompileCache();

@@ -2,8 +2,6 @@
 // Entry of the `holdfast` command. Plain JavaScript, because it may be started by an older Node.js
 // than the one the project brings along: then it starts itself again with that one.
 
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -22,6 +20,7 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
     await main(args);
   }
 } else {
+  const [{ spawn }, { existsSync }] = await Promise.all([import("node:child_process"), import("node:fs")]);
   const node = fileURLToPath(new URL("node_modules/.bin/node", root));
   if (!existsSync(node)) {
     process.stderr.write(

@@ -14,7 +14,6 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { isErrno, syncDirectory } from "@holdfast/kit/files";
 import { explainWriteError } from "../identity/state-directory.ts";
 
@@ -35,7 +34,9 @@ export type Storage = {
 
 const fileNames = ["journal.a", "journal.b"] as const;
 const SMALLEST = 64 * 1024;
-const fdatasyncSoon = promisify(fdatasync);
+// By hand: importing node:util for it costs a megabyte.
+const fdatasyncSoon = (file: number) =>
+  new Promise<void>((resolve, reject) => fdatasync(file, (error) => (error ? reject(error) : resolve())));
 
 /** Throws HostProblem. Files are grown to the size asked for where there is space, and never cut. */
 export function openStorage(directory: string, sizeBytes: number): Storage {

@@ -1,9 +1,10 @@
 // One HTTP request and its JSON answer, on node:https alone. Everything is bounded: time to connect,
 // time to answer, size of the answer. Whatever goes wrong leaves as a LinkFailure.
 
-import http from "node:http";
+import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
+import { http } from "../http-module.ts";
 import { failureOf, LinkFailure } from "./failures.ts";
 
 export type Ask = {
@@ -80,7 +81,7 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
   });
 }
 
-async function collect(incoming: http.IncomingMessage): Promise<string> {
+async function collect(incoming: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of incoming) {
@@ -96,7 +97,7 @@ async function collect(incoming: http.IncomingMessage): Promise<string> {
 }
 
 /** The answer asked for, or a LinkFailure with what came instead. */
-function read<T>(incoming: http.IncomingMessage, text: string, times: Times): T {
+function read<T>(incoming: IncomingMessage, text: string, times: Times): T {
   const status = incoming.statusCode ?? 0;
   const value = parse(text);
   if (status >= 200 && status < 300 && typeof value === "object" && value !== null) return value as T;

@@ -2,9 +2,10 @@
 // sign-in, nothing secret, nothing that changes anything; a page of a foreign site that points its
 // name at this address is refused by its Host.
 
-import http from "node:http";
+import type { IncomingMessage } from "node:http";
 import { explainListenError } from "@holdfast/kit/listening";
 import { redact } from "@holdfast/kit/redact";
+import { http } from "../http-module.ts";
 import { isLoopbackName } from "../loopback.ts";
 
 export type LocalAnswers = {
@@ -54,7 +55,7 @@ export async function openLocalListener(
 
 type LocalAnswer = { status: number; type: string; body: string };
 
-function answer(request: http.IncomingMessage, bind: string, answers: LocalAnswers): LocalAnswer {
+function answer(request: IncomingMessage, bind: string, answers: LocalAnswers): LocalAnswer {
   if (!isAllowedHost(request.headers.host, bind)) return json(421, { code: "host_refused" });
   if (request.method !== "GET" && request.method !== "HEAD") return json(405, { code: "method_not_allowed" });
   switch (request.url?.split("?")[0]) {
