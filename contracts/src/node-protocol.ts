@@ -108,7 +108,7 @@ export const HeartbeatAnswer = z.strictObject({
 export type HeartbeatAnswer = z.infer<typeof HeartbeatAnswer>;
 
 /** `task:generation` pairs separated by commas, because a GET has no body. */
-export const HoldingText = z
+const HoldingText = z
   .string()
   .max(16_000)
   .transform((text) =>

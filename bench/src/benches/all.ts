@@ -1,8 +1,10 @@
 // Every bench there is. A new one is a file beside this and a line here.
 
 import type { Bench } from "../bench.ts";
+import { agent } from "./agent.ts";
+import { dispatch } from "./dispatch.ts";
 import { engine } from "./engine.ts";
 import { me } from "./me.ts";
 import { startup } from "./startup.ts";
 
-export const allBenches: Bench[] = [startup, me, engine];
+export const allBenches: Bench[] = [startup, me, engine, dispatch, agent];

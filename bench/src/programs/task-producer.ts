@@ -7,12 +7,10 @@ import { join } from "node:path";
 import { createClient } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
-import { listOrganizations } from "@holdfast/contracts/endpoints/organizations";
 import { startApi } from "@holdfast/control-plane/api/main";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
-import { selectTask } from "@holdfast/control-plane/tasks/queries";
 import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
 import { launch, root } from "../program.ts";
@@ -40,6 +38,7 @@ const api = await startApi(settings, log);
 const call = createClient({ baseUrl: `http://127.0.0.1:${api.ports["public"]}`, token: operatorToken });
 const agent = await joinAgent();
 const nodeId = await firstOnline();
+const noop = { nodeId, type: "node.noop", params: {}, createdBy: "bench", correlationId: "bench" };
 
 process.once("SIGTERM", async () => {
   await agent.stop();
@@ -49,24 +48,13 @@ process.once("SIGTERM", async () => {
 });
 
 await serveRoundTrips(async () => {
-  const task = await api.system.begin((tx) =>
-    api.tasks.enqueue(tx, { nodeId, type: "node.noop", params: {}, createdBy: "bench", correlationId: "bench" }),
-  );
-  api.tasks.enqueued(task);
-  await api.tasks.changed({ id: task.id, revision: task.revision }, { waitMs: 10_000, until: "end" });
-  const ended = await api.system.begin((tx) => selectTask(tx, task.id));
-  if (ended?.status !== "completed") throw new Error(`a task ended as ${ended?.status}`);
+  const ended = await api.tasks.run(noop, { waitMs: 10_000 });
+  if (ended?.status !== "completed") throw new Error(`a task ended as ${ended?.status ?? "nothing"}`);
 }, options);
 
 async function joinAgent() {
-  const [organization] = (await call(listOrganizations, {})).items;
-  if (!organization) throw new Error("there is no organization");
-  const inOrganization = createClient({
-    baseUrl: `http://127.0.0.1:${api.ports["public"]}`,
-    token: operatorToken,
-    orgId: organization.id,
-  });
-  const { token, api_url } = await inOrganization(createEnrollmentToken, { body: {} });
+  // The only organization there is.
+  const { token, api_url } = await call(createEnrollmentToken, { body: {} });
   const env = { HOLDFAST_AGENT_STATE_DIR: join(options.directory, "agent"), HOLDFAST_AGENT_PORT: "0" };
   const run = (...args: string[]) =>
     launch({

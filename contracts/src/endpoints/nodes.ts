@@ -8,7 +8,7 @@ import { PageQuery, pageOf } from "../pagination.ts";
 import { NodeName } from "./enrollment.ts";
 
 /** Seen now: by heartbeat. `never` until the first one. */
-export const Connection = z.enum(["online", "stale", "never"]);
+const Connection = z.enum(["online", "stale", "never"]);
 
 /** Something a person should look at, with what to do. */
 export const Attention = z.strictObject({

@@ -49,7 +49,8 @@ CREATE TABLE tasks (
 -- dispatched, which is never much. None has finished_at: ids are in order of time.
 CREATE INDEX tasks_queued ON tasks (node_id, priority DESC, id) WHERE status = 'queued';
 CREATE INDEX tasks_expiry ON tasks (expires_at) WHERE status = 'queued';
-CREATE INDEX tasks_dispatched ON tasks (node_id) WHERE status = 'dispatched';
+-- With the id, so that nobody walks through a node's whole history to have its tasks in order.
+CREATE INDEX tasks_dispatched ON tasks (node_id, id) WHERE status = 'dispatched';
 CREATE INDEX tasks_ordered ON tasks (node_id, order_key, id) WHERE order_key IS NOT NULL AND status = 'queued';
 -- Replicas that claim at the same moment cannot both give out a task of one key.
 CREATE UNIQUE INDEX tasks_one_at_a_time ON tasks (node_id, order_key)

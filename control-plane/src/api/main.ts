@@ -36,6 +36,7 @@ import { createAuthenticator } from "../people/authenticate.ts";
 import { peopleRoutes } from "../people/routes.ts";
 import { sessionCookie } from "../people/session-cookie.ts";
 import { ensureFirstOrganization } from "../platform/first-organization.ts";
+import { announceReplica } from "../platform/replicas.ts";
 import { platformRoutes } from "../platform/routes.ts";
 import { projectRoutes } from "../projects/routes.ts";
 import { openKeyring } from "../sealing/keyring.ts";
@@ -66,9 +67,10 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   const system = openPool({ ...pool, role: "holdfast_system" });
   const keyring = await openKeyring(system, { current: kek, previous: previousKek(settings) });
   await ensureFirstOrganization(system);
-  const signals = await openSignals(system, log);
-  const signer = await openTaskSigner(system, keyring, { log });
   const taskPools = openTaskPools({ url, application: "holdfast-api" });
+  const replicas = await announceReplica(system, log);
+  const signals = await openSignals(system, log, { notifier: taskPools.swift, alone: replicas.alone });
+  const signer = await openTaskSigner(system, keyring, { log });
   const types = await loadAllContracts();
   const tasks = createTaskEngine({ pools: taskPools, signals, signer, types, log });
   const allocations = watchAllocations({ system, engine: tasks, signals, log });
@@ -125,7 +127,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
       await Promise.all([allocations.stop(), tasks.stop()]);
       await Promise.all([http.stop(), nodeSide.stop()]);
       signer.stop();
-      await signals.stop();
+      await Promise.all([signals.stop(), replicas.stop()]);
       const pools = [app, system, taskPools.swift, taskPools.durable];
       await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
     },

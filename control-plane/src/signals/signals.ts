@@ -29,7 +29,20 @@ const MOST_IDS = 150;
 
 type Message = { from: string; topics: Partial<Record<Topic, string[]>> };
 
-export async function openSignals(system: Sql, log: Log): Promise<Signals> {
+type SignalOptions = {
+  /**
+   * Should commit without waiting for the disk: PostgreSQL gives a notification a transaction of its own and
+   * holds a lock over its commit, and a crash ends all who listen anyway.
+   */
+  notifier?: Sql;
+  /** Nobody else listens: nothing is sent. */
+  alone?: () => boolean;
+  /** Only tells, and hears nothing from other processes. */
+  deaf?: boolean;
+};
+
+export async function openSignals(system: Sql, log: Log, options: SignalOptions = {}): Promise<Signals> {
+  const { notifier = system, alone = () => false, deaf = false } = options;
   const self = uuidv7();
   const listeners = new Map<Topic, Set<Listener>>();
   const reconnected = new Set<() => void>();
@@ -46,7 +59,7 @@ export async function openSignals(system: Sql, log: Log): Promise<Signals> {
     timer = undefined;
     quietUntil = performance.now() + COALESCE_MS;
     for (const message of takeMessages(pending, self)) {
-      system`SELECT pg_notify(${CHANNEL}, ${JSON.stringify(message)})`.catch((error: Error) => {
+      notifier`SELECT pg_notify(${CHANNEL}, ${JSON.stringify(message)})`.catch((error: Error) => {
         // Nobody depends on it; what follows from a missing database is told elsewhere.
         if (!stopped) log.debug({ err: error }, "notification was not sent");
       });
@@ -60,15 +73,18 @@ export async function openSignals(system: Sql, log: Log): Promise<Signals> {
   };
 
   let first = true;
-  const subscription = await system.listen(CHANNEL, receive, () => {
-    if (!first) for (const listener of reconnected) listener();
-    first = false;
-  });
+  const subscription = deaf
+    ? undefined
+    : await system.listen(CHANNEL, receive, () => {
+        if (!first) for (const listener of reconnected) listener();
+        first = false;
+      });
 
   return {
     publish(topic, ids) {
       if (ids.length === 0 || stopped) return;
       deliver(topic, ids);
+      if (alone()) return;
       const waiting = pending.get(topic) ?? new Set();
       pending.set(topic, waiting);
       for (const id of ids) waiting.add(id);
@@ -90,7 +106,7 @@ export async function openSignals(system: Sql, log: Log): Promise<Signals> {
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      await subscription.unlisten().catch(() => undefined);
+      await subscription?.unlisten().catch(() => undefined);
     },
   };
 }

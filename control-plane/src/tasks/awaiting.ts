@@ -21,6 +21,8 @@ export type Awaiting = {
 type Waiter = { revision: number | undefined; until: "change" | "end"; resolve(): void };
 
 const LOOK_EVERY_MS = 1_000;
+/** What happened last is remembered: it may have happened between a caller's look and its waiting. */
+const MOST_REMEMBERED = 5_000;
 
 export function createAwaiting(options: {
   sql: Sql;
@@ -35,8 +37,17 @@ export function createAwaiting(options: {
   const waiters = new Map<string, Set<Waiter>>();
   /** Asked for since the last look; the next one takes them together. */
   let unseen = new Set<string>();
+  /** The last change known of a row; null: it changed elsewhere, nobody knows how. */
+  const recent = new Map<string, Revision | null>();
   let looking: Promise<void> | undefined;
   let stopped = false;
+
+  const remember = (id: string, change: Revision | null) => {
+    recent.delete(id);
+    recent.set(id, change);
+    // A Map keeps the order in which its keys came.
+    if (recent.size > MOST_REMEMBERED) for (const oldest of recent.keys().take(1)) recent.delete(oldest);
+  };
 
   const settle = ({ id, revision, ended }: Revision) => {
     for (const waiter of waiters.get(id) ?? []) {
@@ -74,7 +85,11 @@ export function createAwaiting(options: {
   const timer = setInterval(() => look(waiters.keys()), LOOK_EVERY_MS);
   timer.unref();
   const unsubscribe = [
-    signals.subscribe(topic, (ids) => look(ids)),
+    signals.subscribe(topic, (ids) => {
+      // What has ended does not change any more.
+      for (const id of ids) if (!recent.get(id)?.ended) remember(id, null);
+      look(ids);
+    }),
     signals.onReconnected(() => look(waiters.keys())),
   ];
 
@@ -100,10 +115,17 @@ export function createAwaiting(options: {
         waiters.set(task.id, others);
         others.add(waiter);
         // It may have changed between the caller's look and now.
-        look([task.id]);
+        const known = recent.get(task.id);
+        if (known) settle(known);
+        else if (known === null || task.revision === undefined) look([task.id]);
       });
     },
-    happened: (changes) => changes.forEach(settle),
+    happened(changes) {
+      for (const change of changes) {
+        remember(change.id, change);
+        settle(change);
+      }
+    },
     async stop() {
       stopped = true;
       clearInterval(timer);

@@ -11,7 +11,7 @@ import { type Awaited, type AwaitOptions, createAwaiting } from "./awaiting.ts";
 import { deliveryParameters, storeProgress } from "./delivery-queries.ts";
 import { createEnqueue, type NewTask } from "./enqueue.ts";
 import { createPolls, type Poll, type PollAnswer } from "./polls.ts";
-import { type Revision, requestCancel, selectRevisions, type TaskRow } from "./queries.ts";
+import { type Revision, requestCancel, selectRevisions, selectTask, type TaskRow } from "./queries.ts";
 import { createResults } from "./results.ts";
 import type { TaskSigner } from "./signing.ts";
 
@@ -22,6 +22,11 @@ export type TaskEngine = {
    * node_not_active or not_found.
    */
   enqueue(tx: Tx, task: NewTask): Promise<TaskRow>;
+  /**
+   * For producers inside the control plane that change nothing else: enqueues in a transaction of its own, with an
+   * audit event, and waits for the end without asking the database. Undefined: not ended within that time.
+   */
+  run(task: NewTask, options: { waitMs: number; signal?: AbortSignal }): Promise<TaskEnding | undefined>;
   /** After the commit: wakes the node's poll. */
   enqueued(task: Pick<TaskRow, "id" | "node_id">): void;
   wait(nodeId: string, poll: Poll): Promise<PollAnswer>;
@@ -36,6 +41,8 @@ export type TaskEngine = {
   changed(task: Awaited, options: AwaitOptions): Promise<void>;
   stop(): Promise<void>;
 };
+
+export type TaskEnding = Pick<TaskRow, "id" | "status" | "result" | "failure">;
 
 export type TaskPools = {
   /** Claims, leases, progress: a crash of the database may undo the last ones, and they are made again. */
@@ -79,11 +86,16 @@ export function createTaskEngine(options: {
     );
   };
 
+  /** Tasks that `run` waits for. */
+  const endings = new Map<string, (ending: TaskEnding) => void>();
+  const enqueue = createEnqueue({ sql: pools.durable, types, signer });
+
   const results = createResults({
     sql: pools.durable,
     types,
     atOnce: options.resultsAtOnce ?? RESULTS_AT_ONCE,
     onAccepted(accepted) {
+      for (const { ending } of accepted) endings.get(ending.id)?.(ending);
       tell(accepted.map(({ taskId, revision }) => ({ id: taskId, revision, ended: true })));
       wakeNodes(accepted.filter((one) => one.ordered).map((one) => one.nodeId));
     },
@@ -101,7 +113,23 @@ export function createTaskEngine(options: {
 
   return {
     types,
-    enqueue: createEnqueue({ types, signer }),
+    enqueue: enqueue.inTransaction,
+    async run(task, { waitMs, signal }) {
+      const { id, node_id, revision } = await enqueue.alone(task);
+      const here = Promise.withResolvers<TaskEnding>();
+      endings.set(id, here.resolve);
+      wakeNodes([node_id]);
+      // Its result may come to another replica; then it is read when a signal or the look of every second tells.
+      const anywhere = awaiting.changed({ id, revision }, { waitMs, until: "end", ...(signal ? { signal } : {}) });
+      try {
+        const ended = await Promise.race([here.promise, anywhere]);
+        if (ended) return ended;
+        const row = await selectTask(pools.swift, id);
+        return row?.finished_at ? row : undefined;
+      } finally {
+        endings.delete(id);
+      }
+    },
     enqueued: (task) => wakeNodes([task.node_id]),
     wait: (nodeId, poll) => polls.wait(nodeId, poll),
     renewLeases: (nodeId, holding) => polls.renew(nodeId, holding),
@@ -119,7 +147,7 @@ export function createTaskEngine(options: {
     },
     changed: (task, waiting) => awaiting.changed(task, waiting),
     async stop() {
-      await Promise.all([polls.stop(), results.settled(), awaiting.stop()]);
+      await Promise.all([polls.stop(), enqueue.settled(), results.settled(), awaiting.stop()]);
     },
   };
 }

@@ -1,12 +1,14 @@
-// Makes a task: checks it against its type's contract, signs it, and inserts it in the producer's
-// own transaction, so that a task exists exactly when what asked for it does.
+// Makes a task: checks it against its type's contract, signs it, and inserts it. In the producer's own
+// transaction, so that a task exists exactly when what asked for it does; or alone, for a producer that
+// changes nothing else, and then together with all others that come at the same time.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { fieldProblems } from "../api/input.ts";
-import type { Tx } from "../database/connect.ts";
-import { insertTask, selectNodeStanding, type TaskRow } from "./queries.ts";
+import { isUnavailable, type Queryable, type Sql, type Tx } from "../database/connect.ts";
+import { createBatches } from "./batches.ts";
+import { insertTask, insertTasks, type SignedNewTask, selectNodeStanding, type TaskRow } from "./queries.ts";
 import type { TaskSigner } from "./signing.ts";
 
 export type NewTask = {
@@ -24,9 +26,27 @@ export type NewTask = {
 
 const DEFAULT_PRIORITY = 5;
 
-export function createEnqueue(options: { types: ReadonlyMap<string, AnyTaskType>; signer: TaskSigner }) {
-  const { types, signer } = options;
-  return async (tx: Tx, task: NewTask): Promise<TaskRow> => {
+export type Enqueue = {
+  /** In the producer's transaction. */
+  inTransaction(tx: Tx, task: NewTask): Promise<TaskRow>;
+  /** In a transaction of its own, with an audit event; those that come together share one. */
+  alone(task: NewTask): Promise<TaskRow>;
+  settled(): Promise<void>;
+};
+
+const MOST_IN_ONE = 128;
+/** While one waits for the disk, the next is filled. */
+const AT_ONCE = 2;
+
+export function createEnqueue(options: {
+  /** Commits to the disk before it answers. */
+  sql: Sql;
+  types: ReadonlyMap<string, AnyTaskType>;
+  signer: TaskSigner;
+}): Enqueue {
+  const { sql, types, signer } = options;
+
+  const prepare = (task: NewTask): { signed: SignedNewTask; type: AnyTaskType } => {
     const type = types.get(task.type);
     if (!type) throw new ApiError("task_type_unknown", { details: { type: task.type, known: [...types.keys()] } });
     const params = checkedParams(type, task.params);
@@ -39,7 +59,7 @@ export function createEnqueue(options: { types: ReadonlyMap<string, AnyTaskType>
       params,
       expires_at: expiresAt.toISOString(),
     });
-    const row = await insertTask(tx, {
+    const signed = {
       id,
       nodeId: task.nodeId,
       type: type.type,
@@ -53,8 +73,31 @@ export function createEnqueue(options: { types: ReadonlyMap<string, AnyTaskType>
       expiresAt,
       createdBy: task.createdBy,
       correlationId: task.correlationId,
-    });
-    return row ?? refuse(tx, task, type);
+    };
+    return { signed, type };
+  };
+
+  const together = createBatches<SignedNewTask, TaskRow | undefined>({
+    most: MOST_IN_ONE,
+    atOnce: AT_ONCE,
+    keyOf: (task) => task.id,
+    concernsAll: isUnavailable,
+    run: async (tasks) => {
+      const made = new Map((await insertTasks(sql, tasks)).map((row) => [row.id, row]));
+      return tasks.map((task) => made.get(task.id));
+    },
+  });
+
+  return {
+    async inTransaction(tx, task) {
+      const { signed, type } = prepare(task);
+      return (await insertTask(tx, signed)) ?? refuse(tx, task, type);
+    },
+    async alone(task) {
+      const { signed, type } = prepare(task);
+      return (await together.add(signed)) ?? refuse(sql, task, type);
+    },
+    settled: () => together.settled(),
   };
 }
 
@@ -67,7 +110,7 @@ function checkedParams(type: AnyTaskType, params: unknown): unknown {
   return JSON.parse(JSON.stringify(result.data));
 }
 
-async function refuse(tx: Tx, task: NewTask, type: AnyTaskType): Promise<never> {
+async function refuse(tx: Queryable, task: NewTask, type: AnyTaskType): Promise<never> {
   const node = await selectNodeStanding(tx, task.nodeId);
   if (!node) throw new ApiError("not_found");
   if (node.status !== "active" || node.revoked) {

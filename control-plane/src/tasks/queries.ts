@@ -3,6 +3,7 @@
 
 import type { Task, TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { PhaseTimings, TaskFailure } from "@holdfast/contracts/node-protocol";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Queryable, Tx } from "../database/connect.ts";
 import { commonFailure } from "./failures.ts";
 
@@ -79,9 +80,48 @@ export async function insertTask(tx: Tx, task: SignedNewTask): Promise<TaskRow |
   return row;
 }
 
-/** Why `insertTask` did not. */
+/**
+ * The same for many at once, with the audit events of their making; for producers inside the control plane that
+ * change nothing else. A task that is not among the answers was not made.
+ */
+export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[]): Promise<TaskRow[]> {
+  const all = <T>(of: (task: SignedNewTask) => T): T[] => tasks.map(of);
+  return sql<TaskRow[]>`
+    WITH asked AS MATERIALIZED (
+      SELECT * FROM unnest(
+        ${all((one) => one.id)}::uuid[], ${all((one) => one.nodeId)}::uuid[], ${all((one) => one.type)}::text[],
+        ${all((one) => JSON.stringify(one.params))}::text[], ${all((one) => String(one.idempotent))}::text[]::boolean[],
+        ${all((one) => one.timeoutSeconds)}::integer[], ${all((one) => one.priority)}::smallint[],
+        ${all((one) => one.orderKey)}::text[], ${all((one) => one.signature)}::text[],
+        ${all((one) => one.expiresAt.toISOString())}::timestamptz[], ${all((one) => one.createdBy)}::text[],
+        ${all((one) => one.correlationId)}::text[], ${all((one) => `{${one.capabilities.join(",")}}`)}::text[],
+        ${all(() => uuidv7())}::uuid[]
+      ) AS a (id, node_id, type, params, idempotent, timeout_seconds, priority, order_key, signature, expires_at,
+        created_by, correlation_id, capabilities, audit_id)
+    ), made AS (
+      INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
+        signature, expires_at, created_by, correlation_id)
+      SELECT a.id, n.org_id, n.id, a.type, a.params::json, a.idempotent, a.timeout_seconds, a.priority, a.order_key,
+        a.signature, a.expires_at, a.created_by, a.correlation_id
+      FROM asked a JOIN nodes n ON n.id = a.node_id
+      WHERE n.status = 'active' AND n.revoked_at IS NULL
+        AND (a.capabilities = '{}' OR EXISTS (
+          SELECT FROM node_presence p, json_array_elements_text(p.heartbeat #> '{facts,capabilities}') AS c (name)
+          WHERE p.node_id = n.id AND c.name = ANY (a.capabilities::text[])))
+      RETURNING ${columns(sql)}, t.org_id
+    ), audited AS (
+      INSERT INTO audit_events (id, org_id, actor_type, actor_name, role, action, target_type, target_id, target_name,
+        result, correlation_id, details)
+      SELECT a.audit_id, m.org_id, 'system', a.created_by, 'system', 'task.create', 'task', m.id::text, m.type,
+        'allowed', a.correlation_id, jsonb_build_object('node_id', m.node_id)
+      FROM made m JOIN asked a ON a.id = m.id
+    )
+    SELECT * FROM made`;
+}
+
+/** Why a task was not inserted. */
 export async function selectNodeStanding(
-  tx: Tx,
+  tx: Queryable,
   nodeId: string,
 ): Promise<{ name: string; status: string; reason: string | null; revoked: boolean } | undefined> {
   const [row] = await tx<{ name: string; status: string; reason: string | null; revoked: boolean }[]>`
@@ -89,7 +129,7 @@ export async function selectNodeStanding(
   return row;
 }
 
-export async function selectTask(tx: Tx, id: string): Promise<TaskRow | undefined> {
+export async function selectTask(tx: Queryable, id: string): Promise<TaskRow | undefined> {
   const [row] = await tx<TaskRow[]>`SELECT ${columns(tx)} FROM tasks t WHERE t.id = ${id}`;
   return row;
 }

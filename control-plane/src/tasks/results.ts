@@ -3,7 +3,7 @@
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
-import type { Outcome, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import type { Outcome, TaskFailure, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { isUnavailable, type Sql } from "../database/connect.ts";
@@ -20,7 +20,14 @@ export type Results = {
   settled(): Promise<void>;
 };
 
-export type Accepted = { taskId: string; nodeId: string; revision: number; ordered: boolean };
+export type Accepted = {
+  taskId: string;
+  nodeId: string;
+  revision: number;
+  ordered: boolean;
+  /** As it was stored. */
+  ending: { id: string; status: Ending["status"]; result: unknown; failure: TaskFailure | null };
+};
 
 const MOST_IN_ONE = 256;
 const MOST_REMEMBERED = 20_000;
@@ -44,11 +51,9 @@ export function createResults(options: {
       const judged = new Map((await acceptResults(sql, batch)).map((one) => [one.task_id, one]));
       const answers = batch.map((ending) => judged.get(ending.taskId));
       options.onAccepted(
-        batch.flatMap(({ taskId, nodeId }) => {
-          const one = judged.get(taskId);
-          return one?.verdict === "accepted"
-            ? [{ taskId, nodeId, revision: one.revision, ordered: one.ordered }]
-            : [];
+        batch.flatMap((ending) => {
+          const one = judged.get(ending.taskId);
+          return one?.verdict === "accepted" ? [acceptedOf(ending, one)] : [];
         }),
       );
       return answers;
@@ -81,6 +86,22 @@ export function createResults(options: {
           return { task_id: report.task_id, verdict: judged?.verdict ?? "unknown" };
         }),
       );
+    },
+  };
+}
+
+function acceptedOf(ending: Ending, { revision, ordered }: Judged): Accepted {
+  const { taskId, nodeId, status, result, failure } = ending;
+  return {
+    taskId,
+    nodeId,
+    revision,
+    ordered,
+    ending: {
+      id: taskId,
+      status,
+      result: result === null ? null : JSON.parse(result),
+      failure: failure === null ? null : (JSON.parse(failure) as TaskFailure),
     },
   };
 }

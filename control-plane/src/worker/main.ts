@@ -29,7 +29,7 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
   const system = openPool({ url, role: "holdfast_system", application: "holdfast-worker", max: 4 });
   const id = uuidv7();
   await beat(system, id);
-  const signals = await openSignals(system, log);
+  const signals = await openSignals(system, log, { deaf: true });
   const periodic = [
     runPeriodically({ name: "heartbeat", seconds: HEARTBEAT_SECONDS, log, work: () => beat(system, id) }),
     runPeriodically({
