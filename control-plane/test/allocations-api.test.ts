@@ -84,6 +84,9 @@ describe("asking for a user", () => {
     const task = await client(getTask, { params: { task_id: asked.task_id ?? "" } });
     expect(task).toMatchObject({ type: "allocation.provision_user", status: "queued", node_id: node.id });
     expect(task.params).toEqual({ allocation_id: asked.id, username: "anna", ssh_keys: [key] });
+    const trail = await superuser`
+      SELECT action FROM audit_events WHERE correlation_id = ${task.correlation_id} ORDER BY action`;
+    expect(trail.map((event) => event["action"])).toEqual(["allocation.create", "task.create"]);
     const [active] = await Promise.all([waitUntil("active", asked), nodeAnswers()]);
     expect(active).toMatchObject({ status: "active", home: "/home/anna", own_account: false, reason: null });
   });

@@ -23,13 +23,8 @@ const types = { provision: "allocation.provision_user", deprovision: "allocation
 export async function enqueueWork(tx: Tx, engine: TaskEngine, { task, user, createdBy, correlationId }: Work) {
   const { id, node_id, username, ssh_keys } = user;
   const params = task === "provision" ? { username, ssh_keys } : { username };
-  return engine.enqueue(tx, {
-    nodeId: node_id,
-    type: types[task],
-    params: { allocation_id: id, ...params },
-    createdBy,
-    correlationId,
-  });
+  const work = { nodeId: node_id, type: types[task], params: { allocation_id: id, ...params } };
+  return engine.enqueue(tx, { ...work, createdBy, correlationId }, { audited: true });
 }
 
 /** The task, or why there is none yet. */

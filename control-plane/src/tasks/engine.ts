@@ -21,7 +21,7 @@ export type TaskEngine = {
    * In the producer's transaction. Refuses with task_type_unknown, task_params_invalid, capability_missing,
    * node_not_active or not_found.
    */
-  enqueue(tx: Tx, task: NewTask): Promise<TaskRow>;
+  enqueue(tx: Tx, task: NewTask, options?: { audited?: boolean }): Promise<TaskRow>;
   /**
    * For producers inside the control plane that change nothing else: enqueues in a transaction of its own, with an
    * audit event, and waits for the end without asking the database. Undefined: not ended within that time.

@@ -27,8 +27,8 @@ export type NewTask = {
 const DEFAULT_PRIORITY = 5;
 
 export type Enqueue = {
-  /** In the producer's transaction. */
-  inTransaction(tx: Tx, task: NewTask): Promise<TaskRow>;
+  /** In the producer's transaction. `audited`: with an event of its own, where what asked for it writes none. */
+  inTransaction(tx: Tx, task: NewTask, options?: { audited?: boolean }): Promise<TaskRow>;
   /** In a transaction of its own, with an audit event; those that come together share one. */
   alone(task: NewTask): Promise<TaskRow>;
   settled(): Promise<void>;
@@ -89,9 +89,10 @@ export function createEnqueue(options: {
   });
 
   return {
-    async inTransaction(tx, task) {
+    async inTransaction(tx, task, { audited = false } = {}) {
       const { signed, type } = prepare(task);
-      return (await insertTask(tx, signed)) ?? refuse(tx, task, type);
+      const row = audited ? (await insertTasks(tx, [signed]))[0] : await insertTask(tx, signed);
+      return row ?? refuse(tx, task, type);
     },
     async alone(task) {
       const { signed, type } = prepare(task);

@@ -1,0 +1,135 @@
+// Tasks that the control plane itself produces: enqueued with others, audited, and awaited in one go.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { beforeAll, describe, expect, it } from "vitest";
+import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "./support/tasks.ts";
+
+let lab: TaskLab;
+let here: Replica;
+let there: Replica;
+
+beforeAll(async () => {
+  lab = await openTaskLab();
+  here = await lab.newReplica();
+  there = await lab.newReplica();
+});
+
+const noop = (nodeId: string, params: unknown = {}) => ({
+  nodeId,
+  type: "node.noop",
+  params,
+  createdBy: "reconciler",
+  correlationId: uuidv7(),
+});
+const long = { waitMs: 60_000 };
+
+/** Takes what there is for a node, by one replica, and answers it to another. */
+async function work(nodeId: string, from: Replica, to: Replica): Promise<void> {
+  const poll = {
+    instanceId: uuidv7(),
+    room: 32,
+    holding: [],
+    waitMs: 20_000,
+    signal: new AbortController().signal,
+  };
+  const { tasks } = await from.engine.wait(nodeId, poll);
+  const echo = (params: unknown) => (params as { echo?: string }).echo ?? null;
+  await to.engine.results(
+    nodeId,
+    tasks.map((task) => succeeded(task.task_id, task.generation, { echo: echo(task.params) })),
+  );
+}
+
+describe("running a task", () => {
+  it("TASK-09 gives the result to the producer, whichever replica the node asks and tells", async () => {
+    for (const [from, to] of [
+      [here, here],
+      [here, there],
+      [there, here],
+      [there, there],
+    ] as const) {
+      const nodeId = await lab.newNode();
+      const [result] = await Promise.all([
+        here.engine.run(noop(nodeId, { echo: "x" }), long),
+        work(nodeId, from, to),
+      ]);
+      expect(result).toMatchObject({ status: "completed", result: { echo: "x" }, failure: null });
+    }
+  });
+
+  it("TASK-08 writes an audit event for each, also when many are enqueued together", async () => {
+    const nodeId = await lab.newNode();
+    const many = Array.from({ length: 20 }, (_, index) => noop(nodeId, { echo: `number ${index}` }));
+    const [results] = await Promise.all([
+      Promise.all(many.map((task) => here.engine.run(task, long))),
+      (async () => {
+        for (;;) {
+          await work(nodeId, here, here);
+          const left =
+            await lab.superuser`SELECT FROM tasks WHERE node_id = ${nodeId} AND finished_at IS NOT NULL`;
+          if (left.length === many.length) return;
+        }
+      })(),
+    ]);
+    expect(results.map((one) => one?.result)).toEqual(many.map((task) => task.params));
+    const events = await lab.superuser`
+      SELECT a.target_id, a.correlation_id FROM audit_events a JOIN tasks t ON t.id::text = a.target_id
+      WHERE t.node_id = ${nodeId} AND a.org_id = ${lab.orgId} AND a.actor_type = 'system'
+        AND a.actor_name = 'reconciler' AND a.action = 'task.create' AND a.correlation_id = t.correlation_id`;
+    expect(events).toHaveLength(many.length);
+  });
+
+  it("TASK-09 gives a failure as it was told, and nothing when the time is over", async () => {
+    const nodeId = await lab.newNode();
+    expect(await here.engine.run(noop(nodeId), { waitMs: 20 })).toBeUndefined();
+    const running = here.engine.run(noop(nodeId), long);
+    const { tasks } = await here.engine.wait(nodeId, { ...atOnce(), room: 32, waitMs: 20_000 });
+    await here.engine.results(
+      nodeId,
+      tasks.map((task) => ended(task.task_id, task.generation, "failed", "task_timed_out")),
+    );
+    expect(await running).toMatchObject({ status: "failed", failure: { code: "task_timed_out" } });
+  });
+
+  it("TASK-07 refuses one of many without harm to the others", async () => {
+    const [good, gone] = [await lab.newNode(), await lab.newNode({ status: "draining" })];
+    const outcomes = await Promise.allSettled([
+      here.engine.run(noop(good), { waitMs: 1 }),
+      here.engine.run(noop(gone), { waitMs: 1 }),
+      here.engine.run(noop(uuidv7()), { waitMs: 1 }),
+      here.engine.run({ ...noop(good), type: "test.able" }, { waitMs: 1 }),
+      here.engine.run({ ...noop(good), type: "no.such" }, { waitMs: 1 }),
+      here.engine.run(noop(good, { hold_ms: -1 }), { waitMs: 1 }),
+    ]);
+    expect(outcomes.map((one) => (one.status === "fulfilled" ? one.value : codeOf(one.reason)))).toEqual([
+      undefined,
+      "node_not_active",
+      "not_found",
+      "capability_missing",
+      "task_type_unknown",
+      "task_params_invalid",
+    ]);
+  });
+
+  it("TASK-02 never walks through a node's history to deliver", async () => {
+    const nodeId = await lab.newNode();
+    const scans = async () => {
+      // Counters of other connections arrive a moment after their statements.
+      await lab.superuser`SELECT pg_stat_force_next_flush()`;
+      const [row] = await lab.superuser<{ scans: number }[]>`
+        SELECT idx_scan::integer AS scans FROM pg_stat_user_indexes WHERE indexrelname = 'tasks_of_node'`;
+      return row?.scans;
+    };
+    const before = await scans();
+    await Promise.all([here.engine.run(noop(nodeId), long), work(nodeId, here, here)]);
+    const [plan] = await lab.superuser<{ indexdef: string }[]>`
+      SELECT indexdef FROM pg_indexes WHERE indexname = 'tasks_dispatched'`;
+    expect(plan?.indexdef, "in the order that deliveries ask for").toContain("(node_id, id)");
+    expect(await scans()).toBe(before);
+  });
+});
+
+function codeOf(error: unknown): string {
+  return error instanceof ApiError ? error.code : String(error);
+}
