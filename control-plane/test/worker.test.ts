@@ -31,7 +31,7 @@ describe("heartbeat", () => {
     await superuser`UPDATE processes SET last_seen_at = now() - interval '21 seconds'`;
     expect(await workerState()).toBe(false);
     await worker.stop();
-    expect(await superuser`SELECT FROM processes`).toHaveLength(0);
+    expect(await superuser`SELECT FROM processes WHERE kind = 'worker'`).toHaveLength(0);
   });
 });
 

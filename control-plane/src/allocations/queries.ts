@@ -140,18 +140,31 @@ export type EndedRow = MovingRow & {
  * One allocation that can be moved on: its task has ended, or its node will never answer. One without
  * a task waits for its node to take work again. The lock lets several replicas take different ones;
  * what another holds is that one's to finish.
+ *
+ * What was locked is read again: if another replica moved it between our snapshot and our lock, PostgreSQL
+ * checks the new row against the old task, and would show a task as gone that has just been replaced.
  */
 export async function lockNextMovable(tx: Tx, but: readonly string[]): Promise<EndedRow | undefined> {
-  const [row] = await tx<EndedRow[]>`
-    SELECT ${columns(tx)}, n.status AS node_status,
-      t.status AS task_status, t.result AS task_result, t.failure AS task_failure
-    FROM allocations a JOIN nodes n ON n.id = a.node_id LEFT JOIN tasks t ON t.id = a.task_id
-    WHERE a.status IN ('requested', 'releasing') AND a.id <> ALL(${[...but]}::uuid[])
-      AND (t.finished_at IS NOT NULL OR n.status = 'retired' OR (a.task_id IS NOT NULL AND t.id IS NULL)
-        OR (a.task_id IS NULL AND n.status = 'active' AND n.revoked_at IS NULL))
-    ORDER BY a.id LIMIT 1 FOR UPDATE OF a SKIP LOCKED`;
-  return row;
+  const tried = [...but];
+  for (;;) {
+    const [locked] = await tx<{ id: string }[]>`
+      SELECT a.id ${movable(tx)} AND a.id <> ALL(${tried}::uuid[])
+      ORDER BY a.id LIMIT 1 FOR UPDATE OF a SKIP LOCKED`;
+    if (!locked) return undefined;
+    const [row] = await tx<EndedRow[]>`
+      SELECT ${columns(tx)}, n.status AS node_status,
+        t.status AS task_status, t.result AS task_result, t.failure AS task_failure
+      ${movable(tx)} AND a.id = ${locked.id}`;
+    if (row) return row;
+    tried.push(locked.id);
+  }
 }
+
+const movable = (tx: Tx) => tx`
+  FROM allocations a JOIN nodes n ON n.id = a.node_id LEFT JOIN tasks t ON t.id = a.task_id
+  WHERE a.status IN ('requested', 'releasing')
+    AND (t.finished_at IS NOT NULL OR n.status = 'retired' OR (a.task_id IS NOT NULL AND t.id IS NULL)
+      OR (a.task_id IS NULL AND n.status = 'active' AND n.revoked_at IS NULL))`;
 
 export type Change = { status: AllocationStatus; reason: TaskFailure | null; taskId: string | null };
 
