@@ -54,7 +54,7 @@ export function detectHost(options: FactsOptions): DetectedHost {
 }
 
 function measure(root: string, stateDir: string): Pick<HostFacts, "memory_bytes" | "memory_free_bytes" | "disk"> {
-  const meminfo = read(join(root, "proc/meminfo")) ?? "";
+  const meminfo = read(`${root}/proc/meminfo`) ?? "";
   const kilobytes = (name: string) => {
     const found = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(meminfo)?.[1];
     return found === undefined ? undefined : Number(found) * 1024;

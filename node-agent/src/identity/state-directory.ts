@@ -2,7 +2,6 @@
 // user may enter it, because the node's key is inside.
 
 import { accessSync, chmodSync, constants, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { isErrno } from "@holdfast/kit/files";
 
@@ -31,10 +30,10 @@ export type StateFiles = {
 export function stateFiles(directory: string): StateFiles {
   return {
     directory,
-    identity: join(directory, "identity.pem"),
-    trust: join(directory, "trust.pem"),
-    agent: join(directory, "agent.json"),
-    enrolling: join(directory, "enrolling.pem"),
+    identity: `${directory}/identity.pem`,
+    trust: `${directory}/trust.pem`,
+    agent: `${directory}/agent.json`,
+    enrolling: `${directory}/enrolling.pem`,
   };
 }
 
@@ -62,7 +61,7 @@ export function prepareStateDirectory(directory: string): StateFiles {
 
 /** Permission bits do not tell a full disk or a read-only mount; a written file does. */
 function probe(directory: string): void {
-  const path = join(directory, `.probe.${process.pid}`);
+  const path = `${directory}/.probe.${process.pid}`;
   try {
     writeFileSync(path, Buffer.alloc(4096), { mode: 0o600, flush: true });
   } finally {
