@@ -34,7 +34,7 @@ export type AgentSettings = Values<typeof agentSettings>;
 /** What needs the journal: there is none while the disk cannot take one. */
 type Work = { journal: Journal; executor: TaskExecutor; outbox: Outbox };
 
-const STOP = { tasksMs: 4_000, deliveryMs: 1_000 };
+const STOP = { linkMs: 1_000, tasksMs: 4_000, deliveryMs: 1_000 };
 /** A loop that has not come round for so long is dead: every step of it is bounded well below. */
 const DEAD_AFTER_MS = 90_000;
 
@@ -70,6 +70,8 @@ export async function startAgent(
   const session = openSession({ files, apiUrl: settings.nodeApiUrl, instanceId, bootId: host.bootId });
   let findings: Finding[] = [];
   let work: Work | undefined;
+  /** Called when nothing is held any more. */
+  let whenAnswered: (() => void) | undefined;
 
   const skewSeconds = () => skewSecondsOf(link.status());
   const renewals = createRenewals({
@@ -115,6 +117,7 @@ export async function startAgent(
           if (verdict !== "accepted") log.info(`result is ${verdict}`, { task_id });
         }
         work?.executor.pump();
+        if (work?.executor.holding().length === 0) whenAnswered?.();
       },
       onGivenUp: ({ task_id }, why) =>
         record("task_result_failed", `the server takes no result of ${task_id}: ${why}`),
@@ -188,6 +191,16 @@ export async function startAgent(
     room: () => work?.executor.room() ?? 0,
     cancel: (taskIds) => work?.executor.cancel(taskIds) ?? 0,
     offer: (offers) => work?.executor.offer(offers),
+    answered: (withinMs) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => whenAnswered?.(), withinMs);
+        whenAnswered = () => {
+          clearTimeout(timer);
+          whenAnswered = undefined;
+          resolve();
+        };
+        if (!work || work.executor.holding().length === 0) whenAnswered();
+      }),
     learn: (news) => {
       try {
         session.learn(news);
@@ -224,7 +237,7 @@ export async function startAgent(
       healthz: () => {
         const { connected, standing, lastHeartbeatAt, problem, lastStepAt } = link.status();
         return {
-          ok: Date.now() - lastStepAt < DEAD_AFTER_MS,
+          ok: performance.now() - lastStepAt < DEAD_AFTER_MS,
           connected,
           standing: standing ?? null,
           last_heartbeat_at: lastHeartbeatAt === undefined ? null : new Date(lastHeartbeatAt).toISOString(),
@@ -252,7 +265,8 @@ export async function startAgent(
     async stop() {
       link.stop();
       upload.stop();
-      await ran;
+      // A heartbeat under way may take its time to fail; closing the connections ends it.
+      await Promise.race([ran, new Promise((resolve) => setTimeout(resolve, STOP.linkMs).unref())]);
       await work?.executor.stop(STOP.tasksMs);
       await work?.outbox.flush(STOP.deliveryMs);
       work?.outbox.stop();

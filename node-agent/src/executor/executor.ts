@@ -19,7 +19,7 @@ import type { Host } from "@holdfast/tasks/executor";
 import { HostProblem } from "../identity/state-directory.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Log } from "../log.ts";
-import { cancelled, describe, interrupted, refused } from "./outcomes.ts";
+import { cancelled, describe, failed, interrupted, refused } from "./outcomes.ts";
 import { createProgressReporter } from "./progress.ts";
 import { type LoadedType, type RunningTask, runTask } from "./run.ts";
 import { judgeContent, judgeOrigin, judgeTime } from "./verify.ts";
@@ -188,6 +188,16 @@ export function createExecutor(options: ExecutorOptions): TaskExecutor {
       return;
     }
     options.count("started");
+    try {
+      await run(one, entry);
+    } catch (error) {
+      // Nothing in there should throw; whatever does must not leave a task without an end.
+      await finish(entry.offer, failed("executor_failed", describe(error)), {});
+    }
+  };
+
+  const run = async (one: Waiting, entry: Running) => {
+    const { offer, type } = one;
     const reporter = createProgressReporter({
       send: (report) => options.sendProgress(offer.task_id, report),
       onCancel: () => entry.task?.stop("cancelled"),

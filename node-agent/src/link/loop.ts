@@ -22,9 +22,9 @@ export type LinkStatus = {
   /** As the server last told it. */
   standing: NodeStanding | undefined;
   lastHeartbeatAt: number | undefined;
-  problem: { reason: DiagnosticReason; detail: string; at: number } | undefined;
+  problem: { reason: DiagnosticReason; detail: string } | undefined;
   skew: ClockSkew | undefined;
-  /** When the loop last came round. */
+  /** When the loop last came round, by the steady clock. */
   lastStepAt: number;
 };
 
@@ -37,6 +37,8 @@ export type LinkOptions = {
   /** How many of these were not known to be stopped. */
   cancel: (taskIds: readonly string[]) => number;
   offer: (offers: WaitAnswer["tasks"]) => void;
+  /** Resolves when everything that was offered has been answered for, or after that time. */
+  answered: (withinMs: number) => Promise<void>;
   learn: (news: { verifiers?: VerifierKeys; profile?: EnvironmentProfile }) => void;
   /** Before every pause. */
   onFailure: (failure: Classified, correlationId: string | undefined) => void;
@@ -44,6 +46,7 @@ export type LinkOptions = {
   onConnected: () => void;
   onStanding: (standing: NodeStanding) => void;
   onHeartbeat: () => void;
+  /** Steady: it only ever grows. */
   now?: () => number;
   random?: () => number;
 };
@@ -57,8 +60,15 @@ export type Link = {
   stop(): void;
 };
 
+/**
+ * Results of short tasks go before the next poll, over the same connection: sent beside it, each would take
+ * its turn behind a poll that has nothing to say. Longer tasks do not keep the poll waiting.
+ */
+const ANSWER_FIRST_MS = 5;
+
 export function createLink(options: LinkOptions): Link {
-  const now = options.now ?? Date.now;
+  // Steady, because a host's clock is set back now and then: nothing may wait an hour for that.
+  const now = options.now ?? (() => performance.now());
   const random = options.random ?? Math.random;
   const stop = new AbortController();
   const status: LinkStatus = {
@@ -77,7 +87,7 @@ export function createLink(options: LinkOptions): Link {
     const answer = await options.client().heartbeat({ ...options.heartbeat(), holding: options.holding() });
     const { server_time, node, cancel, verifiers, profile } = answer.body;
     status.skew = clockSkew({ ...answer, serverTime: Date.parse(server_time) });
-    status.lastHeartbeatAt = sentAt;
+    status.lastHeartbeatAt = answer.sentAt;
     state = afterHeartbeat(state, sentAt);
     if (verifiers || profile) options.learn({ verifiers, profile });
     heard(node);
@@ -98,6 +108,7 @@ export function createLink(options: LinkOptions): Link {
     options.offer(tasks);
     state = afterWait(state, { empty: tasks.length === 0 && stopped === 0, tookMs: now() - startedAt }, now());
     heard(node);
+    if (tasks.length > 0) await options.answered(ANSWER_FIRST_MS);
   };
 
   const heard = (standing: NodeStanding) => {
@@ -114,7 +125,7 @@ export function createLink(options: LinkOptions): Link {
     const failure = classified(error);
     if (error instanceof LinkFailure && error.date) status.skew = clockSkew(error.date);
     status.connected = false;
-    status.problem = { reason: failure.reason, detail: failure.detail, at: now() };
+    status.problem = { reason: failure.reason, detail: failure.detail };
     options.onFailure(failure, error instanceof LinkFailure ? error.correlationId : undefined);
     state = afterFailure(state, failure, now(), random());
   };

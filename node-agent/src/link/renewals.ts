@@ -35,6 +35,7 @@ export function createRenewals(options: {
   let chosen: { serial: string; dueAt: number } | undefined;
   let underWay: Promise<void> | undefined;
   let failures = 0;
+  /** By the steady clock. */
   let notBefore = 0;
 
   const dueAt = () => {
@@ -56,7 +57,7 @@ export function createRenewals(options: {
       session.renewed(renewed.identity, renewed.roots);
       options.onRenewed(renewed.identity.certificate);
     } catch (error) {
-      notBefore = options.serverNow() + backoffDelay(backoff, failures++, random());
+      notBefore = performance.now() + backoffDelay(backoff, failures++, random());
       options.onFailure(...explain(error));
     }
   };
@@ -65,8 +66,7 @@ export function createRenewals(options: {
     dueAt,
     consider() {
       const due = dueAt();
-      const now = options.serverNow();
-      if (due === undefined || now < due || now < notBefore || underWay) return;
+      if (due === undefined || options.serverNow() < due || performance.now() < notBefore || underWay) return;
       underWay = attempt().finally(() => {
         underWay = undefined;
       });

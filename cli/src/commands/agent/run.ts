@@ -6,7 +6,7 @@ import { readSettings } from "@holdfast/kit/settings";
 import { HostProblem } from "@holdfast/node-agent/identity/state-directory";
 import { createLog } from "@holdfast/node-agent/log";
 import { startAgent } from "@holdfast/node-agent/main";
-import { agentSettings } from "@holdfast/node-agent/settings";
+import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 
 export async function runAgent(): Promise<void> {
   let log = createLog();
@@ -22,6 +22,9 @@ export async function runAgent(): Promise<void> {
     },
     async () => {
       const settings = readSettings(agentSettings, process.env);
+      // Only joining needs it; here it would stand in the environment of whatever a task starts.
+      const { env, aliases } = joinSettings.enrollmentToken;
+      for (const name of [env, ...aliases]) delete process.env[name];
       log = createLog({ level: settings.logLevel });
       return startAgent(settings, { log });
     },

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { isAllowedHost, openLocalListener } from "./listener.ts";
+
+const open = async (ok: boolean, port = 0) => {
+  const listener = await openLocalListener(
+    { bind: "127.0.0.1", port },
+    { healthz: () => ({ ok, detail: "x" }), capacity: () => ({ cpus: 1 }), metrics: () => "metric 1\n" },
+  );
+  atEnd(() => listener.close());
+  return { ...listener, url: `http://127.0.0.1:${listener.port}` };
+};
+
+describe("the agent's own listener", () => {
+  it("AGENT-07 answers 503 when the agent is dead inside", async () => {
+    const response = await fetch(`${(await open(false)).url}/healthz`);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({ ok: false, detail: "x" });
+    expect((await fetch(`${(await open(true)).url}/healthz`)).status).toBe(200);
+  });
+
+  it("AGENT-07 changes nothing: only GET and HEAD are answered", async () => {
+    const { url } = await open(true);
+    expect((await fetch(`${url}/v1/capacity`, { method: "POST", body: "{}" })).status).toBe(405);
+    const head = await fetch(`${url}/metrics`, { method: "HEAD" });
+    expect(head.status).toBe(200);
+    expect(await head.text()).toBe("");
+    expect(head.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  });
+
+  it("AGENT-07 says who has the port when it is taken", async () => {
+    const { port } = await open(true);
+    await expect(open(true, port)).rejects.toThrow(`pid ${process.pid}`);
+    await expect(open(true, port)).rejects.toThrow("HOLDFAST_AGENT_PORT");
+  });
+
+  it.for([
+    ["localhost:9000", "127.0.0.1", true],
+    ["127.0.0.1", "127.0.0.1", true],
+    ["127.8.8.8:1", "::1", true],
+    ["[::1]:9000", "localhost", true],
+    ["evil.example.com", "127.0.0.1", false],
+    ["127.0.0.1.evil.example.com", "127.0.0.1", false],
+    [undefined, "127.0.0.1", false],
+    ["node-7.example.com:9000", "0.0.0.0", true],
+    ["node-7.example.com:9000", "10.0.0.7", true],
+    [undefined, "10.0.0.7", false],
+  ] as const)("SEC-04 Host %s on %s: %s", ([host, bind, allowed]) => {
+    expect(isAllowedHost(host, bind)).toBe(allowed);
+  });
+});
