@@ -177,7 +177,7 @@ export function createExecutor(options: ExecutorOptions): TaskExecutor {
   };
 
   const execute = async (one: Waiting, entry: Running) => {
-    const { offer, type } = one;
+    const { offer } = one;
     try {
       await journal.started(offer.task_id);
     } catch (error) {

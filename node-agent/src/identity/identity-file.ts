@@ -69,7 +69,7 @@ export function parseIdentity(text: string, path: string): Identity {
   return { nodeId, keyPem, chainPem: chain.join(""), certificate: certificateFacts(leaf) };
 }
 
-export function certificateFacts(leaf: X509Certificate): CertificateFacts {
+function certificateFacts(leaf: X509Certificate): CertificateFacts {
   return {
     serial: leaf.serialNumber.toLowerCase(),
     notBefore: leaf.validFromDate.getTime(),
@@ -77,7 +77,7 @@ export function certificateFacts(leaf: X509Certificate): CertificateFacts {
   };
 }
 
-export function nodeIdOf(leaf: X509Certificate): string | undefined {
+function nodeIdOf(leaf: X509Certificate): string | undefined {
   return /(?:^|, )URI:holdfast:\/\/node\/([0-9a-f-]{36})(?:,|$)/.exec(leaf.subjectAltName ?? "")?.[1];
 }
 

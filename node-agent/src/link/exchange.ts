@@ -144,6 +144,6 @@ function excerptOf(text: string): string {
 export function retryAfter(header: string | undefined, now = Date.now()): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header);
-  const at = Date.parse(header);
+  const at = header.endsWith("GMT") ? Date.parse(header) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, Math.round((at - now) / 1000));
 }
