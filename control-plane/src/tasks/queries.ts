@@ -141,7 +141,7 @@ export async function selectTasks(
   return tx<TaskRow[]>`
     SELECT ${columns(tx)} FROM tasks t
     WHERE t.id < ${page.before}
-      ${page.nodeId === undefined ? tx`` : tx`AND t.node_id = ${page.nodeId}`}
+      ${page.nodeId === undefined ? tx`` : tx`AND t.node_id::text = ${page.nodeId}`}
       ${page.status === undefined ? tx`` : tx`AND t.status = ${page.status}`}
       ${page.type === undefined ? tx`` : tx`AND t.type = ${page.type}`}
     ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
