@@ -1,10 +1,12 @@
 // Users on a node, machines that become nodes and cease to be ones, and what every wrong input is told.
 // Real users and mounts as root; whatever is made is removed again.
 
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { createEnrollmentToken, type EnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
@@ -81,14 +83,48 @@ describe("holdfast allocation", () => {
     },
   );
 
-  it.skipIf(process.getuid?.() === 0)("BM-01 without root offers the agent's own account only", async () => {
-    const { username } = userInfo();
-    const refused = await failure(["allocation", "create", "--node", node.name, "--user", "someone-else"]);
-    expect(refused).toMatchObject({ code: "own_account_only", details: { account: username } });
-    const made = await json<Allocation>(["allocation", "create", "--node", node.name, "--user", username]);
-    expect(made).toMatchObject({ status: "active", own_account: true });
-    expect(await json<Allocation>(["allocation", "release", made.id])).toMatchObject({ status: "released" });
+  it.skipIf(lacks("openCheckout"))("BM-01 without root offers the agent's own account only", async () => {
+    const plain = await startPlainAgent();
+    try {
+      const create = ["allocation", "create", "--node", "plain", "--user"];
+      const refused = await failure([...create, "someone-else"]);
+      expect(refused).toMatchObject({ code: "own_account_only", details: { account: plain.account } });
+      const made = await json<Allocation>([...create, plain.account]);
+      expect(made).toMatchObject({ status: "active", own_account: true });
+      expect(await json<Allocation>(["allocation", "release", made.id])).toMatchObject({ status: "released" });
+    } finally {
+      await plain.stop();
+    }
   });
+
+  /** An agent of a user without root: ours, or `nobody` when we are root. */
+  async function startPlainAgent() {
+    const ours = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+    const stateDir = join("/tmp", `holdfast-plain-${process.pid}`);
+    mkdirSync(stateDir, { mode: 0o700 });
+    if (ours.uid) chownSync(stateDir, ours.uid, ours.gid);
+    const command = fileURLToPath(new URL("../bin/holdfast.mjs", import.meta.url));
+    const env = { HOLDFAST_AGENT_STATE_DIR: stateDir, HOLDFAST_AGENT_PORT: "0", HOME: stateDir };
+    const start = (...args: string[]) =>
+      spawn(process.execPath, [command, "agent", ...args], { ...ours, env, cwd: "/", stdio: "ignore" });
+    const { token, api_url } = await json<MadeToken>(["node", "token", "create", "--name", "plain"]);
+    const [joined] = await once(start("join", "--token", token, "--api", api_url), "close");
+    expect(joined, "joined").toBe(0);
+    const agent = start("run");
+    await until(async () => {
+      const { items } = await json<{ items: Node[] }>(["node", "list"]);
+      return items.some(({ name, connection }) => name === "plain" && connection === "online");
+    });
+    return {
+      account: ours.uid ? "nobody" : userInfo().username,
+      async stop() {
+        agent.kill();
+        await once(agent, "close");
+        await json(["node", "retire", "plain", "--yes"]);
+        rmSync(stateDir, { recursive: true });
+      },
+    };
+  }
 
   it.for([
     [["--node", "nowhere", "--user", "anna"], 1, "not_found"],

@@ -173,10 +173,12 @@ function startProducers(options: {
     for (let number = 0; !stopping; number += 1) {
       const made: Made = { type: random() < 0.5 ? onceOnly : repeatable, mark: `${producer}-${number}` };
       const params = { file: trace, mark: made.mark, hold_ms: Math.floor(random() ** 4 * 1500) };
+      // Drawn before it is sent: a repetition must be the same request.
+      const body = { type: made.type, params, priority: Math.floor(random() * 10) };
       const task = await whileUnanswered(() =>
         call(createTask, {
           params: { node_id: nodeId },
-          body: { type: made.type, params, priority: Math.floor(random() * 10) },
+          body,
           idempotencyKey: `mark-${made.mark}`,
           signal: AbortSignal.timeout(5_000),
         }),
