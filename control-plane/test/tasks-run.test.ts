@@ -112,6 +112,26 @@ describe("running a task", () => {
     ]);
   });
 
+  it.for([
+    ["enrolling", "first heartbeat"],
+    ["draining", "holdfast node reactivate"],
+    ["quarantined", "holdfast node reactivate"],
+    ["retired", "another node"],
+  ] as const)("ID-09 says what makes a node that is %s work, if anything does", async ([status, nextStep]) => {
+    const running = here.engine.run(noop(await lab.newNode({ status })), { waitMs: 1 });
+    await expect(running).rejects.toMatchObject({
+      code: "node_not_active",
+      nextStep: expect.stringContaining(nextStep),
+    });
+  });
+
+  it("TASK-03 tells with each offer whose it is, so that the agent can name a misdirected one", async () => {
+    const nodeId = await lab.newNode();
+    await lab.enqueue(here, { nodeId });
+    const { tasks } = await here.engine.wait(nodeId, atOnce());
+    expect(tasks.map((task) => task.node_id)).toEqual([nodeId]);
+  });
+
   it("TASK-02 leaves a node's history to pages: no statement of the queue can use its index", async () => {
     const [index] = await lab.superuser<{ indexdef: string }[]>`
       SELECT indexdef FROM pg_indexes WHERE indexname = 'tasks_of_node'`;

@@ -117,6 +117,7 @@ async function refuse(tx: Queryable, task: NewTask, type: AnyTaskType): Promise<
   if (node.status !== "active" || node.revoked) {
     throw new ApiError("node_not_active", {
       message: `The node ${node.name} is ${node.revoked ? "revoked" : node.status} and takes no new tasks.`,
+      nextStep: howToWorkAgain(node),
       details: { node: node.name, status: node.status, reason: node.reason },
     });
   }
@@ -124,4 +125,11 @@ async function refuse(tx: Queryable, task: NewTask, type: AnyTaskType): Promise<
     message: `The node ${node.name} cannot run ${type.type}.`,
     details: { node: node.name, needed: type.capabilities },
   });
+}
+
+function howToWorkAgain({ name, status, revoked }: { name: string; status: string; revoked: boolean }): string {
+  if (status === "retired") return "Choose another node; this one never comes back.";
+  if (revoked) return `Take it in again: \`holdfast node token create --node ${name}\`, then reactivate it.`;
+  if (status === "enrolling") return "Wait a moment: it works from its agent's first heartbeat on.";
+  return `Choose another node, or \`holdfast node reactivate ${name}\`.`;
 }

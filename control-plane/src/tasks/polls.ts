@@ -202,6 +202,7 @@ function answerOf(rows: readonly Delivered[]): PollAnswer {
   return {
     tasks: offered.map((row) => ({
       task_id: row.task_id,
+      node_id: row.node_id,
       generation: row.generation,
       task_type: row.type,
       params: row.params,
