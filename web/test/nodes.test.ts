@@ -298,7 +298,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
       params: { node_id: nodeId },
       body: { change: "drain", reason: "by somebody else" },
     });
-    await cut.page.getByText("by somebody else").waitFor();
+    await cut.page.getByText("Reason: by somebody else").waitFor();
     await keepScreenshot(cut.page, "not-live");
     expect(cut.complaints).toEqual([]);
   });
