@@ -3,6 +3,7 @@
 
 import { once } from "node:events";
 import type { AgentOptions } from "node:https";
+import { connect } from "node:tls";
 import { reportResults, sendHeartbeat, waitForTasks } from "@holdfast/contracts/node-endpoints";
 import { BOOT_HEADER, INSTANCE_HEADER, MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node-limits";
 import type { HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
@@ -13,6 +14,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
 import { x509 } from "../src/identity/x509.ts";
+import { MOST_AT_ONCE } from "../src/node-api/identity-hook.ts";
 import { createNodeListener, type NodeListener } from "../src/node-api/listener.ts";
 import { type NodeCall, nodeRoute } from "../src/node-api/route.ts";
 import { createNodeDirectory, type NodeDirectory } from "../src/nodes/directory.ts";
@@ -364,6 +366,46 @@ describe("a request that is being held", () => {
     const { signal } = await hold(own, node);
     own.close();
     await expect.poll(() => signal.aborted).toBe(true);
+  });
+});
+
+describe("a node that asks for too much at once", () => {
+  const refusedAsGreedy = async () => {
+    const counted = /refusals_total\{code="rate_limit_exceeded",process="test"\} (\d+)/;
+    return Number(counted.exec(await metrics.registry.metrics())?.[1] ?? 0);
+  };
+
+  it("SEC-03 is told to slow down, gets in again later, and is nobody else's problem", async () => {
+    const [greedy, other] = [await addNode(), await addNode()];
+    const tls = { ca: [...authority.trustBundle], ...(await certificateFor(greedy)) };
+    const many = openClient(url, { ...tls, maxSockets: 200 });
+    const path = `/internal/v1/nodes/${greedy}/tasks/wait`;
+    const asked = Array.from({ length: MOST_AT_ONCE + 6 }, () => many.ask({ path }));
+    const refused = await Promise.race(asked);
+    expect(refused).toMatchObject({ status: 429, body: { code: "rate_limit_exceeded" } });
+    expect(refused.headers["retry-after"]).toBe("1");
+    await expect.poll(() => reached.length).toBe(MOST_AT_ONCE);
+    expect((await heartbeat(client(await certificateFor(other)), other)).status).toBe(200);
+    many.close();
+    await Promise.allSettled(asked);
+    const again = openClient(url, tls);
+    await expect.poll(async () => (await heartbeat(again, greedy)).status).toBe(200);
+  });
+
+  it("SEC-03 does not get round it by asking again and again over one connection", async () => {
+    const node = await addNode();
+    const tls = { ca: [...authority.trustBundle], ...(await certificateFor(node)) };
+    const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1", ...tls });
+    atEnd(() => socket.destroy());
+    await once(socket, "secureConnect");
+    const head = `GET /internal/v1/nodes/${node}/tasks/wait HTTP/1.1\r\nhost: localhost\r\n${BOOT_HEADER}: b\r\n`;
+    const before = await refusedAsGreedy();
+    for (let n = 0; n < 3 * MOST_AT_ONCE; n += 1) socket.write(`${head}${INSTANCE_HEADER}: ${uuidv7()}\r\n\r\n`);
+    await expect.poll(refusedAsGreedy).toBe(before + 2 * MOST_AT_ONCE);
+    expect(reached.length).toBe(MOST_AT_ONCE);
+    socket.destroy();
+    const again = openClient(url, tls);
+    await expect.poll(async () => (await heartbeat(again, node)).status).toBe(200);
   });
 });
 

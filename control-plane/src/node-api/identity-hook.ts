@@ -2,6 +2,7 @@
 // body is read, and never asks whether TLS found the certificate good: a resumed session stays
 // "authorized" after its certificate has expired.
 
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
@@ -32,6 +33,9 @@ export type IdentityOptions = {
   now: () => number;
 };
 
+/** An agent has a few, and one more for each task that tells its progress. */
+export const MOST_AT_ONCE = 64;
+
 /** Answers with how a handler learns who calls. */
 export function identifyNodes(
   http: FastifyInstance,
@@ -39,6 +43,7 @@ export function identifyNodes(
 ): (request: FastifyRequest) => NodeIdentity {
   const shownOn = new WeakMap<Socket, ShownCertificate>();
   const identities = new WeakMap<FastifyRequest, NodeIdentity>();
+  const admit = limitEachNode();
 
   const shownBy = (socket: Socket): ShownCertificate => {
     const present = shownOn.get(socket);
@@ -67,11 +72,13 @@ export function identifyNodes(
     return { id: judged.nodeId, orgId: standing.orgId, serial: judged.serial, ...instanceOf(request) };
   };
 
-  http.addHook("onRequest", async (request) => {
+  http.addHook("onRequest", async (request, reply) => {
     // The route's template: what the URL looks like before decoding says nothing.
     if (options.open.has(request.routeOptions.url ?? "")) return;
     try {
-      identities.set(request, await identify(request));
+      const identity = await identify(request);
+      admit(identity.id, request.raw, reply.raw);
+      identities.set(request, identity);
     } catch (error) {
       if (error instanceof ApiError) noteRefusal(options, request, shownBy(request.raw.socket), error.code);
       throw error;
@@ -82,6 +89,27 @@ export function identifyNodes(
     const identity = identities.get(request);
     if (!identity) throw new Error("a node's request that no hook has identified");
     return identity;
+  };
+}
+
+/** Before any body is read: one node that was taken over must not fill the memory that all nodes share. */
+function limitEachNode() {
+  const underWay = new Map<string, Set<IncomingMessage>>();
+  return (nodeId: string, request: IncomingMessage, response: ServerResponse): void => {
+    const own = underWay.get(nodeId) ?? new Set();
+    // Of requests sent behind each other over one connection, only the first hears that it has closed.
+    if (own.size >= MOST_AT_ONCE) for (const one of own) if (one.socket.destroyed) own.delete(one);
+    if (own.size >= MOST_AT_ONCE) {
+      throw new ApiError("rate_limit_exceeded", {
+        message: `This node has ${MOST_AT_ONCE} requests under way already.`,
+        headers: { "retry-after": "1" },
+      });
+    }
+    underWay.set(nodeId, own.add(request));
+    response.once("close", () => {
+      own.delete(request);
+      if (own.size === 0 && underWay.get(nodeId) === own) underWay.delete(nodeId);
+    });
   };
 }
 
