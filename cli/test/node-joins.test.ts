@@ -195,7 +195,7 @@ describe("holdfast agent join", () => {
   it("ID-01 refuses a token that was revoked, or is somebody's invention", async () => {
     const revoked = await makeToken();
     await json(["node", "token", "revoke", revoked.id]);
-    expect(codeOf(await enroll(revoked))).toBe("enrollment_token_unknown");
+    expect(codeOf(await enroll(revoked))).toBe("enrollment_token_revoked");
     const invented = { ...revoked, token: `hfe_${"x".repeat(43)}.${revoked.token.split(".")[1]}` };
     expect(codeOf(await enroll(invented))).toBe("enrollment_token_unknown");
   });

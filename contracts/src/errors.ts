@@ -132,9 +132,15 @@ export const errorCatalogue = {
   },
   enrollment_token_unknown: {
     status: 401,
-    message: "This enrollment token is not one of ours, or it was revoked.",
+    message: "This enrollment token is not one of ours.",
     retryable: false,
     nextStep: "Copy the whole token, or make a new one: `holdfast node token create`.",
+  },
+  enrollment_token_revoked: {
+    status: 410,
+    message: "This enrollment token was revoked.",
+    retryable: false,
+    nextStep: "Ask the operator why, or make a new one: `holdfast node token create`.",
   },
   enrollment_token_used: {
     status: 410,

@@ -12,6 +12,10 @@ export const secretPrefix = {
   link: "hfl_",
   /** Pairing token: enrolls one node once. */
   enrollment: "hfe_",
+  /** Bootstrap token: enrolls its one node again and again. */
+  bootstrap: "hfb_",
+  /** Recovery token of a node. Reserved: nothing makes or takes one yet. */
+  recovery: "hfr_",
 } as const;
 
 export type SecretKind = keyof typeof secretPrefix;

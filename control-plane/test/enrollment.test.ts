@@ -204,13 +204,13 @@ describe("enrollment", () => {
     revoked: async () => {
       const made = await api.operator(org.id)(createEnrollmentToken, { body: {} });
       await api.operator(org.id)(revokeEnrollmentToken, { params: { token_id: made.id } });
-      return { token: made.token, ...(await csrOnly()), expected: "enrollment_token_unknown" };
+      return { token: made.token, ...(await csrOnly()), expected: "enrollment_token_revoked" };
     },
     "made for a node that was revoked since": async () => {
       const node = await enrollTestNode(api, org.id);
       const token = await tokenOf(api, org.id, node.id);
       await api.operator(org.id)(changeNode, { params: { node_id: node.id }, body: { change: "revoke" } });
-      return { token, ...(await csrOnly()), expected: "enrollment_token_unknown" };
+      return { token, ...(await csrOnly()), expected: "identity_revoked" };
     },
     "with a request that is none": async () => ({
       token: await tokenOf(api, org.id),

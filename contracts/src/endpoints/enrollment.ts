@@ -15,14 +15,31 @@ export const NodeName = z
   .regex(/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/, "a host name: letters, digits, hyphens and dots")
   .describe("A name for the node, as a host name.");
 
+export const EnrollmentTokenKind = z
+  .enum(["pairing", "bootstrap"])
+  .describe("A pairing token works once. A bootstrap token belongs to one node and works again and again.");
+export type EnrollmentTokenKind = z.infer<typeof EnrollmentTokenKind>;
+
+/** How long tokens work, in minutes: when nobody says, and at most. */
+export const tokenMinutes = {
+  pairing: { usual: 15, most: 24 * 60 },
+  bootstrap: { usual: 30 * 24 * 60, most: 365 * 24 * 60 },
+} as const satisfies Record<EnrollmentTokenKind, { usual: number; most: number }>;
+
 export const EnrollmentToken = z.strictObject({
   id: Id,
-  /** Set when only this node may use it: it re-keys the node. */
+  kind: EnrollmentTokenKind,
+  /** Set when only this node may use it: it re-keys the node. A first use may set it, of a bootstrap token. */
   node_id: Id.nullable(),
+  node_name: z
+    .string()
+    .nullable()
+    .describe("What its node is called, or will be; null leaves that to the machine."),
   created_by: z.string(),
   created_at: Time,
   expires_at: Time,
-  used_at: Time.nullable(),
+  used_at: Time.nullable().describe("Of a bootstrap token: the last time."),
+  uses: z.int().min(0),
   revoked_at: Time.nullable(),
   /** The node that came of it. */
   enrolled_node_id: Id.nullable(),
@@ -35,15 +52,41 @@ export const createEnrollmentToken = endpoint({
   method: "POST",
   path: "/v1/enrollment-tokens",
   summary: "Make a token that enrolls one node",
-  description: "Single use. With `node_id` it re-keys that node instead of making a new one.",
+  description:
+    "A pairing token works once; with `node_id` it re-keys that node instead of making a new one. " +
+    "A bootstrap token is for the node of `node_id` or `node_name` alone: its first use makes the node if there is " +
+    "none, and every use gives it a new identity and ends the one before.",
   access: { scope: "nodes:write" },
   action: "node.token_create",
   creates: true,
-  body: z.strictObject({
-    node_id: Id.optional(),
-    node_name: NodeName.optional().describe("What the new node is called; left out, its host name."),
-    expires_in_minutes: z.int().min(1).max(1440).default(15),
-  }),
+  body: z
+    .strictObject({
+      kind: EnrollmentTokenKind.default("pairing"),
+      node_id: Id.optional(),
+      node_name: NodeName.optional().describe(
+        "Pairing: what the new node is called; left out, its host name. Bootstrap: the node, which need not exist yet.",
+      ),
+      expires_in_minutes: z
+        .int()
+        .min(1)
+        .max(tokenMinutes.bootstrap.most)
+        .optional()
+        .describe("Pairing: 15 if left out, at most 1440. Bootstrap: 43200 (30 days), at most 525600 (a year)."),
+    })
+    .superRefine(({ kind, node_id, node_name, expires_in_minutes = 0 }, context) => {
+      const problem = (field: string, message: string) =>
+        context.addIssue({ code: "custom", path: [field], message });
+      if (node_id !== undefined && node_name !== undefined) {
+        problem("node_name", "a node keeps its name; leave it out with node_id");
+      }
+      if (kind === "bootstrap" && node_id === undefined && node_name === undefined) {
+        problem("node_name", "a bootstrap token belongs to one node: give node_name or node_id");
+      }
+      const { most } = tokenMinutes.pairing;
+      if (kind === "pairing" && expires_in_minutes > most) {
+        problem("expires_in_minutes", `at most ${most} for a pairing token`);
+      }
+    }),
   answer: EnrollmentToken.extend({
     token: z.string().describe("Shown once. Holds the SHA-256 of the root CA behind the dot."),
     api_url: z.string().describe("What the agent joins through."),
@@ -51,7 +94,7 @@ export const createEnrollmentToken = endpoint({
     /** Other machines cannot reach the address: the listener is on loopback. */
     only_this_machine: z.boolean(),
   }),
-  errors: ["ca_unavailable", "node_retired"],
+  errors: ["ca_unavailable", "node_change_refused", "node_retired"],
 });
 
 export const listEnrollmentTokens = endpoint({
@@ -70,7 +113,8 @@ export const revokeEnrollmentToken = endpoint({
   noun: "nodes",
   method: "DELETE",
   path: "/v1/enrollment-tokens/{token_id}",
-  summary: "Revoke an enrollment token that was not used yet",
+  summary: "Revoke an enrollment token",
+  description: "A node that has joined with it keeps its identity; a pairing token that was used stays as it is.",
   access: { scope: "nodes:write" },
   action: "node.token_revoke",
   params: z.strictObject({ token_id: Id }),
@@ -94,7 +138,9 @@ export const enrollNode = endpoint({
   method: "POST",
   path: "/v1/enroll",
   summary: "Exchange an enrollment token for a node identity",
-  description: "Repeated with the same token and the same key, it gives the same answer and makes no second node.",
+  description:
+    "Repeated with the same token and the same key, it gives the same answer and makes no second node. " +
+    "A bootstrap token takes another key too: the node gets a new identity, and the one before counts no more.",
   access: "public",
   action: "node.enroll",
   body: z.strictObject({
@@ -102,7 +148,9 @@ export const enrollNode = endpoint({
     csr: z.string().max(4096).describe("PKCS#10, PEM."),
     /** What the machine already is, when it has been a node before. */
     node_id: Id.optional(),
-    node_name: DisplayName.optional(),
+    node_name: DisplayName.optional().describe(
+      "Pairing: a wish. Bootstrap: what the machine takes itself for; another node than the token's is refused.",
+    ),
     facts: HostFacts,
   }),
   answer: IssuedCertificate.extend({
@@ -115,10 +163,13 @@ export const enrollNode = endpoint({
   }),
   errors: [
     "enrollment_token_unknown",
+    "enrollment_token_revoked",
     "enrollment_token_used",
     "enrollment_token_expired",
     "enrollment_token_wrong_node",
+    "identity_revoked",
     "node_retired",
+    "name_taken",
     "csr_invalid",
     "ca_unavailable",
     "rate_limit_exceeded",

@@ -49,8 +49,11 @@ GRANT SELECT, INSERT, UPDATE ON node_presence TO holdfast_system;
 CREATE TABLE enrollment_tokens (
   id               uuid PRIMARY KEY,
   org_id           uuid NOT NULL REFERENCES organizations,
+  -- A pairing token works once; a bootstrap token again and again, for its one node.
+  kind             text NOT NULL CHECK (kind IN ('pairing', 'bootstrap')),
   secret_hash      bytea NOT NULL UNIQUE,
-  -- Only this node may use it, to be re-keyed.
+  -- Only this node may use it, to be re-keyed. A bootstrap token for a node that is not there yet has it
+  -- from its first use on, for ever.
   node_id          uuid,
   node_name        text,
   created_by       uuid REFERENCES users,
@@ -58,16 +61,20 @@ CREATE TABLE enrollment_tokens (
   created_at       timestamptz NOT NULL DEFAULT now(),
   expires_at       timestamptz NOT NULL,
   revoked_at       timestamptz,
+  -- The last time, and how often.
   used_at          timestamptz,
-  -- SHA-256 of the public key that used it: the same key gets the same answer again.
+  uses             integer NOT NULL DEFAULT 0,
+  -- SHA-256 of the public key that last used it: the same key gets the same answer again.
   used_key_sha256  bytea,
   enrolled_node_id uuid,
-  FOREIGN KEY (org_id, node_id) REFERENCES nodes (org_id, id),
   -- Deferred: the token is consumed first, then its node is made.
+  FOREIGN KEY (org_id, node_id) REFERENCES nodes (org_id, id) DEFERRABLE INITIALLY DEFERRED,
   FOREIGN KEY (org_id, enrolled_node_id) REFERENCES nodes (org_id, id) DEFERRABLE INITIALLY DEFERRED,
   CHECK ((used_at IS NULL) = (used_key_sha256 IS NULL)),
   CHECK ((used_at IS NULL) = (enrolled_node_id IS NULL)),
-  CHECK (node_id IS NULL OR node_name IS NULL)
+  CHECK ((used_at IS NULL) = (uses = 0)),
+  CHECK (CASE kind WHEN 'pairing' THEN uses <= 1 AND (node_id IS NULL OR node_name IS NULL)
+                   ELSE node_name IS NOT NULL AND (used_at IS NULL OR enrolled_node_id = node_id) END)
 );
 CREATE INDEX enrollment_tokens_newest ON enrollment_tokens (org_id, id DESC);
 CREATE INDEX enrollment_tokens_of_user ON enrollment_tokens (created_by);
@@ -76,7 +83,8 @@ ALTER TABLE enrollment_tokens FORCE ROW LEVEL SECURITY;
 CREATE POLICY app ON enrollment_tokens TO holdfast_app USING (org_id = current_org());
 CREATE POLICY system ON enrollment_tokens TO holdfast_system USING (true);
 GRANT SELECT, INSERT, UPDATE (revoked_at) ON enrollment_tokens TO holdfast_app;
-GRANT SELECT, UPDATE (used_at, used_key_sha256, enrolled_node_id), DELETE ON enrollment_tokens TO holdfast_system;
+GRANT SELECT, UPDATE (node_id, used_at, uses, used_key_sha256, enrolled_node_id), DELETE
+  ON enrollment_tokens TO holdfast_system;
 
 CREATE TABLE node_certificates (
   serial     text PRIMARY KEY CHECK (serial ~ '^[0-9a-f]+$'),

@@ -52,9 +52,11 @@ export async function certify(
     ON CONFLICT (node_id, key_sha256) DO NOTHING`;
   const row = await certificateOfKey(tx, node.id, request.keySha256);
   if (!row) throw new Error("a certificate vanished in its own transaction");
-  if (!row.good) {
-    const problem = "this key had a certificate that has ended or was revoked; make a new key";
-    throw new ApiError("csr_invalid", { details: { fields: [{ field: "body.csr", problem }] } });
-  }
+  if (!row.good) throw endedKey();
   return row;
+}
+
+export function endedKey(): ApiError {
+  const problem = "this key had a certificate that has ended or was revoked; make a new key";
+  return new ApiError("csr_invalid", { details: { fields: [{ field: "body.csr", problem }] } });
 }

@@ -8,6 +8,7 @@ import {
   getTrustBundle,
   listEnrollmentTokens,
   revokeEnrollmentToken,
+  tokenMinutes,
 } from "@holdfast/contracts/endpoints/enrollment";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { ApiContext } from "../api/context.ts";
@@ -22,30 +23,31 @@ import { personBehind } from "../tokens/queries.ts";
 import { toIssued } from "./certificates.ts";
 import { enroll } from "./enrollment.ts";
 import {
+  holdNode,
   insertEnrollmentToken,
   markTokenRevoked,
   selectEnrollmentToken,
   selectEnrollmentTokens,
-  selectNode,
   type TokenRow,
 } from "./queries.ts";
 
 export function enrollmentTokenRoutes(api: ApiContext): void {
   orgRoute(api, createEnrollmentToken, async (call) => {
     const { rootDigest } = requireAuthority(api);
-    await checkBinding(call);
     const { body, org, tx } = call;
-    const { secret, hash } = makeSecret("enrollment");
+    const { kind } = body;
+    const { secret, hash } = makeSecret(kind === "pairing" ? "enrollment" : kind);
     const row = await insertEnrollmentToken(tx, {
       orgId: org.id,
+      kind,
       hash,
-      nodeId: body.node_id ?? null,
-      nodeName: body.node_name ?? null,
+      ...(await bindingOf(call)),
       createdBy: await personBehind(tx, call.actor),
       creatorName: nameOf(call.actor),
-      expiresInMinutes: body.expires_in_minutes,
+      expiresInMinutes: body.expires_in_minutes ?? tokenMinutes[kind].usual,
     });
-    call.touched({ type: "enrollment_token", id: row.id, name: body.node_name ?? null }, { node_id: row.node_id });
+    const { id, node_id, node_name, expires_at } = row;
+    call.touched({ type: "enrollment_token", id, name: node_name }, { kind, node_id, expires_at });
     const token = `${secret}.${rootDigest}`;
     const apiUrl = api.nodes.apiUrl();
     return {
@@ -67,7 +69,10 @@ export function enrollmentTokenRoutes(api: ApiContext): void {
     const row = await selectEnrollmentToken(tx, params.token_id);
     if (!row) throw new ApiError("not_found");
     await markTokenRevoked(tx, row.id);
-    touched({ type: "enrollment_token", id: row.id, name: row.node_name });
+    touched(
+      { type: "enrollment_token", id: row.id, name: row.node_name },
+      { kind: row.kind, node_id: row.node_id },
+    );
     return undefined;
   });
 }
@@ -102,25 +107,50 @@ function requireAuthority(api: ApiContext): Authority {
   return api.nodes.authority;
 }
 
-async function checkBinding({ tx, body }: OrgCall<typeof createEnrollmentToken>): Promise<void> {
-  if (body.node_id === undefined) return;
-  if (body.node_name !== undefined) {
-    const problem = "a node keeps its name; leave it out with node_id";
-    throw new ApiError("invalid_request", { details: { fields: [{ field: "body.node_name", problem }] } });
+type Binding = { nodeId: string | null; nodeName: string | null };
+
+/** The node that alone may use the token, if there is one already; else what the new one is called. */
+async function bindingOf({ tx, body }: OrgCall<typeof createEnrollmentToken>): Promise<Binding> {
+  const { kind, node_id, node_name = null } = body;
+  if (node_id !== undefined) {
+    const node = await holdNode(tx, { id: node_id });
+    if (!node) throw new ApiError("not_found", { message: "There is no such node, or it is not yours to see." });
+    return kind === "pairing" ? pairingFor(node) : bootstrapFor(node);
   }
-  const node = await selectNode(tx, body.node_id);
-  if (!node) throw new ApiError("not_found", { message: "There is no such node, or it is not yours to see." });
-  if (node.status === "retired") throw new ApiError("node_retired");
+  const node = kind === "bootstrap" && node_name !== null ? await holdNode(tx, { name: node_name }) : undefined;
+  return node ? bootstrapFor(node) : { nodeId: null, nodeName: node_name };
+}
+
+type HeldNode = NonNullable<Awaited<ReturnType<typeof holdNode>>>;
+
+function pairingFor({ id, status }: HeldNode): Binding {
+  if (status === "retired") throw new ApiError("node_retired");
+  return { nodeId: id, nodeName: null };
+}
+
+function bootstrapFor({ id, name, status, revoked_at }: HeldNode): Binding {
+  if (status === "retired") throw new ApiError("node_retired");
+  if (revoked_at) {
+    throw new ApiError("node_change_refused", {
+      message: `${name} is revoked, and a bootstrap token does not end that.`,
+      nextStep: `Take it in again first, with \`holdfast node token create --node ${name}\`; then make this one.`,
+      details: { status, revoked: true },
+    });
+  }
+  return { nodeId: id, nodeName: name };
 }
 
 function toEnrollmentToken(row: TokenRow): EnrollmentToken {
   return {
     id: row.id,
+    kind: row.kind,
     node_id: row.node_id,
+    node_name: row.node_name,
     created_by: row.creator_name,
     created_at: row.created_at.toISOString(),
     expires_at: row.expires_at.toISOString(),
     used_at: row.used_at?.toISOString() ?? null,
+    uses: row.uses,
     revoked_at: row.revoked_at?.toISOString() ?? null,
     enrolled_node_id: row.enrolled_node_id,
   };

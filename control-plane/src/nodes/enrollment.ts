@@ -1,20 +1,29 @@
 // Exchanges an enrollment token for a node's identity, in one transaction: token, node, certificate
-// and audit, all of it or nothing. The token is consumed by one UPDATE, so of two machines with the
-// same token exactly one becomes a node; the same machine may ask again and gets the same answer.
+// and audit, all of it or nothing. Of two machines with the same pairing token exactly one becomes a
+// node; of two with the same bootstrap token the newest is the node. The same machine may ask again and
+// gets the same answer.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import type { HostFacts } from "@holdfast/contracts/node-protocol";
-import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { recordAudit } from "../audit/record.ts";
 import type { Sql, Tx } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
 import { type KeyRequest, readKeyRequest } from "../identity/requests.ts";
-import { hashSecret } from "../people/secrets.ts";
-import { type CertificateRow, certificateOfKey, certify } from "./certificates.ts";
+import { takeAttempt } from "../people/rate-limit.ts";
+import { hashSecret, isSecretOf } from "../people/secrets.ts";
+import { certify } from "./certificates.ts";
 import type { NodeDirectory } from "./directory.ts";
 import { nodeNameFrom, numbered } from "./name.ts";
-import { moveNode } from "./state.ts";
+import { moveNode, type StatusRow } from "./state.ts";
+import {
+  bindNamesakes,
+  checkBootstrap,
+  type Enrolled,
+  sameAgain,
+  takeToken,
+  type UsedToken,
+} from "./token-use.ts";
 
 export type EnrollmentRequest = {
   token: string;
@@ -24,17 +33,11 @@ export type EnrollmentRequest = {
   facts: HostFacts;
 };
 
-export type Enrolled = { nodeId: string; orgId: string; name: string; certificate: CertificateRow };
-
 type Dependencies = { system: Sql; authority: Authority; directory: NodeDirectory; log: Log };
-type Consumed = {
-  id: string;
-  org_id: string;
-  node_id: string | null;
-  node_name: string | null;
-  enrolled_node_id: string;
-};
 type Joined = Enrolled & { changed?: () => void };
+
+/** A host that loses its state at every start, or two that take the node from each other, must not fill the tables. */
+const bootstrapUses = { attempts: 30, windowSeconds: 60 * 60 };
 
 /** What is stored of a token is the hash of this part; the rest tells the agent whom to trust. */
 function secretOf(token: string): string {
@@ -46,15 +49,20 @@ export async function enroll(
   request: EnrollmentRequest,
   correlationId: string,
 ): Promise<Enrolled> {
-  const secretHash = hashSecret(secretOf(request.token));
+  const secret = secretOf(request.token);
+  const secretHash = hashSecret(secret);
   try {
+    if (isSecretOf("bootstrap", secret)) {
+      await takeAttempt(deps.system, bootstrapUses, "bootstrap", secretHash.toString("hex"));
+    }
     const key = await readKeyRequest(request.csr);
+    const use = { secretHash, keySha256: key.keySha256, nodeId: request.node_id };
     const { changed, ...enrolled } = await deps.system.begin(async (tx): Promise<Joined> => {
-      const token = await consume(tx, secretHash, key, request.node_id);
-      if (!token) return sameAgain(tx, secretHash, key, request.node_id);
-      const joined = token.node_id
-        ? await rejoin(deps, tx, token, key)
-        : await join(deps, tx, token, key, request);
+      const token = await takeToken(tx, use);
+      if (!token) return sameAgain(tx, use);
+      const joined = token.makes_node
+        ? await join(deps, tx, token, key, request)
+        : await rejoin(deps, tx, token, key, request);
       await recordEnrolled(deps, tx, joined, { token, request, correlationId });
       return joined;
     });
@@ -66,93 +74,52 @@ export async function enroll(
   }
 }
 
-async function consume(
-  tx: Tx,
-  secretHash: Buffer,
-  key: KeyRequest,
-  nodeId: string | undefined,
-): Promise<Consumed | undefined> {
-  const [token] = await tx<Consumed[]>`
-    UPDATE enrollment_tokens SET used_at = now(), used_key_sha256 = ${key.keySha256},
-      enrolled_node_id = coalesce(node_id, ${uuidv7()})
-    WHERE secret_hash = ${secretHash} AND used_at IS NULL AND revoked_at IS NULL AND expires_at > now()
-      AND node_id IS NOT DISTINCT FROM coalesce(${nodeId ?? null}, node_id)
-    RETURNING id, org_id, node_id, node_name, enrolled_node_id`;
-  return token;
-}
-
-type TokenState = {
-  org_id: string;
-  node_id: string | null;
-  revoked: boolean;
-  used: boolean;
-  expired: boolean;
-  used_key_sha256: Buffer | null;
-  enrolled_node_id: string | null;
-};
-
-/** The earlier answer for the machine that used the token; for any other, what is wrong with it. */
-async function sameAgain(
-  tx: Tx,
-  secretHash: Buffer,
-  key: KeyRequest,
-  nodeId: string | undefined,
-): Promise<Enrolled> {
-  const [token] = await tx<TokenState[]>`
-    SELECT org_id, node_id, revoked_at IS NOT NULL AS revoked, used_at IS NOT NULL AS used, used_key_sha256,
-           expires_at <= now() AS expired, enrolled_node_id
-    FROM enrollment_tokens WHERE secret_hash = ${secretHash}`;
-  if (!token || token.revoked) throw new ApiError("enrollment_token_unknown");
-  if (token.enrolled_node_id && token.used_key_sha256?.equals(key.keySha256)) {
-    const certificate = await certificateOfKey(tx, token.enrolled_node_id, key.keySha256);
-    const [node] = await tx<{ name: string }[]>`SELECT name FROM nodes WHERE id = ${token.enrolled_node_id}`;
-    if (certificate?.good && node) {
-      return { nodeId: token.enrolled_node_id, orgId: token.org_id, name: node.name, certificate };
-    }
-  }
-  if (token.node_id && nodeId !== undefined && nodeId !== token.node_id) {
-    throw new ApiError("enrollment_token_wrong_node", { details: { node_id: token.node_id } });
-  }
-  if (token.used || token.expired) {
-    throw new ApiError(token.used ? "enrollment_token_used" : "enrollment_token_expired");
-  }
-  throw new ApiError("enrollment_token_wrong_node", {
-    message: "This machine is a node already, and this enrollment token makes a new one.",
-    nextStep:
-      "Make a token for its node: `holdfast node token create --node <id>`; or join with --force to become a new one.",
-    details: { node_id: nodeId },
-  });
-}
-
 async function join(
   deps: Dependencies,
   tx: Tx,
-  token: Consumed,
+  token: UsedToken,
   key: KeyRequest,
   request: EnrollmentRequest,
 ): Promise<Joined> {
+  checkBootstrap(token, request.node_name, undefined);
   const asked = token.node_name ?? request.node_name ?? request.facts.hostname;
   const node = { id: token.enrolled_node_id, orgId: token.org_id };
-  const name = await insertNode(tx, node, nodeNameFrom(asked));
+  const name = await insertNode(tx, token, nodeNameFrom(asked));
+  if (token.kind === "bootstrap") await bindNamesakes(tx, token);
   const certificate = await certify(tx, deps.authority, node, key, "enrollment");
   return { nodeId: node.id, orgId: node.orgId, name, certificate };
 }
 
-async function insertNode(tx: Tx, node: { id: string; orgId: string }, wanted: string): Promise<string> {
+/** A name that is taken is numbered; but a bootstrap token makes the node of its name, and no other. */
+async function insertNode(tx: Tx, token: UsedToken, wanted: string): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     const name = numbered(wanted, attempt);
     const inserted = await tx`
-      INSERT INTO nodes (id, org_id, name) VALUES (${node.id}, ${node.orgId}, ${name})
+      INSERT INTO nodes (id, org_id, name) VALUES (${token.enrolled_node_id}, ${token.org_id}, ${name})
       ON CONFLICT (org_id, name) WHERE status <> 'retired' DO NOTHING RETURNING id`;
     if (inserted.length === 1) return name;
+    if (token.kind === "bootstrap") {
+      throw new ApiError("name_taken", {
+        message: `There is a node called ${name} by now, which this bootstrap token was not made for.`,
+        nextStep: `Make one for it, \`holdfast node token create --bootstrap --node ${name}\`; or rename or retire it.`,
+      });
+    }
   }
 }
 
 /** A new key for a node that exists. Its earlier certificates end: whoever held them is replaced. */
-async function rejoin(deps: Dependencies, tx: Tx, token: Consumed, key: KeyRequest): Promise<Joined> {
+async function rejoin(
+  deps: Dependencies,
+  tx: Tx,
+  token: UsedToken,
+  key: KeyRequest,
+  request: EnrollmentRequest,
+): Promise<Joined> {
   const node = { id: token.enrolled_node_id, orgId: token.org_id };
   // Before the certificate, whose row would lock the node's more weakly: two would wait for each other.
-  await tx`SELECT FROM nodes WHERE id = ${node.id} FOR UPDATE`;
+  const [before] = await tx<StatusRow[]>`
+    SELECT id, org_id, name, status, status_reason, revoked_at FROM nodes WHERE id = ${node.id} FOR UPDATE`;
+  checkBootstrap(token, request.node_name, before);
   const certificate = await certify(tx, deps.authority, node, key, "enrollment");
   const moved = await moveNode(tx, node.id, "enrolled", { keepSerial: certificate.serial });
   if (!moved) throw new Error("a token for a node that does not exist");
@@ -165,9 +132,12 @@ async function recordEnrolled(
   { log }: Dependencies,
   tx: Tx,
   { nodeId, orgId, name, certificate }: Joined,
-  { token, request, correlationId }: { token: Consumed; request: EnrollmentRequest; correlationId: string },
+  { token, request, correlationId }: { token: UsedToken; request: EnrollmentRequest; correlationId: string },
 ): Promise<void> {
   const { hostname, agent_version } = request.facts;
+  // Of the identity that ends: when it was heard a moment ago, two machines use the token.
+  const [heard] = await tx<{ heartbeat_at: Date }[]>`
+    SELECT heartbeat_at FROM node_presence WHERE node_id = ${nodeId}`;
   await recordAudit(tx, log, {
     orgId,
     by: { actor_type: "node", actor_id: nodeId, actor_name: name, role: "none" },
@@ -177,8 +147,10 @@ async function recordEnrolled(
     correlationId,
     details: {
       token_id: token.id,
+      token_kind: token.kind,
       serial: certificate.serial,
-      again: token.node_id !== null,
+      again: !token.makes_node,
+      last_heard_at: heard?.heartbeat_at.toISOString() ?? null,
       hostname,
       agent_version,
     },
@@ -192,8 +164,8 @@ async function recordRefused(
   request: EnrollmentRequest,
   { error, correlationId }: { error: ApiError; correlationId: string },
 ): Promise<void> {
-  const [token] = await system<{ id: string; org_id: string }[]>`
-    SELECT id, org_id FROM enrollment_tokens WHERE secret_hash = ${secretHash}`;
+  const [token] = await system<{ id: string; org_id: string; kind: string; node_id: string | null }[]>`
+    SELECT id, org_id, kind, node_id FROM enrollment_tokens WHERE secret_hash = ${secretHash}`;
   await recordAudit(system, log, {
     orgId: token?.org_id ?? null,
     by: { actor_type: "anonymous", actor_id: null, actor_name: "anonymous", role: "none" },
@@ -202,5 +174,6 @@ async function recordRefused(
     result: "failed",
     reason: error.code,
     correlationId,
+    details: token ? { token_kind: token.kind, node_id: token.node_id } : {},
   });
 }

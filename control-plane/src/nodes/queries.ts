@@ -1,5 +1,6 @@
 // SQL of nodes and enrollment tokens as operators see them. Runs confined to one organization.
 
+import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollment";
 import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../database/connect.ts";
@@ -62,25 +63,42 @@ export async function updateName(tx: Tx, id: string, name: string): Promise<void
   await tx`UPDATE nodes SET name = ${name} WHERE id = ${id}`;
 }
 
+/** The node that a token is to be made for, held as it is until the token is there. */
+export async function holdNode(
+  tx: Tx,
+  node: { id: string } | { name: string },
+): Promise<Pick<NodeRow, "id" | "name" | "status" | "revoked_at"> | undefined> {
+  const [row] = await tx<NodeRow[]>`
+    SELECT id, name, status, revoked_at FROM nodes
+    WHERE ${"id" in node ? tx`id = ${node.id}` : tx`name = ${node.name} AND status <> 'retired'`} FOR SHARE`;
+  return row;
+}
+
 export type TokenRow = {
   id: string;
+  kind: EnrollmentTokenKind;
   node_id: string | null;
+  /** Of its node as it is called now, else as it was asked for. */
   node_name: string | null;
   creator_name: string;
   created_at: Date;
   expires_at: Date;
   used_at: Date | null;
+  uses: number;
   revoked_at: Date | null;
   enrolled_node_id: string | null;
 };
 
-const tokenColumns = (tx: Tx) => tx`
-  id, node_id, node_name, creator_name, created_at, expires_at, used_at, revoked_at, enrolled_node_id`;
+const selectTokens = (tx: Tx) => tx`
+  SELECT t.id, t.kind, t.node_id, coalesce(n.name, t.node_name) AS node_name, t.creator_name, t.created_at,
+         t.expires_at, t.used_at, t.uses, t.revoked_at, t.enrolled_node_id
+  FROM enrollment_tokens t LEFT JOIN nodes n ON n.id = t.node_id`;
 
 export async function insertEnrollmentToken(
   tx: Tx,
   token: {
     orgId: string;
+    kind: EnrollmentTokenKind;
     hash: Buffer;
     nodeId: string | null;
     nodeName: string | null;
@@ -89,12 +107,14 @@ export async function insertEnrollmentToken(
     expiresInMinutes: number;
   },
 ): Promise<TokenRow> {
-  const [row] = await tx<TokenRow[]>`
-    INSERT INTO enrollment_tokens (id, org_id, secret_hash, node_id, node_name, created_by, creator_name, expires_at)
-    VALUES (${uuidv7()}, ${token.orgId}, ${token.hash}, ${token.nodeId}, ${token.nodeName}, ${token.createdBy},
-            ${token.creatorName}, now() + ${token.expiresInMinutes}::int * interval '1 minute')
-    RETURNING ${tokenColumns(tx)}`;
-  if (!row) throw new Error("an insert gave no row");
+  const id = uuidv7();
+  await tx`
+    INSERT INTO enrollment_tokens (id, org_id, kind, secret_hash, node_id, node_name, created_by, creator_name,
+                                   expires_at)
+    VALUES (${id}, ${token.orgId}, ${token.kind}, ${token.hash}, ${token.nodeId}, ${token.nodeName},
+            ${token.createdBy}, ${token.creatorName}, now() + ${token.expiresInMinutes}::int * interval '1 minute')`;
+  const row = await selectEnrollmentToken(tx, id);
+  if (!row) throw new Error("a token vanished in its own transaction");
   return row;
 }
 
@@ -103,24 +123,22 @@ export async function selectEnrollmentTokens(
   page: { before: string; limit: number },
 ): Promise<TokenRow[]> {
   return tx<TokenRow[]>`
-    SELECT ${tokenColumns(tx)} FROM enrollment_tokens
-    WHERE id < ${page.before} ORDER BY id DESC LIMIT ${page.limit + 1}`;
+    ${selectTokens(tx)} WHERE t.id < ${page.before} ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
 }
 
 export async function selectEnrollmentToken(tx: Tx, id: string): Promise<TokenRow | undefined> {
-  const [row] = await tx<TokenRow[]>`SELECT ${tokenColumns(tx)} FROM enrollment_tokens WHERE id = ${id}`;
+  const [row] = await tx<TokenRow[]>`${selectTokens(tx)} WHERE t.id = ${id}`;
   return row;
 }
 
-/** Revoking twice keeps the first time; what was used stays used. */
+/** Revoking twice keeps the first time; a pairing token that was used stays used. */
 export async function markTokenRevoked(tx: Tx, id: string): Promise<void> {
-  await tx`
-    UPDATE enrollment_tokens SET revoked_at = now() WHERE id = ${id} AND revoked_at IS NULL AND used_at IS NULL`;
+  await tx`UPDATE enrollment_tokens SET revoked_at = now() WHERE id = ${id} AND ${stillWorks(tx)}`;
 }
 
-/** Unused ones that were made for this node. */
+/** Those of this node that could still be used. */
 export async function revokeTokensFor(tx: Tx, nodeId: string): Promise<void> {
-  await tx`
-    UPDATE enrollment_tokens SET revoked_at = now()
-    WHERE node_id = ${nodeId} AND revoked_at IS NULL AND used_at IS NULL`;
+  await tx`UPDATE enrollment_tokens SET revoked_at = now() WHERE node_id = ${nodeId} AND ${stillWorks(tx)}`;
 }
+
+const stillWorks = (tx: Tx) => tx`revoked_at IS NULL AND (used_at IS NULL OR kind = 'bootstrap')`;
