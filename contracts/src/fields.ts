@@ -20,10 +20,11 @@ export const Email = z
   .pipe(z.email())
   .describe("An email address; capitals do not matter.");
 
-/** Free text. PostgreSQL stores every character but NUL. */
+/** Free text. PostgreSQL stores every character but NUL, and no half of one. */
 export const Text = z
   .string()
   .trim()
+  .overwrite((text) => text.toWellFormed())
   .refine((text) => !text.includes("\0"), "must not hold a NUL character");
 /** What stands beside others in a list: something to see, and nothing that turns the text around. */
 const Name = Text.min(1)

@@ -2,7 +2,7 @@
 // there is.
 
 import { SshPublicKey, UserName } from "@holdfast/contracts/endpoints/allocations";
-import { Id } from "@holdfast/contracts/fields";
+import { Id, Text } from "@holdfast/contracts/fields";
 import { z } from "zod";
 import { taskType } from "../type.ts";
 
@@ -27,7 +27,8 @@ export default taskType({
     username: z.string(),
     uid: z.int(),
     gid: z.int(),
-    home: z.string(),
+    /** Kept with the allocation. */
+    home: Text.max(1024),
     shell: z.string(),
     /** Made, or finished making, by this run. */
     created: z.boolean(),
