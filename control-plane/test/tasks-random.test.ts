@@ -5,6 +5,7 @@
 
 import { terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import type { TaskOffer, Verdict } from "@holdfast/contracts/node-protocol";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sweepTasks } from "../src/reconcilers/sweep-tasks.ts";
@@ -22,6 +23,7 @@ const types = ["test.repeat", "test.once", "test.order"] as const;
 
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant("enqueue" as const), type: fc.constantFrom(...types) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("run" as const), type: fc.constantFrom(...types) }) },
   { weight: 5, arbitrary: fc.record({ do: fc.constant("poll" as const), room: fc.nat(3), lost: fc.boolean() }) },
   {
     weight: 6,
@@ -72,6 +74,13 @@ class Drive {
       case "enqueue": {
         const task = await lab.enqueue(this.replica, { nodeId: agent.nodeId, type: step.type });
         history.made.push(task.id);
+        return;
+      }
+      case "run": {
+        const correlationId = uuidv7();
+        const task = { nodeId: agent.nodeId, type: step.type, params: {}, createdBy: "test", correlationId };
+        await this.replica.engine.run(task, { waitMs: 0 });
+        history.made.push(await lab.idOf(correlationId));
         return;
       }
       case "poll":

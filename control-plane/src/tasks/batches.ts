@@ -1,5 +1,5 @@
-// Natural batching: what is asked for in one turn of the event loop, or while an earlier statement
-// runs, goes together in the next. Alone, a request waits for nobody; under load, statements grow
+// Natural batching: what is asked for by one event and all that follows from it, or while an earlier
+// statement runs, goes together in the next. Alone, a request waits for nobody; under load, statements grow
 // instead of queues.
 
 export type Batches<Item, Answer> = {
@@ -34,7 +34,7 @@ export function createBatches<Item, Answer>(options: {
   const schedule = () => {
     if (scheduled || waiting.length === 0 || running.size >= options.atOnce) return;
     scheduled = true;
-    setImmediate(() => {
+    process.nextTick(() => {
       scheduled = false;
       const batch = take();
       // Nothing taken: all that waits has a key that is busy, and whoever is busy with it schedules again.

@@ -88,14 +88,23 @@ export function createTaskEngine(options: {
 
   /** Tasks that `run` waits for. */
   const endings = new Map<string, (ending: TaskEnding) => void>();
-  const enqueue = createEnqueue({ sql: pools.durable, types, signer });
+  const enqueue = createEnqueue({
+    sql: pools.durable,
+    types,
+    signer,
+    takes: (nodeId) => polls.takes(nodeId),
+    hand: (nodeId, tasks) => polls.hand(nodeId, tasks),
+  });
 
   const results = createResults({
     sql: pools.durable,
     types,
     atOnce: options.resultsAtOnce ?? RESULTS_AT_ONCE,
     onAccepted(accepted) {
-      for (const { ending } of accepted) endings.get(ending.id)?.(ending);
+      for (const { nodeId, taskId, ending } of accepted) {
+        polls.ended(nodeId, taskId);
+        endings.get(taskId)?.(ending);
+      }
       tell(accepted.map(({ taskId, revision }) => ({ id: taskId, revision, ended: true })));
       wakeNodes(accepted.filter((one) => one.ordered).map((one) => one.nodeId));
     },
@@ -115,10 +124,11 @@ export function createTaskEngine(options: {
     types,
     enqueue: enqueue.inTransaction,
     async run(task, { waitMs, signal }) {
-      const { id, node_id, revision } = await enqueue.alone(task);
+      const { id, node_id, revision, status } = await enqueue.alone(task);
+      // Still in the turn in which the task was handed over, if it was: its result cannot be here before.
       const here = Promise.withResolvers<TaskEnding>();
       endings.set(id, here.resolve);
-      wakeNodes([node_id]);
+      if (status === "queued") wakeNodes([node_id]);
       // Its result may come to another replica; then it is read when a signal or the look of every second tells.
       const anywhere = awaiting.changed({ id, revision }, { waitMs, until: "end", ...(signal ? { signal } : {}) });
       try {

@@ -8,6 +8,7 @@ import type { AnyTaskType } from "@holdfast/tasks/type";
 import { fieldProblems } from "../api/input.ts";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../database/connect.ts";
 import { createBatches } from "./batches.ts";
+import type { Delivered } from "./delivery-queries.ts";
 import { insertTask, insertTasks, type SignedNewTask, selectNodeStanding, type TaskRow } from "./queries.ts";
 import type { TaskSigner } from "./signing.ts";
 
@@ -43,6 +44,10 @@ export function createEnqueue(options: {
   sql: Sql;
   types: ReadonlyMap<string, AnyTaskType>;
   signer: TaskSigner;
+  /** How many tasks the node takes at once: so many are claimed as they are made. */
+  takes(nodeId: string): number;
+  /** Tasks that were. */
+  hand(nodeId: string, tasks: readonly Delivered[]): void;
 }): Enqueue {
   const { sql, types, signer } = options;
 
@@ -83,10 +88,24 @@ export function createEnqueue(options: {
     keyOf: (task) => task.id,
     concernsAll: isUnavailable,
     run: async (tasks) => {
-      const made = new Map((await insertTasks(sql, tasks)).map((row) => [row.id, row]));
+      const rows = await insertTasks(sql, claimWhatIsTaken(tasks));
+      const made = new Map(rows.map((row) => [row.id, row]));
+      const claimed = tasks.filter((task) => made.get(task.id)?.status === "dispatched");
+      for (const [nodeId, its] of Map.groupBy(claimed, (task) => task.nodeId)) {
+        options.hand(nodeId, its.map(deliveredOf));
+      }
       return tasks.map((task) => made.get(task.id));
     },
   });
+
+  const claimWhatIsTaken = (tasks: readonly SignedNewTask[]): SignedNewTask[] => {
+    const room = new Map<string, number>();
+    return tasks.map((task) => {
+      const left = room.get(task.nodeId) ?? options.takes(task.nodeId);
+      room.set(task.nodeId, left - 1);
+      return { ...task, claim: left > 0 && task.orderKey === null };
+    });
+  };
 
   return {
     async inTransaction(tx, task, { audited = false } = {}) {
@@ -99,6 +118,23 @@ export function createEnqueue(options: {
       return (await together.add(signed)) ?? refuse(sql, task, type);
     },
     settled: () => together.settled(),
+  };
+}
+
+/** As the claim of a task gives it that was just made. */
+function deliveredOf(task: SignedNewTask): Delivered {
+  return {
+    node_id: task.nodeId,
+    task_id: task.id,
+    stop: false,
+    generation: 1,
+    type: task.type,
+    params: task.params,
+    expires_at: task.expiresAt,
+    signature: task.signature,
+    correlation_id: task.correlationId,
+    priority: task.priority,
+    revision: 2,
   };
 }
 

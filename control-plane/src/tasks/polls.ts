@@ -1,7 +1,10 @@
 // The waiting of nodes for work. Each node has one held poll here; whoever has work for it wakes
-// the poll, and all polls woken together are served by one statement. A task that was claimed for
-// a poll which is gone is not lost: the next poll does not hold it, and is offered it again.
+// the poll, and all polls woken together are served by one statement. A task that is made while its
+// node waits here is claimed as it is inserted, and handed over without a statement of its own. A task
+// that was claimed for a poll which is gone is not lost: the next poll does not hold it, and is offered
+// it again.
 
+import { BATCH } from "@holdfast/contracts/node-limits";
 import type { Held, TaskOffer } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Sql } from "../database/connect.ts";
@@ -19,7 +22,26 @@ export type Polls = {
   renew(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
   /** There is something for the node to take or to stop. Answers whether its poll is held here. */
   wake(nodeId: string): boolean;
+  /** How many tasks may be claimed for the node before anybody asked: it waits here, or comes back at once. */
+  takes(nodeId: string): number;
+  /** Tasks that were claimed so. */
+  hand(nodeId: string, tasks: readonly Delivered[]): void;
+  /** The node's result was accepted. */
+  ended(nodeId: string, taskId: string): void;
   stop(): Promise<void>;
+};
+
+/** A node that was given tasks and is not back yet. */
+type Away = {
+  instanceId: string;
+  since: number;
+  given: ReadonlySet<string>;
+  /** Of these, what it has not answered for. */
+  unanswered: Set<string>;
+  /** Handed over meanwhile. */
+  kept: Delivered[];
+  /** More may wait for it in the database. */
+  more: boolean;
 };
 
 type HeldPoll = {
@@ -38,6 +60,8 @@ type HeldPoll = {
 
 const LOOK_EVERY_MS = 1_000;
 const MOST_IN_ONE = 256;
+/** A node polls again when it has answered for short tasks, or after a few milliseconds. */
+const BACK_WITHIN_MS = 100;
 const nothing: PollAnswer = { tasks: [], cancel: [] };
 
 export function createPolls(options: {
@@ -50,6 +74,7 @@ export function createPolls(options: {
 }): Polls {
   const { sql, signals, log } = options;
   const held = new Map<string, HeldPoll[]>();
+  const away = new Map<string, Away>();
   let stopped = false;
 
   const deliveries = createBatches<Asking, Delivered[]>({
@@ -59,14 +84,16 @@ export function createPolls(options: {
     concernsAll: isUnavailable,
     run: async (asking) => {
       const rows = await deliverOnceMore(sql, asking);
-      const offered = rows.filter((row) => !row.stop);
-      options.onOffered(
-        offered.map(({ task_id, revision, type }) => ({ id: task_id, revision, type, ended: false })),
-      );
+      tellOffered(rows.filter((row) => !row.stop));
       const byNode = Map.groupBy(rows, (row) => row.node_id);
       return asking.map(({ nodeId }) => byNode.get(nodeId) ?? []);
     },
   });
+
+  const tellOffered = (offered: readonly Delivered[]) =>
+    options.onOffered(
+      offered.map(({ task_id, revision, type }) => ({ id: task_id, revision, type, ended: false })),
+    );
 
   const serve = (poll: HeldPoll) => {
     poll.wokenAgain = poll.serving !== undefined;
@@ -80,7 +107,7 @@ export function createPolls(options: {
         const rows = await deliveries.add(poll.asking);
         if (rows.length === 0) continue;
         if (poll.done) passOn(poll.nodeId);
-        else poll.answer(answerOf(rows));
+        else give(poll, rows, { more: poll.wokenAgain });
       } while (poll.wokenAgain && !poll.done);
     } catch (error) {
       poll.fail(error);
@@ -88,6 +115,37 @@ export function createPolls(options: {
       // In the same breath as the last look at `wokenAgain`: no wake falls in between.
       poll.serving = undefined;
     }
+  };
+
+  const give = (poll: HeldPoll, rows: readonly Delivered[], { more }: Pick<Away, "more">) => {
+    const answer = answerOf(rows);
+    const given = new Set(answer.tasks.map((task) => task.task_id));
+    if (given.size > 0) {
+      const filled = given.size >= poll.asking.room;
+      away.set(poll.nodeId, {
+        instanceId: poll.instanceId,
+        since: performance.now(),
+        given,
+        unanswered: new Set(given),
+        kept: [],
+        more: more || filled,
+      });
+    }
+    poll.answer(answer);
+  };
+
+  /**
+   * A node that comes straight back, has answered for all it was given and holds nothing need not ask the database:
+   * whatever was made for it since was handed over here, or woke it.
+   */
+  const welcome = (poll: HeldPoll) => {
+    const { nodeId, instanceId, asking } = poll;
+    const before = away.get(nodeId);
+    away.delete(nodeId);
+    const same = before?.instanceId === instanceId && isBack(before);
+    const known = same && !before.more && before.unanswered.size === 0 && asking.holding.length === 0;
+    if (!known || before.kept.length > asking.room) return serve(poll);
+    if (before.kept.length > 0) give(poll, before.kept, { more: false });
   };
 
   /** Claimed for a poll that is gone: whoever holds a newer one, here or elsewhere, is offered it now. */
@@ -98,6 +156,8 @@ export function createPolls(options: {
   const wake = (nodeId: string): boolean => {
     const polls = held.get(nodeId);
     for (const poll of polls ?? []) serve(poll);
+    const gone = away.get(nodeId);
+    if (gone) gone.more = true;
     return polls !== undefined;
   };
 
@@ -116,6 +176,7 @@ export function createPolls(options: {
   /** In case a signal was lost: one statement for every node that waits here. */
   let looking: Promise<void> | undefined;
   const look = async () => {
+    for (const [nodeId, one] of away) if (performance.now() - one.since > LOOK_EVERY_MS) away.delete(nodeId);
     const polls = [...held.values()].flat();
     if (polls.length === 0) return;
     const nodeIds = polls.filter((poll) => poll.asking.room > 0).map((poll) => poll.nodeId);
@@ -140,6 +201,22 @@ export function createPolls(options: {
 
   return {
     wake,
+    takes(nodeId) {
+      const [poll, another] = held.get(nodeId) ?? [];
+      if (poll) return another ? 0 : poll.asking.room;
+      const gone = away.get(nodeId);
+      return gone && isBack(gone) && !stopped ? BATCH - gone.kept.length : 0;
+    },
+    hand(nodeId, tasks) {
+      tellOffered(tasks);
+      const [poll] = held.get(nodeId) ?? [];
+      // A statement under way for it may find more.
+      if (poll) return give(poll, tasks.slice(0, poll.asking.room), { more: poll.serving !== undefined });
+      const gone = away.get(nodeId);
+      if (!gone) return passOn(nodeId);
+      // A poll that came and went in between may have been given them by its own statement.
+      gone.kept.push(...tasks.filter((task) => !gone.given.has(task.task_id)));
+    },
     wait(nodeId, { instanceId, room, holding, waitMs, signal }) {
       if (stopped || signal.aborted) return Promise.resolve(nothing);
       return new Promise((resolve, reject) => {
@@ -164,11 +241,12 @@ export function createPolls(options: {
         const abandon = () => poll.answer(nothing);
         signal.addEventListener("abort", abandon);
         add(poll);
-        serve(poll);
         // What is being claimed at that moment is still answered with.
         const deadline = setTimeout(() => void Promise.resolve(poll.serving).then(abandon), waitMs);
+        welcome(poll);
       });
     },
+    ended: (nodeId, taskId) => void away.get(nodeId)?.unanswered.delete(taskId),
     async renew(nodeId, holding) {
       if (holding.length === 0) return { cancel: [] };
       const rows = await deliveries.add({ nodeId, room: 0, holding });
@@ -183,6 +261,9 @@ export function createPolls(options: {
     },
   };
 }
+
+/** Or will be in a moment. */
+const isBack = (gone: Away) => performance.now() - gone.since < BACK_WITHIN_MS;
 
 /** Two replicas that pick tasks of one order at the same moment: one is refused, and finds the other's work done. */
 async function deliverOnceMore(sql: Sql, asking: Asking[]): Promise<Delivered[]> {

@@ -2,6 +2,7 @@
 // organization, or as the system. What nodes do with tasks is in delivery-queries.ts.
 
 import type { Task, TaskStatus } from "@holdfast/contracts/endpoints/tasks";
+import { LEASE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { PhaseTimings, TaskFailure } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Queryable, Tx } from "../database/connect.ts";
@@ -61,6 +62,8 @@ export type SignedNewTask = {
   expiresAt: Date;
   createdBy: string;
   correlationId: string;
+  /** Its node waits for work: claimed as it is made, unless older tasks wait. Never one with an order. */
+  claim?: boolean;
 };
 
 /** Inserts only for a node that is active and capable: one round trip when all is well. Locks the node's key. */
@@ -95,15 +98,19 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
         ${all((one) => one.orderKey)}::text[], ${all((one) => one.signature)}::text[],
         ${all((one) => one.expiresAt.toISOString())}::timestamptz[], ${all((one) => one.createdBy)}::text[],
         ${all((one) => one.correlationId)}::text[], ${all((one) => `{${one.capabilities.join(",")}}`)}::text[],
-        ${all(() => uuidv7())}::uuid[]
+        ${all((one) => String(one.claim ?? false))}::text[]::boolean[], ${all(() => uuidv7())}::uuid[]
       ) AS a (id, node_id, type, params, idempotent, timeout_seconds, priority, order_key, signature, expires_at,
-        created_by, correlation_id, capabilities, audit_id)
+        created_by, correlation_id, capabilities, claim, audit_id)
     ), made AS (
       INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-        signature, expires_at, created_by, correlation_id)
+        signature, expires_at, created_by, correlation_id, status, generation, revision, lease_until, dispatched_at)
       SELECT a.id, n.org_id, n.id, a.type, a.params::json, a.idempotent, a.timeout_seconds, a.priority, a.order_key,
-        a.signature, a.expires_at, a.created_by, a.correlation_id
-      FROM asked a JOIN nodes n ON n.id = a.node_id
+        a.signature, a.expires_at, a.created_by, a.correlation_id, c.*
+      FROM asked a JOIN nodes n ON n.id = a.node_id CROSS JOIN LATERAL (
+        SELECT 'dispatched', 1, 2, now() + ${LEASE_SECONDS} * interval '1 second', now()
+        WHERE a.claim AND NOT EXISTS (SELECT FROM tasks q WHERE q.node_id = n.id AND q.status = 'queued')
+        UNION ALL SELECT 'queued', 0, 1, NULL, NULL LIMIT 1
+      ) AS c
       WHERE n.status = 'active' AND n.revoked_at IS NULL
         AND (a.capabilities = '{}' OR EXISTS (
           SELECT FROM node_presence p, json_array_elements_text(p.heartbeat #> '{facts,capabilities}') AS c (name)

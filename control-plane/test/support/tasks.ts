@@ -30,6 +30,8 @@ export type TaskLab = {
   /** As a tenant's request does it: in a transaction, and the node is woken after the commit. */
   enqueue(replica: Replica, task: Partial<NewTask> & { nodeId: string }): Promise<TaskRow>;
   cancel(replica: Replica, taskId: string): Promise<TaskRow | undefined>;
+  /** Of the only task with that correlation id. */
+  idOf(correlationId: string): Promise<string>;
   row(taskId: string): Promise<TaskRow & { lease_until: Date | null; reported: boolean }>;
 };
 
@@ -112,6 +114,11 @@ export async function openTaskLab(): Promise<TaskLab> {
       const task = await withOrg(app, orgId, (tx) => engine.cancel(tx, taskId));
       if (task) engine.cancelled(task);
       return task;
+    },
+    async idOf(correlationId) {
+      const [row] = await superuser<{ id: string }[]>`SELECT id FROM tasks WHERE correlation_id = ${correlationId}`;
+      if (!row) throw new Error(`there is no task for ${correlationId}`);
+      return row.id;
     },
     async row(taskId) {
       const [row] = await superuser<(TaskRow & { lease_until: Date | null; reported: boolean })[]>`
