@@ -15,7 +15,8 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { overdueRenewals, removeOldIdentities, selectOverdue } from "../src/reconcilers/node-identities.ts";
+import { selectLate } from "../src/nodes/late-certificates.ts";
+import { overdueRenewals, removeOldIdentities } from "../src/reconcilers/node-identities.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import {
@@ -179,7 +180,7 @@ describe("renewal", () => {
   it("ID-03 that is missed is shown and logged long before the certificate ends", async () => {
     const node = await enrollTestNode(api, org.id, { hostname: "late" });
     await sendHeartbeatFrom(node);
-    expect((await selectOverdue(system)).map(({ id }) => id)).not.toContain(node.id);
+    expect((await selectLate(system)).map(({ id }) => id)).not.toContain(node.id);
     await superuser`
       UPDATE node_certificates SET not_before = now() - interval '19 hours', not_after = now() + interval '5 hours'
       WHERE node_id = ${node.id}`;

@@ -152,7 +152,6 @@ export async function startAgent(
       apiUrl: session.apiUrl,
       diskPressurePercent: settings.diskPressurePercent,
       clockSkewSeconds: skewSeconds(),
-      renewalDueAt: renewals.dueAt(),
       now: Date.now(),
     });
     for (const { reason, detail } of findings) if (!before.has(reason)) record(reason, detail);

@@ -1,14 +1,21 @@
 // Metrics in Prometheus' text form. Labels are low-cardinality only: route templates, never paths;
 // reason codes, never messages.
 
-import { Counter, collectDefaultMetrics, Histogram, Registry } from "@prometheus-io/client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "@prometheus-io/client";
 
 export type Metrics = {
   registry: Registry;
   observeRequest(request: { method: string; route: string; status: number; seconds: number }): void;
   /** Counts by reason code; the name is made once. */
   countByCode(name: `holdfast_${string}_total`, help: string): (code: string) => void;
+  /**
+   * A number for each reason, read anew whenever metrics are asked for. What cannot be read in time is left out:
+   * no number is better than an old one.
+   */
+  gaugeByReason(name: `holdfast_${string}`, help: string, read: () => Promise<Record<string, number>>): void;
 };
+
+const READ_WITHIN_MS = 2_000;
 
 export function createMetrics(processName: string): Metrics {
   const registry = new Registry();
@@ -29,5 +36,28 @@ export function createMetrics(processName: string): Metrics {
       const counter = new Counter({ name, help, labelNames: ["code"], registers: [registry] });
       return (code) => counter.inc({ code });
     },
+    gaugeByReason(name, help, read) {
+      const gauge = new Gauge({
+        name,
+        help,
+        labelNames: ["reason"],
+        registers: [registry],
+        async collect() {
+          const numbers = await inTime(read).catch(() => ({}));
+          gauge.reset();
+          for (const [reason, number] of Object.entries(numbers)) gauge.set({ reason }, number);
+        },
+      });
+    },
   };
+}
+
+async function inTime<T>(read: () => Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error("not read in time")), READ_WITHIN_MS);
+  try {
+    return await Promise.race([read(), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

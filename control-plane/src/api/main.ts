@@ -29,6 +29,7 @@ import { nodeApiUrl } from "../node-api/names.ts";
 import { openNodeSide } from "../node-api/open.ts";
 import type { NodeApi } from "../node-api/route.ts";
 import { enrollmentRoutes, enrollmentTokenRoutes } from "../nodes/enrollment-routes.ts";
+import { measureLate } from "../nodes/late-certificates.ts";
 import { nodeFacingRoutes } from "../nodes/node-routes.ts";
 import { nodeRoutes } from "../nodes/routes.ts";
 import { organizationRoutes } from "../organizations/routes.ts";
@@ -76,6 +77,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   const allocations = watchAllocations({ system, engine: tasks, signals, log });
 
   const metrics = createMetrics("api");
+  measureLate(metrics, system);
   const nodeSide = await openNodeSide({ settings, system, keyring, signals, keys: signer, metrics, log });
 
   const http = createHttpServer({

@@ -1,6 +1,7 @@
 // What about a node a person should look at, and what to do. A pure function of what is stored and
 // of the time: the page, the CLI and the alarms say the same.
 
+import { certificateStage } from "@holdfast/contracts/certificate-stage";
 import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import type { Attention } from "@holdfast/contracts/endpoints/nodes";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
@@ -20,9 +21,6 @@ export type NodeCondition = {
   findings: readonly { reason: string; detail: string }[];
 };
 
-/** A certificate is renewed at about half of its life; past this part something is wrong. */
-export const OVERDUE_AT = 0.75;
-
 export function attentionOf(
   node: NodeCondition,
   facts: { now: Date; staleAfterSeconds: number },
@@ -36,11 +34,6 @@ export function attentionOf(
     ...node.findings.map(findingOf),
   ].filter((one) => one !== undefined);
   return found.filter((one, index) => found.findIndex((other) => other.code === one.code) === index);
-}
-
-export function isRenewalOverdue(certificate: { notBefore: Date; notAfter: Date }, now: Date): boolean {
-  const [from, to] = [certificate.notBefore.getTime(), certificate.notAfter.getTime()];
-  return now.getTime() > from + (to - from) * OVERDUE_AT;
 }
 
 function standingOf({ position, reason }: NodeCondition): AttentionItem | undefined {
@@ -85,9 +78,12 @@ function heartbeatOf(
 }
 
 function certificateOf({ certificate }: NodeCondition, now: Date): AttentionItem | undefined {
-  if (!certificate || !isRenewalOverdue(certificate, now)) return undefined;
-  const leftMs = certificate.notAfter.getTime() - now.getTime();
-  if (leftMs < 0) {
+  if (!certificate) return undefined;
+  const life = { notBefore: certificate.notBefore.getTime(), notAfter: certificate.notAfter.getTime() };
+  const stage = certificateStage(life, now.getTime());
+  if (stage === "current") return undefined;
+  const leftMs = life.notAfter - now.getTime();
+  if (stage === "expired") {
     return {
       code: "cert_expired",
       message: `The node's certificate expired ${duration(-leftMs)} ago.`,

@@ -3,7 +3,7 @@
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
-import { OVERDUE_AT } from "../nodes/attention.ts";
+import { selectLate } from "../nodes/late-certificates.ts";
 
 /** Long enough to look up afterwards who joined with what. */
 const KEPT_FOR = "30 days";
@@ -18,25 +18,11 @@ export async function removeOldIdentities(system: Sql): Promise<Record<string, n
   return Object.fromEntries(Object.entries(removed).map(([table, result]) => [table, result.count]));
 }
 
-export type OverdueNode = { id: string; not_after: Date };
-
-/** Of nodes that are meant to be there: by the certificate they were last given. */
-export async function selectOverdue(system: Sql): Promise<OverdueNode[]> {
-  return system<OverdueNode[]>`
-    SELECT n.id, c.not_after
-    FROM nodes n CROSS JOIN LATERAL (
-      SELECT not_before, not_after FROM node_certificates
-      WHERE node_id = n.id ORDER BY not_after DESC LIMIT 1) c
-    WHERE n.revoked_at IS NULL
-      AND now() > c.not_before + (c.not_after - c.not_before) * ${OVERDUE_AT}::float8
-    ORDER BY n.id`;
-}
-
 /** Tells of each node once, and again when it comes back after having been well. */
 export function overdueRenewals(system: Sql, log: Log): () => Promise<void> {
   let told: ReadonlySet<string> = new Set();
   return async () => {
-    const overdue = await selectOverdue(system);
+    const overdue = await selectLate(system);
     const fresh = overdue.filter(({ id }) => !told.has(id));
     told = new Set(overdue.map(({ id }) => id));
     for (const { id, not_after } of fresh) {

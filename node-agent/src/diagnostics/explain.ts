@@ -62,7 +62,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   const files = stateFiles(stateDir);
   const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && history.records.length === 0;
   const measured = { now, diskPressurePercent, rootUsedPercent: rootUsedPercent() };
-  const unknown = { apiUrl: undefined, clockSkewSeconds: undefined, renewalDueAt: undefined };
+  const unknown = { apiUrl: undefined, clockSkewSeconds: undefined };
   return {
     ...nothing,
     state: neverJoined ? "not_enrolled" : "enrolled",

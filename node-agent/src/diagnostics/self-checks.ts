@@ -2,6 +2,7 @@
 // disks. `findings` decides from plain facts; `selfCheck` gathers them and never throws.
 
 import { accessSync, constants, statfsSync } from "node:fs";
+import { certificateStage } from "@holdfast/contracts/certificate-stage";
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import { exhaustive } from "@holdfast/kit/exhaustive";
@@ -25,21 +26,17 @@ export type SelfCheckFacts = {
   apiUrl: string | undefined;
   /** Server's clock minus ours, as last seen; undefined before the first answer. */
   clockSkewSeconds: number | undefined;
-  /** When renewal should have happened, ms. */
-  renewalDueAt: number | undefined;
   stateDir: "writable" | "full" | "read_only" | "missing";
   /** Of the root file system; undefined where it cannot be told. */
   rootUsedPercent: number | undefined;
   diskPressurePercent: number;
 };
 
-export type CheckOptions = Pick<
-  SelfCheckFacts,
-  "now" | "clockSkewSeconds" | "renewalDueAt" | "diskPressurePercent"
-> & { stateDir: string; apiUrl?: string };
+export type CheckOptions = Pick<SelfCheckFacts, "now" | "clockSkewSeconds" | "diskPressurePercent"> & {
+  stateDir: string;
+  apiUrl?: string;
+};
 
-/** A renewal is tried with every heartbeat; one that is late by this much has failed several times. */
-const OVERDUE_AFTER_MS = 10 * 60_000;
 /** The agent itself needs nothing more; tasks and the renewed certificate do. */
 const FULL_BELOW_BYTES = 1024 * 1024;
 
@@ -90,14 +87,7 @@ function stateDirectory({ stateDir }: SelfCheckFacts): Finding[] {
 }
 
 /** Judged by the server's clock where it is known, so that a wrong clock here is not taken for expiry. */
-function certificate({
-  identity,
-  agent,
-  now,
-  clockSkewSeconds,
-  renewalDueAt,
-  stateDir,
-}: SelfCheckFacts): Finding[] {
+function certificate({ identity, agent, now, clockSkewSeconds, stateDir }: SelfCheckFacts): Finding[] {
   if (stateDir === "missing") return [];
   const found: Finding[] = "problem" in agent ? [agent.problem] : [];
   if ("problem" in identity) return [...found, identity.problem];
@@ -107,15 +97,23 @@ function certificate({
     found.push({ reason: "identity_key_missing", detail });
   }
   const time = now + (clockSkewSeconds ?? 0) * 1000;
-  if (time >= certificate.notAfter) {
-    const ago = span(time - certificate.notAfter);
-    found.push({ reason: "cert_expired", detail: `it expired at ${iso(certificate.notAfter)}, ${ago} ago` });
-  } else if (renewalDueAt !== undefined && now - renewalDueAt > OVERDUE_AFTER_MS) {
-    const left = span(certificate.notAfter - time);
-    const detail = `renewal was due at ${iso(renewalDueAt)}; the certificate expires in ${left}`;
-    found.push({ reason: "cert_renewal_overdue", detail });
+  return [...found, ...lateness(certificate, time)];
+}
+
+function lateness(certificate: { notBefore: number; notAfter: number }, time: number): Finding[] {
+  const until = iso(certificate.notAfter);
+  const apart = span(certificate.notAfter - time);
+  const stage = certificateStage(certificate, time);
+  switch (stage) {
+    case "current":
+      return [];
+    case "renewal_overdue":
+      return [{ reason: "cert_renewal_overdue", detail: `it expires at ${until}, ${apart} from now` }];
+    case "expired":
+      return [{ reason: "cert_expired", detail: `it expired at ${until}, ${apart} ago` }];
+    default:
+      return exhaustive(stage);
   }
-  return found;
 }
 
 function trust({ trust, stateDir }: SelfCheckFacts): Finding[] {

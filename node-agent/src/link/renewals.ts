@@ -1,6 +1,6 @@
 // Renews the certificate when it is due, beside the polls and never in their way. A failure is
-// written down and tried again more slowly; from three quarters of the certificate's life on it is
-// also a finding that every heartbeat carries.
+// written down and tried again more slowly; once renewal is overdue (contracts' certificate-stage) it
+// is also a finding that every heartbeat carries.
 
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { backoffDelay } from "@holdfast/kit/backoff";

@@ -18,9 +18,9 @@ describe("a certificate through its life", () => {
     ["before it begins", -1, {}, "Not valid yet", 0],
     ["half way", 12, {}, "Valid", 0.5],
     ["a little after its renewal was due", 12.4, {}, "Valid", 12.4 / 24],
-    ["long after its renewal was due", 18, {}, "Renewal overdue", 0.75],
-    ["when nobody said when renewal is due", 18, { renewal_due_at: null }, "Valid", 0.75],
-    ["at its end", 24, {}, "Expired", 1],
+    ["long after its renewal was due", 18.1, {}, "Renewal overdue", 18.1 / 24],
+    ["when nobody said when renewal is due", 18.1, { renewal_due_at: null }, "Renewal overdue", 18.1 / 24],
+    ["after its end", 24.1, {}, "Expired", 1],
     ["revoked", 6, { revoked_at: at(5) }, "Revoked", 0.25],
   ])("ID-02 %s", (_, hours, change, word, passed) => {
     const validity = validityOf(certificate(change), start + hours * hour);

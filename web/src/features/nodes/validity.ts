@@ -1,5 +1,6 @@
 // How far a certificate is through its life.
 
+import { type CertificateStage, certificateStage } from "@holdfast/contracts/certificate-stage";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { State } from "../../design/StatusMark.tsx";
 
@@ -12,9 +13,6 @@ export type Validity = {
   renewalAt: number | null;
 };
 
-/** An agent renews with some jitter and tries again at every heartbeat. */
-const renewalGraceMs = 30 * 60_000;
-
 export function validityOf(certificate: Certificate, now: number): Validity {
   const from = Date.parse(certificate.not_before);
   const until = Date.parse(certificate.not_after);
@@ -22,8 +20,12 @@ export function validityOf(certificate: Certificate, now: number): Validity {
   const due = certificate.renewal_due_at === null ? null : Date.parse(certificate.renewal_due_at);
   const at = { passed: share(now), renewalAt: due === null ? null : share(due) };
   if (certificate.revoked_at) return { ...at, state: "failed", word: "Revoked" };
-  if (now >= until) return { ...at, state: "failed", word: "Expired" };
   if (now < from) return { ...at, state: "degraded", word: "Not valid yet" };
-  if (due !== null && now > due + renewalGraceMs) return { ...at, state: "degraded", word: "Renewal overdue" };
-  return { ...at, state: "ok", word: "Valid" };
+  return { ...at, ...marks[certificateStage({ notBefore: from, notAfter: until }, now)] };
 }
+
+const marks: Record<CertificateStage, Pick<Validity, "state" | "word">> = {
+  current: { state: "ok", word: "Valid" },
+  renewal_overdue: { state: "degraded", word: "Renewal overdue" },
+  expired: { state: "failed", word: "Expired" },
+};
