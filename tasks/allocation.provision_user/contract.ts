@@ -46,6 +46,10 @@ export default taskType({
       message: "The user of this name belongs to another allocation on this node.",
       nextStep: "Choose another user name, or release that allocation first.",
     },
+    name_reserved: {
+      message: "A group of this name has power over a host, and the user's group would have that name.",
+      nextStep: "Choose another user name for the allocation.",
+    },
     home_not_ours: {
       message: "The home directory exists already and belongs to somebody else.",
       nextStep: "Choose another user name, or look at that directory on the node.",

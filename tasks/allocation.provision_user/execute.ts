@@ -8,6 +8,7 @@ import { withHostFailures } from "../os-users/failures.ts";
 import { homeOf, makeHome, ownerOfHome, writeAuthorizedKeys } from "../os-users/home.ts";
 import { readRecord, recordIntention, type UserRecord, writeRecord } from "../os-users/records.ts";
 import { removeUser } from "../os-users/remove.ts";
+import { isReserved } from "../os-users/reserved-names.ts";
 import contract from "./contract.ts";
 
 type Fail = (code: keyof typeof contract.failures, message?: string) => TaskFailed;
@@ -86,6 +87,7 @@ async function findRecord(wanted: Wanted, step: Step, fail: Fail): Promise<UserR
 }
 
 async function intend({ name, allocationId, stateDir }: Wanted, fail: Fail): Promise<UserRecord> {
+  if (isReserved(name)) throw fail("name_reserved", `No user of an allocation may be called ${name}.`);
   const record = await recordIntention(stateDir, name, allocationId, async (uid) => !(await isFree(uid)));
   if (!record) throw fail("no_uid_left");
   return record;

@@ -75,6 +75,15 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
     expect(phases).toContain("creating_account");
   });
 
+  it("BM-01 gives nobody a name that is power over the host, and leaves no trace of the attempt", async () => {
+    const [host, user] = [rootHost(), testUser("systemd-")];
+    const failure = await failureOf(provision(user, host));
+    expect(failure).toMatchObject({ code: "name_reserved", message: expect.stringContaining(user.username) });
+    expect(passwd(user.username)).toBeUndefined();
+    expect(hasGroup(user.username)).toBe(false);
+    expect(existsSync(join(host.stateDir, "users.json"))).toBe(false);
+  });
+
   it("BM-01 gives the same answer again, with the keys replaced", async () => {
     const [host, user] = [rootHost(), testUser()];
     const first = await provision(user, host, [KEY]);

@@ -14,8 +14,8 @@ import { noEndpoints } from "./run-task.ts";
 
 export type TestUser = { username: string; allocation_id: string; home: string };
 
-export function testUser(): TestUser {
-  const username = `hft-${randomBytes(5).toString("hex")}`;
+export function testUser(prefix = ""): TestUser {
+  const username = `${prefix}hft-${randomBytes(5).toString("hex")}`;
   atEnd(() => clearAway(username));
   return { username, allocation_id: randomUUID(), home: `/home/${username}` };
 }
