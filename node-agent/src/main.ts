@@ -231,7 +231,7 @@ export async function startAgent(
 
   openWork();
   const listener = await openLocalListener(
-    { bind: settings.bind, port: settings.port },
+    { bind: settings.bind, port: settings.port, onTaken: (why) => log.warn(why) },
     {
       healthz: () => {
         const { connected, standing, lastHeartbeatAt, problem, lastStepAt } = link.status();

@@ -1,7 +1,10 @@
 // How a whole agent keeps its link through faults of the server, the network and its own files.
 
+import { once } from "node:events";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lookAt } from "../src/diagnostics/explain.ts";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "../src/identity/certificate-request.ts";
 import { readIdentity, writeIdentity } from "../src/identity/identity-file.ts";
@@ -47,6 +50,17 @@ describe("the link of an agent", () => {
     expect(api.resumed[0]).toBe(false);
     expect(api.resumed.at(-1)).toBe(true);
     await connected(agent);
+  });
+
+  it("AGENT-07 runs all the same when somebody else on the host has taken its port", async () => {
+    const squatter = createServer().listen(0, "127.0.0.1");
+    atEnd(() => squatter.close());
+    await once(squatter, "listening");
+    const { port } = squatter.address() as AddressInfo;
+    const agent = await startTestAgent(await startFakeApi(), { env: { HOLDFAST_AGENT_PORT: String(port) } });
+    await connected(agent);
+    expect(new URL(agent.url).port).not.toBe(String(port));
+    expect(agent.logged()).toContain(`Port ${port} for the agent is taken by pid ${process.pid}`);
   });
 
   it("AGENT-07 tells health, capacity and metrics on loopback, to loopback names only", async () => {

@@ -2,13 +2,14 @@ import { describe, expect, it } from "vitest";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 import { isAllowedHost, openLocalListener } from "./listener.ts";
 
-const open = async (ok: boolean, port = 0) => {
+const open = async (ok: boolean, port = 0, bind = "127.0.0.1") => {
+  let taken: string | undefined;
   const listener = await openLocalListener(
-    { bind: "127.0.0.1", port },
+    { bind, port, onTaken: (why) => (taken = why) },
     { healthz: () => ({ ok, detail: "x" }), capacity: () => ({ cpus: 1 }), metrics: () => "metric 1\n" },
   );
   atEnd(() => listener.close());
-  return { ...listener, url: `http://127.0.0.1:${listener.port}` };
+  return { ...listener, taken, url: `http://127.0.0.1:${listener.port}` };
 };
 
 describe("the agent's own listener", () => {
@@ -28,10 +29,18 @@ describe("the agent's own listener", () => {
     expect(head.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
   });
 
-  it("AGENT-07 says who has the port when it is taken", async () => {
-    const { port } = await open(true);
-    await expect(open(true, port)).rejects.toThrow(`pid ${process.pid}`);
-    await expect(open(true, port)).rejects.toThrow("HOLDFAST_AGENT_PORT");
+  it("AGENT-07 takes another port when somebody has it, and says who", async () => {
+    const { port, taken } = await open(true);
+    expect(taken).toBeUndefined();
+    const other = await open(true, port);
+    expect(other.taken).toContain(`pid ${process.pid}`);
+    expect(other.taken).toContain("HOLDFAST_AGENT_PORT");
+    expect((await fetch(`${other.url}/healthz`)).status).toBe(200);
+  });
+
+  it("AGENT-07 does not listen where it was not told to", async () => {
+    // 192.0.2.0/24 is for documentation: no machine has such an address.
+    await expect(open(true, 0, "192.0.2.1")).rejects.toThrow("cannot listen on 192.0.2.1");
   });
 
   it.for([

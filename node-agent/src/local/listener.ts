@@ -3,6 +3,7 @@
 // name at this address is refused by its Host.
 
 import type { IncomingMessage } from "node:http";
+import { isErrno } from "@holdfast/kit/files";
 import { explainListenError } from "@holdfast/kit/listening";
 import { redact } from "@holdfast/kit/redact";
 import { http } from "../http-module.ts";
@@ -17,8 +18,9 @@ export type LocalAnswers = {
 
 export type LocalListener = { port: number; close(): Promise<void> };
 
+/** Every user of the host can take the port first. That must not stop the agent: it takes a free one, and tells. */
 export async function openLocalListener(
-  options: { bind: string; port: number },
+  options: { bind: string; port: number; onTaken: (why: string) => void },
   answers: LocalAnswers,
 ): Promise<LocalListener> {
   const server = http.createServer((request, response) => {
@@ -36,15 +38,29 @@ export async function openLocalListener(
   server.requestTimeout = 5_000;
   server.keepAliveTimeout = 5_000;
   server.maxConnections = 32;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => {
-      reject(explainListenError(error, { process: "agent", ...options, setting: "HOLDFAST_AGENT_PORT" }));
+  const { bind, port, onTaken } = options;
+  const listen = (on: number) =>
+    new Promise<void>((resolve, reject) => {
+      // Stays: a connection that could not be accepted later on is no reason to end.
+      server.on("error", reject);
+      server.listen(on, bind, resolve);
     });
-    server.listen(options.port, options.bind, resolve);
-  });
+  try {
+    await listen(port);
+  } catch (error) {
+    const why = explainListenError(error as Error, {
+      process: "agent",
+      port,
+      bind,
+      setting: "HOLDFAST_AGENT_PORT",
+    });
+    if (!isErrno(error, "EADDRINUSE")) throw why;
+    onTaken(why.message);
+    await listen(0);
+  }
   const address = server.address();
   return {
-    port: typeof address === "object" && address ? address.port : options.port,
+    port: typeof address === "object" && address ? address.port : port,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
