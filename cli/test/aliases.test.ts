@@ -35,9 +35,8 @@ const notYet: Record<string, string[]> = {
   terminals: ["GPUAAS_TERMINAL_API_URL"],
   "identity recovery": ["GPUAAS_RECOVERY_API_URL", "GPUAAS_RECOVERY_CA_BUNDLE_PATH"],
   "VM hosts": [
-    ...["NODE_AGENT_HOST_ID", "NODE_AGENT_BOOTSTRAP_TOKEN", "NODE_AGENT_NETWORK_BACKEND"],
-    ...["NODE_AGENT_NETWORK_INTERFACE", "NODE_AGENT_BASE_IMAGE_DIR", "NODE_AGENT_CLOUD_INIT_DIR"],
-    ...["NODE_AGENT_PIP_CONSTRAINT", "ALLOW_UNKNOWN_HOST_REGISTRATION"],
+    ...["NODE_AGENT_NETWORK_BACKEND", "NODE_AGENT_NETWORK_INTERFACE", "NODE_AGENT_BASE_IMAGE_DIR"],
+    ...["NODE_AGENT_CLOUD_INIT_DIR", "NODE_AGENT_PIP_CONSTRAINT", "ALLOW_UNKNOWN_HOST_REGISTRATION"],
   ],
   "the execution gateway": [
     ...["GATEWAY_AGENT_STALE_MS", "GATEWAY_AGENT_SELECTION", "GATEWAY_SERVICE_TOKEN", "GATEWAY_RESULTS_TTL_SEC"],
@@ -73,6 +72,8 @@ const examples: Record<string, [text: string, value: unknown]> = {
   NODE_AGENT_CONTROL_PLANE_URL: ["https://holdfast.example.com", "https://holdfast.example.com"],
   NODE_AGENT_ADVERTISE_ADDR: ["10.0.0.7", "10.0.0.7"],
   GPUAAS_ENROLLMENT_TOKEN: ["hfe_x", "hfe_x"],
+  NODE_AGENT_BOOTSTRAP_TOKEN: ["hfb_x", "hfb_x"],
+  NODE_AGENT_HOST_ID: ["vm-host-1", "vm-host-1"],
   GATEWAY_HOST: ["0.0.0.0", "0.0.0.0"],
   GATEWAY_PORT: ["4002", 4002],
   GATEWAY_LOG_LEVEL: ["debug", "debug"],

@@ -72,7 +72,7 @@ export const diagnosticReasons = {
       "Restore it, or enroll this node again with a token made for it: `holdfast node token create --node <id>`.",
   },
   recovery_enrollment_blocked: {
-    message: "The node cannot enroll again by itself.",
+    message: "This host cannot enroll by itself.",
     owner: "platform",
     nextStep: "Ask the operator for a token made for this node: `holdfast node token create --node <id>`.",
   },

@@ -31,8 +31,29 @@ const advertiseSetting = optional(
   },
 );
 
+const nodeNameSetting = optional(
+  {
+    allowed: "a name of up to 80 characters",
+    parse: (text) => (/^[^\p{Cc}]{1,80}$/u.test(text) ? text : undefined),
+  },
+  {
+    env: "HOLDFAST_NODE_NAME",
+    aliases: ["NODE_AGENT_HOST_ID"],
+    help: "What this host is called when it joins; left out, its host name. A bootstrap token for another node is refused.",
+  },
+);
+
+const bootstrapTokenSetting = optional(kinds.text, {
+  env: "HOLDFAST_BOOTSTRAP_TOKEN",
+  aliases: ["NODE_AGENT_BOOTSTRAP_TOKEN"],
+  secret: true,
+  help: "This host's bootstrap token: an agent without an identity joins with it by itself, at HOLDFAST_NODE_API_URL.",
+});
+
 export const agentSettings = {
   stateDir: stateDirSetting,
+  bootstrapToken: bootstrapTokenSetting,
+  nodeName: nodeNameSetting,
   port: setting(kinds.port, {
     env: "HOLDFAST_AGENT_PORT",
     default: 9000,
@@ -69,6 +90,8 @@ export const agentSettings = {
 
 export const joinSettings = {
   stateDir: stateDirSetting,
+  bootstrapToken: bootstrapTokenSetting,
+  nodeName: nodeNameSetting,
   nodeApiUrl: agentSettings.nodeApiUrl,
   advertiseAddress: advertiseSetting,
   enrollmentToken: optional(kinds.text, {

@@ -125,6 +125,18 @@ describe("holdfast agent diagnose", () => {
     }
   });
 
+  it("DIAG-01 a machine that could not join by itself", () => {
+    const directory = scratchDirectory();
+    const diagnostics = openDiagnostics(directory, { log, instanceId });
+    diagnostics.record("recovery_enrollment_blocked", "enrollment_token_expired: make a new one");
+    diagnostics.close();
+    const { picture, reasons, text } = look(directory);
+    expect(picture).toMatchObject({ state: "not_enrolled", last_problem: { owner: "platform" } });
+    expect(reasons).toEqual([]);
+    expect(text).toMatch(/not a node yet.*\n\nWhat is wrong:\n.*recovery_enrollment_blocked.*\n.*token_expired/);
+    expect(text).toMatch(/newest first:\n.*recovery_enrollment_blocked/);
+  });
+
   it.for<[string, (directory: string) => void, string[], string]>([
     [
       "no key file",

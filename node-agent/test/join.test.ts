@@ -62,6 +62,23 @@ describe("agent join", () => {
     expect(api.enrollments).toHaveLength(2);
   });
 
+  it("ID-01 makes a new key when the one kept got a certificate that has ended since", async () => {
+    const api = await startFakeApi();
+    const stateDir = scratchDirectory();
+    const token = api.token("hfb_");
+    api.fault = (path) => (path === "/v1/enroll" ? { do: "lose_answer" } : undefined);
+    await expect(joining(api, { stateDir, token })).rejects.toMatchObject({ kind: "unreachable" });
+    let refused = 0;
+    const body = JSON.stringify({ code: "csr_invalid", message: "ended", next_step: "make a new key" });
+    api.fault = (path) =>
+      path === "/v1/enroll" && refused++ === 0 ? { do: "answer", status: 400, body } : undefined;
+    expect(await joining(api, { stateDir, token })).toMatchObject({ nodeId: api.nodeId });
+    const keys = api.enrollments.map((one) => keyDigest(String(one.body["csr"])));
+    expect(new Set(keys).size).toBe(2);
+    api.fault = (path) => (path === "/v1/enroll" ? { do: "answer", status: 400, body } : undefined);
+    await expect(joining(api, { stateDir, token }), "not for ever").rejects.toMatchObject({ code: "csr_invalid" });
+  });
+
   it("ID-01 sends nothing to a server whose root is not the token's", async () => {
     const [api, other] = [await startFakeApi(), await startFakeApi()];
     const stateDir = scratchDirectory();

@@ -7,8 +7,12 @@ import { Refusal } from "../failure.ts";
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const mostListed = 10;
 
+export function isNodeId(wanted: string): boolean {
+  return idForm.test(wanted);
+}
+
 export async function findNode(client: Client, wanted: string): Promise<Node> {
-  const found = idForm.test(wanted) ? await byId(client, wanted) : await byName(client, wanted.toLowerCase());
+  const found = isNodeId(wanted) ? await byId(client, wanted) : await byName(client, wanted.toLowerCase());
   if (found) return found;
   const { items, next_cursor } = await client(listNodes, { query: { limit: mostListed } });
   const names = items.filter(({ status }) => status !== "retired").map(({ name }) => name);

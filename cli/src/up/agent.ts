@@ -140,7 +140,16 @@ async function join(options: AgentOptions, stateDir: string): Promise<KnownNode>
   const advertisedAddress = options.settings.agent.advertiseAddress ?? null;
   const facts = detectHost({ agentVersion: version, stateDir, advertisedAddress }).hostFacts();
   const { nodeApiUrl: apiUrl } = options;
-  const joined = await agent.join({ token, apiUrl, stateDir, facts, force: isNew, attempts: JOIN_ATTEMPTS });
+  const { nodeName } = options.settings.agent;
+  const joined = await agent.join({
+    token,
+    apiUrl,
+    stateDir,
+    nodeName,
+    facts,
+    force: isNew,
+    attempts: JOIN_ATTEMPTS,
+  });
   return { node_id: joined.nodeId, node_name: joined.nodeName };
 }
 

@@ -60,7 +60,8 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   const { agent, identity } = state;
   const history = readHistory(stateDir);
   const files = stateFiles(stateDir);
-  const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && history.records.length === 0;
+  // A host that tries to join by itself has a history before it is a node; only a node has reached the server.
+  const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && !history.reachedServer;
   const measured = { now, diskPressurePercent, rootUsedPercent: rootUsedPercent() };
   const unknown = { apiUrl: undefined, clockSkewSeconds: undefined };
   return {
@@ -94,11 +95,19 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
 
 /** The picture as lines for a terminal. */
 export function explain(picture: AgentPicture, now: number): string[] {
-  const { state, state_dir, findings, last_problem, records } = picture;
+  const { state, state_dir, findings, last_problem } = picture;
   if (state === "unreadable") {
     return [
       `This user may not look into ${state_dir}, where the agent keeps its state.`,
       "Run it as the agent's user; usually that is root: sudo holdfast agent diagnose",
+    ];
+  }
+  if (state === "not_enrolled" && picture.records.length > 0) {
+    return [
+      `This machine is not a node yet; what the agent tried is in ${state_dir}.`,
+      "",
+      ...(last_problem ? [...problemLines([last_problem]), ""] : []),
+      ...historyLines(picture),
     ];
   }
   if (state === "not_enrolled") {
@@ -109,18 +118,24 @@ export function explain(picture: AgentPicture, now: number): string[] {
     ];
   }
   const problems = [...findings, ...(last_problem && !findings.some(sameAs(last_problem)) ? [last_problem] : [])];
+  return [...facts(picture, now), "", ...problemLines(problems), "", ...historyLines(picture)];
+}
+
+function problemLines(problems: readonly Explained[]): string[] {
   return [
-    ...facts(picture, now),
-    "",
-    ...(problems.length === 0 ? ["Nothing is wrong as far as this host can tell."] : ["What is wrong:"]),
+    problems.length === 0 ? "Nothing is wrong as far as this host can tell." : "What is wrong:",
     ...problems.flatMap(({ reason, message, detail, owner, next_step }) => [
       `  ${reason}: ${message}`,
       `    seen   ${detail}`,
       `    who    ${ownerText[owner] ?? owner}`,
       `    next   ${next_step}`,
     ]),
-    "",
-    ...(picture.records_problem ? [`The history cannot be read: ${picture.records_problem}`] : []),
+  ];
+}
+
+function historyLines({ records, records_problem }: AgentPicture): string[] {
+  return [
+    ...(records_problem ? [`The history cannot be read: ${records_problem}`] : []),
     ...(records.length > 0 ? ["What happened last, newest first:"] : []),
     ...records.map(({ at, reason, detail }) => `  ${at.replace(/\.\d+/, "")}  ${reason}  ${detail}`),
   ];
@@ -204,7 +219,12 @@ function explained({ reason, detail }: { reason: DiagnosticReason; detail: strin
   return { reason, detail: redact(detail), message: entry.message, owner: entry.owner, next_step: entry.nextStep };
 }
 
-type History = { records: DiagnosticRecord[]; latest: DiagnosticRecord | undefined; problem: string | null };
+type History = {
+  records: DiagnosticRecord[];
+  latest: DiagnosticRecord | undefined;
+  reachedServer: boolean;
+  problem: string | null;
+};
 
 function readHistory(directory: string): History {
   try {
@@ -216,10 +236,11 @@ function readHistory(directory: string): History {
         (one, other) => (one && one.last_at > other.last_at ? one : other),
         undefined,
       );
-    return { records: kept.map(toTell), latest: latest && toTell(latest), problem: null };
+    const reachedServer = kept.some(({ reason }) => reason === "process_alive");
+    return { records: kept.map(toTell), latest: latest && toTell(latest), reachedServer, problem: null };
   } catch (error) {
     const problem = isErrno(error, "ENOENT") ? null : (error as Error).message;
-    return { records: [], latest: undefined, problem };
+    return { records: [], latest: undefined, reachedServer: false, problem };
   }
 }
 

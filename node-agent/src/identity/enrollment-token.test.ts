@@ -11,11 +11,21 @@ describe("enrollment token", () => {
     expect(parseEnrollmentToken(` ${good}\n`)).toEqual({ text: good, rootSha256: digest.toString("hex") });
   });
 
+  it("ID-01 may be of either kind, unless one is asked for", () => {
+    const bootstrap = good.replace("hfe_", "hfb_");
+    expect(parseEnrollmentToken(bootstrap)).toEqual({ text: bootstrap, rootSha256: digest.toString("hex") });
+    expect(parseEnrollmentToken(bootstrap, ["bootstrap"]).text).toBe(bootstrap);
+    const refused = () => parseEnrollmentToken(good, ["bootstrap"]);
+    expect(refused).toThrow("another kind (hfe_…)");
+    expect(refused).toThrow("holdfast node token create --bootstrap --node");
+  });
+
   it.for([
     ["", "There is none"],
     [good.slice(0, 60), "Behind the dot stand 12 characters"],
     [good.slice(0, 40), "part behind the dot is missing"],
     [good.replace("hfe_", "hft_"), "another kind (hft_…)"],
+    [good.replace("hfe_", "hfr_"), "another kind (hfr_…)"],
     [secret, "does not begin with hfe_"],
     [`${good}.x`, "more than one dot"],
     [good.replace(secret, secret.slice(1)), "Before the dot stand 42 characters"],

@@ -1,6 +1,7 @@
 // The enrollment token as a person pastes it: the secret, a dot, and the SHA-256 of the root
 // certificate, which is how a machine that trusts nobody yet knows the right server.
 
+import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollment";
 import { secretPrefix } from "@holdfast/contracts/secrets";
 import { UsageError } from "@holdfast/kit/settings";
 
@@ -12,21 +13,29 @@ export type EnrollmentToken = {
 };
 
 const half = /^[A-Za-z0-9_-]{43}$/;
+const prefixes: Record<EnrollmentTokenKind, string> = {
+  pairing: secretPrefix.enrollment,
+  bootstrap: secretPrefix.bootstrap,
+};
 
 /** What is wrong is said without repeating any part of the token. */
-export function parseEnrollmentToken(input: string): EnrollmentToken {
+export function parseEnrollmentToken(
+  input: string,
+  kinds: readonly EnrollmentTokenKind[] = ["pairing", "bootstrap"],
+): EnrollmentToken {
+  const wrong = (what: string) => explained(what, kinds);
   const text = input.trim();
   if (text === "") throw wrong("There is none");
   if (/\s/.test(text)) throw wrong("There is a space or a line break inside");
-  if (!text.startsWith(secretPrefix.enrollment)) {
-    const other = Object.entries(secretPrefix).find(([, prefix]) => text.startsWith(prefix));
+  const accepted = kinds.map((kind) => prefixes[kind]);
+  const prefix = accepted.find((one) => text.startsWith(one));
+  if (prefix === undefined) {
+    const other = Object.values(secretPrefix).find((one) => text.startsWith(one));
     throw wrong(
-      other
-        ? `This is a secret of another kind (${other[1]}…)`
-        : `It does not begin with ${secretPrefix.enrollment}`,
+      other ? `This is a secret of another kind (${other}…)` : `It does not begin with ${accepted.join(" or ")}`,
     );
   }
-  const [secret = "", fingerprint, ...rest] = text.slice(secretPrefix.enrollment.length).split(".");
+  const [secret = "", fingerprint, ...rest] = text.slice(prefix.length).split(".");
   if (fingerprint === undefined) throw wrong("The part behind the dot is missing");
   if (rest.length > 0) throw wrong("There is more than one dot in it");
   if (!half.test(secret)) throw wrong(`Before the dot stand ${secret.length} characters instead of 43`);
@@ -34,9 +43,11 @@ export function parseEnrollmentToken(input: string): EnrollmentToken {
   return { text, rootSha256: Buffer.from(fingerprint, "base64url").toString("hex") };
 }
 
-function wrong(what: string): UsageError {
+function explained(what: string, kinds: readonly EnrollmentTokenKind[]): UsageError {
+  const [name, command] = kinds.includes("pairing")
+    ? ["enrollment token", "holdfast node token create"]
+    : ["bootstrap token", "holdfast node token create --bootstrap --node <name>"];
   return new UsageError(
-    `The enrollment token cannot be used: ${what}. Copy the whole token, or make a new one: ` +
-      "`holdfast node token create`.",
+    `The ${name} cannot be used: ${what}. Copy the whole token, or make a new one: \`${command}\`.`,
   );
 }

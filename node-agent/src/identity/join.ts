@@ -1,4 +1,4 @@
-// Exchanges an enrollment token for a node identity. Nothing secret is sent before the server has
+// Exchanges an enrollment token of either kind for a node identity. Nothing secret is sent before the server has
 // shown the root certificate whose SHA-256 stands in the token, and proved over TLS that it leads to
 // it. The key is made and kept before the first request, so that a retry after a lost answer is the
 // same request and can make no second node.
@@ -6,6 +6,7 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import type { RequestOptions } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type {
   EnvironmentProfile,
   HostFacts,
@@ -16,7 +17,7 @@ import { backoffDelay } from "@holdfast/kit/backoff";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
 import { exchange } from "../link/exchange.ts";
-import { classify, failureOf } from "../link/failures.ts";
+import { classify, failureOf, LinkFailure } from "../link/failures.ts";
 import { isLoopbackName } from "../loopback.ts";
 import { type AgentFile, nodeApiUrl, readAgentFile, writeAgentFile } from "./agent-file.ts";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "./certificate-request.ts";
@@ -47,12 +48,26 @@ export class JoinFailure extends Error {
   readonly kind: "refused" | "unreachable";
   readonly code: string;
   readonly nextStep: string;
+  /** How the agent's own history calls it. */
+  readonly reason: DiagnosticReason;
+  /** The server asked for this much patience. */
+  readonly retryAfterMs: number | undefined;
+  readonly correlationId: string | undefined;
 
-  constructor(kind: "refused" | "unreachable", code: string, told: { message: string; nextStep: string }) {
+  constructor(
+    kind: "refused" | "unreachable",
+    code: string,
+    told: { message: string; nextStep: string } & Partial<
+      Pick<JoinFailure, "reason" | "retryAfterMs" | "correlationId">
+    >,
+  ) {
     super(told.message);
     this.kind = kind;
     this.code = code;
     this.nextStep = told.nextStep;
+    this.reason = told.reason ?? "recovery_enrollment_blocked";
+    this.retryAfterMs = told.retryAfterMs;
+    this.correlationId = told.correlationId;
   }
 }
 
@@ -72,16 +87,25 @@ export async function join(options: JoinOptions): Promise<Joined> {
   const origin = checkedOrigin(options.apiUrl);
   const files = prepareStateDirectory(options.stateDir);
   const before = options.force ? undefined : readAgentFile(files);
-  const key = enrollingKey(files);
   const call = { origin, attempts: options.attempts ?? 4 };
+  const ask = async (key: KeyObject, root: string) => ({
+    key,
+    answer: await enroll(call, root, {
+      token: token.text,
+      csr: certificateRequest(key, options.nodeName ?? options.facts.hostname),
+      node_id: before?.node_id,
+      node_name: options.nodeName,
+      facts: options.facts,
+    }),
+  });
 
+  const kept = enrollingKey(files);
   const root = await fetchRoot(call, token.rootSha256);
-  const answer = await enroll(call, root, {
-    token: token.text,
-    csr: certificateRequest(key, options.nodeName ?? options.facts.hostname),
-    node_id: before?.node_id,
-    node_name: options.nodeName,
-    facts: options.facts,
+  const { key, answer } = await ask(kept, root).catch((error: unknown) => {
+    if (!(error instanceof JoinFailure && error.code === "csr_invalid")) throw error;
+    // It was used before: its answer was lost, and the certificate in it has ended since.
+    removeIfPresent(files.enrolling);
+    return ask(enrollingKey(files), root);
   });
   const identity = checkedIdentity(answer, key, root);
   if (before && before.node_id !== identity.nodeId) {
@@ -154,6 +178,7 @@ async function fetchRoot(call: Call, expectedSha256: string): Promise<string> {
   const found = Array.isArray(roots) ? roots.find((root) => digestOf(root) === expectedSha256) : undefined;
   if (found !== undefined) return found;
   throw new JoinFailure("refused", "ca_mismatch", {
+    reason: "server_tls_untrusted",
     message:
       `The server at ${call.origin} shows another root certificate than the one this token was made under; ` +
       "nothing was sent to it. Either the address leads to another installation, or somebody stands in between.",
@@ -190,24 +215,42 @@ async function ask<T>(
 
 function joinFailure(error: unknown, origin: string): JoinFailure {
   const failure = failureOf(error);
-  const { reason, detail } = classify(failure);
+  const { reason, detail, retryAfterMs } = classify(failure);
+  const correlationId = error instanceof LinkFailure ? error.correlationId : undefined;
   const isFinal = failure.kind === "answer" && (failure.status < 500 || failure.code === "ca_unavailable");
   if (isFinal && failure.code !== undefined) {
     const { code, excerpt, nextStep = "", retryAfterSeconds } = failure;
     const patience = retryAfterSeconds === undefined ? "" : ` (${retryAfterSeconds} s)`;
-    return new JoinFailure("refused", code, { message: excerpt, nextStep: `${nextStep}${patience}` });
+    return new JoinFailure("refused", code, {
+      message: excerpt,
+      nextStep: `${nextStep}${patience}`,
+      reason: aboutTheToken.has(reason) ? "recovery_enrollment_blocked" : reason,
+      retryAfterMs,
+      correlationId,
+    });
   }
   if (reason === "server_tls_untrusted" || reason === "clock_skew") {
     return new JoinFailure("refused", reason, {
       message: `The server at ${origin} cannot prove that it is the one of this token (${detail}). The token was not sent.`,
       nextStep: "Check the address, this host's clock, and whether a proxy opens TLS on the way.",
+      reason,
     });
   }
   return new JoinFailure("unreachable", reason, {
     message: `The server at ${origin} does not answer as it should: ${detail}`,
     nextStep: "Check the address, name resolution and firewall from this host, then run the same command again.",
+    reason,
+    retryAfterMs,
+    correlationId,
   });
 }
+
+/** What these mean for a request with a certificate is not what they mean for a token. */
+const aboutTheToken: ReadonlySet<DiagnosticReason> = new Set([
+  "auth_failed",
+  "identity_revoked",
+  "task_poll_failed",
+]);
 
 function checkedIdentity(answer: EnrollAnswer, key: KeyObject, root: string) {
   const identity = parseIdentity(privateKeyPem(key) + answer.certificate, "the server's answer");

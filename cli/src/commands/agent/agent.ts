@@ -16,10 +16,10 @@ export function agentCommand(): Command {
     .description("make this machine a node, with a token from `holdfast node token create`")
     .option(
       "--token <token>",
-      "the token; `-` reads it from standard input; else HOLDFAST_ENROLLMENT_TOKEN is used",
+      "the token; `-` reads it from standard input; else HOLDFAST_ENROLLMENT_TOKEN or HOLDFAST_BOOTSTRAP_TOKEN is used",
     )
     .option("--api <url>", "the server's address, as printed with the token; else HOLDFAST_NODE_API_URL is used")
-    .option("--name <name>", "what the node is called; left out, its host name")
+    .option("--name <name>", "what the node is called; else HOLDFAST_NODE_NAME is used, else its host name")
     .option("--force", "become a new node, even if this machine is one already")
     .option("--json", "print JSON")
     .action(joinThisMachine);
@@ -50,8 +50,13 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
     ]);
   const settings = readSettings(joinSettings, process.env);
   const { stateDir, advertiseAddress } = settings;
-  const token = options.token === "-" ? await readAllInput() : (options.token ?? settings.enrollmentToken);
-  if (token === undefined) throw new UsageError("Give the token with --token, or in HOLDFAST_ENROLLMENT_TOKEN.");
+  const fromEnvironment = settings.enrollmentToken ?? settings.bootstrapToken;
+  const token = options.token === "-" ? await readAllInput() : (options.token ?? fromEnvironment);
+  if (token === undefined) {
+    throw new UsageError(
+      "Give the token with --token, or in HOLDFAST_ENROLLMENT_TOKEN or HOLDFAST_BOOTSTRAP_TOKEN.",
+    );
+  }
   const apiUrl = options.api ?? settings.nodeApiUrl;
   if (apiUrl === undefined) throw new UsageError("Give the server's address with --api.");
   const host = detectHost({ agentVersion: version, stateDir, advertisedAddress: advertiseAddress ?? null });
@@ -60,7 +65,7 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
       token,
       apiUrl,
       stateDir,
-      nodeName: options.name,
+      nodeName: options.name ?? settings.nodeName,
       force: options.force,
       facts: host.hostFacts(),
     });

@@ -1,11 +1,12 @@
 // holdfast agent run: the agent in the foreground, configured by the environment alone. Imports
 // nothing but the agent: whatever is loaded here stays in memory on every host.
 
-import { runProcess } from "@holdfast/kit/lifecycle";
+import { type RunningProcess, runProcess } from "@holdfast/kit/lifecycle";
 import { readSettings } from "@holdfast/kit/settings";
+import { hasIdentity } from "@holdfast/node-agent/identity/has-identity";
 import { HostProblem } from "@holdfast/node-agent/identity/state-directory";
-import { createLog } from "@holdfast/node-agent/log";
-import { startAgent } from "@holdfast/node-agent/main";
+import { createLog, type Log } from "@holdfast/node-agent/log";
+import { type AgentSettings, startAgent } from "@holdfast/node-agent/main";
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 
 export async function runAgent(): Promise<void> {
@@ -22,11 +23,21 @@ export async function runAgent(): Promise<void> {
     },
     async () => {
       const settings = readSettings(agentSettings, process.env);
-      // Only joining needs it; here it would stand in the environment of whatever a task starts.
-      const { env, aliases } = joinSettings.enrollmentToken;
-      for (const name of [env, ...aliases]) delete process.env[name];
+      // Only joining needs them; here they would stand in the environment of whatever a task starts.
+      const { enrollmentToken, bootstrapToken } = joinSettings;
+      for (const { env, aliases } of [enrollmentToken, bootstrapToken]) {
+        for (const name of [env, ...aliases]) delete process.env[name];
+      }
       log = createLog({ level: settings.logLevel });
-      return startAgent(settings, { log });
+      return start(settings, log);
     },
   );
+}
+
+async function start({ bootstrapToken, ...others }: AgentSettings, log: Log): Promise<RunningProcess> {
+  const settings = { ...others, bootstrapToken: undefined };
+  const begin = () => startAgent(settings, { log });
+  if (bootstrapToken === undefined || hasIdentity(settings.stateDir)) return begin();
+  const { startUnjoined } = await import("@holdfast/node-agent/bootstrap");
+  return startUnjoined({ ...settings, bootstrapToken }, { log, start: begin });
 }

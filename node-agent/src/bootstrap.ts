@@ -1,0 +1,144 @@
+// The agent of a host that has a bootstrap token and no identity yet: joins, as often as it takes, and then
+// becomes the agent. Nothing that the server or the network says ends it; each refusal is written down
+// before the next attempt, and `/healthz` tells the last one.
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { backoffDelay } from "@holdfast/kit/backoff";
+import type { RunningProcess } from "@holdfast/kit/lifecycle";
+import { UsageError } from "@holdfast/kit/settings";
+import { openDiagnostics } from "./diagnostics/ring.ts";
+import { detectHost } from "./host/facts.ts";
+import { nodeApiUrl, readAgentFile } from "./identity/agent-file.ts";
+import { parseEnrollmentToken } from "./identity/enrollment-token.ts";
+import { checkedOrigin, type Joined, JoinFailure, join } from "./identity/join.ts";
+import { HostProblem, prepareStateDirectory, stateFiles } from "./identity/state-directory.ts";
+import { retryDelay } from "./link/decisions.ts";
+import type { Classified } from "./link/failures.ts";
+import { openLocalListener } from "./local/listener.ts";
+import type { Log } from "./log.ts";
+import { type AgentSettings, agentVersion } from "./main.ts";
+import { createMetrics } from "./metrics.ts";
+
+/** Only a person changes what was refused, and each attempt counts against everybody at this address. */
+const refused = { firstMs: 10_000, maxMs: 600_000 };
+
+export async function startUnjoined(
+  settings: AgentSettings & { bootstrapToken: string },
+  options: {
+    log: Log;
+    /** The agent, once there is an identity. */
+    start: () => Promise<RunningProcess>;
+    pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  },
+): Promise<RunningProcess> {
+  const { log, start, pause = pauseFor } = options;
+  const { stateDir, bootstrapToken, nodeName } = settings;
+  const token = parseEnrollmentToken(bootstrapToken, ["bootstrap"]).text;
+  const apiUrl = checkedOrigin(addressOf(settings));
+  prepareIfPossible(stateDir);
+  const diagnostics = openDiagnostics(stateDir, { log, instanceId: randomUUID() });
+  const host = detectHost({ agentVersion, stateDir, advertisedAddress: settings.advertiseAddress ?? null });
+  const metrics = createMetrics();
+  const stop = new AbortController();
+  const stopped = new Promise<undefined>((resolve) => {
+    stop.signal.addEventListener("abort", () => resolve(undefined));
+  });
+  let problem: Classified | undefined;
+
+  const attempt = () => join({ token, apiUrl, stateDir, nodeName, facts: host.hostFacts(), attempts: 1 });
+  /** Undefined: it was stopped. */
+  const joined = async (): Promise<Joined | undefined> => {
+    for (let failures = 0; !stop.signal.aborted; failures += 1) {
+      try {
+        return await Promise.race([attempt(), stopped]);
+      } catch (error) {
+        problem = explain(error);
+        diagnostics.record(
+          problem.reason,
+          problem.detail,
+          error instanceof JoinFailure ? error.correlationId : undefined,
+        );
+        const delay =
+          problem.reason === "recovery_enrollment_blocked"
+            ? backoffDelay(refused, failures)
+            : retryDelay({ ...problem, failures }, Math.random());
+        await pause(delay, stop.signal);
+      }
+    }
+    return undefined;
+  };
+
+  const listener = await openLocalListener(
+    { bind: settings.bind, port: settings.port },
+    {
+      healthz: () => ({
+        ok: true,
+        connected: false,
+        standing: null,
+        last_heartbeat_at: null,
+        problem: problem?.reason ?? null,
+        findings: [],
+      }),
+      capacity: () => {
+        const { cpus, memory_bytes, memory_free_bytes } = host.hostFacts();
+        return { cpus, memory_bytes, memory_free_bytes, running: 0, room: 0 };
+      },
+      metrics: () => metrics.text(),
+    },
+  );
+  log.info("this host has no identity; it joins with its bootstrap token", { api: apiUrl, port: listener.port });
+
+  // What this throws is nobody's to handle, and ends the process as it would have at its start.
+  const agent = joined().then(async (node) => {
+    diagnostics.close();
+    await listener.close();
+    if (!node || stop.signal.aborted) return undefined;
+    log.info("joined", { node_id: node.nodeId, node_name: node.nodeName });
+    return start();
+  });
+  return {
+    ports: { local: listener.port },
+    async stop() {
+      stop.abort();
+      await (await agent)?.stop();
+    },
+  };
+}
+
+/** Until then, or until it is stopped. */
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+/** A host that has been a node knows where its server is. */
+function addressOf({ nodeApiUrl: told, stateDir }: AgentSettings): string {
+  const known = told === undefined ? readAgentFile(stateFiles(stateDir)) : undefined;
+  const address = told ?? (known && nodeApiUrl(known, undefined));
+  if (address !== undefined) return address;
+  throw new UsageError(
+    "HOLDFAST_BOOTSTRAP_TOKEN is set, but not where to use it. Set HOLDFAST_NODE_API_URL to the address that " +
+      "`holdfast node token create --bootstrap` printed.",
+  );
+}
+
+/** So that the history has a file. What keeps it from being made is told by the first attempt. */
+function prepareIfPossible(directory: string): void {
+  try {
+    prepareStateDirectory(directory);
+  } catch (error) {
+    if (!(error instanceof HostProblem)) throw error;
+  }
+}
+
+function explain(error: unknown): Classified {
+  if (error instanceof HostProblem) {
+    return { reason: error.reason, detail: error.message, retryAfterMs: undefined };
+  }
+  if (error instanceof JoinFailure) {
+    const { reason, code, message, nextStep, kind, retryAfterMs } = error;
+    const detail = kind === "refused" ? `${code}: ${message} ${nextStep}` : message;
+    return { reason, detail, retryAfterMs };
+  }
+  return { reason: "control_plane_unreachable", detail: (error as Error).message, retryAfterMs: undefined };
+}
