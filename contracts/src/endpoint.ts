@@ -11,9 +11,10 @@ import type { Scope } from "./permissions.ts";
  * - `signed-in`: any user, token or local operator, in no particular organization;
  * - `operator`: the platform operator;
  * - `node`: an agent that has shown its certificate, for its own node;
+ * - `service`: another process of this installation that has shown its service certificate;
  * - a scope: a member, token or operator acting in one organization with that scope.
  */
-export type Access = "public" | "signed-in" | "operator" | "node" | { scope: Scope };
+export type Access = "public" | "signed-in" | "operator" | "node" | "service" | { scope: Scope };
 
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 

@@ -253,11 +253,53 @@ export const errorCatalogue = {
     retryable: false,
     nextStep: "Choose a node that has the capability named in details.",
   },
+  key_rotation_too_soon: {
+    status: 409,
+    message: "The last rotation of this key is not over yet.",
+    retryable: false,
+    nextStep: "Rotate again after the time named in details; `holdfast key list` shows the keys there are.",
+  },
   result_too_large: {
     status: 413,
     message: "The result is larger than a result may be.",
     retryable: false,
     nextStep: "The agent reports such a task as failed with this code; details name the limit in bytes.",
+  },
+  terminal_token_mint_failed: {
+    status: 409,
+    message: "There can be no terminal for this allocation now.",
+    retryable: false,
+    nextStep: "Details say why. An allocation has a terminal while it is active.",
+  },
+  terminal_session_unknown: {
+    status: 409,
+    message: "There is no such shell of yours any more.",
+    retryable: false,
+    nextStep: "Ask for a token without `session_id`: it opens a new shell.",
+  },
+  terminal_token_refused: {
+    status: 401,
+    message: "The terminal token was used before, its time is over, or there never was such a one.",
+    retryable: false,
+    nextStep: "Ask for a new one; it is good for one connection, within a minute.",
+  },
+  terminal_gateway_missing: {
+    status: 503,
+    message: "No terminal gateway is connected to this server.",
+    retryable: true,
+    nextStep: "Try again in a moment. If it stays, the operator starts the gateway: `holdfast gateway`.",
+  },
+  service_token_wrong: {
+    status: 401,
+    message: "The proof that comes with the request was not made with this server's service token, or is too old.",
+    retryable: false,
+    nextStep: "Give the api and the gateway the same HOLDFAST_SERVICE_TOKEN, and set both clocks right.",
+  },
+  service_identity_refused: {
+    status: 401,
+    message: "The connection shows no service certificate that counts here.",
+    retryable: false,
+    nextStep: "Only Holdfast's own processes use this listener. Restart the process: it gets a new certificate.",
   },
   allocation_exists: {
     status: 409,

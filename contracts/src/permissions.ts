@@ -19,6 +19,7 @@ export const scopes = [
   "tasks:write",
   "allocations:read",
   "allocations:write",
+  "terminals:use",
 ] as const;
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
@@ -32,7 +33,7 @@ export type ActingRole = Role | "operator";
 
 const memberScopes: Scope[] = [
   ...(["org:read", "projects:read", "members:read", "tokens:read", "tokens:write"] as const),
-  ...(["nodes:read", "tasks:read", "allocations:read", "allocations:write"] as const),
+  ...(["nodes:read", "tasks:read", "allocations:read", "allocations:write", "terminals:use"] as const),
 ];
 const adminScopes: Scope[] = [
   ...memberScopes,

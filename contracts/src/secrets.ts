@@ -16,6 +16,10 @@ export const secretPrefix = {
   bootstrap: "hfb_",
   /** Recovery token of a node. Reserved: nothing makes or takes one yet. */
   recovery: "hfr_",
+  /** Terminal token: one connection to the gateway. */
+  terminal: "hfp_",
+  /** What the api and the gateway know each other by. */
+  service: "hfv_",
 } as const;
 
 export type SecretKind = keyof typeof secretPrefix;

@@ -1,0 +1,201 @@
+// What the gateway asks of the api, on the api's internal listener (3004). Both show a service
+// certificate of our own CA; the first is got with the service token that both were given, which never
+// crosses the wire: each side proves that it knows it.
+
+import { z } from "zod";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import { Id, Text, Time } from "./fields.ts";
+import { readinessSteps } from "./terminal-frames.ts";
+
+const Mac = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "an HMAC-SHA256, base64url");
+const session = z.strictObject({ session_id: Id });
+
+export const ServiceIdentity = z.strictObject({
+  /** Leaf and issuing CA, PEM: for both ends of TLS. */
+  certificate: z.string(),
+  not_after: Time,
+  /** Roots, PEM. */
+  trust_bundle: z.array(z.string()),
+  /** Roots and issuing CAs, PEM: what may have signed a node's certificate. */
+  authorities: z.array(z.string()),
+});
+
+export const enrollService = endpoint({
+  name: "enrollService",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/services/enroll",
+  summary: "A service certificate for whoever knows the service token",
+  access: "public",
+  body: z.strictObject({
+    service: z.enum(["gateway"]),
+    /** Random per process. */
+    instance_id: Id,
+    /** PEM. */
+    csr: z.string().max(8_192),
+    /** Names and addresses that its own listener is reached by. */
+    names: z.array(z.string().max(253)).max(64),
+    nonce: z.string().min(16).max(64),
+    sent_at: Time,
+    /** Over the canonical JSON of all the above, with the service token as the key. */
+    mac: Mac,
+  }),
+  answer: ServiceIdentity.extend({
+    /** Over the nonce and the canonical JSON of the identity. */
+    mac: Mac,
+  }),
+  errors: ["service_token_wrong", "csr_invalid", "ca_unavailable"],
+});
+
+export const announceGateway = endpoint({
+  name: "announceGateway",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/gateways/announce",
+  summary: "Tell where browsers and nodes reach this gateway; again every few seconds",
+  access: "service",
+  body: z.strictObject({
+    instance_id: Id,
+    /** For browsers: ws:// or wss://, with the path. */
+    terminal_url: z.string().max(2_000),
+    /** For nodes: https://, without a path. */
+    node_url: z.string().max(2_000),
+    sessions: z.int().nonnegative(),
+  }),
+  answer: z.strictObject({
+    /** Origins of pages that may open terminals. */
+    origins: z.array(z.string()),
+    ticket_keys: z.string().describe("48 bytes, base64: for TLS sessions that nodes resume at any gateway."),
+  }),
+});
+
+/** What a token was good for. */
+export const TerminalGrant = z.strictObject({
+  session_id: Id,
+  org_id: Id,
+  allocation_id: Id,
+  node_id: Id,
+  /** Of the person or token that asked; for limits and for attaching. */
+  user_key: z.string(),
+  correlation_id: z.string(),
+  /** `open`: the shell is still to be started. */
+  purpose: z.enum(["open", "attach"]),
+  offset: z.int().nonnegative().nullable(),
+  asked_at: Time,
+  deadline_seconds: z.number(),
+  limits: z.strictObject({
+    idle_seconds: z.number(),
+    detached_seconds: z.number(),
+    longest_seconds: z.number(),
+    per_user: z.int(),
+    per_node: z.int(),
+  }),
+});
+export type TerminalGrant = z.infer<typeof TerminalGrant>;
+
+export const claimTerminalToken = endpoint({
+  name: "claimTerminalToken",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/terminal-tokens/claim",
+  summary: "Use a terminal token up",
+  access: "service",
+  body: z.strictObject({ token: z.string().max(200), gateway_id: Id }),
+  answer: TerminalGrant,
+  errors: ["terminal_token_refused"],
+});
+
+export const openTerminal = endpoint({
+  name: "openTerminal",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/terminals/{session_id}/open",
+  summary: "Have the node open the terminal; held until its task has ended",
+  description:
+    "The end of the task says nothing about readiness, only why there is none: whether a terminal is ready is " +
+    "seen at the gateway.",
+  access: "service",
+  params: session,
+  body: z.strictObject({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(500), gateway_id: Id }),
+  answer: z.strictObject({
+    ended: z.boolean(),
+    failure: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  }),
+});
+
+/** What happened at the gateway, in order; for the chain, the audit and the metrics. */
+export const TerminalEvent = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("step"), step: z.enum(readinessSteps), at: Time }),
+  z.strictObject({ type: z.literal("attached"), at: Time, user_key: z.string() }),
+  z.strictObject({ type: z.literal("detached"), at: Time }),
+  z.strictObject({
+    type: z.literal("failed"),
+    at: Time,
+    code: z.string().max(64),
+    detail: Text.max(400).nullable(),
+    /** The shell may still be there. */
+    ended: z.boolean(),
+  }),
+  z.strictObject({
+    type: z.literal("closed"),
+    at: Time,
+    reason: z.string().max(64),
+    exit: z.strictObject({ code: z.int().nullable(), signal: z.string().max(32).nullable() }).nullable(),
+    bytes_in: z.int().nonnegative(),
+    bytes_out: z.int().nonnegative(),
+  }),
+]);
+export type TerminalEvent = z.infer<typeof TerminalEvent>;
+
+export const reportTerminalEvents = endpoint({
+  name: "reportTerminalEvents",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/terminals/{session_id}/events",
+  summary: "Tell what happened to a terminal",
+  access: "service",
+  params: session,
+  body: z.strictObject({ events: z.array(TerminalEvent).min(1).max(32), gateway_id: Id }),
+});
+
+export const admitNodeStream = endpoint({
+  name: "admitNodeStream",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/terminals/{session_id}/node-stream",
+  summary: "Whether this node may bring the stream of this terminal now",
+  description: "Also after a restart of the gateway, which then learns again what the terminal is.",
+  access: "service",
+  params: session,
+  body: z.strictObject({ node_id: Id, serial: z.string().max(64), gateway_id: Id }),
+  answer: z.strictObject({ grant: TerminalGrant }),
+  errors: ["identity_revoked", "terminal_session_unknown"],
+});
+
+/** One line of JSON each, for as long as the gateway listens. Whatever was missed is in no later one. */
+export const ServiceNews = z.discriminatedUnion("type", [
+  /** Sent at once and every few seconds: the line is alive. */
+  z.strictObject({ type: z.literal("alive"), at: Time }),
+  z.strictObject({ type: z.literal("node_revoked"), node_id: Id }),
+  z.strictObject({ type: z.literal("close_terminal"), session_id: Id, code: z.string() }),
+]);
+export type ServiceNews = z.infer<typeof ServiceNews>;
+
+export const followServiceNews = endpoint({
+  name: "followServiceNews",
+  noun: "service_api",
+  method: "GET",
+  path: "/internal/v1/news",
+  summary: "What a gateway must know at once; a stream of JSON lines",
+  access: "service",
+});
+
+export const serviceEndpoints: readonly Endpoint[] = [
+  enrollService,
+  announceGateway,
+  claimTerminalToken,
+  openTerminal,
+  reportTerminalEvents,
+  admitNodeStream,
+  followServiceNews,
+];

@@ -1,0 +1,194 @@
+// Why a terminal does not come up, or ends: one entry for each row of the failure matrix and what else
+// can happen on the way. The hop says where on the path from the browser to the shell; the owner, whose
+// work the repair is. No schema library here: pages and agents read it too.
+
+export type TerminalFailureEntry = {
+  hop: TerminalHop;
+  owner: "tenant" | "operator" | "network" | "node" | "control plane";
+  /** What happened, to a person. */
+  message: string;
+  /** What to do now. */
+  action: string;
+  /** Trying again, unchanged, may work. */
+  retryable: boolean;
+};
+
+export const terminalHops = [
+  "terminal_token_mint",
+  "terminal_public_route",
+  "browser_terminal_ws",
+  "node_heartbeat",
+  "terminal_open_task",
+  "node_terminal_reachability",
+  "gateway_node_stream",
+  "workload_terminal_startup",
+  "terminal_ready_frame",
+] as const;
+export type TerminalHop = (typeof terminalHops)[number];
+
+export const terminalFailures = {
+  terminal_token_mint_failed: {
+    hop: "terminal_token_mint",
+    owner: "tenant",
+    message: "The server gave no permission for a terminal.",
+    action: "Read why below; most often the allocation is not active, or your role does not include it.",
+    retryable: false,
+  },
+  terminal_public_route_missing: {
+    hop: "terminal_public_route",
+    owner: "operator",
+    message: "Your browser does not reach the terminal gateway at all.",
+    action:
+      "Nothing you do in the page helps. The operator checks the gateway's public address and the proxy in front of it: its /healthz must answer.",
+    retryable: true,
+  },
+  terminal_gateway_upgrade_failed: {
+    hop: "browser_terminal_ws",
+    owner: "operator",
+    message: "The terminal gateway answers, but the connection could not be opened.",
+    action:
+      "Try again. If it stays, a proxy in between may not pass WebSockets on: the operator finds the refusal in the gateway's log by the correlation id.",
+    retryable: true,
+  },
+  terminal_token_refused: {
+    hop: "browser_terminal_ws",
+    owner: "tenant",
+    message: "The permission for this terminal was used before, or its time is over.",
+    action: "Try again: a new one is asked for. It is good for one connection, within a minute.",
+    retryable: true,
+  },
+  terminal_sessions_exhausted: {
+    hop: "browser_terminal_ws",
+    owner: "tenant",
+    message: "As many terminals are open as are allowed at a time.",
+    action: "Close one that you do not need; its tab, or `exit` in its shell.",
+    retryable: true,
+  },
+  terminal_gateway_draining: {
+    hop: "browser_terminal_ws",
+    owner: "operator",
+    message: "The terminal gateway is being restarted.",
+    action: "Wait a few seconds and try again. A shell that was open goes on.",
+    retryable: true,
+  },
+  terminal_node_offline: {
+    hop: "node_heartbeat",
+    owner: "node",
+    message: "The node has not been heard of lately, so nothing can be opened on it.",
+    action: "See on the node's page since when; on the host, `holdfast agent diagnose` says why.",
+    retryable: true,
+  },
+  terminal_open_not_taken: {
+    hop: "terminal_open_task",
+    owner: "node",
+    message: "The node did not take the task that opens the terminal.",
+    action: "See on the node's page whether its agent takes work; then try again.",
+    retryable: true,
+  },
+  terminal_node_stream_timeout: {
+    hop: "node_terminal_reachability",
+    owner: "network",
+    message: "The node took the task, but its stream did not reach the terminal gateway in time.",
+    action:
+      "From the node, test the address of the node-facing terminal listener (port 18443): route, DNS, firewall. `holdfast task run <node> diag.network_probe` does it from here.",
+    retryable: true,
+  },
+  terminal_open_without_stream: {
+    hop: "gateway_node_stream",
+    owner: "node",
+    message: "The agent says that the terminal is open, but no stream of it ever came.",
+    action: "Update the agent on the node: one of this version says so only when stream and shell are up.",
+    retryable: true,
+  },
+  terminal_node_stream_mtls_failed: {
+    hop: "gateway_node_stream",
+    owner: "control plane",
+    message: "The node's stream reached the terminal gateway, which did not accept its certificate.",
+    action: "See the node's page for the state of its certificate; re-enroll the node if it was revoked or lost.",
+    retryable: true,
+  },
+  terminal_env_profile_drift: {
+    hop: "node_terminal_reachability",
+    owner: "operator",
+    message: "The node looks for the terminal gateway at an address that is no longer the right one.",
+    action:
+      "The agent takes the present address with its next heartbeat; try again in a minute. If it stays, restart the agent.",
+    retryable: true,
+  },
+  terminal_pty_failed: {
+    hop: "workload_terminal_startup",
+    owner: "node",
+    message: "The node could not start a shell for this user.",
+    action: "Read why below; the allocation's user, its shell or its home on the node is not as it should be.",
+    retryable: true,
+  },
+  terminal_ui_connecting_stuck: {
+    hop: "terminal_ready_frame",
+    owner: "control plane",
+    message: "Neither a terminal nor a reason came in the time that was promised.",
+    action: "Try again, and report it with the correlation id: this should never happen.",
+    retryable: true,
+  },
+  terminal_stream_lost: {
+    hop: "gateway_node_stream",
+    owner: "network",
+    message: "The connection between the node and the gateway broke and did not come back in time.",
+    action: "Try again: if the node is back, the same shell is found.",
+    retryable: true,
+  },
+  terminal_session_unknown: {
+    hop: "terminal_token_mint",
+    owner: "tenant",
+    message: "The shell of this page has ended.",
+    action: "Open a new one.",
+    retryable: false,
+  },
+  terminal_taken_over: {
+    hop: "browser_terminal_ws",
+    owner: "tenant",
+    message: "This shell was opened in another tab or window, and goes on there.",
+    action: "Take it back here, or open a second shell.",
+    retryable: true,
+  },
+  terminal_idle: {
+    hop: "browser_terminal_ws",
+    owner: "tenant",
+    message: "Nothing was typed and nothing was shown for so long that the terminal was closed.",
+    action: "Open a new one.",
+    retryable: true,
+  },
+  terminal_time_over: {
+    hop: "browser_terminal_ws",
+    owner: "tenant",
+    message: "The terminal was open for as long as a terminal may be.",
+    action: "Open a new one. For long work, start it in tmux or as a job.",
+    retryable: true,
+  },
+  terminal_access_ended: {
+    hop: "terminal_token_mint",
+    owner: "tenant",
+    message: "The allocation was released, or you may no longer use it.",
+    action: "Ask an administrator of your organization.",
+    retryable: false,
+  },
+  terminal_input_overflow: {
+    hop: "workload_terminal_startup",
+    owner: "tenant",
+    message: "More was pasted than the program in the terminal reads.",
+    action: "Copy large data with scp or rsync instead.",
+    retryable: true,
+  },
+} as const satisfies Record<string, TerminalFailureEntry>;
+
+export type TerminalFailureCode = keyof typeof terminalFailures;
+
+export function isTerminalFailure(code: string): code is TerminalFailureCode {
+  return Object.hasOwn(terminalFailures, code);
+}
+
+/** What only a client can notice, because nothing of it reached the gateway. */
+export const clientFailureCodes = [
+  "terminal_public_route_missing",
+  "terminal_gateway_upgrade_failed",
+  "terminal_ui_connecting_stuck",
+] as const satisfies readonly TerminalFailureCode[];

@@ -1,0 +1,182 @@
+// What travels through a terminal's WebSockets. Binary frames are bytes of the PTY, both ways; text
+// frames are JSON and say everything else. Two sockets make one terminal:
+//
+//   browser or CLI  ⇄  gateway            ClientFrame up, ServerFrame down
+//   gateway         ⇄  agent on the node  GatewayFrame down, NodeFrame up
+//
+// Flow control is one credit from the client to the PTY: at `window` bytes that were sent and not
+// acknowledged the node stops reading the PTY. Nobody in between has to hold anything back, and input
+// is always read, so that an acknowledgement never waits behind a paste.
+//
+// No schema library here: the agent and the page read frames too.
+
+/** The one that the server selects. */
+export const TERMINAL_PROTOCOL = "holdfast.terminal.v1";
+/** Offered beside it, with the token behind; never selected, echoed or logged. */
+export const TOKEN_PROTOCOL = "holdfast.token.";
+/** On the gateway's public listener. */
+export const TERMINAL_PATH = "/v1/terminal";
+/** On the gateway's node-facing listener. */
+export const nodeStreamPath = (nodeId: string, sessionId: string) =>
+  `/internal/v1/nodes/${nodeId}/terminals/${sessionId}`;
+
+/** Bytes on their way to a client before the node waits for an acknowledgement. */
+export const WINDOW_BYTES = 512 * 1024;
+/** A client acknowledges at the latest after so many. */
+export const ACKNOWLEDGE_BYTES = 64 * 1024;
+/** The newest output, kept on the node for whoever attaches later. */
+export const SCROLLBACK_BYTES = 256 * 1024;
+/** Of one binary frame, and of input that the program has not read. */
+export const MOST_FRAME_BYTES = 1024 * 1024;
+export const MOST_INPUT_BYTES = 16 * 1024 * 1024;
+export const MOST_COLUMNS = 1000;
+export const MOST_ROWS = 500;
+
+/** The chain that a terminal comes up by, in order. */
+export const readinessSteps = [
+  "token_ready",
+  "browser_ws_ready",
+  "terminal_open_sent",
+  "node_stream_connected",
+  "pty_ready",
+] as const;
+export type ReadinessStep = (typeof readinessSteps)[number];
+
+export type Size = { cols: number; rows: number };
+
+/** Why a terminal is not there, or is no more: what failed, where, whose it is, what to do. */
+export type TerminalError = {
+  code: string;
+  hop: string;
+  message: string;
+  action: string;
+  owner: string;
+  retryable: boolean;
+  correlation_id: string;
+};
+
+export type ServerFrame =
+  /** `ms` since the token was asked for. */
+  | { type: "status"; step: ReadinessStep; at: string; ms: number }
+  /** What follows is output from `offset` on. `replay`: so much of it was shown before, to somebody. */
+  | { type: "ready"; session_id: string; offset: number; window: number; replay: number }
+  | ({ type: "error" } & TerminalError)
+  /** The shell ended. */
+  | { type: "exit"; code: number | null; signal: string | null }
+  /** Nothing more comes until this client acknowledges. */
+  | { type: "paused"; unacknowledged: number }
+  | { type: "pong" };
+
+export type ClientFrame =
+  | ({ type: "resize" } & Size)
+  /** How many bytes of output were dealt with since `ready`, in all. */
+  | { type: "ack"; bytes: number }
+  | { type: "ping" };
+
+export type GatewayFrame =
+  /** A client is there: output is to come from that offset on; null: from the oldest that is kept. */
+  | ({ type: "attach"; attachment: number; from: number | null } & Size)
+  /** It is gone; the shell goes on. */
+  | { type: "detach" }
+  | ({ type: "resize" } & Size)
+  /** As the client said it, of its attachment. */
+  | { type: "ack"; bytes: number }
+  /** End the shell. */
+  | { type: "close"; reason: string };
+
+export type NodeFrame =
+  /** The PTY is up. Output is kept from `offset` to `end`. */
+  | { type: "hello"; offset: number; end: number }
+  /** Binary frames behind this one belong to that attachment. */
+  | { type: "attached"; attachment: number; offset: number; replay: number }
+  | { type: "paused"; unacknowledged: number }
+  | { type: "exit"; code: number | null; signal: string | null }
+  | { type: "error"; code: string; message: string };
+
+/** Undefined: not a frame of this protocol. */
+export function readClientFrame(text: string): ClientFrame | undefined {
+  const frame = readObject(text);
+  switch (frame?.["type"]) {
+    case "resize":
+      return withSize(frame, (size) => ({ type: "resize", ...size }));
+    case "ack":
+      return isCount(frame["bytes"]) ? { type: "ack", bytes: frame["bytes"] } : undefined;
+    case "ping":
+      return { type: "ping" };
+    default:
+      return undefined;
+  }
+}
+
+export function readGatewayFrame(text: string): GatewayFrame | undefined {
+  const frame = readObject(text);
+  switch (frame?.["type"]) {
+    case "attach": {
+      const { attachment, from } = frame;
+      if (!isCount(attachment) || !(from === null || isCount(from))) return undefined;
+      return withSize(frame, (size) => ({ type: "attach", attachment, from, ...size }));
+    }
+    case "detach":
+      return { type: "detach" };
+    case "resize":
+      return withSize(frame, (size) => ({ type: "resize", ...size }));
+    case "ack":
+      return isCount(frame["bytes"]) ? { type: "ack", bytes: frame["bytes"] } : undefined;
+    case "close":
+      return typeof frame["reason"] === "string" ? { type: "close", reason: frame["reason"] } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+export function readNodeFrame(text: string): NodeFrame | undefined {
+  const frame = readObject(text);
+  switch (frame?.["type"]) {
+    case "hello": {
+      const { offset, end } = frame;
+      return isCount(offset) && isCount(end) ? { type: "hello", offset, end } : undefined;
+    }
+    case "attached": {
+      const { attachment, offset, replay } = frame;
+      const whole = isCount(attachment) && isCount(offset) && isCount(replay);
+      return whole ? { type: "attached", attachment, offset, replay } : undefined;
+    }
+    case "paused":
+      return isCount(frame["unacknowledged"])
+        ? { type: "paused", unacknowledged: frame["unacknowledged"] }
+        : undefined;
+    case "exit":
+      return readExit(frame);
+    case "error": {
+      const { code, message } = frame;
+      return typeof code === "string" && typeof message === "string"
+        ? { type: "error", code, message }
+        : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function readExit({ code, signal }: Record<string, unknown>): NodeFrame | undefined {
+  const right = (code === null || Number.isInteger(code)) && (signal === null || typeof signal === "string");
+  return right ? { type: "exit", code: code as number | null, signal } : undefined;
+}
+
+function readObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function withSize<T>({ cols, rows }: Record<string, unknown>, make: (size: Size) => T): T | undefined {
+  if (!isCount(cols) || !isCount(rows) || cols < 1 || rows < 1) return undefined;
+  return make({ cols: Math.min(cols, MOST_COLUMNS), rows: Math.min(rows, MOST_ROWS) });
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
