@@ -3,7 +3,9 @@
 import { changeNode } from "@holdfast/contracts/endpoints/nodes";
 import { signOut } from "@holdfast/contracts/endpoints/sign-in";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
+import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
+import type { Scope } from "@holdfast/contracts/permissions";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { addMember, type Browser, createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
@@ -25,11 +27,12 @@ beforeAll(async () => {
   await sendHeartbeatFrom(node);
 });
 
-type Opening = { cookie?: string; origin?: string; orgId?: string; path?: string; host?: string };
+type Opening = { cookie?: string; token?: string; origin?: string; orgId?: string; path?: string; host?: string };
 
 function open(options: Opening = {}) {
   const { cookie = member.cookie, origin = api.url, orgId = home.id, path = LIVE_PATH, host } = options;
-  const headers = { cookie, ...(host ? { host } : {}) };
+  const authorization = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
+  const headers = { cookie, ...authorization, ...(host ? { host } : {}) };
   const url = `${api.url.replace("http", "ws")}${path}?org_id=${orgId}`;
   const socket = new WebSocket(url, { headers, ...(origin ? { origin } : {}) });
   atEnd(() => socket.terminate());
@@ -106,6 +109,17 @@ describe("an open page", () => {
     { refused: "elsewhere", options: { path: "/v1/else" }, answer: { status: 404, code: "route_not_found" } },
   ])("SEC-03 is refused $refused", async ({ options, answer }) => {
     expect(await open(options).opened).toEqual(answer);
+  });
+
+  it("SEC-01 is refused to a token that may not read all that is told there", async () => {
+    const tokenOf = async (scopes: Scope[]) => {
+      const body = { name: scopes.join(" "), role: "member" as const, scopes };
+      return (await api.operator(home.id)(createToken, { body })).token;
+    };
+    const narrow = await tokenOf(["org:read", "nodes:read", "tasks:read"]);
+    expect(await open({ token: narrow }).opened).toEqual({ status: 403, code: "forbidden" });
+    const enough = await tokenOf(["nodes:read", "tasks:read", "allocations:read"]);
+    expect(await open({ token: enough }).opened).toEqual({ status: 101 });
   });
 
   it("SEC-03 is told to go when the server stops", async () => {

@@ -6,10 +6,11 @@ import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
 import { CORRELATION_HEADER, ORG_HEADER } from "@holdfast/contracts/headers";
 import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/live";
+import type { Scope } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { isSameOrigin } from "@holdfast/service/hosts";
 import { type WebSocket, WebSocketServer } from "ws";
-import { actingOrg, authenticate } from "../api/access.ts";
+import { actingOrg, authenticate, holdsScope } from "../api/access.ts";
 import type { ApiContext } from "../api/context.ts";
 import type { Signals } from "../signals/signals.ts";
 import { gatherChanges } from "./changes.ts";
@@ -18,6 +19,8 @@ import { gatherChanges } from "./changes.ts";
 const CHECK_AGAIN_MS = 30_000;
 /** A reader this far behind is dropped; the page comes back and reads everything anew. */
 const MOST_UNSENT_BYTES = 256 * 1024;
+/** Of all that is told here. Every member has them; a token may have been given fewer. */
+const needed: readonly Scope[] = ["nodes:read", "tasks:read", "allocations:read"];
 /** RFC 6455 leaves 4000–4999 to applications. */
 const closeCodes = { signedOut: 4401, stopping: 1001 };
 
@@ -71,6 +74,9 @@ export function serveLive(
     const actor = await authenticate(api, { headers });
     if (!actor) throw new ApiError("unauthenticated");
     const org = await actingOrg(api, actor, { headers: { [ORG_HEADER]: orgId ?? undefined } }, undefined);
+    if (!needed.every((scope) => holdsScope(actor, org.role, scope))) {
+      throw new ApiError("forbidden", { details: { needed: needed.join(", "), role: org.role } });
+    }
     return org.id;
   };
 
