@@ -64,6 +64,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/allocation/allocation.ts")).allocationCommand(),
   },
   {
+    name: "key",
+    summary: "keys that tasks are signed with",
+    load: async () => (await import("./commands/key/key.ts")).keyCommand(),
+  },
+  {
     name: "audit",
     summary: "who did what",
     load: async () => (await import("./commands/audit/audit.ts")).auditCommand(),

@@ -252,6 +252,41 @@ describe("names that try to steer the terminal", () => {
   });
 });
 
+describe("holdfast key", () => {
+  type Key = { kid: string; state: string; signs_from: string; verifies_until: string | null };
+
+  it("TASK-03 shows the key that signs tasks, makes the next one, and shows both", async () => {
+    const { items } = await operator.json<Listed<Key>>(["key", "list"]);
+    expect(items).toMatchObject([{ state: "signing", verifies_until: null }]);
+    const rotated = await operator.holdfast(["key", "rotate", "task-signing"]);
+    expect(rotated).toMatchObject({ code: 0, stderr: "" });
+    const after = await operator.json<Listed<Key>>(["key", "list"]);
+    const [next, present] = after.items;
+    expect([next?.state, present?.state, present?.kid]).toEqual(["next", "signing", items[0]?.kid]);
+    expect(rotated.stdout).toContain(`The next key is ${next?.kid}.`);
+    expect(rotated.stdout).toContain(`Until then ${present?.kid} signs`);
+    const { stdout } = await operator.holdfast(["key", "list"]);
+    expect(stdout).toMatch(/^KID\s+FOR\s+STATE\s+SIGNS FROM\s+VERIFIES UNTIL\n/);
+    expect(stdout).toMatch(new RegExp(`${next?.kid}\\s+task-signing\\s+○ signs soon\\s+\\d{4}-.*another follows`));
+  });
+
+  it("TASK-03 refuses a second rotation at once, and says from when on", async () => {
+    const refused = await operator.holdfast(["key", "rotate", "task-signing"]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain("code key_rotation_too_soon");
+    expect(refused.stderr).toMatch(/not before: \d{4}-/);
+  });
+
+  it("SEC-01 is for the platform's operator, and names the keys there are", async () => {
+    const refused = await owner.holdfast(["key", "list"]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain("Only the platform operator");
+    const unknown = await operator.holdfast(["key", "rotate", "kek"]);
+    expect(unknown).toMatchObject({ code: 2 });
+    expect(unknown.stderr).toContain("Allowed choices are task-signing");
+  });
+});
+
 describe("the token of a command", () => {
   it("SEC-03 appears in no log of the server", () => {
     expect(api.logged()).toContain("/v1/tokens");

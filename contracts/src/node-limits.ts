@@ -17,6 +17,9 @@ export const MOST_RESULTS_BODY_BYTES = 4 * MOST_RESULT_BYTES;
 /** A clock further off than this is not trusted to judge expiry. */
 export const CLOCK_TOLERANCE_SECONDS = 60;
 
+/** Keys that tasks may be signed with, at one time. */
+export const MOST_VERIFIER_KEYS = 16;
+
 /** How `holding` is written in a URL; read back by `HoldingText`. */
 export function holdingText(holding: readonly { task_id: string; generation: number }[]): string {
   return holding.map(({ task_id, generation }) => `${task_id}:${generation}`).join(",");

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { diagnosticReasonNames } from "./diagnostics.ts";
 import { Id, Text, Time } from "./fields.ts";
-import { BATCH, LONGEST_WAIT_SECONDS } from "./node-limits.ts";
+import { BATCH, LONGEST_WAIT_SECONDS, MOST_VERIFIER_KEYS } from "./node-limits.ts";
 
 export const nodeStatuses = ["enrolling", "active", "draining", "quarantined", "retired"] as const;
 export const NodeStatus = z.enum(nodeStatuses);
@@ -72,7 +72,7 @@ export const Heartbeat = z.strictObject({
   certificate: z.strictObject({ serial: Reported, not_before: Time, not_after: Time, renewal_due_at: Time }),
   profile: z.strictObject({ name: Reported, version: z.int().positive() }),
   /** kids of the verifier keys it has. */
-  verifier_kids: z.array(Reported).max(16),
+  verifier_kids: z.array(Reported).max(MOST_VERIFIER_KEYS),
   running: z.int().nonnegative(),
   unsent_results: z.int().nonnegative(),
   /** Its present self-check findings, by reason. */

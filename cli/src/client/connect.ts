@@ -72,6 +72,11 @@ export function findLocalServer(env: Environment = process.env): Server {
   return { url: file.api_url, token, certificateFile: file.tls_cert_file ?? undefined };
 }
 
+/** A sign-in as a person is not what the platform is run with: the machine's own token is, or the one in the environment. */
+export function findServerToAdminister(): Server {
+  return process.env["HOLDFAST_API_URL"] ? findServer({}) : findLocalServer();
+}
+
 export function clientOf(server: Server): Client {
   return createClient({
     baseUrl: server.url,

@@ -25,6 +25,7 @@ import { createOrganization, getOrganization, listOrganizations, updateOrganizat
 import { createAdminLink, getPlatformStatus } from "./platform.ts";
 import { createProject, deleteProject, getProject, listProjects, updateProject } from "./projects.ts";
 import { inspectLink, redeemLink, signIn, signOut } from "./sign-in.ts";
+import { listTaskSigningKeys, rotateTaskSigningKey } from "./task-signing-keys.ts";
 import { cancelTask, createTask, getTask, listTasks, listTaskTypes } from "./tasks.ts";
 import { createToken, listTokens, revokeToken } from "./tokens.ts";
 
@@ -76,4 +77,6 @@ export const allEndpoints: readonly Endpoint[] = [
   listPlatformAudit,
   getPlatformStatus,
   createAdminLink,
+  listTaskSigningKeys,
+  rotateTaskSigningKey,
 ];

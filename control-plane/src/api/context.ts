@@ -36,7 +36,7 @@ export type NodeServices = {
   /** Undefined: the CA that nodes trust is gone, and nothing is issued. */
   authority: Authority | undefined;
   directory: NodeDirectory;
-  keys: Pick<TaskSigner, "verifiers" | "verifiersBeyond">;
+  keys: Pick<TaskSigner, "verifiers" | "verifiersBeyond" | "rotate" | "refresh">;
   /** The environment profile in force; known as soon as the listeners are open. */
   profile(): Promise<EnvironmentProfile>;
   /** Where agents reach the node-facing listener. */

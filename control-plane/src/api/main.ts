@@ -37,6 +37,7 @@ import { createAuthenticator } from "../people/authenticate.ts";
 import { peopleRoutes } from "../people/routes.ts";
 import { sessionCookie } from "../people/session-cookie.ts";
 import { ensureFirstOrganization } from "../platform/first-organization.ts";
+import { keyRoutes } from "../platform/key-routes.ts";
 import { announceReplica } from "../platform/replicas.ts";
 import { platformRoutes } from "../platform/routes.ts";
 import { projectRoutes } from "../projects/routes.ts";
@@ -150,6 +151,7 @@ function addRoutes(api: ApiContext): void {
   allocationRoutes(api);
   auditRoutes(api);
   platformRoutes(api);
+  keyRoutes(api);
   const document = JSON.stringify(openApiDocument(allEndpoints, { version }));
   api.http.get("/openapi.json", (_request, reply) => reply.type("application/json; charset=utf-8").send(document));
   serveWebApp(api.http, webApp);

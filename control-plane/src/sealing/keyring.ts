@@ -2,15 +2,18 @@
 // that was given another KEK than the one in use stops at start instead of failing later.
 
 import { UsageError } from "@holdfast/kit/settings";
-import type { Sql } from "../database/connect.ts";
+import type { Queryable, Sql, Tx } from "../database/connect.ts";
 import { openEnvelope, rewrapKey, sealEnvelope } from "./envelope.ts";
 import { sealingSettings } from "./settings.ts";
 
 export type Kek = { id: string; key: Buffer };
 
 export type Keyring = {
-  /** The value under this name; made and stored the first time. Replicas that race get the same one. */
-  getOrCreate(name: string, make: () => Buffer): Promise<Buffer>;
+  /**
+   * The value under this name; made and stored the first time. Replicas that race get the same one. In a transaction,
+   * it is stored with what else that stores.
+   */
+  getOrCreate(name: string, make: () => Buffer, tx?: Tx): Promise<Buffer>;
   get(name: string): Promise<Buffer | undefined>;
 };
 
@@ -34,22 +37,23 @@ export async function openKeyring(system: Sql, keks: Keks): Promise<Keyring> {
     }
   });
 
-  const get = async (name: string) => {
-    const [row] = await system<SealedRow[]>`
+  const get = async (name: string, db: Queryable = system) => {
+    const [row] = await db<SealedRow[]>`
       SELECT name, kek_id, wrapped_key, sealed_value FROM sealed_keys WHERE name = ${name}`;
     return row && open(row, keks);
   };
   return {
-    get,
-    async getOrCreate(name, make) {
-      const present = await get(name);
+    get: (name) => get(name),
+    async getOrCreate(name, make, tx) {
+      const db = tx ?? system;
+      const present = await get(name, db);
       if (present) return present;
       const made = sealEnvelope(keks.current.key, name, make());
-      await system`
+      await db`
         INSERT INTO sealed_keys (name, kek_id, wrapped_key, sealed_value)
         VALUES (${name}, ${keks.current.id}, ${made.wrappedKey}, ${made.sealedValue})
         ON CONFLICT (name) DO NOTHING`;
-      const stored = await get(name);
+      const stored = await get(name, db);
       if (!stored) throw new Error(`sealed key ${name} vanished`);
       return stored;
     },

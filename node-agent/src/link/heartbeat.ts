@@ -1,6 +1,7 @@
 // What the agent tells about itself every twenty seconds, put together from what its parts know.
 // Every text is bounded and redacted: the server stores it and shows it to people.
 
+import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node-limits";
 import type { Heartbeat, HostFacts } from "@holdfast/contracts/node-protocol";
 import { redact } from "@holdfast/kit/redact";
 import type { Finding } from "../diagnostics/self-checks.ts";
@@ -21,7 +22,6 @@ export const noCounters: Readonly<Counters> = {
 };
 
 const MOST_FINDINGS = 32;
-const MOST_KEYS = 16;
 const LONGEST_DETAIL = 400;
 
 export function describeAgent(known: {
@@ -49,7 +49,7 @@ export function describeAgent(known: {
       renewal_due_at: iso(known.renewalDueAt),
     },
     profile: { name: profile.name, version: profile.version },
-    verifier_kids: verifiers.keys.slice(0, MOST_KEYS).map(({ kid }) => kid),
+    verifier_kids: verifiers.keys.slice(0, MOST_VERIFIER_KEYS).map(({ kid }) => kid),
     running: known.running,
     unsent_results: known.unsentResults,
     findings: known.findings.slice(0, MOST_FINDINGS).map(({ reason, detail }) => ({

@@ -3,7 +3,7 @@
 
 import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { Command } from "commander";
-import { clientOf, findLocalServer, findServer, type Server } from "../../client/connect.ts";
+import { clientOf, findServerToAdminister } from "../../client/connect.ts";
 import { localTime, printResult } from "../../output.ts";
 
 export function adminCommand(): Command {
@@ -14,7 +14,7 @@ export function adminCommand(): Command {
     .option("--email <address>", "whose account; left out, the only administrator's")
     .option("--json", "print JSON")
     .action(async (options: { email?: string; json?: boolean }) => {
-      const link = await clientOf(serverToAdminister())(createAdminLink, { body: { email: options.email } });
+      const link = await clientOf(findServerToAdminister())(createAdminLink, { body: { email: options.email } });
       printResult(options, link, () => {
         const who = link.email
           ? `Signs in ${link.email} and sets a new password.`
@@ -23,9 +23,4 @@ export function adminCommand(): Command {
       });
     });
   return admin;
-}
-
-/** A sign-in as a person is not what this is for: the machine's own token is, or the one in the environment. */
-function serverToAdminister(): Server {
-  return process.env["HOLDFAST_API_URL"] ? findServer({}) : findLocalServer();
 }
