@@ -149,8 +149,11 @@ export const WaitAnswer = z.strictObject({
 });
 export type WaitAnswer = z.infer<typeof WaitAnswer>;
 
-/** Milliseconds by phase, in order of appearance. */
-export const PhaseTimings = z.record(z.string().max(64), z.number().nonnegative());
+export const MOST_PHASES = 256;
+/** Milliseconds by phase, in order of appearance. Bounded, because it is stored with every report. */
+export const PhaseTimings = z
+  .record(z.string().max(64), z.number().nonnegative())
+  .refine((timings) => Object.keys(timings).length <= MOST_PHASES, `at most ${MOST_PHASES} phases`);
 export type PhaseTimings = z.infer<typeof PhaseTimings>;
 
 export const TaskFailure = z.strictObject({

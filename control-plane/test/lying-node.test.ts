@@ -8,7 +8,8 @@ import {
   releaseAllocation,
 } from "@holdfast/contracts/endpoints/allocations";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
-import type { Outcome } from "@holdfast/contracts/node-protocol";
+import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import { MOST_PHASES, type Outcome } from "@holdfast/contracts/node-protocol";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { enrollTestNode, hostFacts, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
@@ -72,5 +73,24 @@ describe("text that PostgreSQL does not store", () => {
       result: { ...user, home: "/home/be\0rt", own_account: false, keys: 0 },
     });
     expect(await changed(asked)).toMatchObject({ status: "failed", reason: { code: "result_invalid" } });
+  });
+});
+
+describe("more than there is room for", () => {
+  it("TASK-09 in the timings of a task is refused by its form", async () => {
+    const task = await api.operator(org.id)(createTask, {
+      params: { node_id: node.id },
+      body: { type: "node.noop" },
+    });
+    await node.client.ask({ path: `${node.path("tasks/wait")}?wait=0&room=32` });
+    const tellPhases = (count: number) => {
+      const timings = Object.fromEntries(Array.from({ length: count }, (_, n) => [`phase ${n}`, n]));
+      const body = { generation: 1, phase: "last", timings };
+      return node.client.ask({ method: "POST", path: node.path(`tasks/${task.id}/progress`), body });
+    };
+    expect(await tellPhases(MOST_PHASES)).toMatchObject({ status: 200, body: { cancel: false } });
+    expect(await tellPhases(MOST_PHASES + 1)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+    const { timings } = await api.operator(org.id)(getTask, { params: { task_id: task.id } });
+    expect(Object.keys(timings)).toHaveLength(MOST_PHASES);
   });
 });
