@@ -17,6 +17,7 @@ import {
   type TestOrg,
 } from "../../control-plane/test/support/api.ts";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { enrollTestNode } from "../../control-plane/test/support/nodes.ts";
 import { lacks } from "../../scripts/facilities.mjs";
 import { joinAndRun } from "./agent.ts";
 import { keepScreenshot, openChromium } from "./browser.ts";
@@ -82,6 +83,20 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await waiting.waitFor({ state: "detached" });
     const { items } = await own()(listEnrollmentTokens, {});
     expect(items.find((token) => token.id === id)?.revoked_at).not.toBeNull();
+  });
+
+  it("ID-01 lists a bootstrap token as long as it works", async () => {
+    const made = await own()(createEnrollmentToken, { body: { kind: "bootstrap", node_name: "rock-2" } });
+    await page.goto(`${api.url}/nodes`);
+    const open = page.getByRole("table", { name: "Open enrollment tokens" });
+    await open.getByText("rock-2, again and again").waitFor();
+    const joined = await enrollTestNode(api, org.id, { token: made.token });
+    await page.reload();
+    await open.getByText("rock-2, again and again").waitFor();
+    await own()(changeNode, { params: { node_id: joined.id }, body: { change: "retire" } });
+    await open.waitFor({ state: "detached" });
+    const { items } = await own()(listEnrollmentTokens, {});
+    expect(items[0]).toMatchObject({ id: made.id, uses: 1, revoked_at: expect.any(String) });
   });
 
   it("AGENT-02 lists the node online, finds it by a part of its name, and keeps what it looks for in the address", async () => {

@@ -34,7 +34,9 @@ export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return both(`${minutes} min`, seconds % 60, "s");
-  return both(`${Math.floor(minutes / 60)} h`, minutes % 60, "min");
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return both(`${hours} h`, minutes % 60, "min");
+  return both(`${Math.floor(hours / 24)} days`, hours % 24, "h");
 }
 
 function both(whole: string, rest: number, unit: string): string {

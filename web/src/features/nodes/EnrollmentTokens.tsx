@@ -9,7 +9,6 @@ import { useNow } from "../../design/use-now.ts";
 import { TimeLeft, When } from "../../design/When.tsx";
 import { useChange } from "../../use-change.ts";
 import { isOpen, useEnrollmentTokens } from "./enrollment-queries.ts";
-import { useNodes } from "./queries.ts";
 
 /** Nothing at all while there are none. */
 export function EnrollmentTokens() {
@@ -20,7 +19,7 @@ export function EnrollmentTokens() {
   return (
     <section className="mt-10" aria-labelledby="open-tokens">
       <h2 id="open-tokens" className="mb-3 text-lg font-semibold">
-        Waiting for a machine
+        Tokens that a machine can join with
       </h2>
       <Table
         label="Open enrollment tokens"
@@ -28,7 +27,7 @@ export function EnrollmentTokens() {
       >
         {open.map((token) => (
           <tr key={token.id}>
-            <Cell>{token.node_id ? <NodeName id={token.node_id} /> : "A new node"}</Cell>
+            <Cell>{purposeOf(token)}</Cell>
             <Cell>
               <TimeLeft until={token.expires_at} />
             </Cell>
@@ -49,9 +48,9 @@ export function EnrollmentTokens() {
   );
 }
 
-function NodeName({ id }: { id: string }) {
-  const node = useNodes().items?.find((each) => each.id === id);
-  return <>New identity for {node?.name ?? "a node"}</>;
+function purposeOf({ kind, node_id, node_name }: EnrollmentToken): string {
+  if (kind === "bootstrap") return `${node_name}, again and again`;
+  return node_id ? `New identity for ${node_name}` : "A new node";
 }
 
 function RevokeDialog({ token, onClose }: { token: EnrollmentToken; onClose: () => void }) {

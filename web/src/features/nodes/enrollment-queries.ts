@@ -15,7 +15,8 @@ export function useEnrollmentTokens({ watchful = false }: { watchful?: boolean }
   });
 }
 
-/** Neither used, nor revoked, nor expired. */
+/** Neither revoked, nor expired, nor used up. */
 export function isOpen(token: EnrollmentToken, now: number): boolean {
-  return !token.used_at && !token.revoked_at && Date.parse(token.expires_at) > now;
+  const usedUp = token.kind === "pairing" && token.used_at !== null;
+  return !usedUp && !token.revoked_at && Date.parse(token.expires_at) > now;
 }
