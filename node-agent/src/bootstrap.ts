@@ -70,7 +70,7 @@ export async function startUnjoined(
   };
 
   const listener = await openLocalListener(
-    { bind: settings.bind, port: settings.port },
+    { bind: settings.bind, port: settings.port, onTaken: (why) => log.warn(why) },
     {
       healthz: () => ({
         ok: true,
