@@ -3,6 +3,9 @@
 
 import { randomFillSync } from "node:crypto";
 
+/** As we write them: lower case. */
+export const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 const pool = Buffer.alloc(10 * 256);
 let unused = 0;
 let lastMillisecond = 0;

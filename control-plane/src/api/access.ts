@@ -5,15 +5,13 @@ import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
 import { type ActingRole, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import { uuidForm } from "@holdfast/kit/uuid";
 import { isSameOrigin } from "@holdfast/service/hosts";
 import type { FastifyRequest } from "fastify";
 import { type Actor, isOperator } from "../people/actor.ts";
 import type { ApiContext } from "./context.ts";
 
 export type ActingOrg = { id: string; role: ActingRole };
-
-/** As the database writes ids. */
-export const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 type WithHeaders = Pick<FastifyRequest, "headers">;
 

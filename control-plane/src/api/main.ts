@@ -13,6 +13,7 @@ import { allowedHosts, isAllowedHost } from "@holdfast/service/hosts";
 import { createHttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
+import { listenerUrl } from "@holdfast/service/node-identity/names";
 import { checkExposure } from "@holdfast/service/settings";
 import { version } from "@holdfast/service/version";
 import { loadAllContracts } from "@holdfast/tasks/registry";
@@ -25,7 +26,6 @@ import { createAnswerVault } from "../idempotency/replay.ts";
 import { linkRoutes } from "../links/routes.ts";
 import { serveLive } from "../live/socket.ts";
 import { memberRoutes } from "../members/routes.ts";
-import { nodeApiUrl } from "../node-api/names.ts";
 import { openNodeSide } from "../node-api/open.ts";
 import type { NodeApi } from "../node-api/route.ts";
 import { enrollmentRoutes, enrollmentTokenRoutes } from "../nodes/enrollment-routes.ts";
@@ -174,7 +174,7 @@ function addNodeFacingRoutes(api: ApiContext, nodeApi: NodeApi): void {
 
 /** Where this machine reaches the public listener. */
 function ownUrl(settings: Values<typeof apiSettings>, port: number): string {
-  const url = new URL(nodeApiUrl({ bind: settings.bind, url: undefined }, port));
+  const url = new URL(listenerUrl({ bind: settings.bind, url: undefined }, port));
   if (settings.tlsCertFile === undefined) url.protocol = "http:";
   return url.origin;
 }

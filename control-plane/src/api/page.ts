@@ -3,7 +3,7 @@
 
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
-import { uuidForm } from "./access.ts";
+import { uuidForm } from "@holdfast/kit/uuid";
 
 /** Sorts after every UUID: the first page begins below it. */
 const BEFORE_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff";

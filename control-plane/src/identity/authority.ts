@@ -3,6 +3,7 @@
 // off every node, silently.
 
 import { hash, webcrypto, X509Certificate } from "node:crypto";
+import { type Issuers, issuersOf } from "@holdfast/service/node-identity/certificate";
 import type { Sql } from "../database/connect.ts";
 import type { Keyring } from "../sealing/keyring.ts";
 import {
@@ -24,7 +25,7 @@ import { x509 } from "./x509.ts";
 export type IssuedToNode = { serial: string; chain: string; notBefore: Date; notAfter: Date };
 export type IssuedToServer = { cert: string; key: string; notBefore: Date; notAfter: Date };
 
-export type Authority = {
+export type Authority = Issuers & {
   /** PEM, one certificate each. */
   trustBundle: readonly string[];
   /** SHA-256 of each trusted root (DER), hex. */
@@ -35,8 +36,6 @@ export type Authority = {
   certificates: readonly string[];
   issueToNode(node: { id: string; publicKey: x509.PublicKey }, now: Date): Promise<IssuedToNode>;
   issueToServer(names: readonly string[], now: Date): Promise<IssuedToServer>;
-  /** By signature. Says nothing about time, purpose or revocation. */
-  hasIssued(leaf: X509Certificate): boolean;
 };
 
 const ROOT = "ca:root";
@@ -101,7 +100,7 @@ function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
       const leaf = await makeServerCertificate(newest, { names, publicKey: keys.publicKey, life });
       return { cert: chainOf(leaf), key: await pemOfKey(keys.privateKey), ...life };
     },
-    hasIssued: (leaf) => issuers.some((issuer) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey)),
+    ...issuersOf(issuers),
   };
 }
 

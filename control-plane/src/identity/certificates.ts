@@ -1,8 +1,9 @@
 // The four kinds of certificates: root, issuing CA, node, server of the node-facing listener. All
-// keys are P-256. What makes a certificate one for a node is decided here, for making and for judging.
+// keys are P-256. What makes a certificate one for a node is read by service/src/node-identity.
 
 import { randomBytes, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
+import { CLIENT_AUTH } from "@holdfast/service/node-identity/certificate";
 import { x509 } from "./x509.ts";
 
 const P256 = { name: "ECDSA", namedCurve: "P-256" } as const;
@@ -18,7 +19,6 @@ export const SERVER_LIFE_MS = 7 * DAY_MS;
 /** A node whose clock is a little behind may use its certificate at once. */
 export const BACK_DATED_MS = 5 * MINUTE_MS;
 
-export const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 
 export type KeyPair = { privateKey: webcrypto.CryptoKey; publicKey: webcrypto.CryptoKey };
@@ -92,13 +92,6 @@ export async function makeServerCertificate(
 
 function nodeUri(nodeId: string): string {
   return `holdfast://node/${nodeId}`;
-}
-
-const nodeSan = /^URI:holdfast:\/\/node\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
-
-/** The node that a certificate of ours was made for; undefined when it was made for anything else. */
-export function nodeOf(certificate: { subjectAltName: string | undefined }): string | undefined {
-  return nodeSan.exec(certificate.subjectAltName ?? "")?.[1];
 }
 
 async function signed(

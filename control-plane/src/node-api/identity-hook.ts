@@ -3,16 +3,17 @@
 // "authorized" after its certificate has expired.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
-import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
 import type { Log } from "@holdfast/service/log";
+import {
+  type Issuers,
+  judge,
+  readEachOnce,
+  type ShownCertificate,
+} from "@holdfast/service/node-identity/certificate";
+import { instanceOf } from "@holdfast/service/node-identity/instance";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { uuidForm } from "../api/access.ts";
-import type { Authority } from "../identity/authority.ts";
 import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory.ts";
-import { judge, readShown, type ShownCertificate } from "./certificate.ts";
 
 export type NodeIdentity = {
   id: string;
@@ -23,7 +24,7 @@ export type NodeIdentity = {
 };
 
 export type IdentityOptions = {
-  authority: Pick<Authority, "hasIssued">;
+  authority: Issuers;
   directory: NodeDirectory;
   /** Routes that a machine without a certificate may use, as they were registered. */
   open: ReadonlySet<string>;
@@ -41,18 +42,10 @@ export function identifyNodes(
   http: FastifyInstance,
   options: IdentityOptions,
 ): (request: FastifyRequest) => NodeIdentity {
-  const shownOn = new WeakMap<Socket, ShownCertificate>();
   const identities = new WeakMap<FastifyRequest, NodeIdentity>();
   const admit = limitEachNode();
 
-  const shownBy = (socket: Socket): ShownCertificate => {
-    const present = shownOn.get(socket);
-    if (present) return present;
-    const leaf = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
-    const shown = readShown(leaf, options.authority);
-    shownOn.set(socket, shown);
-    return shown;
-  };
+  const shownBy = readEachOnce(options.authority);
 
   const identify = async (request: FastifyRequest): Promise<NodeIdentity> => {
     const shown = shownBy(request.raw.socket);
@@ -69,7 +62,7 @@ export function identifyNodes(
     }
     const named = (request.params as { node_id?: string } | undefined)?.node_id;
     if (named !== undefined && named.toLowerCase() !== judged.nodeId) throw new ApiError("node_mismatch");
-    return { id: judged.nodeId, orgId: standing.orgId, serial: judged.serial, ...instanceOf(request) };
+    return { id: judged.nodeId, orgId: standing.orgId, serial: judged.serial, ...instanceOf(request.headers) };
   };
 
   http.addHook("onRequest", async (request, reply) => {
@@ -137,18 +130,4 @@ function noteRefusal(
   } else {
     options.log.debug(details, "refused a request without a node's certificate");
   }
-}
-
-function instanceOf(request: FastifyRequest): { instanceId: string; bootId: string } {
-  const { [INSTANCE_HEADER]: instance, [BOOT_HEADER]: boot } = request.headers;
-  const instanceId = typeof instance === "string" ? instance.toLowerCase() : "";
-  if (!uuidForm.test(instanceId)) throw headerProblem(INSTANCE_HEADER, "a UUID, one per process");
-  if (typeof boot !== "string" || !/^[\x21-\x7e]{1,64}$/.test(boot)) {
-    throw headerProblem(BOOT_HEADER, "1 to 64 printable ASCII characters, one per boot of the machine");
-  }
-  return { instanceId, bootId: boot };
-}
-
-function headerProblem(field: string, problem: string): ApiError {
-  return new ApiError("invalid_request", { details: { fields: [{ field, problem }] } });
 }

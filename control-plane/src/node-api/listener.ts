@@ -1,20 +1,18 @@
-// The node-facing listener: mutual TLS that asks every client for a certificate, refuses none during
-// the handshake and lets the identity hook decide, so that an agent learns why it was refused. Its own
+// The node-facing listener: mutual TLS, with the identity hook deciding about every request. Its own
 // certificate is made in memory and replaced while it runs.
 
-import { constants } from "node:crypto";
 import type { Server } from "node:https";
-import type { TlsOptions } from "node:tls";
 import { ApiError } from "@holdfast/contracts/errors";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
+import { hostHeadersOf, type ListenerPlace, listenerNames } from "@holdfast/service/node-identity/names";
+import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
 import type { FastifyInstance } from "fastify";
 import { isUnavailable } from "../database/connect.ts";
 import type { Authority, IssuedToServer } from "../identity/authority.ts";
 import type { NodeDirectory } from "../nodes/directory.ts";
 import { identifyNodes } from "./identity-hook.ts";
-import { hostHeadersOf, type NodeApiPlace, nodeApiNames } from "./names.ts";
 import type { NodeApi } from "./route.ts";
 
 export type NodeListener = {
@@ -28,7 +26,7 @@ export type NodeListener = {
 };
 
 export type NodeListenerOptions = {
-  place: NodeApiPlace;
+  place: ListenerPlace;
   /** Signs the listener's own certificate and has signed those of nodes. */
   authority: Authority;
   directory: NodeDirectory;
@@ -43,18 +41,17 @@ export type NodeListenerOptions = {
 /** Routes without a certificate: how a machine gets one. */
 const openRoutes: ReadonlySet<string> = new Set(["/v1/trust-bundle", "/v1/enroll"]);
 const BODY_LIMIT = 256 * 1024;
-const SESSION_SECONDS = 4 * 60 * 60;
 
 export async function createNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
   const { authority, directory, log, metrics } = options;
   const now = options.now ?? Date.now;
-  const names = nodeApiNames(options.place);
+  const names = listenerNames(options.place);
   let issued = await authority.issueToServer(names, new Date(now()));
 
   const server = createHttpServer({
     process: "api",
     exposure: { bind: options.place.bind, ...noFiles },
-    tls: { ...handshake, ...secureContext(options, issued) },
+    tls: { ...askForCertificate, ...secureContext(options, issued) },
     hosts: hostHeadersOf(names),
     log,
     metrics,
@@ -102,19 +99,7 @@ const noFiles = {
   trustedProxies: undefined,
 };
 
-const handshake: TlsOptions = { requestCert: true, rejectUnauthorized: false };
-
-function secureContext({ authority, ticketKeys }: NodeListenerOptions, issued: IssuedToServer): TlsOptions {
-  return {
-    cert: issued.cert,
-    key: issued.key,
-    // Only names the CAs in the handshake: whether a certificate counts is decided above TLS.
-    ca: [...authority.certificates],
-    minVersion: "TLSv1.2",
-    // A connection shows one certificate, once: the hook reads it only the first time.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-    sessionIdContext: "holdfast-node-api",
-    sessionTimeout: SESSION_SECONDS,
-    ticketKeys,
-  };
+function secureContext({ authority, ticketKeys }: NodeListenerOptions, { cert, key }: IssuedToServer) {
+  const authorities = authority.certificates;
+  return listenerContext({ cert, key, authorities, ticketKeys, purpose: "holdfast-node-api" });
 }

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Values } from "@holdfast/kit/settings";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
+import { listenerUrl } from "@holdfast/service/node-identity/names";
 import type { NodeServices } from "../api/context.ts";
 import { apiSettings } from "../api/settings.ts";
 import type { Sql } from "../database/connect.ts";
@@ -15,7 +16,6 @@ import type { Signals } from "../signals/signals.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
 import { runPeriodically } from "../worker/periodic.ts";
 import { createNodeListener, type NodeListener } from "./listener.ts";
-import { nodeApiUrl } from "./names.ts";
 
 export type NodeSide = {
   services: NodeServices;
@@ -66,7 +66,7 @@ export async function openNodeSide(options: {
   // Whoever asks for it gets the failure; without anybody asking it is the start that fails.
   profile.promise.catch(() => undefined);
   let source: ProfileSource | undefined;
-  let apiUrl = nodeApiUrl(place, settings.nodePort);
+  let apiUrl = listenerUrl(place, settings.nodePort);
 
   return {
     services: {
@@ -80,7 +80,7 @@ export async function openNodeSide(options: {
     listener,
     async listen() {
       const port = await listener.listen({ port: settings.nodePort, portSetting: apiSettings.nodePort.env });
-      apiUrl = nodeApiUrl(place, port);
+      apiUrl = listenerUrl(place, port);
       return port;
     },
     async publish(publicUrl) {

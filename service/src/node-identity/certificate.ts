@@ -1,0 +1,82 @@
+// What a connection's client certificate says, and whether it counts at a given moment: the same for
+// every listener that nodes dial. Read once per connection, judged anew on every request: a certificate
+// may end, and a node may be revoked, while a connection or a resumed session goes on.
+
+import type { X509Certificate } from "node:crypto";
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import type { ErrorCode } from "@holdfast/contracts/errors";
+
+export const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
+
+export type ShownCertificate =
+  | { kind: "none" }
+  | { kind: "foreign" }
+  /** Ours, but not made for a node. */
+  | { kind: "other"; serial: string }
+  | { kind: "node"; nodeId: string; serial: string; notBefore: Date; notAfter: Date };
+
+/** Who may have signed a node's certificate. */
+export type Issuers = {
+  /** By signature. Says nothing about time, purpose or revocation. */
+  hasIssued(leaf: X509Certificate): boolean;
+};
+
+export function issuersOf(authorities: readonly X509Certificate[]): Issuers {
+  return { hasIssued: (leaf) => authorities.some((one) => leaf.checkIssued(one) && leaf.verify(one.publicKey)) };
+}
+
+/**
+ * On a resumed session only the leaf is there; the CA that must have signed it comes from what we know
+ * ourselves in any case, never from the connection.
+ */
+export function readShown(leaf: X509Certificate | undefined, issuers: Issuers): ShownCertificate {
+  if (!leaf) return { kind: "none" };
+  if (!issuers.hasIssued(leaf)) return { kind: "foreign" };
+  const serial = leaf.serialNumber.toLowerCase();
+  const nodeId = nodeOf(leaf);
+  // Node's `keyUsage` is the extended key usage.
+  if (nodeId === undefined || !leaf.keyUsage?.includes(CLIENT_AUTH)) return { kind: "other", serial };
+  return { kind: "node", nodeId, serial, notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
+}
+
+/** Reads each connection's certificate once. */
+export function readEachOnce(issuers: Issuers): (socket: Socket) => ShownCertificate {
+  const shownOn = new WeakMap<Socket, ShownCertificate>();
+  return (socket) => {
+    const present = shownOn.get(socket);
+    if (present) return present;
+    const leaf = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+    const shown = readShown(leaf, issuers);
+    shownOn.set(socket, shown);
+    return shown;
+  };
+}
+
+export type Judgement = { nodeId: string; serial: string } | { refused: ErrorCode };
+
+/** `revoked` tells whether the node's identity, or this certificate, was revoked. */
+export function judge(shown: ShownCertificate, facts: { now: number; revoked: boolean }): Judgement {
+  switch (shown.kind) {
+    case "none":
+      return { refused: "certificate_missing" };
+    case "foreign":
+      return { refused: "certificate_untrusted" };
+    case "other":
+      return { refused: "certificate_unusable" };
+    case "node": {
+      // Before the dates: a revoked node must not take an expired certificate for its only problem.
+      if (facts.revoked) return { refused: "identity_revoked" };
+      if (facts.now < shown.notBefore.getTime()) return { refused: "certificate_not_yet_valid" };
+      if (facts.now > shown.notAfter.getTime()) return { refused: "cert_expired" };
+      return { nodeId: shown.nodeId, serial: shown.serial };
+    }
+  }
+}
+
+const nodeSan = /^URI:holdfast:\/\/node\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** The node that a certificate of ours was made for; undefined when it was made for anything else. */
+export function nodeOf(certificate: { subjectAltName: string | undefined }): string | undefined {
+  return nodeSan.exec(certificate.subjectAltName ?? "")?.[1];
+}

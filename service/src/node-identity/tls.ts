@@ -1,0 +1,32 @@
+// TLS of a node-facing listener: it asks every client for a certificate, refuses none during the
+// handshake and leaves the decision to what is above, so that an agent learns why it was refused.
+
+import { constants } from "node:crypto";
+import type { TlsOptions } from "node:tls";
+
+const SESSION_SECONDS = 4 * 60 * 60;
+
+export const askForCertificate: TlsOptions = { requestCert: true, rejectUnauthorized: false };
+
+export function listenerContext(options: {
+  cert: string;
+  key: string;
+  /** Roots and issuing CAs, PEM. Only named in the handshake: whether a certificate counts is decided above TLS. */
+  authorities: readonly string[];
+  /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
+  ticketKeys: Buffer;
+  /** Which kind of listener it is: no session is resumed at another kind. */
+  purpose: string;
+}): TlsOptions {
+  return {
+    cert: options.cert,
+    key: options.key,
+    ca: [...options.authorities],
+    minVersion: "TLSv1.2",
+    // A connection shows one certificate, once: it is read only the first time.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    sessionIdContext: options.purpose,
+    sessionTimeout: SESSION_SECONDS,
+    ticketKeys: options.ticketKeys,
+  };
+}
