@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lookAt } from "../src/diagnostics/explain.ts";
+import type { AgentFile } from "../src/identity/agent-file.ts";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "../src/identity/certificate-request.ts";
 import { readIdentity, writeIdentity } from "../src/identity/identity-file.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
@@ -50,6 +51,18 @@ describe("the link of an agent", () => {
     expect(api.resumed[0]).toBe(false);
     expect(api.resumed.at(-1)).toBe(true);
     await connected(agent);
+  });
+
+  it("ID-16 finds the server by the addresses of its profile where no DNS knows its name", async () => {
+    const api = await startFakeApi();
+    const stateDir = await joinedDirectory(api);
+    const { agent: path } = stateFiles(stateDir);
+    const joined = JSON.parse(readFileSync(path, "utf8")) as AgentFile;
+    // The first of them answers nobody.
+    joined.profile.resolve = { "nodes.holdfast.test": ["127.0.0.9", "127.0.0.1"] };
+    writeFileSync(path, JSON.stringify(joined));
+    const HOLDFAST_NODE_API_URL = api.url.replace("127.0.0.1", "nodes.holdfast.test");
+    await connected(await startTestAgent(api, { stateDir, env: { HOLDFAST_NODE_API_URL } }));
   });
 
   it("AGENT-07 runs all the same when somebody else on the host has taken its port", async () => {

@@ -3,6 +3,7 @@
 // by the next connections, and what is under way on the old one is never cut.
 
 import https from "node:https";
+import type { LookupFunction } from "node:net";
 import { createSecureContext } from "node:tls";
 import { BOOT_HEADER, holdingText, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
 import type {
@@ -45,6 +46,8 @@ export type LinkClientOptions = {
   instanceId: string;
   bootId: string;
   credentials: Credentials;
+  /** Finds the addresses of the API's host name. */
+  lookup: LookupFunction;
 };
 
 const TIMEOUT_MS = 15_000;
@@ -56,10 +59,10 @@ const UNUSED_CONNECTION_MS = 5_000;
 type Pool = { agent: https.Agent; inFlight: number; retired: boolean };
 
 export function createLinkClient(options: LinkClientOptions): LinkClient {
-  const { apiUrl, nodeId, instanceId, bootId } = options;
+  const { apiUrl, nodeId, instanceId, bootId, lookup } = options;
   const base = `${apiUrl}/internal/v1/nodes/${nodeId}`;
   const headers = { [INSTANCE_HEADER]: instanceId, [BOOT_HEADER]: bootId };
-  let pool = openPool(options.credentials);
+  let pool = openPool(options.credentials, lookup);
 
   const ask = async <T>(
     method: "GET" | "POST",
@@ -126,7 +129,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     use(credentials) {
       pool.retired = true;
       closeWhenUnused(pool);
-      pool = openPool(credentials);
+      pool = openPool(credentials, lookup);
     },
     close() {
       pool.agent.destroy();
@@ -134,9 +137,10 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   };
 }
 
-function openPool({ keyPem, chainPem, roots }: Credentials): Pool {
+function openPool({ keyPem, chainPem, roots }: Credentials, lookup: LookupFunction): Pool {
   const agent = new https.Agent({
     keepAlive: true,
+    lookup,
     // Both may be free for a moment, between an answered poll and the next: with room for one, the other
     // would be closed, and every task would pay for a handshake.
     maxFreeSockets: 2,

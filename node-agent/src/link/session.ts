@@ -17,6 +17,7 @@ import { type Identity, readIdentity } from "../identity/identity-file.ts";
 import { HostProblem, type StateFiles } from "../identity/state-directory.ts";
 import { readTrust } from "../identity/trust-file.ts";
 import { createLinkClient, type LinkClient } from "./client.ts";
+import { lookupBy } from "./lookup.ts";
 
 export type Session = {
   readonly nodeId: string;
@@ -50,6 +51,7 @@ export function openSession(options: {
   let keyring = verifierKeyring(agent.verifiers);
   let open: { client: LinkClient; identity: Identity; roots: readonly string[] } | undefined;
   let seen = fingerprint(files);
+  const lookup = lookupBy(() => agent.profile.resolve ?? {});
 
   const connect = () => {
     const identity = readIdentity(files);
@@ -62,7 +64,8 @@ export function openSession(options: {
     const roots = readTrust(files, agent.profile.ca_sha256);
     const credentials = { ...identity, roots };
     const { instanceId, bootId } = options;
-    open = { identity, roots, client: createLinkClient({ apiUrl, nodeId, instanceId, bootId, credentials }) };
+    const client = createLinkClient({ apiUrl, nodeId, instanceId, bootId, credentials, lookup });
+    open = { identity, roots, client };
     return open;
   };
 

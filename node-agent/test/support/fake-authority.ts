@@ -35,7 +35,7 @@ export async function makeAuthority(): Promise<FakeAuthority> {
     rootPem: `${root.certificate.toString("pem")}\n`,
     rootDigest: createHash("sha256").update(rootDer).digest("base64url"),
     rootSha256: createHash("sha256").update(rootDer).digest("hex"),
-    async server(names = ["localhost", "127.0.0.1"], life = {}) {
+    async server(names = ["localhost", "127.0.0.1", "nodes.holdfast.test"], life = {}) {
       const keys = await makeKeyPair();
       const certificate = await makeServerCertificate(issuing, {
         names,
