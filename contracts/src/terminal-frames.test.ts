@@ -8,7 +8,10 @@ import {
   type NodeFrame,
   readClientFrame,
   readGatewayFrame,
+  readinessSteps,
   readNodeFrame,
+  readServerFrame,
+  type ServerFrame,
 } from "./terminal-frames.ts";
 
 const count = fc.nat(Number.MAX_SAFE_INTEGER);
@@ -36,7 +39,24 @@ const nodeFrame: fc.Arbitrary<NodeFrame> = fc.oneof(
   fc.record({ type: type("error"), code: fc.string(), message: fc.string() }),
 );
 
+const words = {
+  code: fc.string(),
+  hop: fc.string(),
+  message: fc.string(),
+  action: fc.string(),
+  owner: fc.string(),
+};
+const serverFrame: fc.Arbitrary<ServerFrame> = fc.oneof(
+  fc.record({ type: type("status"), step: fc.constantFrom(...readinessSteps), at: fc.string(), ms: count }),
+  fc.record({ type: type("ready"), session_id: fc.string(), offset: count, window: count, replay: count }),
+  fc.record({ type: type("error"), ...words, retryable: fc.boolean(), correlation_id: fc.string() }),
+  fc.record({ type: type("exit"), ...end }),
+  fc.record({ type: type("paused"), unacknowledged: count }),
+  fc.record({ type: type("pong") }),
+);
+
 const readers = [
+  ["server", readServerFrame, serverFrame],
   ["client", readClientFrame, clientFrame],
   ["gateway", readGatewayFrame, gatewayFrame],
   ["node", readNodeFrame, nodeFrame],

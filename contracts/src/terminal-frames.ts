@@ -108,6 +108,33 @@ export function readClientFrame(text: string): ClientFrame | undefined {
   }
 }
 
+/** Undefined also for frames of a newer server, which a client passes over. */
+export function readServerFrame(text: string): ServerFrame | undefined {
+  const frame = readObject(text);
+  switch (frame?.["type"]) {
+    case "status": {
+      const { step, at, ms } = frame;
+      const whole = isStep(step) && typeof at === "string" && typeof ms === "number";
+      return whole ? { type: "status", step, at, ms } : undefined;
+    }
+    case "ready": {
+      const { session_id, offset, window, replay } = frame;
+      const whole = typeof session_id === "string" && isCount(offset) && isCount(window) && isCount(replay);
+      return whole ? { type: "ready", session_id, offset, window, replay } : undefined;
+    }
+    case "error":
+      return readError(frame);
+    case "exit":
+      return readExit(frame);
+    case "paused":
+      return readPaused(frame);
+    case "pong":
+      return { type: "pong" };
+    default:
+      return undefined;
+  }
+}
+
 export function readGatewayFrame(text: string): GatewayFrame | undefined {
   const frame = readObject(text);
   switch (frame?.["type"]) {
@@ -142,9 +169,7 @@ export function readNodeFrame(text: string): NodeFrame | undefined {
       return whole ? { type: "attached", attachment, offset, replay } : undefined;
     }
     case "paused":
-      return isCount(frame["unacknowledged"])
-        ? { type: "paused", unacknowledged: frame["unacknowledged"] }
-        : undefined;
+      return readPaused(frame);
     case "exit":
       return readExit(frame);
     case "error": {
@@ -158,7 +183,24 @@ export function readNodeFrame(text: string): NodeFrame | undefined {
   }
 }
 
-function readExit({ code, signal }: Record<string, unknown>): NodeFrame | undefined {
+type Frame<Type extends ServerFrame["type"]> = Extract<ServerFrame, { type: Type }>;
+
+function readError(frame: Record<string, unknown>): Frame<"error"> | undefined {
+  const { code, hop, message, action, owner, retryable, correlation_id } = frame;
+  const words = { code, hop, message, action, owner, correlation_id };
+  const whole = Object.values(words).every((word) => typeof word === "string") && typeof retryable === "boolean";
+  return whole ? { type: "error", ...(words as Record<keyof typeof words, string>), retryable } : undefined;
+}
+
+function readPaused({ unacknowledged }: Record<string, unknown>): Frame<"paused"> | undefined {
+  return isCount(unacknowledged) ? { type: "paused", unacknowledged } : undefined;
+}
+
+function isStep(value: unknown): value is ReadinessStep {
+  return readinessSteps.some((step) => step === value);
+}
+
+function readExit({ code, signal }: Record<string, unknown>): Frame<"exit"> | undefined {
   const right = (code === null || Number.isInteger(code)) && (signal === null || typeof signal === "string");
   return right ? { type: "exit", code: code as number | null, signal } : undefined;
 }
