@@ -2,7 +2,8 @@
 
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join as joinPath } from "node:path";
-import { describe, expect, it } from "vitest";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { readAgentFile } from "../src/identity/agent-file.ts";
 import { readIdentity } from "../src/identity/identity-file.ts";
 import { checkedOrigin, join } from "../src/identity/join.ts";
@@ -98,6 +99,12 @@ describe("agent join", () => {
     thief.fault = (path) => (path === "/v1/trust-bundle" ? { do: "answer", status: 200, body: roots } : undefined);
     await expect(joining(thief, { token: api.token() })).rejects.toMatchObject({ code: "server_tls_untrusted" });
     expect(thief.requests).toEqual(["/v1/trust-bundle"]);
+    // Nor does it help to be trusted by the host, as a company's proxy is.
+    const before = getCACertificates("default");
+    setDefaultCACertificates([...before, thief.authority.rootPem]);
+    onTestFinished(() => setDefaultCACertificates(before));
+    await expect(joining(thief, { token: api.token() })).rejects.toMatchObject({ code: "server_tls_untrusted" });
+    expect(thief.requests).toEqual(["/v1/trust-bundle", "/v1/trust-bundle"]);
   });
 
   it.for([

@@ -186,15 +186,9 @@ async function fetchRoot(call: Call, expectedSha256: string): Promise<string> {
   });
 }
 
-async function enroll(call: Call, root: string, body: unknown): Promise<EnrollAnswer> {
-  const request = { method: "POST" as const, path: "/v1/enroll", body };
-  try {
-    return await ask<EnrollAnswer>(call, { ...request, via: { agent: false, ca: [root] } });
-  } catch (error) {
-    if (!(error instanceof JoinFailure && error.code === "server_tls_untrusted")) throw error;
-    // A proxy in front may have a certificate of a public authority: then the system vouches for it.
-    return await ask<EnrollAnswer>(call, { ...request, via: { agent: false } });
-  }
+/** Whom the host trusts beside that root does not count: a proxy that opens TLS would read the token. */
+function enroll(call: Call, root: string, body: unknown): Promise<EnrollAnswer> {
+  return ask<EnrollAnswer>(call, { method: "POST", path: "/v1/enroll", body, via: { agent: false, ca: [root] } });
 }
 
 async function ask<T>(
@@ -232,7 +226,9 @@ function joinFailure(error: unknown, origin: string): JoinFailure {
   if (reason === "server_tls_untrusted" || reason === "clock_skew") {
     return new JoinFailure("refused", reason, {
       message: `The server at ${origin} cannot prove that it is the one of this token (${detail}). The token was not sent.`,
-      nextStep: "Check the address, this host's clock, and whether a proxy opens TLS on the way.",
+      nextStep:
+        "Use the node-facing address that `holdfast node token create` printed, not the one for browsers; then check " +
+        "this host's clock, and whether a proxy opens TLS on the way.",
       reason,
     });
   }
