@@ -289,6 +289,36 @@ describe("results", () => {
     ]);
   });
 
+  it("TASK-04 believes no generation that there cannot have been, and keeps no more evidence than deliveries", async () => {
+    const { nodeId, id } = await dispatched();
+    const huge = 2_147_483_647;
+    expect(await report(here, nodeId, succeeded(id, huge))).toEqual(["late"]);
+    const holding = [{ task_id: id, generation: huge }];
+    expect(await here.engine.renewLeases(nodeId, holding)).toEqual({ cancel: [id] });
+    expect(await lab.row(id)).toMatchObject({ status: "dispatched", generation: 1 });
+    expect(await report(here, nodeId, succeeded(id, 1))).toEqual(["accepted"]);
+    for (const invented of [2, 3, 4, huge]) await report(here, nodeId, succeeded(id, invented));
+    const kept = await lab.superuser`SELECT generation FROM late_results WHERE task_id = ${id}`;
+    expect(kept.map((row) => row["generation"])).toEqual([2]);
+  });
+
+  it("TASK-04 takes a result that is nested beyond reason for none, and goes on", async () => {
+    const { nodeId, id } = await dispatched();
+    const deep = JSON.parse(`${"[".repeat(4_000)}${"]".repeat(4_000)}`) as unknown;
+    expect(await report(here, nodeId, succeeded(id, 1, deep))).toEqual(["accepted"]);
+    expect(await lab.row(id)).toMatchObject({ status: "failed", failure: { code: "result_invalid" } });
+  });
+
+  it("TASK-07 refuses parameters that the database could not give back as they were signed", async () => {
+    const nodeId = await lab.newNode();
+    for (const echo of ["half \ud800 of one", "a NUL \0"]) {
+      await expect(lab.enqueue(here, { nodeId, params: { echo } })).rejects.toMatchObject({
+        code: "task_params_invalid",
+        details: { fields: [{ field: "params.echo" }] },
+      });
+    }
+  });
+
   it("TASK-04 takes no result of a revoked node", async () => {
     const { nodeId, id } = await dispatched();
     await lab.superuser`UPDATE nodes SET status = 'quarantined', revoked_at = now() WHERE id = ${nodeId}`;

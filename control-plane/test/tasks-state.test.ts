@@ -70,6 +70,8 @@ async function happen(
   { nodeId, id }: { nodeId: string; id: string },
 ): Promise<string | undefined> {
   const holding = [{ task_id: id, generation: 1 }];
+  // A delivery that a crash may have undone.
+  const newest = (await lab.row(id)).generation + 1;
   const set = async (change: "expires_at" | "lease_until" | "cancel_requested_at") => {
     await lab.superuser`
       UPDATE tasks SET ${lab.superuser(change)} = now()
@@ -81,11 +83,12 @@ async function happen(
     case "hold":
       return (await replica.engine.renewLeases(nodeId, holding)).cancel[0] && "stop";
     case "result_succeeded":
-      return (await replica.engine.results(nodeId, [succeeded(id, 2)]))[0]?.verdict;
+      return (await replica.engine.results(nodeId, [succeeded(id, newest)]))[0]?.verdict;
     case "result_failed":
-      return (await replica.engine.results(nodeId, [ended(id, 2, "failed")]))[0]?.verdict;
+      return (await replica.engine.results(nodeId, [ended(id, newest, "failed")]))[0]?.verdict;
     case "result_cancelled":
-      return (await replica.engine.results(nodeId, [ended(id, 2, "cancelled", "task_cancelled")]))[0]?.verdict;
+      return (await replica.engine.results(nodeId, [ended(id, newest, "cancelled", "task_cancelled")]))[0]
+        ?.verdict;
     case "cancel":
       await lab.cancel(replica, id);
       if ((await lab.row(id)).status !== "dispatched") return undefined;

@@ -102,7 +102,9 @@ export async function deliver(sql: Queryable, asking: readonly Asking[]): Promis
 const checkHeld = (sql: Queryable) => sql`, held AS MATERIALIZED (
       SELECT a.node_id, h.task_id, h.generation,
         coalesce(
-          t.node_id = a.node_id AND t.cancel_requested_at IS NULL AND t.generation <= h.generation AND (
+          t.node_id = a.node_id AND t.cancel_requested_at IS NULL
+          -- A crash can undo one claim of a task, not two: a lease lies between them.
+          AND h.generation BETWEEN t.generation AND t.generation + 1 AND (
             t.status = 'dispatched'
             OR t.status = 'queued' AND (t.order_key IS NULL OR (
               SELECT true FROM tasks o
@@ -221,7 +223,7 @@ export async function acceptResults(sql: Queryable, endings: readonly Ending[]):
       SELECT l.*,
         CASE
           WHEN n.revoked_at IS NOT NULL THEN 'revoked'
-          WHEN l.was IN ('queued', 'dispatched') AND l.generation >= l.current THEN 'accepted'
+          WHEN l.was IN ('queued', 'dispatched') AND l.generation BETWEEN l.current AND l.current + 1 THEN 'accepted'
           WHEN l.reported AND l.generation = l.current THEN 'duplicate'
           ELSE 'late'
         END AS verdict
@@ -233,7 +235,9 @@ export async function acceptResults(sql: Queryable, endings: readonly Ending[]):
       FROM judged j WHERE t.id = j.task_id AND j.verdict = 'accepted'
     ), kept AS (
       INSERT INTO late_results (task_id, org_id, node_id, generation, outcome)
-      SELECT j.task_id, j.org_id, j.node_id, j.generation, j.outcome::json FROM judged j WHERE j.verdict = 'late'
+      SELECT j.task_id, j.org_id, j.node_id, j.generation, j.outcome::json FROM judged j
+      -- As many as there were deliveries, whatever numbers a node invents.
+      WHERE j.verdict = 'late' AND j.generation <= j.current + 1
       ON CONFLICT DO NOTHING
     )
     SELECT task_id, verdict, revision + 1 AS revision, order_key IS NOT NULL AS ordered FROM judged`;

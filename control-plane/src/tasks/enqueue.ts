@@ -144,7 +144,14 @@ function checkedParams(type: AnyTaskType, params: unknown): unknown {
     throw new ApiError("task_params_invalid", { details: { fields: fieldProblems(result.error, "params") } });
   }
   // As it is read back from the database and signed: without what JSON leaves out.
-  return JSON.parse(JSON.stringify(result.data));
+  return JSON.parse(JSON.stringify(result.data, refuseUnstorable));
+}
+
+/** PostgreSQL keeps no NUL character and no half of one; a signature over another text would be worth nothing. */
+function refuseUnstorable(key: string, value: unknown): unknown {
+  if (typeof value !== "string" || (value.isWellFormed() && !value.includes("\0"))) return value;
+  const problem = "holds a character that cannot be stored: NUL, or half of a pair";
+  throw new ApiError("task_params_invalid", { details: { fields: [{ field: `params.${key}`, problem }] } });
 }
 
 async function refuse(tx: Queryable, task: NewTask, type: AnyTaskType): Promise<never> {

@@ -5,6 +5,7 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
 import type { Outcome, TaskFailure, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
 import { exhaustive } from "@holdfast/kit/exhaustive";
+import { isDeeperThan } from "@holdfast/kit/json-depth";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import { createBatches } from "./batches.ts";
@@ -25,12 +26,16 @@ export type Accepted = {
   nodeId: string;
   revision: number;
   ordered: boolean;
+  /** Undefined: one that this server does not have. */
+  type: string | undefined;
   /** As it was stored. */
   ending: { id: string; status: Ending["status"]; result: unknown; failure: TaskFailure | null };
 };
 
 const MOST_IN_ONE = 256;
 const MOST_REMEMBERED = 20_000;
+/** Of a result. What is deeper is no result: PostgreSQL could not read it. */
+const MOST_LEVELS = 100;
 
 export function createResults(options: {
   /** Commits to the disk before it answers. */
@@ -53,7 +58,7 @@ export function createResults(options: {
       options.onAccepted(
         batch.flatMap((ending) => {
           const one = judged.get(ending.taskId);
-          return one?.verdict === "accepted" ? [acceptedOf(ending, one)] : [];
+          return one?.verdict === "accepted" ? [acceptedOf(ending, one, typeNames.get(ending.taskId))] : [];
         }),
       );
       return answers;
@@ -90,13 +95,14 @@ export function createResults(options: {
   };
 }
 
-function acceptedOf(ending: Ending, { revision, ordered }: Judged): Accepted {
+function acceptedOf(ending: Ending, { revision, ordered }: Judged, type: string | undefined): Accepted {
   const { taskId, nodeId, status, result, failure } = ending;
   return {
     taskId,
     nodeId,
     revision,
     ordered,
+    type,
     ending: {
       id: taskId,
       status,
@@ -128,6 +134,7 @@ type Settled = Pick<Ending, "status"> & { result?: unknown; failure?: ReturnType
 
 /** What a node's word makes of the task. A result of another form than promised is no result. */
 function settle(type: AnyTaskType | undefined, outcome: Outcome): Settled {
+  if (isDeeperThan(outcome, MOST_LEVELS)) return { status: "failed", failure: commonFailure("result_invalid") };
   switch (outcome.status) {
     case "succeeded": {
       const checked = type ? type.result.safeParse(outcome.result) : { success: true, data: outcome.result };
