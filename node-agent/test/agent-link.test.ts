@@ -3,11 +3,11 @@
 import { once } from "node:events";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
+import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lookAt } from "../src/diagnostics/explain.ts";
 import type { AgentFile } from "../src/identity/agent-file.ts";
-import { certificateRequest, newPrivateKey, privateKeyPem } from "../src/identity/certificate-request.ts";
 import { readIdentity, writeIdentity } from "../src/identity/identity-file.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
 import { joinedDirectory, startTestAgent, type TestAgent } from "./support/agent.ts";

@@ -14,13 +14,13 @@ import type {
   VerifierKeys,
 } from "@holdfast/contracts/node-protocol";
 import { backoffDelay } from "@holdfast/kit/backoff";
+import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
 import { exchange } from "../link/exchange.ts";
 import { classify, failureOf, LinkFailure } from "../link/failures.ts";
 import { isLoopbackName } from "../loopback.ts";
 import { type AgentFile, nodeApiUrl, readAgentFile, writeAgentFile } from "./agent-file.ts";
-import { certificateRequest, newPrivateKey, privateKeyPem } from "./certificate-request.ts";
 import { parseEnrollmentToken } from "./enrollment-token.ts";
 import { parseIdentity, writeIdentity } from "./identity-file.ts";
 import { checkChain } from "./renew.ts";

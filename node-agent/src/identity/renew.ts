@@ -4,7 +4,7 @@
 
 import { X509Certificate } from "node:crypto";
 import type { IssuedCertificate } from "@holdfast/contracts/node-protocol";
-import { certificateRequest, newPrivateKey, privateKeyPem } from "./certificate-request.ts";
+import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { type CertificateFacts, type Identity, parseIdentity, writeIdentity } from "./identity-file.ts";
 import type { StateFiles } from "./state-directory.ts";
 import { sha256OfRoot, writeTrust } from "./trust-file.ts";
