@@ -4,11 +4,12 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
-import { CORRELATION_HEADER, ORG_HEADER } from "@holdfast/contracts/headers";
+import { ORG_HEADER } from "@holdfast/contracts/headers";
 import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/live";
 import type { Scope } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { isSameOrigin } from "@holdfast/service/hosts";
+import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { type WebSocket, WebSocketServer } from "ws";
 import { actingOrg, authenticate, holdsScope } from "../api/access.ts";
 import type { ApiContext } from "../api/context.ts";
@@ -55,7 +56,8 @@ export function serveLive(
           opened.on("close", () => listeners.delete(listener));
           opened.on("error", () => opened.terminate());
         }),
-      (error: unknown) => refuse(socket, error instanceof ApiError ? error : new ApiError("internal_error")),
+      (error: unknown) =>
+        refuseUpgrade(socket, error instanceof ApiError ? error : new ApiError("internal_error"), uuidv7()),
     );
   };
 
@@ -110,13 +112,4 @@ export function serveLive(
 function send(socket: WebSocket, message: LiveMessage): void {
   if (socket.bufferedAmount > MOST_UNSENT_BYTES) socket.terminate();
   else socket.send(JSON.stringify(message));
-}
-
-function refuse(socket: Duplex, error: ApiError): void {
-  const id = uuidv7();
-  const body = JSON.stringify(error.envelope(id));
-  socket.end(
-    `HTTP/1.1 ${error.status} Refused\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `${CORRELATION_HEADER}: ${id}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
 }
