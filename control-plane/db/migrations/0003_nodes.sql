@@ -137,11 +137,10 @@ CREATE TABLE environment_profiles (
 );
 GRANT SELECT, INSERT ON environment_profiles TO holdfast_system;
 
--- Platform table: public halves of the keys that sign tasks. The private halves are sealed_keys.
--- A key verifies from its creation, signs from sign_from, and verifies until verify_until.
+-- Platform table: when each key that signs tasks does what. The keys themselves are sealed_keys: whoever can
+-- only write to the database cannot make nodes trust another one. A key verifies from its creation, signs from sign_from, and verifies until verify_until.
 CREATE TABLE task_signing_keys (
   kid          text PRIMARY KEY,
-  public_jwk   json NOT NULL,
   created_at   timestamptz NOT NULL DEFAULT now(),
   sign_from    timestamptz NOT NULL,
   verify_until timestamptz

@@ -1,18 +1,17 @@
 // The keys that sign tasks, as rows. A key verifies from its making on and signs a little later, when every connected
-// node has been told of it; it verifies until no task signed with it can be alive. The private halves are sealed.
+// node has been told of it; it verifies until no task signed with it can be alive. The keys themselves are sealed.
 
-import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { ApiError } from "@holdfast/contracts/errors";
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node-limits";
 import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Keyring } from "../sealing/keyring.ts";
 
-type VerifierKey = VerifierKeys["keys"][number];
+export type VerifierKey = VerifierKeys["keys"][number];
 
 export type SigningKeyRow = {
   kid: string;
-  public_jwk: VerifierKey;
   created_at: Date;
   sign_from: Date;
   /** Null: nothing follows it yet. */
@@ -29,7 +28,7 @@ const LOCK = 4_017_266_302;
 /** In the order in which they sign. */
 export async function selectSigningKeys(db: Queryable): Promise<SigningKeyRow[]> {
   return db<SigningKeyRow[]>`
-    SELECT kid, public_jwk, created_at, sign_from, verify_until FROM task_signing_keys
+    SELECT kid, created_at, sign_from, verify_until FROM task_signing_keys
     WHERE verify_until IS NULL OR verify_until > now() ORDER BY sign_from, kid`;
 }
 
@@ -68,32 +67,35 @@ function tooSoon(what: string, notBefore: Date): ApiError {
 }
 
 async function addKey(tx: Tx, keyring: Keyring, signsAfter: string): Promise<SigningKeyRow> {
-  const jwk = await makeKey(tx, keyring);
+  const kid = await makeKey(tx, keyring);
   await tx`DELETE FROM task_signing_keys WHERE verify_until <= now()`;
   await tx`
     UPDATE task_signing_keys SET verify_until = now() + ${signsAfter}::interval + ${VERIFIES_FOR}::interval
     WHERE verify_until IS NULL`;
   const [row] = await tx<SigningKeyRow[]>`
-    INSERT INTO task_signing_keys (kid, public_jwk, sign_from)
-    VALUES (${jwk.kid}, ${tx.json(jwk)}, now() + ${signsAfter}::interval)
-    RETURNING kid, public_jwk, created_at, sign_from, verify_until`;
+    INSERT INTO task_signing_keys (kid, sign_from) VALUES (${kid}, now() + ${signsAfter}::interval)
+    RETURNING kid, created_at, sign_from, verify_until`;
   if (!row) throw new Error("an insert gave no row");
   return row;
 }
 
 const sealedName = (kid: string) => `task-signing:${kid}`;
 
-async function makeKey(tx: Tx, keyring: Keyring): Promise<VerifierKey> {
+async function makeKey(tx: Tx, keyring: Keyring): Promise<string> {
   const kid = randomBytes(9).toString("base64url");
-  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const { privateKey } = generateKeyPairSync("ed25519");
   await keyring.getOrCreate(sealedName(kid), () => privateKey.export({ type: "pkcs8", format: "der" }), tx);
-  const { x } = publicKey.export({ format: "jwk" });
-  if (x === undefined) throw new Error("an Ed25519 key without its x");
-  return { kty: "OKP", crv: "Ed25519", alg: "EdDSA", use: "sig", kid, x };
+  return kid;
 }
 
 export async function openPrivateKey(keyring: Keyring, kid: string): Promise<KeyObject> {
   const der = await keyring.get(sealedName(kid));
   if (!der) throw new Error(`the task signing key ${kid} is not in the keyring`);
   return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+}
+
+export function verifierKey(kid: string, privateKey: KeyObject): VerifierKey {
+  const { x } = createPublicKey(privateKey).export({ format: "jwk" });
+  if (x === undefined) throw new Error("an Ed25519 key without its x");
+  return { kty: "OKP", crv: "Ed25519", alg: "EdDSA", use: "sig", kid, x };
 }

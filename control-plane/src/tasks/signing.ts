@@ -9,7 +9,15 @@ import { signDetached } from "@holdfast/kit/detached-jws";
 import type { Log } from "@holdfast/service/log";
 import type { Sql, Tx } from "../database/connect.ts";
 import type { Keyring } from "../sealing/keyring.ts";
-import { addFirstKey, addNextKey, openPrivateKey, type SigningKeyRow, selectSigningKeys } from "./signing-keys.ts";
+import {
+  addFirstKey,
+  addNextKey,
+  openPrivateKey,
+  type SigningKeyRow,
+  selectSigningKeys,
+  type VerifierKey,
+  verifierKey,
+} from "./signing-keys.ts";
 
 export type TaskSigner = {
   sign(task: SignedTask): string;
@@ -23,7 +31,7 @@ export type TaskSigner = {
   stop(): void;
 };
 
-type Key = SigningKeyRow & { privateKey: KeyObject };
+type Key = SigningKeyRow & { privateKey: KeyObject; verifier: VerifierKey };
 
 const REFRESH_MS = 60_000;
 
@@ -36,11 +44,12 @@ export async function openTaskSigner(
   let keys: Key[] = [];
 
   const load = async () => {
-    const known = new Map(keys.map((key) => [key.kid, key.privateKey]));
+    const known = new Map(keys.map((key) => [key.kid, key]));
     const loaded: Key[] = [];
     for (const row of await selectSigningKeys(system)) {
-      const privateKey = known.get(row.kid) ?? (await openPrivateKey(keyring, row.kid));
-      loaded.push({ ...row, privateKey });
+      const privateKey = known.get(row.kid)?.privateKey ?? (await openPrivateKey(keyring, row.kid));
+      const verifier = known.get(row.kid)?.verifier ?? verifierKey(row.kid, privateKey);
+      loaded.push({ ...row, privateKey, verifier });
     }
     keys = loaded;
   };
@@ -60,12 +69,12 @@ export async function openTaskSigner(
       if (!key) throw new Error("there is no key to sign tasks with");
       return signDetached(key, canonicalJson(task));
     },
-    verifiers: () => ({ keys: living().map((key) => key.public_jwk) }),
+    verifiers: () => ({ keys: living().map((key) => key.verifier) }),
     async verifiersBeyond(kids) {
       if (kids.some((kid) => !keys.some((key) => key.kid === kid))) await refresh();
       const present = living();
       const same = present.length === kids.length && present.every((key) => kids.includes(key.kid));
-      return same ? undefined : { keys: present.map((key) => key.public_jwk) };
+      return same ? undefined : { keys: present.map((key) => key.verifier) };
     },
     rotate: (tx) => addNextKey(tx, keyring),
     refresh,
