@@ -79,6 +79,10 @@ export const Heartbeat = z.strictObject({
   findings: z.array(z.strictObject({ reason: Reported, detail: Text.max(400) })).max(32),
   counters: z.strictObject({
     identity_rejections: Counter,
+    recovery_enrollment_attempts: Counter,
+    recovery_enrollment_successes: Counter,
+    recovery_enrollment_failures: Counter,
+    recovery_enrollment_suppressed: Counter,
     tasks_started: Counter,
     tasks_succeeded: Counter,
     tasks_failed: Counter,
