@@ -56,10 +56,14 @@ export const announceGateway = endpoint({
   access: "service",
   body: z.strictObject({
     instance_id: Id,
-    /** For browsers: ws:// or wss://, with the path. */
-    terminal_url: z.string().max(2_000),
-    /** For nodes: https://, without a path. */
-    node_url: z.string().max(2_000),
+    terminal_url: z
+      .string()
+      .max(2_000)
+      .regex(/^wss?:\/\/[^\s?#]+$/, "for browsers: a ws:// or wss:// address with its path"),
+    node_url: z
+      .string()
+      .max(2_000)
+      .regex(/^https:\/\/[^\s/?#]+$/, "for nodes: an https:// address without a path"),
     sessions: z.int().nonnegative(),
   }),
   answer: z.strictObject({

@@ -23,6 +23,7 @@ const content = (changes: Partial<Parameters<typeof profileContent>[0]> = {}): P
   profileContent({
     nodeApiUrl: "https://nodes.example.com:18442",
     publicUrl: "https://holdfast.example.com",
+    terminalUrl: undefined,
     endpoints: { registry: "https://registry.internal" },
     resolve: { "nodes.example.com": ["10.0.0.5"] },
     caSha256: ["ab".repeat(32)],
@@ -86,5 +87,26 @@ describe("the environment profile", () => {
     expect((await sendHeartbeatFrom(node, { profile: { name, version } })).body["profile"]).toBeUndefined();
     const older = await sendHeartbeatFrom(node, { profile: { name, version: version + 1 } });
     expect(older.body["profile"]).toEqual(node.enrolled.profile);
+  });
+
+  it("TERM-04 names the terminal gateway where it says it is, and keeps that over a restart", async () => {
+    const first = await open(content());
+    await first.terminalsAt("https://terminals.example.com:18443");
+    expect(first.current()).toMatchObject({
+      version: 2,
+      endpoints: {
+        node_api: "https://nodes.example.com:18442",
+        node_terminal: "https://terminals.example.com:18443",
+      },
+    });
+    await first.terminalsAt("https://terminals.example.com:18443");
+    expect((await open(content())).current()).toEqual(first.current());
+  });
+
+  it("TERM-04 takes the address of terminals from a setting of its own, and from no list", async () => {
+    const listed = content({ endpoints: { node_terminal: "https://elsewhere.example.com" } });
+    expect((await open(listed)).current().endpoints["node_terminal"]).toBeUndefined();
+    const set = content({ terminalUrl: "https://terminals.example.com:18443" });
+    expect((await open(set)).current().endpoints["node_terminal"]).toBe("https://terminals.example.com:18443");
   });
 });

@@ -44,6 +44,7 @@ import { projectRoutes } from "../projects/routes.ts";
 import { openKeyring } from "../sealing/keyring.ts";
 import { openSignals } from "../signals/signals.ts";
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../tasks/engine.ts";
+import { openServiceSide } from "../services/open.ts";
 import { nodeTaskRoutes } from "../tasks/node-routes.ts";
 import { taskRoutes } from "../tasks/routes.ts";
 import { openTaskSigner } from "../tasks/signing.ts";
@@ -120,15 +121,27 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   await nodeSide.publish(settings.publicUrl ?? ownUrl(settings, port));
   log.info({ port, node_port: nodePort, version }, "api listens");
 
+  let pageOrigins: string[] = [];
+  const serviceSide = await openServiceSide({
+    ...{ settings, system, keyring, signals, metrics, log },
+    authority: nodeSide.services.authority,
+    origins: () => pageOrigins,
+    onAnnounced: nodeSide.gatewayAnnounced,
+    missed: async () => [],
+  });
   return {
-    ports: { public: port, node: nodePort },
+    ports: { public: port, node: nodePort, ...(internalPort === undefined ? {} : { internal: internalPort }) },
     system,
+  pageOrigins = originsOf(settings, port);
+  // Last: whoever asks here finds everything in place.
+  const internalPort = await serviceSide?.listen();
+  const probing = runProbes(settings, { system, tasks, log });
     tasks,
     async stop() {
       live.stop();
       // First, so that nobody who waits for a task keeps the listener open.
       await Promise.all([allocations.stop(), tasks.stop()]);
-      await Promise.all([http.stop(), nodeSide.stop()]);
+      await Promise.all([http.stop(), nodeSide.stop(), serviceSide?.stop()]);
       signer.stop();
       await Promise.all([signals.stop(), replicas.stop()]);
       const pools = [app, system, taskPools.swift, taskPools.durable];
@@ -200,6 +213,13 @@ async function readiness(system: Sql, hasCa: boolean): Promise<Readiness> {
   ]);
   const reason = "reason" in database ? { reason: database.reason } : {};
   const migrations = { ok: database.ok && database.pending === 0 };
+/** Of the pages that this api serves: by each name it answers to. */
+function originsOf(settings: Values<typeof apiSettings>, port: number): string[] {
+  const scheme = settings.tlsCertFile === undefined ? "http" : "https";
+  const own = [...allowedHosts(settings)].map((host) => new URL(`${scheme}://${host}:${port}`).origin);
+  return [...new Set([...(settings.publicUrl ? [settings.publicUrl] : []), ...own])];
+}
+
   return {
     ready: migrations.ok && hasCa,
     checks: {

@@ -5,6 +5,14 @@ import { bindAddress, exposureSettings, logLevelSetting } from "@holdfast/servic
 import { databaseSettings } from "../database/settings.ts";
 import { httpsUrl, namedAddresses, namedUrls } from "../profiles/settings.ts";
 import { sealingSettings } from "../sealing/settings.ts";
+import { serviceSettings } from "../services/settings.ts";
+import { terminalSettings } from "../terminals/settings.ts";
+
+const seconds = integer({ min: 60, max: 86_400 });
+const probeInterval = {
+  allowed: `${seconds.allowed}; 0 never asks`,
+  parse: (text: string) => (text === "0" ? 0 : seconds.parse(text)),
+};
 
 export const apiSettings = {
   port: setting(kinds.port, {
@@ -48,6 +56,13 @@ export const apiSettings = {
     default: 120,
     help: "After how many seconds without a heartbeat a node is shown as stale.",
   }),
+  nodeHealthProbeIntervalSeconds: setting(probeInterval, {
+    env: "HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS",
+    default: 900,
+    help: "How often each node that is online is asked how its host is: kernel, memory, virtualization, GPUs, links.",
+  }),
+  ...serviceSettings,
+  ...terminalSettings,
   ...exposureSettings,
   ...databaseSettings,
   ...sealingSettings,

@@ -16,13 +16,17 @@ import {
   makeNodeCertificate,
   makeRoot,
   makeServerCertificate,
+  makeServiceCertificate,
   NODE_LIFE_MS,
   SERVER_LIFE_MS,
+  SERVICE_LIFE_MS,
+  type ServiceIdentity,
   type Signer,
 } from "./certificates.ts";
 import { x509 } from "./x509.ts";
 
-export type IssuedToNode = { serial: string; chain: string; notBefore: Date; notAfter: Date };
+/** To whom keeps the key: a node, or another process of ours. */
+export type Issued = { serial: string; chain: string; notBefore: Date; notAfter: Date };
 export type IssuedToServer = { cert: string; key: string; notBefore: Date; notAfter: Date };
 
 export type Authority = Issuers & {
@@ -34,8 +38,12 @@ export type Authority = Issuers & {
   rootDigest: string;
   /** Roots and issuing CAs, for the list that the listener shows to agents. */
   certificates: readonly string[];
-  issueToNode(node: { id: string; publicKey: x509.PublicKey }, now: Date): Promise<IssuedToNode>;
+  issueToNode(node: { id: string; publicKey: x509.PublicKey }, now: Date): Promise<Issued>;
   issueToServer(names: readonly string[], now: Date): Promise<IssuedToServer>;
+  issueToService(
+    service: ServiceIdentity & { names: readonly string[]; publicKey: x509.PublicKey },
+    now: Date,
+  ): Promise<Issued>;
 };
 
 const ROOT = "ca:root";
@@ -99,6 +107,11 @@ function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
       const keys = await makeKeyPair();
       const leaf = await makeServerCertificate(newest, { names, publicKey: keys.publicKey, life });
       return { cert: chainOf(leaf), key: await pemOfKey(keys.privateKey), ...life };
+    },
+    async issueToService({ name, instanceId, names, publicKey }, now) {
+      const life = lifeOf(now, SERVICE_LIFE_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
+      const leaf = await makeServiceCertificate(newest, { service: { name, instanceId }, names, publicKey, life });
+      return { serial: leaf.serialNumber.toLowerCase(), chain: chainOf(leaf), ...life };
     },
     ...issuersOf(issuers),
   };

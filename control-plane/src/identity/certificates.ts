@@ -1,4 +1,4 @@
-// The four kinds of certificates: root, issuing CA, node, server of the node-facing listener. All
+// The five kinds of certificates: root, issuing CA, node, server of a listener, service. All
 // keys are P-256. What makes a certificate one for a node is read by service/src/node-identity.
 
 import { randomBytes, webcrypto } from "node:crypto";
@@ -16,6 +16,7 @@ const ROOT_LIFE_MS = 3652 * DAY_MS;
 const ISSUING_LIFE_MS = 731 * DAY_MS;
 export const NODE_LIFE_MS = 24 * HOUR_MS;
 export const SERVER_LIFE_MS = 7 * DAY_MS;
+export const SERVICE_LIFE_MS = 24 * HOUR_MS;
 /** A node whose clock is a little behind may use its certificate at once. */
 export const BACK_DATED_MS = 5 * MINUTE_MS;
 
@@ -71,7 +72,7 @@ export async function makeNodeCertificate(
     subject: `CN=${node.id}`,
     publicKey: node.publicKey,
     life: node.life,
-    extensions: await leafExtensions(node.publicKey, CLIENT_AUTH, [{ type: "url", value: nodeUri(node.id) }]),
+    extensions: await leafExtensions(node.publicKey, [CLIENT_AUTH], [{ type: "url", value: nodeUri(node.id) }]),
   });
 }
 
@@ -79,15 +80,47 @@ export async function makeServerCertificate(
   issuer: Signer,
   server: { names: readonly string[]; publicKey: webcrypto.CryptoKey; life: Life },
 ): Promise<x509.X509Certificate> {
-  const names = server.names.map(
-    (name): x509.JsonGeneralName => (isIP(name) ? { type: "ip", value: name } : { type: "dns", value: name }),
-  );
   return signed(issuer, {
     subject: "CN=Holdfast node-facing API",
     publicKey: server.publicKey,
     life: server.life,
-    extensions: await leafExtensions(server.publicKey, SERVER_AUTH, names),
+    extensions: await leafExtensions(server.publicKey, [SERVER_AUTH], server.names.map(generalName)),
   });
+}
+
+/** For both ends of TLS: it asks other services, and nodes reach it by these names. */
+export async function makeServiceCertificate(
+  issuer: Signer,
+  made: { service: ServiceIdentity; names: readonly string[]; publicKey: x509.PublicKey; life: Life },
+): Promise<x509.X509Certificate> {
+  const names = [{ type: "url" as const, value: serviceUri(made.service) }, ...made.names.map(generalName)];
+  return signed(issuer, {
+    subject: `CN=${made.service.name}`,
+    publicKey: made.publicKey,
+    life: made.life,
+    extensions: await leafExtensions(made.publicKey, [CLIENT_AUTH, SERVER_AUTH], names),
+  });
+}
+
+export const serviceNames = ["gateway"] as const;
+export type ServiceIdentity = { name: (typeof serviceNames)[number]; instanceId: string };
+
+function serviceUri({ name, instanceId }: ServiceIdentity): string {
+  return `holdfast://service/${name}/${instanceId}`;
+}
+
+const serviceSan =
+  /^URI:holdfast:\/\/service\/([a-z]+)\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:, (?:DNS|IP Address):[A-Za-z0-9._:-]+)*$/;
+
+/** The process that a certificate of ours was made for; undefined when it was made for anything else. */
+export function serviceOf(certificate: { subjectAltName: string | undefined }): ServiceIdentity | undefined {
+  const [, named, instanceId] = serviceSan.exec(certificate.subjectAltName ?? "") ?? [];
+  const name = serviceNames.find((one) => one === named);
+  return name && instanceId ? { name, instanceId } : undefined;
+}
+
+function generalName(name: string): x509.JsonGeneralName {
+  return isIP(name) ? { type: "ip", value: name } : { type: "dns", value: name };
 }
 
 function nodeUri(nodeId: string): string {
@@ -127,13 +160,13 @@ async function authorityExtensions(key: webcrypto.CryptoKey, pathLength: number)
 
 async function leafExtensions(
   key: x509.PublicKey | webcrypto.CryptoKey,
-  usage: string,
+  usages: string[],
   names: x509.JsonGeneralName[],
 ): Promise<x509.Extension[]> {
   return [
     new x509.BasicConstraintsExtension(false, undefined, true),
     new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-    new x509.ExtendedKeyUsageExtension([usage]),
+    new x509.ExtendedKeyUsageExtension(usages),
     new x509.SubjectAlternativeNameExtension(names),
     await x509.SubjectKeyIdentifierExtension.create(key),
   ];

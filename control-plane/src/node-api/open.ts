@@ -12,6 +12,7 @@ import { openAuthority, temporaryAuthority } from "../identity/authority.ts";
 import { createNodeDirectory } from "../nodes/directory.ts";
 import { openProfile, type ProfileSource, profileContent } from "../profiles/profile.ts";
 import type { Keyring } from "../sealing/keyring.ts";
+import { presentNodeUrl } from "../services/gateways.ts";
 import type { Signals } from "../signals/signals.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
 import { runPeriodically } from "../worker/periodic.ts";
@@ -24,6 +25,8 @@ export type NodeSide = {
   listen(): Promise<number>;
   /** When both listeners are open: what nodes are told about them. */
   publish(publicUrl: string): Promise<void>;
+  /** Nodes are told where the gateway is, unless a setting says so. */
+  gatewayAnnounced(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -87,12 +90,20 @@ export async function openNodeSide(options: {
       const content = profileContent({
         nodeApiUrl: apiUrl,
         publicUrl,
+        terminalUrl: settings.nodeTerminalUrl,
         endpoints: settings.nodeEndpoints,
         resolve: settings.nodeResolve,
         caSha256: authority?.rootSha256 ?? [],
       });
       source = await openProfile(system, content, log);
       profile.resolve(source);
+    },
+    async gatewayAnnounced() {
+      if (settings.nodeTerminalUrl !== undefined) return;
+      const [published, url] = await Promise.all([profile.promise, presentNodeUrl(system)]);
+      if (url === undefined || url === published.current().endpoints["node_terminal"]) return;
+      await published.terminalsAt(url);
+      log.info({ node_terminal: url }, "nodes are told where the terminal gateway is");
     },
     async stop() {
       await Promise.all([listener.stop(), renewal.stop(), directory.stop(), source?.stop()]);

@@ -1,6 +1,6 @@
-// The environment profile: where nodes find this installation. Derived from the settings; a version
-// is never changed, and a new one is written when the content differs from the newest. The newest
-// is in force for all replicas.
+// The environment profile: where nodes find this installation. Derived from the settings and from what
+// the terminal gateway says of itself. A version is never changed, and a new one is written when the
+// content differs from the newest. The newest is in force for all replicas.
 
 import { isDeepStrictEqual } from "node:util";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
@@ -14,39 +14,66 @@ export type ProfileSource = {
   current(): EnvironmentProfile;
   /** Another replica may have written a newer one. */
   refresh(): Promise<void>;
+  /** Nodes find the terminal gateway there from now on. */
+  terminalsAt(url: string): Promise<void>;
   stop(): Promise<void>;
 };
 
 const NAME = "default";
+const TERMINALS = "node_terminal";
 const REFRESH_SECONDS = 30;
 
 export function profileContent(from: {
   nodeApiUrl: string;
   publicUrl: string;
+  /** Undefined: as the gateway says, and until then as it was. */
+  terminalUrl: string | undefined;
   endpoints: Record<string, string>;
   resolve: Record<string, string[]>;
   caSha256: readonly string[];
 }): ProfileContent {
-  return {
+  const { [TERMINALS]: _, ...others } = from.endpoints;
+  const content = {
     // A setting may not take the name of an address that we know ourselves.
-    endpoints: { ...from.endpoints, node_api: from.nodeApiUrl, public: from.publicUrl },
+    endpoints: { ...others, node_api: from.nodeApiUrl, public: from.publicUrl },
     resolve: from.resolve,
     ca_sha256: [...from.caSha256],
   };
+  return withTerminals(content, from.terminalUrl);
 }
 
 export async function openProfile(system: Sql, content: ProfileContent, log: Log): Promise<ProfileSource> {
-  let profile = await putInForce(system, content);
+  // Which gateway there is no setting tells: nodes go on looking where it was last.
+  let profile = await putInForce(system, (present) => withTerminals(content, present?.endpoints[TERMINALS]));
   const refresh = async () => {
     profile = (await newest(system)) ?? profile;
   };
   const periodic = runPeriodically({ name: "profile", seconds: REFRESH_SECONDS, log, work: refresh });
-  return { current: () => profile, refresh, stop: periodic.stop };
+  return {
+    current: () => profile,
+    refresh,
+    async terminalsAt(url) {
+      profile = await putInForce(system, (present) => {
+        const { name: _, version: __, ...before } = present ?? profile;
+        return { ...before, endpoints: { ...before.endpoints, [TERMINALS]: url } };
+      });
+    },
+    stop: periodic.stop,
+  };
 }
 
-async function putInForce(system: Sql, content: ProfileContent): Promise<EnvironmentProfile> {
+function withTerminals(content: ProfileContent, url: string | undefined): ProfileContent {
+  if (url === undefined || content.endpoints[TERMINALS] !== undefined) return content;
+  return { ...content, endpoints: { ...content.endpoints, [TERMINALS]: url } };
+}
+
+async function putInForce(
+  system: Sql,
+  make: (present: EnvironmentProfile | undefined) => ProfileContent,
+): Promise<EnvironmentProfile> {
   for (;;) {
     const present = await newest(system);
+    const content = make(present);
     if (present && isDeepStrictEqual(present, { ...present, ...content })) return present;
     const version = (present?.version ?? 0) + 1;
     // Of replicas that start together one writes it; the others look again.

@@ -19,6 +19,8 @@ export type TestApi = {
   url: string;
   /** Of the node-facing listener. */
   nodeUrl: string;
+  /** Of the internal listener; open with HOLDFAST_SERVICE_TOKEN in `env` only. */
+  internalUrl: string;
   database: TestDatabase;
   operatorToken: string;
   /** As the local operator, in the organization given. */
@@ -37,6 +39,7 @@ export async function startTestApi(
   const settings = readSettings(apiSettings, {
     HOLDFAST_API_PORT: "0",
     HOLDFAST_NODE_API_PORT: "0",
+    HOLDFAST_API_INTERNAL_PORT: "0",
     HOLDFAST_DATABASE_URL: database.runtimeUrl,
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_DATABASE_POOL_SIZE: "4",
@@ -64,6 +67,7 @@ export async function startTestApi(
     nodeUrl: `https://127.0.0.1:${running.ports["node"]}`,
     database,
     operatorToken,
+    internalUrl: `https://127.0.0.1:${running.ports["internal"]}`,
     operator: (orgId) => as(operatorToken, orgId),
     as,
     logged: () => lines.join(""),

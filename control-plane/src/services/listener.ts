@@ -1,0 +1,96 @@
+// The internal listener: mutual TLS like the node-facing one, for the other processes of this
+// installation. It shows a certificate of our own CA, replaced while it runs.
+
+import type { Server } from "node:https";
+import { ApiError } from "@holdfast/contracts/errors";
+import { enrollService } from "@holdfast/contracts/service-endpoints";
+import { createHttpServer, type HttpServer } from "@holdfast/service/http";
+import type { Log } from "@holdfast/service/log";
+import type { Metrics } from "@holdfast/service/metrics";
+import { hostHeadersOf, type ListenerPlace, listenerNames } from "@holdfast/service/node-identity/names";
+import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
+import { isUnavailable } from "../database/connect.ts";
+import type { Authority, IssuedToServer } from "../identity/authority.ts";
+import { identifyServices } from "./identity-hook.ts";
+import type { ServiceApi } from "./route.ts";
+
+export type ServiceListener = {
+  api: ServiceApi;
+  listen: HttpServer["listen"];
+  /** Replaces the server certificate when half of its life is over; connections go on. */
+  renewIfDue(now: Date): Promise<boolean>;
+  stop(): Promise<void>;
+};
+
+export type ServiceListenerOptions = {
+  place: ListenerPlace;
+  /** Signs the listener's own certificate and has signed those of services. */
+  authority: Authority;
+  /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
+  ticketKeys: Buffer;
+  log: Log;
+  metrics: Metrics;
+  now?: () => number;
+};
+
+/** Without a certificate: how a process gets one. */
+const openRoutes: ReadonlySet<string> = new Set([enrollService.path]);
+const BODY_LIMIT = 64 * 1024;
+
+export async function createServiceListener(options: ServiceListenerOptions): Promise<ServiceListener> {
+  const { authority, log, metrics } = options;
+  const now = options.now ?? Date.now;
+  const names = listenerNames(options.place);
+  let issued = await authority.issueToServer(names, new Date(now()));
+
+  const server = createHttpServer({
+    process: "api",
+    exposure: { ...noFiles, bind: options.place.bind },
+    tls: { ...askForCertificate, ...secureContext(options, issued) },
+    hosts: hostHeadersOf(names),
+    log,
+    metrics,
+    bodyLimit: BODY_LIMIT,
+    translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
+  });
+  const http = server.app;
+  const identityOf = identifyServices(http, {
+    issuers: authority,
+    open: openRoutes,
+    onRefused: metrics.countByCode(
+      "holdfast_internal_api_refusals_total",
+      "Requests on the internal listener that the identity hook refused",
+    ),
+    now,
+  });
+  const held: ServiceApi["held"] = new Set();
+  http.addHook("preClose", async () => {
+    for (const end of [...held]) end();
+  });
+
+  return {
+    api: { http, identityOf, held },
+    listen: server.listen,
+    async renewIfDue(at) {
+      const half = (issued.notBefore.getTime() + issued.notAfter.getTime()) / 2;
+      if (at.getTime() < half) return false;
+      issued = await authority.issueToServer(names, at);
+      (http.server as unknown as Server).setSecureContext(secureContext(options, issued));
+      log.info({ not_after: issued.notAfter }, "renewed the certificate of the internal listener");
+      return true;
+    },
+    stop: server.stop,
+  };
+}
+
+const noFiles = {
+  publicUrl: undefined,
+  tlsCertFile: undefined,
+  tlsKeyFile: undefined,
+  trustedProxies: undefined,
+};
+
+function secureContext({ authority, ticketKeys }: ServiceListenerOptions, { cert, key }: IssuedToServer) {
+  const authorities = authority.certificates;
+  return listenerContext({ cert, key, authorities, ticketKeys, purpose: "holdfast-internal-api" });
+}

@@ -1,0 +1,24 @@
+// How the api and another process of the installation prove to each other that both know the service
+// token, without sending it.
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { canonicalJson } from "@holdfast/kit/canonical-json";
+
+/** Of the text given, base64url. */
+export function macOf(token: string, text: string): string {
+  return createHmac("sha256", token).update(text).digest("base64url");
+}
+
+export function proofOfRequest(token: string, request: Record<string, unknown>): string {
+  return macOf(token, canonicalJson(request));
+}
+
+/** With the nonce of the request, so that no earlier answer can stand in for it. */
+export function proofOfAnswer(token: string, nonce: string, answer: Record<string, unknown>): string {
+  return macOf(token, `${nonce}\n${canonicalJson(answer)}`);
+}
+
+export function isSameProof(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
