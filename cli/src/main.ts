@@ -64,6 +64,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/allocation/allocation.ts")).allocationCommand(),
   },
   {
+    name: "terminal",
+    summary: "a shell on a node",
+    load: async () => (await import("./commands/terminal/terminal.ts")).terminalCommand(),
+  },
+  {
     name: "key",
     summary: "keys that tasks are signed with",
     load: async () => (await import("./commands/key/key.ts")).keyCommand(),

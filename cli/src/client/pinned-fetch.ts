@@ -5,20 +5,24 @@
 
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { ConnectionOptions, PeerCertificate } from "node:tls";
+
+/** How a client of any protocol trusts that certificate and no other. */
+export function pinnedTls(certificateFile: string) {
+  const pinned = new X509Certificate(readFileSync(certificateFile));
+  return {
+    ca: pinned.toString(),
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_host: string, shown: PeerCertificate) =>
+      shown.raw.equals(pinned.raw) ? undefined : new Error("It shows another certificate than its own."),
+  } satisfies ConnectionOptions;
+}
 
 export function pinnedFetch(certificateFile: string): typeof fetch {
   return (async (input: string, init: object) => {
     // Loaded only here: most commands speak plain HTTP to loopback, and should start quickly.
     const undici = await import("undici");
-    const pinned = new X509Certificate(readFileSync(certificateFile));
-    const dispatcher = new undici.Agent({
-      connect: {
-        ca: pinned.toString(),
-        allowPartialTrustChain: true,
-        checkServerIdentity: (_host, shown) =>
-          shown.raw.equals(pinned.raw) ? undefined : new Error("It shows another certificate than its own."),
-      },
-    });
+    const dispatcher = new undici.Agent({ connect: pinnedTls(certificateFile) });
     try {
       const response = await undici.fetch(input, { ...init, dispatcher });
       // Read to the end here, so that the connection can be given up with its agent.

@@ -1,0 +1,146 @@
+// holdfast terminal <allocation>: the local terminal at a shell on the node. A person whose connection
+// breaks is brought back to the same shell; a script is told, because what it had sent may be lost.
+
+import { constants } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import { backoffDelay } from "@holdfast/kit/backoff";
+import { clientOf, findServerAndOrg, type ServerOptions } from "../../client/connect.ts";
+import { exitCodes, Refusal } from "../../failure.ts";
+import { harmless } from "../../output.ts";
+import { type Connection, type ConnectOptions, connectTerminal, type Ending } from "./connection.ts";
+import { mayPass } from "./failure.ts";
+import { findAllocation } from "./find-allocation.ts";
+import { gatewayAccess } from "./gateway-access.ts";
+import { passKeys, passPipe } from "./input.ts";
+import { type LocalTerminal, openLocalTerminal } from "./local-terminal.ts";
+import { showProgress } from "./progress.ts";
+
+export type AttachOptions = ServerOptions & { session?: string };
+
+/** The command ends, although the shell does not. */
+type Leaving = { exitCode: number };
+
+const retry = { firstMs: 200, maxMs: 3_000 };
+/** How long a broken connection is tried again; the shell itself waits longer. */
+const PATIENCE_MS = 120_000;
+
+export async function attach(wanted: string, options: AttachOptions): Promise<void> {
+  const server = await findServerAndOrg(options);
+  const client = clientOf(server);
+  const allocation = await findAllocation(client, wanted);
+  const local = openLocalTerminal();
+  const leaving = new AbortController();
+  const leave = (exitCode: number) => leaving.abort({ exitCode } satisfies Leaving);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => leave(128 + constants.signals[signal]));
+  }
+  local.onOutputClosed(() => leave(128 + constants.signals.SIGPIPE));
+
+  const progress = showProgress(harmless(`${allocation.username} on ${allocation.node_name}`), process.stderr);
+  const shell: Shell = { connection: undefined };
+  const connecting: ConnectOptions = {
+    client,
+    gateway: gatewayAccess(server.certificateFile),
+    allocationId: allocation.id,
+    ...(options.session === undefined ? {} : { resume: { sessionId: options.session } }),
+    size: local.size,
+    onStep: progress.reached,
+    onOutput: (bytes, done) => {
+      shell.spoke?.();
+      local.write(bytes, done);
+    },
+    signal: leaving.signal,
+  };
+  let ending: Ending | undefined;
+  try {
+    shell.connection = await connectTerminal(connecting).finally(progress.clear);
+    ending = await stay({ local, shell, connecting, leave });
+  } catch (error) {
+    if (!leaving.signal.aborted) throw error;
+  } finally {
+    await local.close({ shellEnded: typeof ending === "object" && "exit" in ending });
+    tellHowToReturn(allocation.id, shell, ending);
+  }
+  if (leaving.signal.aborted) process.exitCode = (leaving.signal.reason as Leaving).exitCode;
+  else process.exitCode = exitCodeOf(ending);
+}
+
+type Shell = {
+  /** Undefined while it is broken. */
+  connection: Connection | undefined;
+  sessionId?: string;
+  spoke?: () => void;
+};
+
+type Stay = { local: LocalTerminal; shell: Shell; connecting: ConnectOptions; leave: (exitCode: number) => void };
+
+/** Undefined: the person left. */
+async function stay({ local, shell, connecting, leave }: Stay): Promise<Ending | undefined> {
+  const { signal } = connecting;
+  const left = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+  local.begin();
+  local.onResize(() => shell.connection?.resize(local.size()));
+  const pipe = local.interactive ? undefined : passPipe(local, () => shell.connection);
+  if (pipe) shell.spoke = pipe.shellSpoke;
+  else passKeys(local, () => shell.connection, leave);
+  try {
+    while (shell.connection) {
+      const { connection } = shell;
+      shell.sessionId = connection.sessionId;
+      const ending = await Promise.race([connection.ended, left]);
+      connection.close();
+      if (ending === undefined || !local.interactive || !mayComeBack(ending)) return ending;
+      shell.connection = undefined;
+      local.note("The connection broke. Looking for the shell again; Ctrl-C leaves it to itself.");
+      const resume = { sessionId: connection.sessionId, offset: connection.offset() };
+      shell.connection = await comeBack({ ...connecting, resume, onStep: () => undefined });
+      shell.connection.resize(local.size());
+    }
+    return undefined;
+  } finally {
+    pipe?.stop();
+  }
+}
+
+function mayComeBack(ending: Ending): boolean {
+  if (ending === "lost") return true;
+  return "failure" in ending && ending.failure.code === "terminal_gateway_draining";
+}
+
+async function comeBack(connecting: ConnectOptions): Promise<Connection> {
+  const givenUpAt = performance.now() + PATIENCE_MS;
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await connectTerminal(connecting);
+    } catch (error) {
+      if (!mayPass(error) || performance.now() > givenUpAt) throw error;
+      await delay(backoffDelay(retry, failures), undefined, { signal: connecting.signal });
+    }
+  }
+}
+
+function tellHowToReturn(allocationId: string, shell: Shell, ending: Ending | undefined): void {
+  const goesOn = ending === undefined || ending === "lost";
+  if (!goesOn || shell.sessionId === undefined) return;
+  process.stderr.write(
+    `The shell goes on for a while. Back to it: holdfast terminal ${allocationId} --session ${shell.sessionId}\n`,
+  );
+}
+
+/** The shell's own, or 128 and the signal that ended it, as a shell tells it of its children. */
+function exitCodeOf(ending: Ending | undefined): number {
+  if (ending === undefined) return exitCodes.failed;
+  if (ending === "lost") {
+    throw new Refusal("terminal_connection_lost", {
+      message: "The connection to the terminal broke; what was sent last may not have arrived.",
+      nextStep: "See in the shell how far it got.",
+    });
+  }
+  if ("failure" in ending) throw ending.failure;
+  const { code, signal } = ending.exit;
+  if (signal === null) return code ?? exitCodes.failed;
+  const number = Object.entries(constants.signals).find(
+    ([name]) => name === signal || name === `SIG${signal}`,
+  )?.[1];
+  return number === undefined ? exitCodes.failed : 128 + number;
+}

@@ -1,0 +1,46 @@
+// Finds the allocation a person means: by id, or as user@node.
+
+import { CallError, type Client } from "@holdfast/contracts/client";
+import { type Allocation, getAllocation, listAllocations } from "@holdfast/contracts/endpoints/allocations";
+import { findNode, isNodeId as isId } from "../../client/find-node.ts";
+import { everyPage } from "../../client/pages.ts";
+import { Refusal } from "../../failure.ts";
+
+export async function findAllocation(client: Client, wanted: string): Promise<Allocation> {
+  const at = wanted.lastIndexOf("@");
+  const found =
+    at < 0 ? await byId(client, wanted) : await byUser(client, wanted.slice(0, at), wanted.slice(at + 1));
+  if (found) return found;
+  throw new Refusal("not_found", {
+    message: `There is no allocation "${wanted}" in this organization.`,
+    nextStep: `Give its id or user@node. ${await whatThereIs(client)}`,
+  });
+}
+
+async function byId(client: Client, id: string): Promise<Allocation | undefined> {
+  if (!isId(id)) return undefined;
+  try {
+    return await client(getAllocation, { params: { allocation_id: id.toLowerCase() } });
+  } catch (error) {
+    if (error instanceof CallError && error.envelope.code === "not_found") return undefined;
+    throw error;
+  }
+}
+
+/** The same name may have been given and taken back before: the newest is meant. */
+async function byUser(client: Client, user: string, nodeName: string): Promise<Allocation | undefined> {
+  const node = await findNode(client, nodeName);
+  const all = await everyPage((cursor) =>
+    client(listAllocations, { query: { cursor, node_id: node.id, limit: 200 } }),
+  );
+  const own = all.filter(({ username }) => username === user);
+  return own.find(({ status }) => status === "active") ?? own[0];
+}
+
+const mostListed = 10;
+
+async function whatThereIs(client: Client): Promise<string> {
+  const { items } = await client(listAllocations, { query: { status: "active", limit: mostListed } });
+  if (items.length === 0) return "None is active: `holdfast allocation create` makes one.";
+  return `Active are: ${items.map(({ username, node_name }) => `${username}@${node_name}`).join(", ")}.`;
+}

@@ -1,0 +1,79 @@
+// holdfast terminal: a shell on a node in this terminal, and the list of those that are open.
+
+import {
+  closeTerminal,
+  listTerminals,
+  type TerminalSession,
+  TerminalState,
+} from "@holdfast/contracts/endpoints/terminals";
+import { Command, Option } from "commander";
+import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { findNode } from "../../client/find-node.ts";
+import { localTime, printResult, table } from "../../output.ts";
+import { wholeNumber } from "../options.ts";
+import { attach } from "./attach.ts";
+import { escapeHelp } from "./escapes.ts";
+import { findAllocation } from "./find-allocation.ts";
+
+type ListOptions = ServerOptions & {
+  allocation?: string;
+  node?: string;
+  state?: TerminalState;
+  limit: number;
+  cursor?: string;
+};
+
+export function terminalCommand(): Command {
+  const terminal = new Command("terminal").description("shells on nodes");
+  withServerOptions(terminal.command("attach", { isDefault: true }))
+    .description("a shell on a node, in this terminal")
+    .argument("<allocation>", "id, or user@node")
+    .option("--session <id>", "a shell of yours that is open already")
+    .addHelpText("after", () => `\nKeys:\n${escapeHelp.map((line) => `  ${line}`).join("\n")}`)
+    .action(attach);
+  withServerOptions(terminal.command("list"))
+    .description("list terminals, newest first")
+    .option("--allocation <id or user@node>", "only of this allocation")
+    .option("--node <id or name>", "only on this node")
+    .addOption(new Option("--state <state>").choices(TerminalState.options))
+    .option("--limit <count>", "1 to 200", wholeNumber({ min: 1, max: 200 }), 50)
+    .option("--cursor <cursor>", "next_cursor of the previous page")
+    .action(list);
+  withServerOptions(terminal.command("close"))
+    .description("end a terminal and its shell")
+    .argument("<id>")
+    .action(async (id: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const closed = await client(closeTerminal, { params: { terminal_id: id } });
+      printResult(options, closed, () => `Terminal ${closed.id} is ${closed.state}.`);
+    });
+  return terminal;
+}
+
+async function list(options: ListOptions): Promise<void> {
+  const client = await connect(options);
+  const allocation =
+    options.allocation === undefined ? undefined : await findAllocation(client, options.allocation);
+  const node = options.node === undefined ? undefined : await findNode(client, options.node);
+  const { state, limit, cursor } = options;
+  const query = { allocation_id: allocation?.id, node_id: node?.id, state, limit, cursor };
+  printResult(options, await client(listTerminals, { query }), ({ items, next_cursor }) => {
+    if (items.length === 0) return "No terminal matches.";
+    const rows = table(items, [
+      { title: "id", of: (row) => row.id },
+      { title: "state", of: stateOf },
+      { title: "opened by", of: (row) => row.opened_by },
+      { title: "since", of: (row) => localTime(row.closed_at ?? row.created_at) },
+      { title: "allocation", of: (row) => row.allocation_id },
+      { title: "correlation id", of: (row) => row.correlation_id },
+    ]);
+    return rows + (next_cursor ? `\nMore: --cursor ${next_cursor}` : "");
+  });
+}
+
+function stateOf({ state, attached, failure, exit }: TerminalSession): string {
+  if (state === "failed") return `failed (${failure?.code ?? "unknown"})`;
+  if (state === "closed" && exit) return `closed (${exit.signal ?? `exit code ${exit.code}`})`;
+  if (state === "open") return attached ? "open" : "open, nobody at it";
+  return state;
+}
