@@ -52,14 +52,17 @@ const securityHeaders: Record<string, string> = {
   "x-frame-options": "DENY",
 };
 
-/** What a page needs beyond that. */
-export const pageHeaders: Record<string, string> = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-  "cross-origin-opener-policy": "same-origin",
-  "permissions-policy": "camera=(), microphone=(), geolocation=()",
-};
+/** What a page needs beyond that; `connectTo` are origins besides its own that it may talk to. */
+export function pageHeaders(connectTo: readonly string[] = []): Record<string, string> {
+  return {
+    "content-security-policy":
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+      `connect-src ${["'self'", ...connectTo].join(" ")}; ` +
+      "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+  };
+}
 
 export function createHttpServer(options: HttpOptions): HttpServer {
   const tls = options.tls ?? readTls(options.exposure);

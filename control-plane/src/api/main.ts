@@ -50,6 +50,7 @@ import { taskRoutes } from "../tasks/routes.ts";
 import { openTaskSigner } from "../tasks/signing.ts";
 import { tokenRoutes } from "../tokens/routes.ts";
 import type { ApiContext } from "./context.ts";
+import { createPagePolicy } from "./page-policy.ts";
 import { apiSettings } from "./settings.ts";
 import { serveWebApp } from "./web-app.ts";
 
@@ -167,7 +168,7 @@ function addRoutes(api: ApiContext): void {
   keyRoutes(api);
   const document = JSON.stringify(openApiDocument(allEndpoints, { version }));
   api.http.get("/openapi.json", (_request, reply) => reply.type("application/json; charset=utf-8").send(document));
-  serveWebApp(api.http, webApp);
+  serveWebApp(api.http, webApp, createPagePolicy(api));
   for (const endpoint of allEndpoints) {
     const url = endpoint.path.replace(/\{(\w+)\}/g, ":$1");
     if (!api.http.hasRoute({ method: endpoint.method, url })) throw new Error(`${endpoint.name} has no handler`);

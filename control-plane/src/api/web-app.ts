@@ -7,8 +7,8 @@ import { extname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { ApiError } from "@holdfast/contracts/errors";
-import { pageHeaders } from "@holdfast/service/http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { PagePolicy } from "./page-policy.ts";
 
 const contentTypes: Record<string, string> = {
   ".css": "text/css; charset=utf-8",
@@ -29,11 +29,12 @@ type Asset = {
   gzipped: () => Promise<Buffer> | undefined;
 };
 
-export function serveWebApp(http: FastifyInstance, directory: string): void {
+export function serveWebApp(http: FastifyInstance, directory: string, policy: PagePolicy): void {
   const assets = loadAssets(directory);
   http.get("/*", async (request, reply) => {
     const path = request.url.split("?", 1)[0] ?? "/";
     const asset = assets.get(path) ?? pageFor(path, request, assets);
+    reply.headers(await policy.headers());
     return sendAsset(asset, request, reply);
   });
 }
@@ -50,7 +51,6 @@ function pageFor(path: string, request: FastifyRequest, assets: Map<string, Asse
 
 async function sendAsset(asset: Asset, request: FastifyRequest, reply: FastifyReply) {
   reply
-    .headers(pageHeaders)
     .type(asset.type)
     .header("etag", asset.etag)
     .header("vary", "accept-encoding")

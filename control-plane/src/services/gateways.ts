@@ -33,3 +33,11 @@ export async function presentNodeUrl(system: Sql): Promise<string | undefined> {
     ORDER BY started_at DESC, id LIMIT 1`;
   return row?.node_url;
 }
+
+/** Where pages may find a terminal. */
+export async function presentTerminalUrls(system: Sql): Promise<string[]> {
+  const rows = await system<{ terminal_url: string }[]>`
+    SELECT DISTINCT terminal_url FROM gateways WHERE last_seen_at > now() - ${GONE_AFTER}::interval
+    ORDER BY terminal_url LIMIT 50`;
+  return rows.map(({ terminal_url }) => terminal_url);
+}
