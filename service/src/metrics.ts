@@ -8,6 +8,16 @@ export type Metrics = {
   observeRequest(request: { method: string; route: string; status: number; seconds: number }): void;
   /** Counts by reason code; the name is made once. */
   countByCode(name: `holdfast_${string}_total`, help: string): (code: string) => void;
+  /** Counts that are kept elsewhere, because they change too often; read whenever metrics are asked for. */
+  totalsBy(
+    label: string,
+    name: `holdfast_${string}_total`,
+    help: string,
+    read: () => Readonly<Record<string, number>>,
+  ): void;
+  count(name: `holdfast_${string}_total`, help: string): () => void;
+  /** Seconds, in these buckets. */
+  observeSeconds(name: `holdfast_${string}_seconds`, help: string, buckets: number[]): (seconds: number) => void;
   /**
    * A number for each reason, read anew whenever metrics are asked for. What cannot be read in time is left out:
    * no number is better than an old one.
@@ -35,6 +45,26 @@ export function createMetrics(processName: string): Metrics {
     countByCode(name, help) {
       const counter = new Counter({ name, help, labelNames: ["code"], registers: [registry] });
       return (code) => counter.inc({ code });
+    },
+    count(name, help) {
+      const counter = new Counter({ name, help, registers: [registry] });
+      return () => counter.inc();
+    },
+    observeSeconds(name, help, buckets) {
+      const histogram = new Histogram({ name, help, buckets, registers: [registry] });
+      return (seconds) => histogram.observe(seconds);
+    },
+    totalsBy(label, name, help, read) {
+      const counter = new Counter({
+        name,
+        help,
+        labelNames: [label],
+        registers: [registry],
+        collect() {
+          counter.reset();
+          for (const [value, total] of Object.entries(read())) counter.inc({ [label]: value }, total);
+        },
+      });
     },
     gaugeByReason(name, help, read) {
       const gauge = new Gauge({

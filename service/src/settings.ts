@@ -93,3 +93,16 @@ function readPem(name: string, path: string): Buffer {
 
 export const logLevelSetting = (env: `HOLDFAST_${string}`, aliases: readonly string[] = []) =>
   setting(logLevel, { env, aliases, default: "info", help: "How much this process logs." });
+
+/** Of every process that is part of an installation: what they know each other by. */
+export const serviceTokenSetting = optional(
+  {
+    allowed: "32 to 200 printable ASCII characters without spaces, as from `openssl rand -hex 32`",
+    parse: (text: string) => (/^[\x21-\x7e]{32,200}$/.test(text) ? text : undefined),
+  },
+  {
+    env: "HOLDFAST_SERVICE_TOKEN",
+    secret: true,
+    help: "What the api and its gateways know each other by: the same random text for all of them. Without it there are no terminals.",
+  },
+);

@@ -77,6 +77,6 @@ export function judge(shown: ShownCertificate, facts: { now: number; revoked: bo
 const nodeSan = /^URI:holdfast:\/\/node\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** The node that a certificate of ours was made for; undefined when it was made for anything else. */
-export function nodeOf(certificate: { subjectAltName: string | undefined }): string | undefined {
+function nodeOf(certificate: { subjectAltName: string | undefined }): string | undefined {
   return nodeSan.exec(certificate.subjectAltName ?? "")?.[1];
 }

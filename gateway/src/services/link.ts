@@ -1,0 +1,133 @@
+// The gateway's standing with the api: enrolled, announced, listening to news, for as long as it runs.
+// Whatever fails is tried again; meanwhile the terminals that are there go on.
+
+import { setTimeout as wait } from "node:timers/promises";
+import type { AnswerOf, BodyInputOf, Endpoint } from "@holdfast/contracts/endpoint";
+import { announceGateway, type ServiceNews } from "@holdfast/contracts/service-endpoints";
+import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
+import type { Log } from "@holdfast/service/log";
+import { ApiAway, type Ask, type Connections, connect } from "./client.ts";
+import { clientTls, type EnrollOptions, enroll, type ServiceIdentity } from "./enroll.ts";
+import { followNews } from "./news.ts";
+
+export type Announced = AnswerOf<typeof announceGateway>;
+
+export type ApiLink = {
+  instanceId: string;
+  /** Throws ApiError or ApiAway. */
+  ask<E extends Endpoint>(endpoint: E, options: Ask<E>): Promise<AnswerOf<E>>;
+  /** Resolves with the first announcement that was answered. */
+  whenPresent: Promise<void>;
+  isEnrolled(): boolean;
+  /** The api has answered the latest announcement. */
+  isPresent(): boolean;
+  /** What it answered last; undefined: it never did. */
+  announced(): Announced | undefined;
+  stop(): void;
+};
+
+export type LinkOptions = Omit<EnrollOptions, "signal"> & {
+  announcement(): Omit<BodyInputOf<typeof announceGateway>, "instance_id">;
+  /** A new identity, and what the api answered to its first announcement. */
+  onIdentity(identity: ServiceIdentity, announced: Announced): void;
+  /** The news are heard from here on; what came before may have been missed. */
+  onListening(): void;
+  onNews(news: ServiceNews): void;
+  log: Log;
+};
+
+const ANNOUNCE_MS = 10_000;
+/** At first often: the api may be starting at the same time. */
+const again: BackoffPolicy = { firstMs: 50, maxMs: 5_000 };
+
+export function linkToApi(options: LinkOptions): ApiLink {
+  const { apiUrl, instanceId, log } = options;
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let connections: Connections | undefined;
+  let identity: ServiceIdentity | undefined;
+  let announced: Announced | undefined;
+  let present = false;
+  const firstTime = Promise.withResolvers<void>();
+
+  const renewIfDue = async (): Promise<ServiceIdentity | undefined> => {
+    // Also after an announcement that failed: the api may have another CA by now.
+    if (identity && present && Date.now() < (identity.notBefore + identity.notAfter) / 2) return undefined;
+    identity = await enroll({ ...options, signal });
+    connections?.retire();
+    connections = connect(apiUrl, clientTls(identity));
+    return identity;
+  };
+
+  const ask: ApiLink["ask"] = async (endpoint, asked) => {
+    if (!connections) throw new ApiAway("not enrolled yet");
+    return connections.ask(endpoint, asked);
+  };
+  const announce = () =>
+    ask(announceGateway, { body: { instance_id: instanceId, ...options.announcement() }, signal });
+
+  const keepAnnounced = async () => {
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        const renewed = await renewIfDue();
+        announced = await announce();
+        if (renewed) {
+          options.onIdentity(renewed, announced);
+          log.info({ not_after: new Date(renewed.notAfter) }, "enrolled with the api");
+        }
+        present = true;
+        firstTime.resolve();
+        failures = 0;
+        await pause(ANNOUNCE_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (present || failures === 0)
+          log.warn({ reason: reasonOf(error) }, "the api does not take this gateway's word");
+        present = false;
+        await pause(backoffDelay(again, failures), signal);
+        failures += 1;
+      }
+    }
+  };
+
+  const keepListening = async () => {
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      if (connections && present) {
+        await followNews({
+          api: connections,
+          signal,
+          onOpen: () => {
+            failures = 0;
+            options.onListening();
+          },
+          onNews: options.onNews,
+        }).catch((error: unknown) => log.debug({ reason: reasonOf(error) }, "the api's news have ended"));
+      }
+      await pause(backoffDelay({ firstMs: 100, maxMs: 2_000 }, failures), signal);
+    }
+  };
+
+  void keepAnnounced();
+  void keepListening();
+
+  return {
+    instanceId,
+    ask,
+    whenPresent: firstTime.promise,
+    isEnrolled: () => identity !== undefined && Date.now() < identity.notAfter,
+    isPresent: () => present,
+    announced: () => announced,
+    stop() {
+      stopped.abort();
+      connections?.close();
+    },
+  };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return wait(ms, undefined, { signal, ref: false }).catch(() => undefined);
+}

@@ -1,0 +1,98 @@
+// What happened to terminals, told to the api in order for each of them. While the api is away it waits
+// here, as much as there is room for: then what is oldest is given up.
+
+import { setTimeout as wait } from "node:timers/promises";
+import { ApiError } from "@holdfast/contracts/errors";
+import { reportTerminalEvents, type TerminalEvent } from "@holdfast/contracts/service-endpoints";
+import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
+import type { Log } from "@holdfast/service/log";
+import type { ApiLink } from "./link.ts";
+
+export type Outbox = {
+  tell(sessionId: string, event: TerminalEvent): void;
+  /** Events that no answer has come for. */
+  waiting(): number;
+  /** Until all was told, or the time is over. */
+  flush(withinMs: number): Promise<void>;
+  stop(): void;
+};
+
+const BATCH = 32;
+const MOST_WAITING = 20_000;
+const again: BackoffPolicy = { firstMs: 200, maxMs: 5_000 };
+
+export function createOutbox(options: {
+  api: Pick<ApiLink, "ask" | "instanceId">;
+  log: Log;
+  most?: number;
+}): Outbox {
+  const { api, log, most = MOST_WAITING } = options;
+  /** In order of the first event that waits; each has one request under way at most. */
+  const queues = new Map<string, TerminalEvent[]>();
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let waiting = 0;
+  let emptied = Promise.withResolvers<void>();
+
+  const send = async (sessionId: string, queue: TerminalEvent[]) => {
+    // Events of one turn go together.
+    await Promise.resolve();
+    for (let failures = 0; queue.length > 0 && !signal.aborted; ) {
+      const events = queue.slice(0, BATCH);
+      try {
+        const body = { events, gateway_id: api.instanceId };
+        await api.ask(reportTerminalEvents, { params: { session_id: sessionId }, body, signal });
+      } catch (error) {
+        if (!(error instanceof ApiError && error.status < 500)) {
+          await wait(backoffDelay(again, failures), undefined, { signal, ref: false }).catch(() => undefined);
+          failures += 1;
+          continue;
+        }
+        log.warn({ session_id: sessionId, reason: error.code }, "the api refused what happened to a terminal");
+      }
+      failures = 0;
+      // Some of them may have been given up meanwhile.
+      const done = new Set(events);
+      const left = queue.filter((event) => !done.has(event));
+      waiting -= queue.length - left.length;
+      queue.splice(0, queue.length, ...left);
+    }
+    queues.delete(sessionId);
+    if (queues.size === 0) emptied.resolve();
+  };
+
+  const giveUpOldest = () => {
+    for (const [sessionId, queue] of queues) {
+      if (queue.length === 0) continue;
+      queue.shift();
+      waiting -= 1;
+      log.warn({ session_id: sessionId }, "gave up what happened to a terminal: the api is away for too long");
+      return;
+    }
+  };
+
+  return {
+    tell(sessionId, event) {
+      if (signal.aborted) return;
+      if (waiting >= most) giveUpOldest();
+      waiting += 1;
+      const present = queues.get(sessionId);
+      if (present) return void present.push(event);
+      if (queues.size === 0) emptied = Promise.withResolvers();
+      const queue = [event];
+      queues.set(sessionId, queue);
+      void send(sessionId, queue);
+    },
+    waiting: () => waiting,
+    async flush(withinMs) {
+      if (queues.size === 0) return;
+      const late = new AbortController();
+      await Promise.race([
+        emptied.promise,
+        wait(withinMs, undefined, { signal: late.signal }).catch(() => undefined),
+      ]);
+      late.abort();
+    },
+    stop: () => stopped.abort(),
+  };
+}

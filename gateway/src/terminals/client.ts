@@ -1,0 +1,99 @@
+// A client's socket as a session sees it: what was sent to it, what it typed too early, how it ends.
+
+import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import {
+  type ClientFrame,
+  readClientFrame,
+  type ServerFrame,
+  type Size,
+} from "@holdfast/contracts/terminal-frames";
+import type { WebSocket } from "ws";
+import { pass } from "./pass.ts";
+
+/** RFC 6455 leaves 4000–4999 to applications. The reason is the error's code. */
+const closeCodes = { ended: 1000, retryable: 4000, final: 4001 };
+const MOST_CONTROL_BYTES = 1024;
+/** Typed before the shell is there. */
+const MOST_EARLY_BYTES = 64 * 1024;
+
+export type ClientHandlers = {
+  onFrame(frame: Exclude<ClientFrame, { type: "ping" }>): void;
+  onBytes(data: Buffer): void;
+  onLeft(): void;
+};
+
+export type Client = {
+  readonly socket: WebSocket;
+  readonly connectedAt: number;
+  size: Size | undefined;
+  handlers: ClientHandlers | undefined;
+  /** Typed more than is kept before there was a session. */
+  overflowed: boolean;
+  /** False: there is no room for more. */
+  keepEarly(data: Buffer): boolean;
+  takeEarly(): Buffer[];
+  isOpen(): boolean;
+  send(frame: ServerFrame): void;
+  fail(code: TerminalFailureCode, why: { detail: string | null; correlationId: string }): void;
+  end(): void;
+};
+
+export function clientOf(socket: WebSocket): Client {
+  let early: Buffer[] = [];
+  let earlyBytes = 0;
+  const client: Client = {
+    socket,
+    connectedAt: Date.now(),
+    size: undefined,
+    handlers: undefined,
+    overflowed: false,
+    keepEarly(data) {
+      if (earlyBytes + data.length > MOST_EARLY_BYTES) return false;
+      early.push(data);
+      earlyBytes += data.length;
+      return true;
+    },
+    takeEarly() {
+      const taken = early;
+      early = [];
+      earlyBytes = 0;
+      return taken;
+    },
+    isOpen: () => socket.readyState === socket.OPEN,
+    send: (frame) => pass(JSON.stringify(frame), socket, socket),
+    fail(code, { detail, correlationId: correlation_id }) {
+      const { hop, owner, action, retryable, message } = terminalFailures[code];
+      client.handlers = undefined;
+      client.send({
+        type: "error",
+        code,
+        hop,
+        message: detail ?? message,
+        action,
+        owner,
+        retryable,
+        correlation_id,
+      });
+      socket.close(retryable ? closeCodes.retryable : closeCodes.final, code);
+    },
+    end() {
+      client.handlers = undefined;
+      socket.close(closeCodes.ended, "exit");
+    },
+  };
+  socket.on("message", (data: Buffer, isBinary: boolean) => {
+    if (isBinary) return receive(client, data);
+    const frame = data.length > MOST_CONTROL_BYTES ? undefined : readClientFrame(data.toString());
+    if (frame?.type === "ping") return client.send({ type: "pong" });
+    if (frame?.type === "resize") client.size = { cols: frame.cols, rows: frame.rows };
+    if (frame) client.handlers?.onFrame(frame);
+  });
+  socket.on("close", () => client.handlers?.onLeft());
+  return client;
+}
+
+/** Before there is a session it may have typed as much as it may before there is a shell. */
+function receive(client: Client, data: Buffer): void {
+  if (client.handlers) client.handlers.onBytes(data);
+  else if (client.isOpen() && !client.keepEarly(data)) client.overflowed = true;
+}

@@ -1,0 +1,363 @@
+// One terminal: the client's socket and the node's, joined. What happens next is state.ts's to say; here it
+// is done. Bytes pass through as they came: no copy, no parsing, no timer for any of them.
+
+import type { TerminalEvent, TerminalGrant } from "@holdfast/contracts/service-endpoints";
+import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import {
+  type GatewayFrame,
+  type NodeFrame,
+  type ReadinessStep,
+  readinessSteps,
+  readNodeFrame,
+  type Size,
+  WINDOW_BYTES,
+} from "@holdfast/contracts/terminal-frames";
+import { exhaustive } from "@holdfast/kit/exhaustive";
+import type { Log } from "@holdfast/service/log";
+import type { WebSocket } from "ws";
+import type { Client } from "./client.ts";
+import { pass } from "./pass.ts";
+import { type Effect, type Event, isAlone, needsDeadline, needsGrace, type State, step } from "./state.ts";
+import { createTimers } from "./timers.ts";
+
+/** A node's stream, admitted. */
+export type NodeStream = { socket: WebSocket; serial: string };
+
+export type Session = {
+  readonly id: string;
+  readonly nodeId: string;
+  readonly userKey: string;
+  state(): State["at"];
+  /** Of the stream that is there. */
+  serial(): string | undefined;
+  size(): Size;
+  /** The task that opens it was asked for. */
+  openSent(): void;
+  clientArrived(client: Client, grant: TerminalGrant): void;
+  streamArrived(stream: NodeStream): void;
+  happened(event: OutsideEvent): void;
+  /** Its node's certificate ended: the agent may come back with another. */
+  cutStream(): void;
+};
+
+/** What sessions are told by others than their sockets and timers. */
+export type OutsideEvent = Extract<
+  Event,
+  { type: "task_ended" | "task_failed" | "stream_refused" | "told_to_close" | "drained" }
+>;
+
+/** Bytes of PTYs. */
+export type Traffic = { to_client: number; to_node: number };
+
+export type SessionOptions = {
+  grant: TerminalGrant;
+  /** False: the shell is there already, as far as the api knows. */
+  opens: boolean;
+  tell(event: TerminalEvent): void;
+  onFailure(code: TerminalFailureCode): void;
+  /** Of all terminals; added to. */
+  traffic: Traffic;
+  onClosed(): void;
+  log: Log;
+};
+
+const usual: Size = { cols: 80, rows: 24 };
+const GRACE_MS = 2_000;
+/** The api keeps to the same deadline, and knows better why there is no stream: its word is waited for. */
+const DEADLINE_SLACK_MS = 750;
+const MOST_CONTROL_BYTES = 4_096;
+const closeCodes = { done: 1000, restart: 1012 };
+const MOST_DETAIL_CHARACTERS = 400;
+
+/** What the present client was sent: `start` is the shell's offset that its first byte had. */
+type Present = {
+  client: Client;
+  grant: TerminalGrant;
+  ready: boolean;
+  start: number;
+  sent: number;
+  /** How much of `sent` belongs to streams that are gone. */
+  before: number;
+};
+
+export function createSession(options: SessionOptions): Session {
+  const { grant, tell, traffic, log } = options;
+  const { limits } = grant;
+  const reached = new Map<ReadinessStep, number>();
+  let state: State = options.opens
+    ? { at: "opening", client: false, stream: false, taskEnded: false }
+    : { at: "away", client: false, stream: false };
+  let present: Present | undefined;
+  let older: Present | undefined;
+  let stream: NodeStream | undefined;
+  let attachment = 0;
+  let answer: Extract<NodeFrame, { type: "attached" }> | undefined;
+  /** What the node sends is for the present client. */
+  let flowing = false;
+  let lastActive = Date.now();
+  const bytes: Traffic = { to_client: 0, to_node: 0 };
+
+  const timers = createTimers((name: "deadline" | "grace_over" | "detached_over" | "idle_over" | "time_over") => {
+    const idleMs = Date.now() - lastActive;
+    if (name === "idle_over" && idleMs < seconds(limits.idle_seconds)) {
+      return timers.restart(name, seconds(limits.idle_seconds) - idleMs);
+    }
+    apply({ type: name });
+  });
+
+  const apply = (event: Event) => {
+    const outcome = step(state, event);
+    state = outcome.state;
+    for (const effect of outcome.effects) perform(effect);
+    if (state.at === "closed") return end();
+    timers.keep("deadline", needsDeadline(state), seconds(grant.deadline_seconds) + DEADLINE_SLACK_MS);
+    timers.keep("grace_over", needsGrace(state), GRACE_MS);
+    timers.keep("detached_over", isAlone(state), seconds(limits.detached_seconds));
+    timers.keep("idle_over", state.at === "attached", seconds(limits.idle_seconds));
+  };
+
+  const end = () => {
+    timers.stopAll();
+    leave();
+    dropStream();
+    if (!ended) options.onClosed();
+    ended = true;
+  };
+  let ended = false;
+
+  const perform = (effect: Effect) => {
+    switch (effect.do) {
+      case "end_older_client":
+        older?.client.fail("terminal_taken_over", { detail: null, correlationId: older.grant.correlation_id });
+        older = undefined;
+        return;
+      case "greet":
+        return greet(effect);
+      case "step":
+        tell({ type: "step", step: effect.step, at: now() });
+        return reach(effect.step, Date.now());
+      case "attach":
+        return attach();
+      case "ready":
+        return ready();
+      case "detach":
+        flowing = false;
+        return sendToNode({ type: "detach" });
+      case "end_client":
+        options.onFailure(effect.code);
+        log.info({ ...names(), code: effect.code, detail: effect.detail }, "ended a terminal's client");
+        present?.client.fail(effect.code, { detail: effect.detail, correlationId: present.grant.correlation_id });
+        return;
+      case "exit_client":
+        present?.client.send({ type: "exit", ...effect.exit });
+        return present?.client.end();
+      case "end_stream":
+        if (effect.shell === "ends") sendToNode({ type: "close", reason: effect.reason });
+        stream?.socket.close(effect.reason === "restart" ? closeCodes.restart : closeCodes.done, effect.reason);
+        return;
+      case "report_detached":
+        if (present?.ready) tell({ type: "detached", at: now() });
+        return leave();
+      case "report_failed": {
+        const { code, detail } = effect.why;
+        const told = detail?.slice(0, MOST_DETAIL_CHARACTERS) ?? null;
+        return tell({ type: "failed", at: now(), code, detail: told, ended: effect.ended });
+      }
+      case "report_closed": {
+        const { reason, exit } = effect;
+        log.info({ ...names(), reason }, "terminal closed");
+        return tell({
+          type: "closed",
+          at: now(),
+          reason: reason.slice(0, 64),
+          exit,
+          bytes_in: bytes.to_node,
+          bytes_out: bytes.to_client,
+        });
+      }
+      default:
+        return exhaustive(effect);
+    }
+  };
+
+  const names = () => ({
+    correlation_id: (present?.grant ?? grant).correlation_id,
+    session_id: grant.session_id,
+    node_id: grant.node_id,
+  });
+
+  const reach = (reachedStep: ReadinessStep, at: number) => {
+    reached.set(reachedStep, at);
+    if (present) sendStatus(present, reachedStep, at);
+  };
+
+  /** Everything that was reached before this client came, in order. */
+  const greet = ({ stream: hasStream, shell }: { stream: boolean; shell: boolean }) => {
+    if (!present) return;
+    const { client, grant: own } = present;
+    reached.set("token_ready", Date.parse(own.asked_at));
+    reached.set("browser_ws_ready", client.connectedAt);
+    if (!hasStream) reached.delete("node_stream_connected");
+    if (!shell) reached.delete("pty_ready");
+    for (const one of readinessSteps) {
+      const at = reached.get(one);
+      if (at !== undefined) sendStatus(present, one, at);
+    }
+  };
+
+  const attach = () => {
+    if (!present) return;
+    const { client, grant: own, start, sent } = present;
+    attachment += 1;
+    flowing = false;
+    const from = present.ready ? start + sent : own.offset;
+    sendToNode({ type: "attach", attachment, from, ...(client.size ?? usual) });
+    for (const data of client.takeEarly()) toNode(client, data);
+  };
+
+  const ready = () => {
+    if (!present || !answer) return;
+    const { offset, replay } = answer;
+    const first = !present.ready;
+    flowing = true;
+    lastActive = Date.now();
+    if (!first && offset === present.start + present.sent) {
+      // The stream broke and came back without a gap: the client need not know.
+      present.before = present.sent;
+      return;
+    }
+    Object.assign(present, { ready: true, start: offset, sent: 0, before: 0 });
+    present.client.send({ type: "ready", session_id: grant.session_id, offset, window: WINDOW_BYTES, replay });
+    if (first) tell({ type: "attached", at: now(), user_key: present.grant.user_key });
+  };
+
+  const sendToNode = (frame: GatewayFrame) => {
+    if (stream) pass(JSON.stringify(frame), present?.client.socket ?? stream.socket, stream.socket);
+  };
+
+  const toNode = (client: Client, data: Buffer) => {
+    if (!stream) return;
+    lastActive = Date.now();
+    bytes.to_node += data.length;
+    traffic.to_node += data.length;
+    pass(data, client.socket, stream.socket);
+  };
+
+  const leave = () => {
+    if (present) present.client.handlers = undefined;
+    present = undefined;
+    flowing = false;
+  };
+
+  const dropStream = () => {
+    const gone = stream;
+    stream = undefined;
+    flowing = false;
+    return gone;
+  };
+
+  const onFrameOfNode = (frame: NodeFrame) => {
+    switch (frame.type) {
+      case "hello":
+        return apply({ type: "hello" });
+      case "attached":
+        if (frame.attachment !== attachment) return;
+        answer = frame;
+        return apply({ type: "attached" });
+      case "paused":
+        if (flowing) present?.client.send(frame);
+        return;
+      case "exit":
+        return apply({ type: "exit", code: frame.code, signal: frame.signal?.slice(0, 32) ?? null });
+      case "error":
+        return apply({
+          type: "node_error",
+          code: frame.code,
+          detail: frame.message.slice(0, MOST_DETAIL_CHARACTERS),
+        });
+      default:
+        return exhaustive(frame);
+    }
+  };
+
+  timers.restart("time_over", seconds(limits.longest_seconds));
+
+  return {
+    id: grant.session_id,
+    nodeId: grant.node_id,
+    userKey: grant.user_key,
+    state: () => state.at,
+    serial: () => stream?.serial,
+    size: () => present?.client.size ?? usual,
+    happened: apply,
+    openSent: () => reach("terminal_open_sent", Date.now()),
+
+    clientArrived(client, own) {
+      if (present) present.client.handlers = undefined;
+      older = present;
+      const arrived: Present = { client, grant: own, ready: false, start: 0, sent: 0, before: 0 };
+      present = arrived;
+      if (state.at !== "opening") timers.stop("deadline");
+      client.handlers = {
+        onBytes(data) {
+          if (state.at === "attached" || state.at === "attaching") toNode(client, data);
+          else if (!client.keepEarly(data)) apply({ type: "overflow" });
+        },
+        onFrame(frame) {
+          if (state.at !== "attached" && state.at !== "attaching") return;
+          if (frame.type === "resize") return sendToNode(frame);
+          const dealtWith = Math.min(frame.bytes, arrived.sent) - arrived.before;
+          if (flowing && dealtWith > 0) sendToNode({ type: "ack", bytes: dealtWith });
+        },
+        onLeft() {
+          apply({ type: "client_left" });
+          leave();
+        },
+      };
+      apply({ type: "client_arrived" });
+      if (client.overflowed) apply({ type: "overflow" });
+      if (!client.isOpen()) client.handlers?.onLeft();
+    },
+
+    cutStream() {
+      const gone = dropStream();
+      if (!gone) return;
+      gone.socket.terminate();
+      apply({ type: "stream_left" });
+    },
+
+    streamArrived(arrived) {
+      const { socket } = arrived;
+      dropStream()?.socket.terminate();
+      stream = arrived;
+      socket.on("message", (data: Buffer, isBinary: boolean) => {
+        if (stream !== arrived) return;
+        if (isBinary) {
+          if (!flowing || !present) return;
+          lastActive = Date.now();
+          present.sent += data.length;
+          bytes.to_client += data.length;
+          traffic.to_client += data.length;
+          pass(data, socket, present.client.socket);
+          return;
+        }
+        const frame = data.length > MOST_CONTROL_BYTES ? undefined : readNodeFrame(data.toString());
+        if (frame) onFrameOfNode(frame);
+      });
+      socket.on("close", () => {
+        if (stream !== arrived) return;
+        dropStream();
+        apply({ type: "stream_left" });
+      });
+      apply({ type: "stream_arrived" });
+    },
+  };
+}
+
+function sendStatus({ client, grant }: Present, reached: ReadinessStep, at: number): void {
+  const ms = Math.max(0, at - Date.parse(grant.asked_at));
+  client.send({ type: "status", step: reached, at: new Date(at).toISOString(), ms });
+}
+
+const seconds = (count: number) => Math.min(count * 1000, 2 ** 31 - 1);
+const now = () => new Date().toISOString();

@@ -1,0 +1,264 @@
+// All terminals of this gateway: who may have another, where a client or a node's stream belongs, and what
+// the api says about them.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import {
+  admitNodeStream,
+  claimTerminalToken,
+  openTerminal,
+  type ServiceNews,
+  type TerminalGrant,
+} from "@holdfast/contracts/service-endpoints";
+import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import type { Log } from "@holdfast/service/log";
+import type { Bindings } from "../bindings/bindings.ts";
+import type { ApiLink } from "../services/link.ts";
+import type { Outbox } from "../services/outbox.ts";
+import type { Client } from "./client.ts";
+import { createSession, type NodeStream, type Session, type Traffic } from "./session.ts";
+import type { State } from "./state.ts";
+
+export type Sessions = {
+  /** Uses the token up and brings the client to its terminal, or tells it why not. */
+  join(client: Client, claim: { token: string; correlationId: string }): Promise<void>;
+  /** Whether this node may bring the stream of this terminal; throws ApiError or ApiAway. */
+  admit(stream: {
+    sessionId: string;
+    nodeId: string;
+    serial: string;
+    correlationId: string;
+  }): Promise<TerminalGrant>;
+  streamArrived(grant: TerminalGrant, stream: NodeStream): Promise<void>;
+  /** A certificate of this node was not accepted for this terminal. */
+  streamRefused(sessionId: string, nodeId: string, detail: string): void;
+  onNews(news: ServiceNews): void;
+  /** News may have been missed: asks again for everything that they could have ended. */
+  askAgain(): Promise<void>;
+  count(): number;
+  countByState(): Record<State["at"], number>;
+  /** No client comes in any more; those that are there are told. Shells go on. */
+  drain(): void;
+};
+
+export type SessionsOptions = {
+  api: Pick<ApiLink, "ask" | "instanceId">;
+  bindings: Bindings;
+  outbox: Pick<Outbox, "tell">;
+  onFailure(code: TerminalFailureCode): void;
+  traffic: Traffic;
+  log: Log;
+};
+
+const API_AWAY = "The gateway does not reach the api at the moment.";
+/** Beyond the deadline: the api has a little more time to say why. */
+const OPEN_SLACK_MS = 5_000;
+/** An ended terminal is not begun anew by a node that has not heard of its end. */
+const MOST_REMEMBERED = 10_000;
+const ASKED_AT_ONCE = 16;
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { api, bindings, outbox, log } = options;
+  const sessions = new Map<string, Session>();
+  const endedLately = new Set<string>();
+  let draining = false;
+
+  const create = (grant: TerminalGrant, opens: boolean): Session => {
+    const id = grant.session_id;
+    const asking = new AbortController();
+    const session = createSession({
+      grant,
+      opens,
+      tell: (event) => outbox.tell(id, event),
+      onFailure: options.onFailure,
+      traffic: options.traffic,
+      onClosed() {
+        asking.abort();
+        sessions.delete(id);
+        // While it drains the shell goes on, and is brought to the next gateway.
+        if (!draining) remember(id);
+        bindings.release(id).catch((error: unknown) => log.warn({ err: error, session_id: id }, "kept a binding"));
+      },
+      log,
+    });
+    sessions.set(id, session);
+    if (opens) queueMicrotask(() => void open(session, grant, asking.signal));
+    return session;
+  };
+
+  const remember = (id: string) => {
+    endedLately.add(id);
+    if (endedLately.size <= MOST_REMEMBERED) return;
+    for (const oldest of endedLately) {
+      endedLately.delete(oldest);
+      return;
+    }
+  };
+
+  /** Held by the api until the task has ended; whatever it says is only of use while there is no shell. */
+  const open = async (session: Session, grant: TerminalGrant, signal: AbortSignal) => {
+    try {
+      session.openSent();
+      const { ended, failure } = await api.ask(openTerminal, {
+        params: { session_id: session.id },
+        body: { ...session.size(), gateway_id: api.instanceId },
+        correlationId: grant.correlation_id,
+        timeoutMs: grant.deadline_seconds * 1000 + OPEN_SLACK_MS,
+        signal,
+      });
+      if (failure) session.happened({ type: "task_failed", code: failure.code, detail: failure.message });
+      else if (ended) session.happened({ type: "task_ended" });
+    } catch (error) {
+      if (signal.aborted) return;
+      session.happened({ type: "task_failed", ...reasonOf(error) });
+    }
+  };
+
+  const countOf = (which: (session: Session) => boolean) => {
+    let count = 0;
+    for (const session of sessions.values()) if (which(session)) count += 1;
+    return count;
+  };
+
+  const exhausted = ({ limits, user_key, node_id }: TerminalGrant): string | undefined => {
+    if (countOf(({ userKey }) => userKey === user_key) >= limits.per_user) {
+      return `You have ${limits.per_user} terminals open, which is as many as one person may have.`;
+    }
+    if (countOf(({ nodeId }) => nodeId === node_id) >= limits.per_node) {
+      return `The node has ${limits.per_node} terminals open, which is as many as one node may have.`;
+    }
+    return undefined;
+  };
+
+  const refuse = (client: Client, grant: TerminalGrant, code: TerminalFailureCode, detail: string | null) => {
+    options.onFailure(code);
+    client.fail(code, { detail, correlationId: grant.correlation_id });
+    if (grant.purpose !== "open") return;
+    outbox.tell(grant.session_id, { type: "failed", at: new Date().toISOString(), code, detail, ended: true });
+  };
+
+  const place = async (client: Client, grant: TerminalGrant): Promise<void> => {
+    if (draining) return refuse(client, grant, "terminal_gateway_draining", null);
+    if (!client.isOpen()) {
+      return refuse(client, grant, "terminal_gateway_upgrade_failed", "The client left before it was let in.");
+    }
+    const present = sessions.get(grant.session_id);
+    if (present) return present.clientArrived(client, grant);
+    if (endedLately.has(grant.session_id)) return refuse(client, grant, "terminal_session_unknown", null);
+    const opens = grant.purpose === "open";
+    const tooMany = opens ? exhausted(grant) : undefined;
+    if (tooMany) return refuse(client, grant, "terminal_sessions_exhausted", tooMany);
+    const session = create(grant, opens);
+    if (opens) {
+      const at = new Date(client.connectedAt).toISOString();
+      outbox.tell(session.id, { type: "step", step: "browser_ws_ready", at });
+    }
+    session.clientArrived(client, grant);
+    await takeBinding(session);
+  };
+
+  const takeBinding = async (session: Session) => {
+    const why = await bindings.take(session.id).then(
+      ({ owner }) => (owner === api.instanceId ? undefined : "Another gateway has this terminal."),
+      () => "The gateway cannot remember which terminals it has.",
+    );
+    if (why === undefined) return;
+    session.happened({ type: "task_failed", code: "terminal_gateway_upgrade_failed", detail: why });
+    // Its shell may be well where it is.
+    session.happened({ type: "drained" });
+  };
+
+  const closeOf = (session: Session, code: string) => session.happened({ type: "told_to_close", code });
+
+  const admit: Sessions["admit"] = async ({ sessionId, nodeId, serial, correlationId }) => {
+    if (draining) throw new ApiError("shutting_down", { headers: { "retry-after": "1" } });
+    if (endedLately.has(sessionId)) throw new ApiError("terminal_session_unknown");
+    const { grant } = await api.ask(admitNodeStream, {
+      params: { session_id: sessionId },
+      body: { node_id: nodeId, serial, gateway_id: api.instanceId },
+      correlationId,
+    });
+    if (grant.node_id !== nodeId || grant.session_id !== sessionId) throw new ApiError("terminal_session_unknown");
+    return grant;
+  };
+
+  return {
+    admit,
+
+    async join(client, { token, correlationId }) {
+      let grant: TerminalGrant;
+      try {
+        const body = { token, gateway_id: api.instanceId };
+        grant = await api.ask(claimTerminalToken, { body, correlationId });
+      } catch (error) {
+        const { code, detail } = reasonOf(error);
+        options.onFailure(code);
+        log.info({ correlation_id: correlationId, code, detail }, "did not let a client in");
+        return client.fail(code, { detail, correlationId });
+      }
+      return place(client, grant);
+    },
+
+    async streamArrived(grant, stream) {
+      const present = sessions.get(grant.session_id);
+      if (present) return present.streamArrived(stream);
+      // Of a shell that this gateway does not know, or no longer: it was restarted.
+      const session = create(grant, false);
+      session.streamArrived(stream);
+      await takeBinding(session);
+    },
+
+    streamRefused(sessionId, nodeId, detail) {
+      const session = sessions.get(sessionId);
+      if (session?.nodeId === nodeId) session.happened({ type: "stream_refused", detail });
+    },
+
+    onNews(news) {
+      if (news.type === "node_revoked") {
+        for (const session of [...sessions.values()]) {
+          if (session.nodeId === news.node_id) session.cutStream();
+        }
+      } else if (news.type === "close_terminal") {
+        const session = sessions.get(news.session_id);
+        if (session) closeOf(session, news.code);
+      }
+    },
+
+    async askAgain() {
+      const left = [...sessions.values()];
+      const one = async () => {
+        for (let session = left.pop(); session; session = left.pop()) {
+          const { id: sessionId, nodeId } = session;
+          const serial = session.serial();
+          if (serial === undefined) continue;
+          try {
+            await admit({ sessionId, nodeId, serial, correlationId: sessionId });
+          } catch (error) {
+            const refused =
+              error instanceof ApiError && error.status < 500 && error.code !== "rate_limit_exceeded";
+            if (refused) closeOf(session, "terminal_access_ended");
+          }
+        }
+      };
+      await Promise.all(Array.from({ length: ASKED_AT_ONCE }, one));
+    },
+
+    count: () => sessions.size,
+    countByState() {
+      const counts = { opening: 0, attaching: 0, attached: 0, detached: 0, away: 0, closed: 0 };
+      for (const session of sessions.values()) counts[session.state()] += 1;
+      return counts;
+    },
+    drain() {
+      draining = true;
+      for (const session of [...sessions.values()]) session.happened({ type: "drained" });
+    },
+  };
+}
+
+/** Why the api did not help, in the words of terminals. */
+function reasonOf(error: unknown): { code: TerminalFailureCode; detail: string } {
+  if (error instanceof ApiError && isTerminalFailure(error.code))
+    return { code: error.code, detail: error.message };
+  const detail = error instanceof ApiError ? error.message : API_AWAY;
+  return { code: "terminal_gateway_upgrade_failed", detail };
+}

@@ -1,0 +1,170 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Effect, type Event, hasClient, isAlone, needsDeadline, type State, step } from "./state.ts";
+
+const why = { code: "terminal_pty_failed", detail: "no such user" };
+const samples: Event[] = [
+  { type: "client_arrived" },
+  { type: "client_left" },
+  { type: "stream_arrived" },
+  { type: "stream_left" },
+  { type: "hello" },
+  { type: "attached" },
+  { type: "exit", code: 0, signal: null },
+  { type: "node_error", ...why },
+  { type: "node_error", code: "terminal_input_overflow", detail: null },
+  { type: "node_error", code: "unheard_of", detail: null },
+  { type: "stream_refused", detail: "expired" },
+  { type: "task_ended" },
+  { type: "task_failed", ...why },
+  { type: "deadline" },
+  { type: "grace_over" },
+  { type: "detached_over" },
+  { type: "idle_over" },
+  { type: "time_over" },
+  { type: "told_to_close", code: "terminal_access_ended" },
+  { type: "overflow" },
+  { type: "drained" },
+];
+const opening: State = { at: "opening", client: true, stream: false, taskEnded: false };
+
+function run(events: Event[], from: State = opening): { state: State; effects: Effect[] } {
+  const effects: Effect[] = [];
+  let state = from;
+  for (const event of events) {
+    const outcome = step(state, event);
+    state = outcome.state;
+    effects.push(...outcome.effects);
+  }
+  return { state, effects };
+}
+
+const endsOf = (effects: Effect[]) =>
+  effects.flatMap((effect) =>
+    effect.do === "end_client" ? [effect.code] : effect.do === "exit_client" ? ["exit"] : [],
+  );
+
+describe("a terminal at the gateway", () => {
+  it("TERM-03 is ready by what the gateway sees, and by nothing else", () => {
+    const events: Event[] = [{ type: "stream_arrived" }, { type: "hello" }, { type: "attached" }];
+    const { state, effects } = run(events);
+    expect(state).toEqual({ at: "attached" });
+    expect(effects.map((effect) => (effect.do === "step" ? effect.step : effect.do))).toEqual([
+      "node_stream_connected",
+      "pty_ready",
+      "attach",
+      "ready",
+    ]);
+    expect(run([{ type: "task_ended" }]).effects).toEqual([]);
+  });
+
+  it.for<[string, Event[], string]>([
+    ["no stream in time", [{ type: "deadline" }], "terminal_node_stream_timeout"],
+    [
+      "TERM-12 the task's success without a stream",
+      [{ type: "task_ended" }, { type: "grace_over" }],
+      "terminal_open_without_stream",
+    ],
+    ["a stream without a shell", [{ type: "stream_arrived" }, { type: "deadline" }], "terminal_pty_failed"],
+    [
+      "what the task says",
+      [{ type: "task_failed", code: "terminal_node_offline", detail: null }],
+      "terminal_node_offline",
+    ],
+    [
+      "a task with a code of its own",
+      [{ type: "task_failed", code: "boom", detail: null }],
+      "terminal_gateway_upgrade_failed",
+    ],
+    ["what the node says", [{ type: "stream_arrived" }, { type: "node_error", ...why }], "terminal_pty_failed"],
+    [
+      "TERM-04 a certificate that is not accepted",
+      [{ type: "stream_refused", detail: "" }],
+      "terminal_node_stream_mtls_failed",
+    ],
+    ["a gateway that stops", [{ type: "drained" }], "terminal_gateway_draining"],
+    [
+      "a shell that ends at once",
+      [{ type: "stream_arrived" }, { type: "exit", code: 1, signal: null }],
+      "terminal_pty_failed",
+    ],
+  ])("TERM-05 names what failed while it opens: %s", ([, events, code]) => {
+    const { state, effects } = run(events);
+    expect(state).toEqual({ at: "closed" });
+    expect(endsOf(effects)).toEqual([code]);
+    expect(effects.filter((effect) => effect.do === "report_failed")).toHaveLength(1);
+  });
+
+  it("TERM-12 a stream that came just before the grace was over is waited for", () => {
+    const { state } = run([{ type: "task_ended" }, { type: "stream_arrived" }, { type: "grace_over" }]);
+    expect(state.at).toBe("opening");
+  });
+
+  it("TERM-05 whatever happens, each client ends once, and a closed terminal does nothing", () => {
+    const event = fc.constantFrom(...samples);
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 40 }), fc.boolean(), (events, opens) => {
+        let state: State = opens ? opening : { at: "away", client: true, stream: false };
+        let clients = 1;
+        for (const next of events) {
+          // As sockets are: one that is not there does not leave, say or end anything.
+          if (next.type === "client_left" && !hasClient(state)) continue;
+          const wasClosed = state.at === "closed";
+          const outcome = step(state, next);
+          if (next.type === "client_arrived") clients += 1;
+          if (next.type === "client_left") clients -= 1;
+          for (const effect of outcome.effects) {
+            if (["end_client", "exit_client", "end_older_client"].includes(effect.do)) clients -= 1;
+          }
+          state = outcome.state;
+          expect(clients).toBe(hasClient(state) ? 1 : 0);
+          if (wasClosed) {
+            expect(state.at).toBe("closed");
+            expect(outcome.effects.filter(({ do: what }) => what.startsWith("report"))).toEqual([]);
+          }
+          const closings = outcome.effects.filter(
+            ({ do: what }) => what === "report_closed" || what === "report_failed",
+          );
+          expect(closings.length).toBeLessThanOrEqual(1);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("TERM-05 a client that waits has a deadline, and the deadline ends its waiting", () => {
+    const event = fc.constantFrom(...samples);
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 40 }), (events) => {
+        const { state } = run(events);
+        const waits = hasClient(state) && state.at !== "attached";
+        if (waits) {
+          expect(needsDeadline(state)).toBe(true);
+          expect(endsOf(step(state, { type: "deadline" }).effects)).toHaveLength(1);
+        }
+        // Nothing stays for ever: it waits with a deadline, is alone for a while, is used, or is over.
+        const bounded = needsDeadline(state) || isAlone(state) || state.at === "attached" || state.at === "closed";
+        expect(bounded).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("TERM-10 the newest client wins", () => {
+    const { state, effects } = run([{ type: "client_arrived" }], { at: "attached" });
+    expect(state.at).toBe("attaching");
+    expect(effects.map(({ do: what }) => what)).toEqual(["end_older_client", "greet", "attach"]);
+  });
+
+  it("TERM-11 a stream that breaks and comes back finds its client again", () => {
+    const events: Event[] = [
+      { type: "stream_left" },
+      { type: "stream_arrived" },
+      { type: "hello" },
+      { type: "attached" },
+    ];
+    const { state, effects } = run(events, { at: "attached" });
+    expect(state.at).toBe("attached");
+    expect(endsOf(effects)).toEqual([]);
+  });
+});

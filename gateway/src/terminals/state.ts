@@ -1,0 +1,294 @@
+// What may become of a terminal at the gateway: a total table from states and events to the next state
+// and what is to be done. Pure: sockets, clocks and numbers are session.ts's. Whatever happens, a client
+// that is there ends by exactly one error or exit, and a closed terminal does nothing more.
+
+import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
+
+export type State =
+  /** The shell was never seen. */
+  | { at: "opening"; client: boolean; stream: boolean; taskEnded: boolean }
+  /** The shell is there; the node was asked for its output. */
+  | { at: "attaching" }
+  | { at: "attached" }
+  /** The shell is there, no client. */
+  | { at: "detached" }
+  /** The shell should be there, but its stream is not, or has not said hello yet. */
+  | { at: "away"; client: boolean; stream: boolean }
+  | { at: "closed" };
+
+export type Exit = { code: number | null; signal: string | null };
+export type Why = { code: string; detail: string | null };
+
+export type Event =
+  | { type: "client_arrived" }
+  | { type: "client_left" }
+  | { type: "stream_arrived" }
+  | { type: "stream_left" }
+  | { type: "hello" }
+  /** The node sends what the present client asked for. */
+  | { type: "attached" }
+  | ({ type: "exit" } & Exit)
+  | ({ type: "node_error" } & Why)
+  /** A certificate of this terminal's own node was not accepted. */
+  | { type: "stream_refused"; detail: string }
+  | { type: "task_ended" }
+  | ({ type: "task_failed" } & Why)
+  | { type: "deadline" }
+  /** Since the task's end. */
+  | { type: "grace_over" }
+  | { type: "detached_over" }
+  | { type: "idle_over" }
+  | { type: "time_over" }
+  | { type: "told_to_close"; code: string }
+  | { type: "overflow" }
+  | { type: "drained" };
+
+export type Effect =
+  /** The client that was there before the newest. */
+  | { do: "end_older_client" }
+  | { do: "greet"; stream: boolean; shell: boolean }
+  | { do: "step"; step: ReadinessStep }
+  | { do: "attach" }
+  | { do: "ready" }
+  | { do: "detach" }
+  | ({ do: "end_client" } & { code: TerminalFailureCode; detail: string | null })
+  | { do: "exit_client"; exit: Exit }
+  | { do: "end_stream"; shell: "ends" | "goes_on"; reason: string }
+  /** If it was told that the client is there. */
+  | { do: "report_detached" }
+  | { do: "report_failed"; why: Why; ended: boolean }
+  | { do: "report_closed"; reason: string; exit: Exit | null };
+
+export type Outcome = { state: State; effects: Effect[] };
+
+type At = State["at"];
+type In<S extends At> = Extract<State, { at: S }>;
+type Row<S extends At> = {
+  [E in Event["type"]]: (state: In<S>, event: Extract<Event, { type: E }>) => Outcome;
+};
+
+export function step(state: State, event: Event): Outcome {
+  const row = table[state.at] as Record<Event["type"], (state: State, event: Event) => Outcome>;
+  return row[event.type](state, event);
+}
+
+export const hasClient = (state: State) =>
+  state.at === "attaching" || state.at === "attached" || ("client" in state && state.client);
+const hasStream = (state: State) =>
+  state.at === "attaching" ||
+  state.at === "attached" ||
+  state.at === "detached" ||
+  ("stream" in state && state.stream);
+
+/** Somebody waits for `ready`, or for a shell that is to come. */
+export const needsDeadline = (state: State) =>
+  state.at === "opening" || state.at === "attaching" || (state.at === "away" && state.client);
+export const needsGrace = (state: State) => state.at === "opening" && state.taskEnded;
+export const isAlone = (state: State) => state.at === "detached" || (state.at === "away" && !state.client);
+
+const to = (state: State, ...effects: Effect[]): Outcome => ({ state, effects });
+const stay = (state: State): Outcome => ({ state, effects: [] });
+const closed: State = { at: "closed" };
+const away = (client: boolean, stream: boolean): State => ({ at: "away", client, stream });
+
+/** What a code of others is called here; one that nobody knows means that the shell is no more. */
+const known = (code: string, otherwise: TerminalFailureCode): TerminalFailureCode =>
+  isTerminalFailure(code) ? code : otherwise;
+
+const endClient = (state: State, { code, detail }: Why, otherwise: TerminalFailureCode): Effect[] =>
+  hasClient(state) ? [{ do: "end_client", code: known(code, otherwise), detail }] : [];
+
+/** The shell ends too. */
+function finish(state: State, why: Why, otherwise: TerminalFailureCode = "terminal_session_unknown"): Outcome {
+  const reported: Effect =
+    state.at === "opening"
+      ? { do: "report_failed", why: { ...why, code: known(why.code, otherwise) }, ended: true }
+      : { do: "report_closed", reason: why.code, exit: null };
+  return to(
+    closed,
+    ...endClient(state, why, otherwise),
+    ...(hasStream(state) ? ([{ do: "end_stream", shell: "ends", reason: why.code }] as const) : []),
+    reported,
+  );
+}
+
+const plain = (code: TerminalFailureCode): Why => ({ code, detail: null });
+const lost = plain("terminal_stream_lost");
+
+function overdue({ stream, taskEnded }: In<"opening">): Why {
+  if (stream)
+    return {
+      code: "terminal_pty_failed",
+      detail: "The node's stream is there, but its shell did not start in time.",
+    };
+  return plain(taskEnded ? "terminal_open_without_stream" : "terminal_node_stream_timeout");
+}
+
+function exited(state: State, { code, signal }: Exit): Outcome {
+  const exit = { code, signal };
+  return to(
+    closed,
+    ...(hasClient(state) ? ([{ do: "exit_client", exit }] as const) : []),
+    { do: "end_stream", shell: "goes_on", reason: "exit" },
+    { do: "report_closed", reason: "exit", exit },
+  );
+}
+
+function drained(state: State): Outcome {
+  const why = plain("terminal_gateway_draining");
+  const reported: Effect[] =
+    state.at === "opening"
+      ? [{ do: "report_failed", why, ended: false }]
+      : state.at === "attached"
+        ? [{ do: "report_detached" }]
+        : [];
+  return to(
+    closed,
+    ...endClient(state, why, "terminal_gateway_draining"),
+    ...(hasStream(state) ? ([{ do: "end_stream", shell: "goes_on", reason: "restart" }] as const) : []),
+    ...reported,
+  );
+}
+
+/** The client goes, the shell stays. */
+function dropClient(state: State, next: State, why: Why): Outcome {
+  return to(
+    next,
+    ...endClient(state, why, "terminal_stream_lost"),
+    ...(next.at === "detached" ? ([{ do: "detach" }] as const) : []),
+    { do: "report_failed", why, ended: false },
+    { do: "report_detached" },
+  );
+}
+
+function nodeError(state: State, { code, detail }: Why, shell: State): Outcome {
+  const why = { code, detail };
+  // The one that leaves the shell as it is.
+  if (code === "terminal_input_overflow" && hasClient(state)) return dropClient(state, shell, why);
+  return finish(state, why, "terminal_pty_failed");
+}
+
+const alike = {
+  idle_over: (state: State) => finish(state, plain("terminal_idle")),
+  time_over: (state: State) => finish(state, plain("terminal_time_over")),
+  told_to_close: (state: State, { code }: { code: string }) => finish(state, { code, detail: null }),
+  drained,
+  task_ended: stay,
+  task_failed: stay,
+  grace_over: stay,
+  detached_over: stay,
+  stream_refused: stay,
+  deadline: stay,
+} as const;
+
+const streaming = {
+  ...alike,
+  client_arrived: () =>
+    to(
+      { at: "attaching" },
+      { do: "end_older_client" },
+      { do: "greet", stream: true, shell: true },
+      { do: "attach" },
+    ),
+  stream_arrived: () => stay(away(true, true)),
+  stream_left: () => stay(away(true, false)),
+  hello: stay,
+  exit: exited,
+  node_error: (state: State, event: Why) => nodeError(state, event, { at: "detached" }),
+  overflow: (state: State) => dropClient(state, { at: "detached" }, plain("terminal_input_overflow")),
+} as const;
+
+const table: { [S in At]: Row<S> } = {
+  opening: {
+    ...alike,
+    client_arrived: (state) =>
+      to({ ...state, client: true }, ...(state.client ? ([{ do: "end_older_client" }] as const) : []), {
+        do: "greet",
+        stream: state.stream,
+        shell: false,
+      }),
+    client_left: (state) => stay({ ...state, client: false }),
+    stream_arrived: (state) => to({ ...state, stream: true }, { do: "step", step: "node_stream_connected" }),
+    stream_left: (state) => stay({ ...state, stream: false }),
+    hello: ({ client }) =>
+      client
+        ? to({ at: "attaching" }, { do: "step", step: "pty_ready" }, { do: "attach" })
+        : to({ at: "detached" }, { do: "step", step: "pty_ready" }),
+    attached: stay,
+    exit: (state) =>
+      finish(state, { code: "terminal_pty_failed", detail: "The shell ended before it was ready." }),
+    node_error: (state, { code, detail }) => finish(state, { code, detail }, "terminal_pty_failed"),
+    stream_refused: (state, { detail }) => finish(state, { code: "terminal_node_stream_mtls_failed", detail }),
+    task_ended: (state) => stay({ ...state, taskEnded: true }),
+    task_failed: (state, { code, detail }) => finish(state, { code, detail }, "terminal_gateway_upgrade_failed"),
+    deadline: (state) => finish(state, overdue(state)),
+    // With a stream there is more to come: the deadline decides.
+    grace_over: (state) => (state.stream ? stay(state) : finish(state, plain("terminal_open_without_stream"))),
+    overflow: (state) => finish(state, plain("terminal_input_overflow")),
+  },
+  attaching: {
+    ...streaming,
+    client_left: () => to({ at: "detached" }, { do: "detach" }, { do: "report_detached" }),
+    attached: () => to({ at: "attached" }, { do: "ready" }),
+    deadline: (state) => dropClient(state, { at: "detached" }, lost),
+  },
+  attached: {
+    ...streaming,
+    client_left: () => to({ at: "detached" }, { do: "detach" }, { do: "report_detached" }),
+    attached: stay,
+  },
+  detached: {
+    ...alike,
+    client_arrived: () => to({ at: "attaching" }, { do: "greet", stream: true, shell: true }, { do: "attach" }),
+    client_left: stay,
+    stream_arrived: () => stay(away(false, true)),
+    stream_left: () => stay(away(false, false)),
+    hello: stay,
+    attached: stay,
+    exit: exited,
+    node_error: (state, event) => nodeError(state, event, state),
+    detached_over: (state) => finish(state, { code: "detached", detail: null }),
+    overflow: stay,
+  },
+  away: {
+    ...alike,
+    client_arrived: (state) =>
+      to(away(true, state.stream), ...(state.client ? ([{ do: "end_older_client" }] as const) : []), {
+        do: "greet",
+        stream: state.stream,
+        shell: false,
+      }),
+    client_left: ({ stream }) => to(away(false, stream), { do: "report_detached" }),
+    stream_arrived: ({ client }) => stay(away(client, true)),
+    stream_left: ({ client }) => stay(away(client, false)),
+    hello: ({ client }) => (client ? to({ at: "attaching" }, { do: "attach" }) : stay({ at: "detached" })),
+    attached: stay,
+    exit: exited,
+    node_error: (state, event) => nodeError(state, event, away(false, state.stream)),
+    stream_refused: (state, { detail }) =>
+      state.client
+        ? dropClient(state, away(false, state.stream), { code: "terminal_node_stream_mtls_failed", detail })
+        : stay(state),
+    deadline: (state) => (state.client ? dropClient(state, away(false, state.stream), lost) : stay(state)),
+    detached_over: (state) => (state.client ? stay(state) : finish(state, lost)),
+    overflow: (state) =>
+      state.client ? dropClient(state, away(false, state.stream), plain("terminal_input_overflow")) : stay(state),
+  },
+  closed: {
+    ...alike,
+    idle_over: stay,
+    time_over: stay,
+    told_to_close: stay,
+    drained: stay,
+    client_arrived: () => to(closed, { do: "end_client", code: "terminal_session_unknown", detail: null }),
+    client_left: stay,
+    stream_arrived: () => to(closed, { do: "end_stream", shell: "goes_on", reason: "closed" }),
+    stream_left: stay,
+    hello: stay,
+    attached: stay,
+    exit: stay,
+    node_error: stay,
+    overflow: stay,
+  },
+};

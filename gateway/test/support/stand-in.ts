@@ -1,0 +1,113 @@
+// A gateway as browsers see it, whose every frame is the test's: for what a real one does rarely or never.
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  type ClientFrame,
+  readClientFrame,
+  type ServerFrame,
+  TERMINAL_PATH,
+  TERMINAL_PROTOCOL,
+  TOKEN_PROTOCOL,
+} from "@holdfast/contracts/terminal-frames";
+import { type WebSocket, WebSocketServer } from "ws";
+
+/** The gateway's end of one browser's terminal. */
+export type StandInClient = {
+  /** As it came with the subprotocols. */
+  token: string;
+  frames: ClientFrame[];
+  /** Input, in the pieces that it came in. */
+  pieces: Buffer[];
+  say(frame: ServerFrame): void;
+  show(output: string | Buffer): void;
+  /** Resolves when it holds, now or after something more has arrived. */
+  until(holds: (client: StandInClient) => boolean): Promise<void>;
+  hangUp(): void;
+  closed: Promise<unknown>;
+};
+
+export type StandIn = {
+  /** As announced to the api. */
+  url: string;
+  nextClient(): Promise<StandInClient>;
+  /** `refused`: answers, but upgrades nothing. */
+  behave(how: "open" | "refused"): void;
+  stop(): Promise<void>;
+};
+
+export async function startStandIn(port = 0): Promise<StandIn> {
+  let refused = false;
+  const arrived: StandInClient[] = [];
+  const expected: ((client: StandInClient) => void)[] = [];
+  const server = createServer((request, response) => {
+    const healthy = request.url === "/healthz";
+    response.writeHead(healthy ? 200 : 404, { "access-control-allow-origin": "*" }).end("{}");
+  });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    handleProtocols: () => TERMINAL_PROTOCOL,
+  });
+  server.on("upgrade", (request, socket, head) => {
+    if (refused) return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    sockets.handleUpgrade(request, socket, head, (opened) => {
+      const offered = String(request.headers["sec-websocket-protocol"]).split(/, */);
+      const token = offered.find((each) => each.startsWith(TOKEN_PROTOCOL))?.slice(TOKEN_PROTOCOL.length) ?? "";
+      const client = clientOf(opened, token);
+      const waiting = expected.shift();
+      if (waiting) waiting(client);
+      else arrived.push(client);
+    });
+  });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}${TERMINAL_PATH}`,
+    nextClient() {
+      const client = arrived.shift();
+      return client ? Promise.resolve(client) : new Promise((resolve) => expected.push(resolve));
+    },
+    behave(how) {
+      refused = how === "refused";
+    },
+    async stop() {
+      for (const socket of sockets.clients) socket.terminate();
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function clientOf(socket: WebSocket, token: string): StandInClient {
+  const waiting = new Set<() => void>();
+  const client: StandInClient = {
+    token,
+    frames: [],
+    pieces: [],
+    say: (frame) => socket.send(JSON.stringify(frame)),
+    show: (output) => socket.send(Buffer.from(output)),
+    until: (holds) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!holds(client)) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+    hangUp: () => socket.terminate(),
+    closed: once(socket, "close"),
+  };
+  socket.on("message", (data: Buffer, isBinary) => {
+    const frame = isBinary ? undefined : readClientFrame(data.toString());
+    if (isBinary) client.pieces.push(data);
+    else if (frame?.type === "ping") client.say({ type: "pong" });
+    if (frame) client.frames.push(frame);
+    for (const look of waiting) look();
+  });
+  return client;
+}
