@@ -88,3 +88,7 @@ export function span(ms: number): string {
 export function ago(iso: string | null, now = Date.now()): string {
   return iso === null ? "never" : `${span(Math.max(0, now - Date.parse(iso)))} ago`;
 }
+
+export function gigabytes(bytes: number): string {
+  return `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+}

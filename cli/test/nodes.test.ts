@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { Task } from "@holdfast/contracts/endpoints/tasks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { errorOf, type FirstNode, openFirstNode } from "./support/first-node.ts";
@@ -40,6 +40,19 @@ describe("this machine", () => {
     expect(stdout).toMatch(/certificate\s+until \d{4}-/);
     const listed = await run(["node", "list"]);
     expect(listed.stdout).toMatch(/^NAME\s+STATUS\s+CONNECTION/);
+  });
+
+  it("DIAG-01 is probed by itself soon after it has joined, which is no task of anybody", async () => {
+    const detail = () => json<NodeDetail>(["node", "show", node.name]);
+    await until(async () => (await detail()).health !== null);
+    const { stdout } = await run(["node", "show", node.name]);
+    expect(stdout).toMatch(/\n {2}host, as probed \d+(\.\d)? \w+ ago\n {4}kernel +\S+, up /);
+    expect(stdout).toMatch(/\n {4}KVM +\S.*\n {4}VFIO .*IOMMU groups\n {4}GPUs +\S.*\n {4}links +\S/);
+    expect((await json<{ items: Task[] }>(["task", "list", "--node", node.name])).items).toEqual([]);
+    const probes = await json<{ items: Task[] }>(["task", "list", "--type", "diag.health_probe"]);
+    expect(probes.items).toMatchObject([{ created_by: "holdfast", priority: 0, status: "completed" }]);
+    const { items } = await json<{ items: { actor_name: string }[] }>(["audit", "list", "--action", "node.probe"]);
+    expect(items).toMatchObject([{ actor_type: "system", target_id: node.id }]);
   });
 
   it("ID-01 stays the same node over a restart, and its agent comes back after a kill", async () => {

@@ -10,6 +10,7 @@ import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment"
 import { inviteMember, listInvitations } from "@holdfast/contracts/endpoints/members";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { cancelTask, createTask } from "@holdfast/contracts/endpoints/tasks";
+import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { listTokens } from "@holdfast/contracts/endpoints/tokens";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -21,6 +22,7 @@ import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/node
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [
   "environment_profiles",
+  "gateways",
   "installation",
   "processes",
   "rate_limits",
@@ -64,12 +66,16 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   await tellEverything(node);
   const task = await client(createTask, { params: { node_id: node.id }, body: { type: "node.noop" } });
   await endTwice(node, task.id);
+  await superuser`INSERT INTO node_health VALUES (${node.id}, ${org.id}, now(), '{}')`;
+  await superuser`INSERT INTO node_probes (node_id, org_id, asked_at) VALUES (${node.id}, ${org.id}, now())`;
   const allocation = await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
+  const terminal = await askForTerminal(org, allocation.id);
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
   return {
     node_id: node.id,
     task_id: task.id,
     allocation_id: allocation.id,
+    terminal_id: terminal.session_id,
     enrollment_token_id: enrollment.id,
     user_id: member.me.id ?? "",
     project_id: project.id,
@@ -90,6 +96,15 @@ async function tellEverything(node: TestNode): Promise<void> {
     correlation_id: null,
   };
   await node.client.ask({ method: "POST", path: node.path("diagnostics"), body: { records: [record] } });
+}
+
+/** As if the node had made the user, and a gateway were there. */
+async function askForTerminal(org: TestOrg, allocationId: string) {
+  await superuser`UPDATE allocations SET status = 'active' WHERE id = ${allocationId}`;
+  await superuser`
+    INSERT INTO gateways (id, terminal_url, node_url, sessions)
+    VALUES (${uuidv7()}, 'ws://127.0.0.1:3002/v1/terminal', 'https://127.0.0.1:18443', 0)`;
+  return api.operator(org.id)(createTerminalToken, { params: { allocation_id: allocationId }, body: {} });
 }
 
 /** Cancelled before it was taken, and then reported all the same: a late result. */
@@ -240,6 +255,8 @@ describe("over HTTP", () => {
     renameNode: { name: "taken-over" },
     changeNode: { change: "retire" },
     createTask: { type: "node.noop" },
+    createTerminalToken: {},
+    reportTerminalFailure: { code: "terminal_ui_connecting_stuck" },
   };
   /** Where the same name in a path means another thing. */
   const own: Record<string, (ids: Record<string, string>) => Record<string, string>> = {

@@ -123,6 +123,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await region("Heartbeat").getByText("Right within a second").waitFor();
     await region("Machine").getByText(userInfo().username, { exact: true }).waitFor();
     await region("Diagnostics").getByText("process_alive").first().waitFor();
+    await region("Health").getByText("Not probed yet").waitFor();
     expect(await region("Machine").textContent()).toMatch(/GiB/);
   });
 
@@ -134,6 +135,9 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const probe = task(/diag\.health_probe/);
     await probe.getByText("Completed").waitFor();
     await probe.getByText("uptime", { exact: true }).waitFor();
+    const health = page.getByRole("region", { name: "Health" });
+    await health.getByText(/^probed/).waitFor();
+    await health.getByText("IOMMU groups").waitFor();
     await probe.getByText("Correlation id").waitFor();
     await keepScreenshot(page, "node");
     await probe.getByRole("link", { name: "All about this task" }).click();

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
+import { HostHealth } from "../host-health.ts";
 import { DiagnosticRecord, HostFacts, NodeStatus } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 import { NodeName } from "./enrollment.ts";
@@ -52,6 +53,8 @@ export const NodeDetail = Node.extend({
     })
     .nullable(),
   profile: z.strictObject({ name: z.string(), version: z.int() }).nullable(),
+  /** What the last health probe told, by whomever it was asked for. */
+  health: z.strictObject({ observed_at: Time, host: HostHealth }).nullable(),
 });
 export type NodeDetail = z.infer<typeof NodeDetail>;
 

@@ -98,6 +98,7 @@ export const listTasks = endpoint({
   method: "GET",
   path: "/v1/tasks",
   summary: "List tasks, newest first",
+  description: "Without the health probes that the system asks for by itself, unless their type is asked for.",
   access: { scope: "tasks:read" },
   query: PageQuery.extend({
     node_id: Id.optional(),

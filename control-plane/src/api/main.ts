@@ -29,6 +29,7 @@ import { memberRoutes } from "../members/routes.ts";
 import { openNodeSide } from "../node-api/open.ts";
 import type { NodeApi } from "../node-api/route.ts";
 import { enrollmentRoutes, enrollmentTokenRoutes } from "../nodes/enrollment-routes.ts";
+import { keepHealth } from "../nodes/health.ts";
 import { measureLate } from "../nodes/late-certificates.ts";
 import { nodeFacingRoutes } from "../nodes/node-routes.ts";
 import { nodeRoutes } from "../nodes/routes.ts";
@@ -41,14 +42,16 @@ import { keyRoutes } from "../platform/key-routes.ts";
 import { announceReplica } from "../platform/replicas.ts";
 import { platformRoutes } from "../platform/routes.ts";
 import { projectRoutes } from "../projects/routes.ts";
+import { probeHealth } from "../reconcilers/probe-health.ts";
 import { openKeyring } from "../sealing/keyring.ts";
+import { openServiceSide } from "../services/open.ts";
 import { openSignals } from "../signals/signals.ts";
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../tasks/engine.ts";
-import { openServiceSide } from "../services/open.ts";
 import { nodeTaskRoutes } from "../tasks/node-routes.ts";
 import { taskRoutes } from "../tasks/routes.ts";
 import { openTaskSigner } from "../tasks/signing.ts";
 import { tokenRoutes } from "../tokens/routes.ts";
+import { type Periodic, runPeriodically } from "../worker/periodic.ts";
 import type { ApiContext } from "./context.ts";
 import { createPagePolicy } from "./page-policy.ts";
 import { apiSettings } from "./settings.ts";
@@ -56,6 +59,7 @@ import { serveWebApp } from "./web-app.ts";
 
 const webApp = fileURLToPath(new URL("../../../web/dist", import.meta.url));
 const READINESS_DEADLINE_MS = 2_000;
+const PROBES_SECONDS = 10;
 
 /** Besides what every process has: what a producer of tasks inside the process works with. */
 type RunningApi = RunningProcess & { system: Sql; tasks: TaskEngine };
@@ -76,7 +80,8 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   const signals = await openSignals(system, log, { notifier: taskPools.swift, alone: replicas.alone });
   const signer = await openTaskSigner(system, keyring, { log });
   const types = await loadAllContracts();
-  const tasks = createTaskEngine({ pools: taskPools, signals, signer, types, log });
+  const onTaken = keepHealth(system, log);
+  const tasks = createTaskEngine({ pools: taskPools, signals, signer, types, log, onTaken });
   const allocations = watchAllocations({ system, engine: tasks, signals, log });
 
   const metrics = createMetrics("api");
@@ -117,11 +122,6 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   const hosts = allowedHosts(settings);
   const live = serveLive(context, { signals, isAllowedHost: (host) => isAllowedHost(host, hosts) });
   addNodeFacingRoutes({ ...context, http: nodeSide.listener.http }, nodeSide.listener.api);
-  const nodePort = await nodeSide.listen();
-  const port = await http.listen({ port: settings.port, portSetting: apiSettings.port.env });
-  await nodeSide.publish(settings.publicUrl ?? ownUrl(settings, port));
-  log.info({ port, node_port: nodePort, version }, "api listens");
-
   let pageOrigins: string[] = [];
   const serviceSide = await openServiceSide({
     ...{ settings, system, keyring, signals, metrics, log },
@@ -130,16 +130,22 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     onAnnounced: nodeSide.gatewayAnnounced,
     missed: async () => [],
   });
-  return {
-    ports: { public: port, node: nodePort, ...(internalPort === undefined ? {} : { internal: internalPort }) },
-    system,
+  const nodePort = await nodeSide.listen();
+  const port = await http.listen({ port: settings.port, portSetting: apiSettings.port.env });
+  await nodeSide.publish(settings.publicUrl ?? ownUrl(settings, port));
   pageOrigins = originsOf(settings, port);
   // Last: whoever asks here finds everything in place.
   const internalPort = await serviceSide?.listen();
   const probing = runProbes(settings, { system, tasks, log });
+  log.info({ port, node_port: nodePort, version }, "api listens");
+
+  return {
+    ports: { public: port, node: nodePort, ...(internalPort === undefined ? {} : { internal: internalPort }) },
+    system,
     tasks,
     async stop() {
       live.stop();
+      await probing.stop();
       // First, so that nobody who waits for a task keeps the listener open.
       await Promise.all([allocations.stop(), tasks.stop()]);
       await Promise.all([http.stop(), nodeSide.stop(), serviceSide?.stop()]);
@@ -149,6 +155,21 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
       await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
     },
   };
+}
+
+function runProbes(
+  settings: Values<typeof apiSettings>,
+  { system, tasks, log }: { system: Sql; tasks: TaskEngine; log: Log },
+): Pick<Periodic, "stop"> {
+  const { nodeHealthProbeIntervalSeconds: intervalSeconds, nodeHeartbeatStaleSeconds: staleAfterSeconds } =
+    settings;
+  if (intervalSeconds === 0) return { stop: async () => undefined };
+  return runPeriodically({
+    name: "probe-health",
+    seconds: PROBES_SECONDS,
+    log,
+    work: async () => void (await probeHealth(system, tasks, { intervalSeconds, staleAfterSeconds, log })),
+  });
 }
 
 function addRoutes(api: ApiContext): void {
@@ -193,6 +214,13 @@ function ownUrl(settings: Values<typeof apiSettings>, port: number): string {
   return url.origin;
 }
 
+/** Of the pages that this api serves: by each name it answers to. */
+function originsOf(settings: Values<typeof apiSettings>, port: number): string[] {
+  const scheme = settings.tlsCertFile === undefined ? "http" : "https";
+  const own = [...allowedHosts(settings)].map((host) => new URL(`${scheme}://${host}:${port}`).origin);
+  return [...new Set([...(settings.publicUrl ? [settings.publicUrl] : []), ...own])];
+}
+
 const patterns = allEndpoints.map((endpoint: Endpoint) => ({
   method: endpoint.method,
   pattern: new RegExp(`^${endpoint.path.replace(/\{\w+\}/g, "[^/]+")}$`),
@@ -214,13 +242,6 @@ async function readiness(system: Sql, hasCa: boolean): Promise<Readiness> {
   ]);
   const reason = "reason" in database ? { reason: database.reason } : {};
   const migrations = { ok: database.ok && database.pending === 0 };
-/** Of the pages that this api serves: by each name it answers to. */
-function originsOf(settings: Values<typeof apiSettings>, port: number): string[] {
-  const scheme = settings.tlsCertFile === undefined ? "http" : "https";
-  const own = [...allowedHosts(settings)].map((host) => new URL(`${scheme}://${host}:${port}`).origin);
-  return [...new Set([...(settings.publicUrl ? [settings.publicUrl] : []), ...own])];
-}
-
   return {
     ready: migrations.ok && hasCa,
     checks: {

@@ -66,7 +66,8 @@ function ownersOf(system: Sql, topic: Changed, ids: string[]): Promise<Owner[]> 
     case "node":
       return system<Owner[]>`SELECT id, org_id, id AS node_id FROM nodes WHERE id = ANY(${ids}::uuid[])`;
     case "task":
-      return system<Owner[]>`SELECT id, org_id, node_id FROM tasks WHERE id = ANY(${ids}::uuid[])`;
+      return system<Owner[]>`
+        SELECT id, org_id, node_id FROM tasks WHERE id = ANY(${ids}::uuid[]) AND NOT routine`;
     case "allocation":
       return system<Owner[]>`SELECT id, org_id, node_id FROM allocations WHERE id = ANY(${ids}::uuid[])`;
   }

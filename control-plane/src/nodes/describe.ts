@@ -2,6 +2,7 @@
 
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { attentionOf } from "./attention.ts";
+import type { HealthRow } from "./health.ts";
 import type { CertificateFacts, NodeRow } from "./queries.ts";
 import { positionOf } from "./state.ts";
 
@@ -41,7 +42,7 @@ export function toNode(row: NodeRow, moment: Moment): Node {
   };
 }
 
-export function toNodeDetail(row: NodeRow, moment: Moment): NodeDetail {
+export function toNodeDetail(row: NodeRow, health: HealthRow | undefined, moment: Moment): NodeDetail {
   const { heartbeat } = row;
   const certificate = certificateOf(row);
   const due = heartbeat?.certificate;
@@ -63,6 +64,7 @@ export function toNodeDetail(row: NodeRow, moment: Moment): NodeDetail {
         }
       : null,
     profile: heartbeat?.profile ?? null,
+    health: health ? { observed_at: health.observed_at.toISOString(), host: health.health } : null,
   };
 }
 

@@ -14,6 +14,7 @@ import { pageStart, toPage } from "../api/page.ts";
 import { orgRoute } from "../api/route.ts";
 import type { Tx } from "../database/connect.ts";
 import { type Moment, toNode, toNodeDetail } from "./describe.ts";
+import { selectHealth } from "./health.ts";
 import { selectDiagnostics } from "./presence.ts";
 import { type NodeRow, revokeTokensFor, selectNode, selectNodes, updateName } from "./queries.ts";
 import { isRevoked, moveNode } from "./state.ts";
@@ -28,13 +29,18 @@ export function nodeRoutes(api: ApiContext): void {
     return toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem: (row) => toNode(row, at) });
   });
 
-  orgRoute(api, getNode, async ({ tx, params }) => toNodeDetail(await requireNode(tx, params.node_id), moment()));
+  const detail = async (tx: Tx, id: string): Promise<NodeDetail> => {
+    const [row, health] = await Promise.all([requireNode(tx, id), selectHealth(tx, id)]);
+    return toNodeDetail(row, health, moment());
+  };
+
+  orgRoute(api, getNode, async ({ tx, params }) => detail(tx, params.node_id));
 
   orgRoute(api, renameNode, async ({ tx, params, body, touched }) => {
     const before = await requireNode(tx, params.node_id);
     await updateName(tx, before.id, body.name).catch(explainTaken(body.name));
     touched({ type: "node", id: before.id, name: body.name }, { before: before.name });
-    return toNodeDetail(await requireNode(tx, before.id), moment());
+    return detail(tx, before.id);
   });
 
   orgRoute(api, changeNode, async (call): Promise<NodeDetail> => {
@@ -54,7 +60,7 @@ export function nodeRoutes(api: ApiContext): void {
     if (isRevoked(to)) await revokeTokensFor(tx, row.id);
     call.touched({ type: "node", id: row.id, name: row.name }, { change: body.change, from, to });
     call.afterCommit(() => api.nodes.directory.changed(moved));
-    return toNodeDetail(await requireNode(tx, row.id), moment());
+    return detail(tx, row.id);
   });
 
   orgRoute(api, listNodeDiagnostics, async ({ tx, params }) => {

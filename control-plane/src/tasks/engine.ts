@@ -9,10 +9,10 @@ import { openPool, type Sql, type Tx } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
 import { type Awaited, type AwaitOptions, createAwaiting } from "./awaiting.ts";
 import { deliveryParameters, storeProgress } from "./delivery-queries.ts";
-import { createEnqueue, type NewTask } from "./enqueue.ts";
+import { createEnqueue, type EnqueueOptions, type NewTask } from "./enqueue.ts";
 import { createPolls, type Poll, type PollAnswer } from "./polls.ts";
 import { type Revision, requestCancel, selectRevisions, selectTask, type TaskRow } from "./queries.ts";
-import { createResults } from "./results.ts";
+import { type Accepted, createResults } from "./results.ts";
 import type { TaskSigner } from "./signing.ts";
 
 export type TaskEngine = {
@@ -21,7 +21,7 @@ export type TaskEngine = {
    * In the producer's transaction. Refuses with task_type_unknown, task_params_invalid, capability_missing,
    * node_not_active or not_found.
    */
-  enqueue(tx: Tx, task: NewTask, options?: { audited?: boolean }): Promise<TaskRow>;
+  enqueue(tx: Tx, task: NewTask, options?: EnqueueOptions): Promise<TaskRow>;
   /**
    * For producers inside the control plane that change nothing else: enqueues in a transaction of its own, with an
    * audit event, and waits for the end without asking the database. Undefined: not ended within that time.
@@ -67,6 +67,8 @@ export function createTaskEngine(options: {
   log: Log;
   /** Result statements under way at a time. */
   resultsAtOnce?: number;
+  /** Hears of every result that this replica takes, when it is stored. */
+  onTaken?: (accepted: readonly Accepted[]) => void;
 }): TaskEngine {
   const { pools, signals, signer, types, log } = options;
   const awaiting = createAwaiting({ sql: pools.swift, signals, log, topic: "task", read: selectRevisions });
@@ -105,6 +107,7 @@ export function createTaskEngine(options: {
         polls.ended(nodeId, taskId);
         endings.get(taskId)?.(ending);
       }
+      options.onTaken?.(accepted);
       tell(accepted.map(({ taskId, revision }) => ({ id: taskId, revision, ended: true })));
       wakeNodes(accepted.filter((one) => one.ordered).map((one) => one.nodeId));
     },

@@ -27,9 +27,16 @@ export type NewTask = {
 
 const DEFAULT_PRIORITY = 5;
 
+/** In the producer's transaction, one of them at most. */
+export type EnqueueOptions = {
+  /** With an event of its own, where what asked for it writes none. */
+  audited?: boolean;
+  /** Asked for by the system again and again, and summed up in the audit: no news, and not among people's tasks. */
+  routine?: boolean;
+};
+
 export type Enqueue = {
-  /** In the producer's transaction. `audited`: with an event of its own, where what asked for it writes none. */
-  inTransaction(tx: Tx, task: NewTask, options?: { audited?: boolean }): Promise<TaskRow>;
+  inTransaction(tx: Tx, task: NewTask, options?: EnqueueOptions): Promise<TaskRow>;
   /** In a transaction of its own, with an audit event; those that come together share one. */
   alone(task: NewTask): Promise<TaskRow>;
   settled(): Promise<void>;
@@ -108,9 +115,9 @@ export function createEnqueue(options: {
   };
 
   return {
-    async inTransaction(tx, task, { audited = false } = {}) {
+    async inTransaction(tx, task, { audited = false, routine = false } = {}) {
       const { signed, type } = prepare(task);
-      const row = audited ? (await insertTasks(tx, [signed]))[0] : await insertTask(tx, signed);
+      const row = audited ? (await insertTasks(tx, [signed]))[0] : await insertTask(tx, signed, { routine });
       return row ?? refuse(tx, task, type);
     },
     async alone(task) {

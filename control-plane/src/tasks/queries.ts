@@ -67,13 +67,17 @@ export type SignedNewTask = {
 };
 
 /** Inserts only for a node that is active and capable: one round trip when all is well. Locks the node's key. */
-export async function insertTask(tx: Tx, task: SignedNewTask): Promise<TaskRow | undefined> {
+export async function insertTask(
+  tx: Tx,
+  task: SignedNewTask,
+  { routine = false } = {},
+): Promise<TaskRow | undefined> {
   const [row] = await tx<TaskRow[]>`
     INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-      signature, expires_at, created_by, correlation_id)
+      signature, expires_at, created_by, correlation_id, routine)
     SELECT ${task.id}, n.org_id, n.id, ${task.type}, ${JSON.stringify(task.params)}::text::json, ${task.idempotent},
       ${task.timeoutSeconds}, ${task.priority}, ${task.orderKey}, ${task.signature}, ${task.expiresAt},
-      ${task.createdBy}, ${task.correlationId}
+      ${task.createdBy}, ${task.correlationId}, ${routine}
     FROM nodes n
     WHERE n.id = ${task.nodeId} AND n.status = 'active' AND n.revoked_at IS NULL
       AND (${task.capabilities.length === 0} OR EXISTS (
@@ -150,7 +154,7 @@ export async function selectTasks(
     WHERE t.id < ${page.before}
       ${page.nodeId === undefined ? tx`` : tx`AND t.node_id::text = ${page.nodeId}`}
       ${page.status === undefined ? tx`` : tx`AND t.status = ${page.status}`}
-      ${page.type === undefined ? tx`` : tx`AND t.type = ${page.type}`}
+      AND ${page.type === undefined ? tx`NOT t.routine` : tx`t.type = ${page.type}`}
     ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
 }
 

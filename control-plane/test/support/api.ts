@@ -43,6 +43,8 @@ export async function startTestApi(
     HOLDFAST_DATABASE_URL: database.runtimeUrl,
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_DATABASE_POOL_SIZE: "4",
+    // Nodes of a test get the tasks that the test gives them.
+    HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS: "0",
     HOLDFAST_KEK_BASE64: Buffer.alloc(32, 7).toString("base64"),
     HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(operatorToken).digest("hex"),
     ...options.env,

@@ -1,4 +1,4 @@
-// One replica's task engine and allocation reconciler over a test's database, without its listeners,
+// One replica's task engine over a test's database, without its listeners,
 // and a node that answers by the engine's own door.
 
 import type { Outcome } from "@holdfast/contracts/node-protocol";
@@ -6,8 +6,10 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import deprovision from "@holdfast/tasks/allocation.deprovision_user/contract";
 import provision from "@holdfast/tasks/allocation.provision_user/contract";
+import probe from "@holdfast/tasks/diag.health_probe/contract";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import type { Sql } from "../../src/database/connect.ts";
+import { keepHealth } from "../../src/nodes/health.ts";
 import { openKeyring } from "../../src/sealing/keyring.ts";
 import { openSignals, type Signals } from "../../src/signals/signals.ts";
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../../src/tasks/engine.ts";
@@ -18,7 +20,7 @@ import type { TestDatabase } from "./database.ts";
 const KEK = Buffer.alloc(32, 7);
 export const quiet = createLog({ process: "test", level: "fatal" });
 
-const types = new Map<string, AnyTaskType>([provision, deprovision].map((type) => [type.type, type]));
+const types = new Map<string, AnyTaskType>([provision, deprovision, probe].map((type) => [type.type, type]));
 
 export type Replica = { engine: TaskEngine; signals: Signals };
 
@@ -27,7 +29,8 @@ export async function openReplica(database: TestDatabase, system: Sql): Promise<
   const keyring = await openKeyring(system, { current: { id: "local-1", key: KEK }, previous: undefined });
   const signer = await openTaskSigner(system, keyring, { log: quiet });
   const pools = openTaskPools({ url: database.runtimeUrl, application: "test-replica" });
-  const engine = createTaskEngine({ pools, signals, signer, types, log: quiet });
+  const onTaken = keepHealth(system, quiet);
+  const engine = createTaskEngine({ pools, signals, signer, types, log: quiet, onTaken });
   atEnd(async () => {
     await engine.stop();
     signer.stop();

@@ -1,7 +1,8 @@
 // How nodes are shown to people.
 
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import { ago, localTime, table } from "../../output.ts";
+import { ago, gigabytes, localTime, table } from "../../output.ts";
+import { describeHealth } from "./health.ts";
 
 const marks = { online: "● online", stale: "■ stale", never: "○ never seen" };
 
@@ -53,16 +54,13 @@ export function describeNode(node: NodeDetail): string {
   return [
     node.name,
     ...shown.map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
+    ...describeHealth(node.health),
     ...node.attention.flatMap(({ code, message, next_step }) => [
       "",
       `  ! ${message} (${code})`,
       `    ${next_step}`,
     ]),
   ].join("\n");
-}
-
-function gigabytes(bytes: number): string {
-  return `${(bytes / 1024 ** 3).toFixed(1)} GB`;
 }
 
 function diskOf(disk: { total_bytes: number; free_bytes: number }): string {

@@ -15,6 +15,7 @@ import { NodeTasks } from "../tasks/NodeTasks.tsx";
 import { Attention } from "./Attention.tsx";
 import { CertificateCard } from "./CertificateCard.tsx";
 import { Diagnostics } from "./Diagnostics.tsx";
+import { HealthCard } from "./HealthCard.tsx";
 import { HeartbeatCard } from "./HeartbeatCard.tsx";
 import { HostCard } from "./HostCard.tsx";
 import { NodeActions } from "./NodeActions.tsx";
@@ -84,6 +85,7 @@ function Shown({ node }: { node: NodeDetail }) {
           <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
             <HeartbeatCard node={node} />
             <CertificateCard node={node} />
+            <HealthCard node={node} />
             <HostCard node={node} />
           </div>
         </div>

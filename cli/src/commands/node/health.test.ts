@@ -1,0 +1,66 @@
+import type { HostHealth } from "@holdfast/contracts/host-health";
+import { describe, expect, it } from "vitest";
+import { describeHealth } from "./health.ts";
+
+const now = Date.parse("2030-01-01T12:00:00Z");
+const GB = 1024 ** 3;
+const link = (name: string, hardware: boolean, speed_mbps: number | null = null) => ({
+  ...{ name, state: "up", hardware, driver: null, speed_mbps },
+});
+const host: HostHealth = {
+  kernel: "6.1.0-13-amd64",
+  uptime_seconds: 5 * 86_400,
+  load: [0.5, 1.25, 2],
+  memory: { total_bytes: 16 * GB, free_bytes: GB, available_bytes: 8 * GB },
+  root_disk: { total_bytes: 100 * GB, free_bytes: 40 * GB },
+  kvm: { device_present: true, device_opens: true },
+  vfio_modules: ["vfio", "vfio_pci"],
+  iommu_groups: 12,
+  gpus: [
+    {
+      ...{ address: "0000:41:00.0", vendor_id: "0x10de", device_id: "0x2330", vendor: "NVIDIA" },
+      ...{ driver: "vfio-pci", numa_node: 1, iommu_group: "1" },
+    },
+  ],
+  links: [link("ens1", true, 200_000), link("br0", false), link("veth1", false)],
+  infiniband: [{ device: "mlx5_0", port: "1", state: "4: ACTIVE", rate: "400 Gb/sec" }],
+};
+const told = (changes: Partial<HostHealth> = {}) =>
+  describeHealth({ observed_at: "2030-01-01T11:57:00Z", host: { ...host, ...changes } }, now);
+
+describe("the host of a node", () => {
+  it("DIAG-01 is told with the age of what is known", () => {
+    expect(told()).toEqual([
+      "  host, as probed 3 min ago",
+      "    kernel     6.1.0-13-amd64, up 5 days",
+      "    load       0.50 1.25 2.00",
+      "    memory     8.0 GB of 16.0 GB free",
+      "    root disk  40.0 GB of 100.0 GB free",
+      "    KVM        opens",
+      "    VFIO       vfio, vfio_pci; 12 IOMMU groups",
+      "    GPUs       NVIDIA at 0000:41:00.0 (vfio-pci)",
+      "    links      ens1 up 200 Gb/s, 2 more",
+      "    fabric     mlx5_0/1 4: ACTIVE 400 Gb/sec",
+    ]);
+  });
+
+  it("DIAG-01 says what the host does not tell", () => {
+    const nothing = told({
+      ...{ kernel: null, uptime_seconds: null, load: null, memory: null, root_disk: null, gpus: [], links: [] },
+      ...{
+        kvm: { device_present: false, device_opens: false },
+        vfio_modules: [],
+        iommu_groups: 0,
+        infiniband: [],
+      },
+    }).join("\n");
+    expect(nothing).toMatch(/kernel +unknown\n.*load +unknown\n.*memory +unknown\n.*root disk +unknown\n/);
+    expect(nothing).toMatch(/KVM +no device\n.*VFIO +no module; 0 IOMMU groups\n.*GPUs +none\n.*links +none$/);
+    expect(told({ kvm: { device_present: true, device_opens: false } }).join("\n")).toContain("may not open it");
+    expect(told({ links: [link("veth0", false)] }).join("\n")).toMatch(/links +1 virtual\n/);
+  });
+
+  it("DIAG-01 is not told before the first probe", () => {
+    expect(describeHealth(null, now)).toEqual([]);
+  });
+});
