@@ -8,10 +8,10 @@ export const LIVE_PATH = "/v1/live";
 
 export const LiveMessage = z.strictObject({
   type: z.literal("changed"),
-  topic: z.enum(["node", "task", "allocation"]),
+  topic: z.enum(["node", "task", "allocation", "terminal"]),
   /** At most a few hundred; what a page does not show it ignores. */
   ids: z.array(z.string()),
-  /** For tasks and allocations: the nodes they belong to. */
+  /** For tasks, allocations and terminals: the nodes they belong to. */
   node_ids: z.array(z.string()),
 });
 export type LiveMessage = z.infer<typeof LiveMessage>;

@@ -171,6 +171,13 @@ export const terminalFailures = {
     action: "Ask an administrator of your organization.",
     retryable: false,
   },
+  terminal_closed: {
+    hop: "browser_terminal_ws",
+    owner: "tenant",
+    message: "The terminal was closed from elsewhere, with everything that ran in it.",
+    action: "Open a new one. The audit trail says who closed it.",
+    retryable: true,
+  },
   terminal_input_overflow: {
     hop: "workload_terminal_startup",
     owner: "tenant",

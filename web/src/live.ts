@@ -20,7 +20,12 @@ export function useRefetchInterval(): number {
   return useLiveState() === "live" ? 20_000 : 5_000;
 }
 
-const nouns: Record<LiveMessage["topic"], string> = { node: "nodes", task: "tasks", allocation: "allocations" };
+const nouns: Record<LiveMessage["topic"], string> = {
+  node: "nodes",
+  task: "tasks",
+  allocation: "allocations",
+  terminal: "terminals",
+};
 
 /**
  * Whether what is shown under a key may look different after a message. Keys are

@@ -27,6 +27,7 @@ import { createProject, deleteProject, getProject, listProjects, updateProject }
 import { inspectLink, redeemLink, signIn, signOut } from "./sign-in.ts";
 import { listTaskSigningKeys, rotateTaskSigningKey } from "./task-signing-keys.ts";
 import { cancelTask, createTask, getTask, listTasks, listTaskTypes } from "./tasks.ts";
+import { closeTerminal, createTerminalToken, listTerminals, reportTerminalFailure } from "./terminals.ts";
 import { createToken, listTokens, revokeToken } from "./tokens.ts";
 
 export const allEndpoints: readonly Endpoint[] = [
@@ -73,6 +74,10 @@ export const allEndpoints: readonly Endpoint[] = [
   createAllocation,
   getAllocation,
   releaseAllocation,
+  createTerminalToken,
+  listTerminals,
+  closeTerminal,
+  reportTerminalFailure,
   listAudit,
   listPlatformAudit,
   getPlatformStatus,

@@ -69,9 +69,8 @@ ALTER TABLE terminal_sessions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE terminal_sessions FORCE ROW LEVEL SECURITY;
 CREATE POLICY app ON terminal_sessions TO holdfast_app USING (org_id = current_org());
 CREATE POLICY system ON terminal_sessions TO holdfast_system USING (true);
-GRANT SELECT, INSERT,
-  UPDATE (state, chain, failure, attached, close_code, close_asked_at, closed_at, close_reason)
-  ON terminal_sessions TO holdfast_app;
+GRANT SELECT, INSERT, UPDATE (state, chain, failure, attached, attachment_at, heard_at, close_code, close_asked_at,
+  closed_at, close_reason, exit, bytes_in, bytes_out) ON terminal_sessions TO holdfast_app;
 GRANT SELECT, UPDATE, DELETE ON terminal_sessions TO holdfast_system;
 
 -- Good for one connection to a gateway. The secret itself is known to its holder alone.

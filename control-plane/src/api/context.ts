@@ -13,6 +13,7 @@ import type { SessionCookie } from "../people/session-cookie.ts";
 import type { Signals } from "../signals/signals.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
+import type { Terminals } from "../terminals/open.ts";
 
 export type ApiContext = {
   http: FastifyInstance;
@@ -29,6 +30,7 @@ export type ApiContext = {
   publicUrl: string | undefined;
   signals: Signals;
   nodes: NodeServices;
+  terminals: Terminals;
 };
 
 /** What nodes need: who they are, whom they trust, where they find us. */

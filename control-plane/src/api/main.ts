@@ -6,6 +6,7 @@ import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { ApiError } from "@holdfast/contracts/errors";
 import { nodeApiEndpoints } from "@holdfast/contracts/node-endpoints";
 import { openApiDocument } from "@holdfast/contracts/openapi";
+import { serviceEndpoints } from "@holdfast/contracts/service-endpoints";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import { UsageError, type Values } from "@holdfast/kit/settings";
 import type { Readiness } from "@holdfast/service/health";
@@ -44,12 +45,18 @@ import { platformRoutes } from "../platform/routes.ts";
 import { projectRoutes } from "../projects/routes.ts";
 import { probeHealth } from "../reconcilers/probe-health.ts";
 import { openKeyring } from "../sealing/keyring.ts";
+import { createNews } from "../services/news.ts";
 import { openServiceSide } from "../services/open.ts";
+import type { ServiceApi } from "../services/route.ts";
 import { openSignals } from "../signals/signals.ts";
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../tasks/engine.ts";
 import { nodeTaskRoutes } from "../tasks/node-routes.ts";
 import { taskRoutes } from "../tasks/routes.ts";
 import { openTaskSigner } from "../tasks/signing.ts";
+import { openTerminals } from "../terminals/open.ts";
+import { selectClosing } from "../terminals/queries.ts";
+import { terminalRoutes } from "../terminals/routes.ts";
+import { terminalServiceRoutes } from "../terminals/service-routes.ts";
 import { tokenRoutes } from "../tokens/routes.ts";
 import { type Periodic, runPeriodically } from "../worker/periodic.ts";
 import type { ApiContext } from "./context.ts";
@@ -88,6 +95,9 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   measureLate(metrics, system);
   const nodeSide = await openNodeSide({ settings, system, keyring, signals, keys: signer, metrics, log });
 
+  const news = createNews({ missed: () => selectClosing(system, null), log });
+  const terminals = openTerminals({ limits: settings, metrics, system, signals, tell: news.tell, log });
+
   const http = createHttpServer({
     process: "api",
     exposure: settings,
@@ -117,6 +127,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     publicUrl: settings.publicUrl,
     signals,
     nodes: nodeSide.services,
+    terminals,
   };
   addRoutes(context);
   const hosts = allowedHosts(settings);
@@ -124,12 +135,12 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   addNodeFacingRoutes({ ...context, http: nodeSide.listener.http }, nodeSide.listener.api);
   let pageOrigins: string[] = [];
   const serviceSide = await openServiceSide({
-    ...{ settings, system, keyring, signals, metrics, log },
+    ...{ settings, system, keyring, signals, news, metrics, log },
     authority: nodeSide.services.authority,
     origins: () => pageOrigins,
     onAnnounced: nodeSide.gatewayAnnounced,
-    missed: async () => [],
   });
+  if (serviceSide) addServiceRoutes(context, serviceSide.api);
   const nodePort = await nodeSide.listen();
   const port = await http.listen({ port: settings.port, portSetting: apiSettings.port.env });
   await nodeSide.publish(settings.publicUrl ?? ownUrl(settings, port));
@@ -147,8 +158,9 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
       live.stop();
       await probing.stop();
       // First, so that nobody who waits for a task keeps the listener open.
-      await Promise.all([allocations.stop(), tasks.stop()]);
+      await Promise.all([allocations.stop(), tasks.stop(), terminals.watch.stop()]);
       await Promise.all([http.stop(), nodeSide.stop(), serviceSide?.stop()]);
+      news.stop();
       signer.stop();
       await Promise.all([signals.stop(), replicas.stop()]);
       const pools = [app, system, taskPools.swift, taskPools.durable];
@@ -184,6 +196,7 @@ function addRoutes(api: ApiContext): void {
   enrollmentRoutes(api);
   taskRoutes(api);
   allocationRoutes(api);
+  terminalRoutes(api);
   auditRoutes(api);
   platformRoutes(api);
   keyRoutes(api);
@@ -204,6 +217,15 @@ function addNodeFacingRoutes(api: ApiContext, nodeApi: NodeApi): void {
   for (const { name, method, path } of nodeApiEndpoints) {
     const url = path.replace(/\{(\w+)\}/g, ":$1");
     if (!api.http.hasRoute({ method, url })) throw new Error(`${name} has no handler`);
+  }
+}
+
+/** What other processes of the installation may ask; on the internal listener alone. */
+function addServiceRoutes(api: ApiContext, serviceApi: ServiceApi): void {
+  terminalServiceRoutes(serviceApi, api);
+  for (const { name, method, path } of serviceEndpoints) {
+    const url = path.replace(/\{(\w+)\}/g, ":$1");
+    if (!serviceApi.http.hasRoute({ method, url })) throw new Error(`${name} has no handler`);
   }
 }
 

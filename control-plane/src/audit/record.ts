@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import type { AuditEvent, AuditResult } from "@holdfast/contracts/endpoints/audit";
 import type { ErrorCode } from "@holdfast/contracts/errors";
+import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import type { Queryable } from "../database/connect.ts";
@@ -25,7 +26,7 @@ export type NewAuditEvent = {
   target: AuditTarget;
   result: AuditResult;
   /** The code that says why; absent exactly when the action was allowed. */
-  reason?: ErrorCode;
+  reason?: ErrorCode | TerminalFailureCode;
   correlationId: string;
   details?: Record<string, unknown>;
 };

@@ -14,6 +14,7 @@ const topicOf: Partial<Record<Topic, Changed>> = {
   node_standing: "node",
   task: "task",
   allocation: "allocation",
+  terminal: "terminal",
 };
 
 /** Calls back with one message per organization and topic. Looks only while somebody listens. */
@@ -70,5 +71,7 @@ function ownersOf(system: Sql, topic: Changed, ids: string[]): Promise<Owner[]> 
         SELECT id, org_id, node_id FROM tasks WHERE id = ANY(${ids}::uuid[]) AND NOT routine`;
     case "allocation":
       return system<Owner[]>`SELECT id, org_id, node_id FROM allocations WHERE id = ANY(${ids}::uuid[])`;
+    case "terminal":
+      return system<Owner[]>`SELECT id, org_id, node_id FROM terminal_sessions WHERE id = ANY(${ids}::uuid[])`;
   }
 }

@@ -83,6 +83,21 @@ async function putInForce(
   }
 }
 
+/** The node was last told another address of the terminal gateway than the present one, or none. */
+export async function hasOldTerminalAddress(system: Sql, nodeId: string): Promise<boolean> {
+  const address = (alias: "told" | "present") =>
+    system`${system(alias)}.content #>> ${["endpoints", TERMINALS]}::text[]`;
+  const [row] = await system<{ old: boolean }[]>`
+    SELECT ${address("told")} IS DISTINCT FROM ${address("present")} AS old
+    FROM node_presence p
+    JOIN LATERAL (
+      SELECT content FROM environment_profiles WHERE name = ${NAME} ORDER BY version DESC LIMIT 1) present ON true
+    LEFT JOIN environment_profiles told
+      ON told.name = p.heartbeat #>> '{profile,name}' AND told.version::text = p.heartbeat #>> '{profile,version}'
+    WHERE p.node_id = ${nodeId}`;
+  return row?.old === true;
+}
+
 async function newest(db: Queryable): Promise<EnvironmentProfile | undefined> {
   const [row] = await db<{ version: number; content: ProfileContent }[]>`
     SELECT version, content FROM environment_profiles WHERE name = ${NAME} ORDER BY version DESC LIMIT 1`;

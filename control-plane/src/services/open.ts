@@ -1,7 +1,6 @@
-// Puts the internal side of an api process together: listener, news, what gateways say about themselves.
+// Puts the internal side of an api process together: listener, revocations, what gateways say of themselves.
 
 import { randomBytes } from "node:crypto";
-import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
 import type { Values } from "@holdfast/kit/settings";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
@@ -12,14 +11,13 @@ import type { Keyring } from "../sealing/keyring.ts";
 import type { Signals } from "../signals/signals.ts";
 import { runPeriodically } from "../worker/periodic.ts";
 import { createServiceListener } from "./listener.ts";
-import { createNews, type News } from "./news.ts";
+import type { News } from "./news.ts";
 import { watchRevocations } from "./revocations.ts";
 import type { ServiceApi } from "./route.ts";
 import { serviceRoutes } from "./routes.ts";
 
 export type ServiceSide = {
   api: ServiceApi;
-  news: News;
   /** Answers with its port. */
   listen(): Promise<number>;
   stop(): Promise<void>;
@@ -38,10 +36,9 @@ export async function openServiceSide(options: {
   log: Log;
   origins: () => string[];
   onAnnounced(): Promise<void>;
-  /** What a gateway that was not connected must still hear. */
-  missed: () => Promise<readonly ServiceNews[]>;
+  news: News;
 }): Promise<ServiceSide | undefined> {
-  const { settings, system, keyring, signals, authority, metrics, log } = options;
+  const { settings, system, keyring, signals, authority, news, metrics, log } = options;
   const token = settings.serviceToken;
   if (token === undefined) return undefined;
   const listener = await createServiceListener({
@@ -51,7 +48,6 @@ export async function openServiceSide(options: {
     log,
     metrics,
   });
-  const news = createNews({ missed: options.missed, log });
   const revocations = watchRevocations({ system, signals, tell: news.tell, log });
   serviceRoutes(listener.api, {
     system,
@@ -73,11 +69,9 @@ export async function openServiceSide(options: {
 
   return {
     api: listener.api,
-    news,
     listen: () => listener.listen({ port: settings.internalPort, portSetting: apiSettings.internalPort.env }),
     async stop() {
       await Promise.all([listener.stop(), renewal.stop(), revocations.stop()]);
-      news.stop();
     },
   };
 }

@@ -6,8 +6,8 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 
-/** What may have changed; the ids are those of nodes, tasks or allocations. */
-export type Topic = "node_work" | "node_standing" | "task" | "allocation";
+/** What may have changed; the ids are those of nodes, tasks, allocations or terminals. */
+export type Topic = "node_work" | "node_standing" | "task" | "allocation" | "terminal" | "terminal_closing";
 
 type Listener = (ids: readonly string[]) => void;
 

@@ -26,7 +26,7 @@ export type TaskEngine = {
    * For producers inside the control plane that change nothing else: enqueues in a transaction of its own, with an
    * audit event, and waits for the end without asking the database. Undefined: not ended within that time.
    */
-  run(task: NewTask, options: { waitMs: number; signal?: AbortSignal }): Promise<TaskEnding | undefined>;
+  run(task: NewTask, options: RunOptions): Promise<TaskEnding | undefined>;
   /** After the commit: wakes the node's poll. */
   enqueued(task: Pick<TaskRow, "id" | "node_id">): void;
   wait(nodeId: string, poll: Poll): Promise<PollAnswer>;
@@ -40,6 +40,13 @@ export type TaskEngine = {
   /** Resolves when the revision differs from the one given, the task has ended, or the time is over. */
   changed(task: Awaited, options: AwaitOptions): Promise<void>;
   stop(): Promise<void>;
+};
+
+export type RunOptions = {
+  waitMs: number;
+  signal?: AbortSignal;
+  /** As soon as the task is there, before it has ended. */
+  onMade?: (taskId: string) => void;
 };
 
 export type TaskEnding = Pick<TaskRow, "id" | "status" | "result" | "failure">;
@@ -126,11 +133,12 @@ export function createTaskEngine(options: {
   return {
     types,
     enqueue: enqueue.inTransaction,
-    async run(task, { waitMs, signal }) {
+    async run(task, { waitMs, signal, onMade }) {
       const { id, node_id, revision, status } = await enqueue.alone(task);
       // Still in the turn in which the task was handed over, if it was: its result cannot be here before.
       const here = Promise.withResolvers<TaskEnding>();
       endings.set(id, here.resolve);
+      onMade?.(id);
       if (status === "queued") wakeNodes([node_id]);
       // Its result may come to another replica; then it is read when a signal or the look of every second tells.
       const anywhere = awaiting.changed({ id, revision }, { waitMs, until: "end", ...(signal ? { signal } : {}) });

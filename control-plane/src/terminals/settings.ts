@@ -19,7 +19,7 @@ export const terminalSettings = {
     default: 3_600,
     help: "After how many seconds without a key pressed or a byte shown a terminal is closed.",
   }),
-  terminalDetachedSeconds: setting(integer({ min: 0, max: 86_400 }), {
+  terminalDetachedSeconds: setting(integer({ min: 1, max: 86_400 }), {
     env: "HOLDFAST_TERMINAL_DETACHED_SECONDS",
     default: 600,
     help: "How many seconds a shell lives on without anybody connected to it, so that a reload finds it.",

@@ -7,6 +7,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { version } from "@holdfast/service/version";
 import { openPool, type Sql } from "../database/connect.ts";
+import { endTerminals, removeOldTerminals } from "../reconcilers/end-terminals.ts";
 import { overdueRenewals, removeOldIdentities } from "../reconcilers/node-identities.ts";
 import { removeExpired } from "../reconcilers/remove-expired.ts";
 import { removeOldTasks } from "../reconcilers/remove-old-tasks.ts";
@@ -18,6 +19,7 @@ import { workerSettings } from "./settings.ts";
 const HEARTBEAT_SECONDS = 5;
 const RETENTION_SECONDS = 600;
 const RENEWALS_SECONDS = 60;
+const TERMINALS_SECONDS = 15;
 
 export async function startWorker(settings: Values<typeof workerSettings>, log: Log): Promise<RunningProcess> {
   const url = settings.databaseUrl;
@@ -63,6 +65,24 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
       work: async () => {
         const swept = await sweepTasks(system, signals);
         if (Object.values(swept).some((count) => count > 0)) log.info({ swept }, "swept tasks");
+      },
+    }),
+    runPeriodically({
+      name: "end-terminals",
+      seconds: TERMINALS_SECONDS,
+      log,
+      work: async () => {
+        const ended = await endTerminals(system, signals, log);
+        if (ended > 0) log.info({ ended }, "ended terminals that nobody spoke for");
+      },
+    }),
+    runPeriodically({
+      name: "remove-old-terminals",
+      seconds: RETENTION_SECONDS,
+      log,
+      work: async () => {
+        const removed = await removeOldTerminals(system, { days: settings.taskRetentionDays });
+        if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, "removed old terminals");
       },
     }),
     runPeriodically({

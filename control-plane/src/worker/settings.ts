@@ -19,7 +19,7 @@ export const workerSettings = {
   taskRetentionDays: setting(integer({ min: 1, max: 3_650 }), {
     env: "HOLDFAST_TASK_RETENTION_DAYS",
     default: 30,
-    help: "How long tasks that have ended are kept, with their results.",
+    help: "How long tasks and terminals that have ended are kept, tasks with their results.",
   }),
   logLevel: logLevelSetting("HOLDFAST_WORKER_LOG_LEVEL"),
 };

@@ -1,0 +1,105 @@
+// Terminals: a token for one connection to the gateway, and what became of it. The streams themselves
+// go through the gateway; see terminal-frames.ts.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { Id, Text, Time } from "../fields.ts";
+import { PageQuery, pageOf } from "../pagination.ts";
+import { clientFailureCodes } from "../terminal-failures.ts";
+import { readinessSteps } from "../terminal-frames.ts";
+
+export const terminalStates = ["opening", "open", "closed", "failed"] as const;
+export const TerminalState = z.enum(terminalStates);
+export type TerminalState = z.infer<typeof TerminalState>;
+
+/** When each step of the chain was reached, as far as it was. */
+export const ReadinessChain = z.partialRecord(z.enum(readinessSteps), Time);
+export type ReadinessChain = z.infer<typeof ReadinessChain>;
+
+export const TerminalSession = z.strictObject({
+  id: Id,
+  allocation_id: Id,
+  node_id: Id,
+  state: TerminalState,
+  /** Of the attempt that opened it, or of the last one that did not. */
+  chain: ReadinessChain,
+  failure: z
+    .strictObject({ code: z.string(), hop: z.string(), detail: z.string().nullable(), at: Time })
+    .nullable(),
+  task_id: Id.nullable(),
+  opened_by: z.string(),
+  correlation_id: z.string(),
+  created_at: Time,
+  attached: z.boolean(),
+  closed_at: Time.nullable(),
+  /** How its shell ended, if it did. */
+  exit: z.strictObject({ code: z.int().nullable(), signal: z.string().nullable() }).nullable(),
+});
+export type TerminalSession = z.infer<typeof TerminalSession>;
+
+export const createTerminalToken = endpoint({
+  name: "createTerminalToken",
+  noun: "terminals",
+  method: "POST",
+  path: "/v1/allocations/{allocation_id}/terminal-tokens",
+  summary: "Get a token for one terminal connection",
+  description:
+    "Good for one WebSocket to `url` within a minute, with the subprotocols `holdfast.terminal.v1` and " +
+    "`holdfast.token.<token>`. With `session_id` it attaches to a shell of yours that is already there.",
+  access: { scope: "terminals:use" },
+  action: "terminal.create_token",
+  params: z.strictObject({ allocation_id: Id }),
+  body: z.strictObject({
+    session_id: Id.optional().describe("A shell that is there. Left out: a new one."),
+    offset: z.int().nonnegative().optional().describe("Output from here on; left out: all that is kept."),
+  }),
+  answer: z.strictObject({
+    token: z.string().describe("Shown once."),
+    url: z.string().describe("ws:// or wss://, without the token."),
+    session_id: Id,
+    correlation_id: z.string(),
+    expires_at: Time,
+    /** Within so many seconds of connecting comes `ready` or an error. */
+    deadline_seconds: z.number(),
+  }),
+  errors: ["terminal_token_mint_failed", "terminal_session_unknown", "terminal_gateway_missing"],
+});
+
+export const listTerminals = endpoint({
+  name: "listTerminals",
+  noun: "terminals",
+  method: "GET",
+  path: "/v1/terminals",
+  summary: "List terminals, newest first",
+  access: { scope: "allocations:read" },
+  query: PageQuery.extend({
+    allocation_id: Id.optional(),
+    node_id: Id.optional(),
+    state: TerminalState.optional(),
+  }),
+  answer: pageOf(TerminalSession),
+});
+
+export const closeTerminal = endpoint({
+  name: "closeTerminal",
+  noun: "terminals",
+  method: "POST",
+  path: "/v1/terminals/{terminal_id}/close",
+  summary: "End a terminal and its shell",
+  access: { scope: "terminals:use" },
+  action: "terminal.close",
+  params: z.strictObject({ terminal_id: Id }),
+  answer: TerminalSession,
+});
+
+export const reportTerminalFailure = endpoint({
+  name: "reportTerminalFailure",
+  noun: "terminals",
+  method: "POST",
+  path: "/v1/terminals/{terminal_id}/failures",
+  summary: "Tell of a failure that only the client could notice",
+  access: { scope: "terminals:use" },
+  action: "terminal.report",
+  params: z.strictObject({ terminal_id: Id }),
+  body: z.strictObject({ code: z.enum(clientFailureCodes), detail: Text.max(400).optional() }),
+});

@@ -1,0 +1,64 @@
+// Stores what happened to a terminal, with its audit events, in one transaction: in the order in which it
+// was told, and once, however often it is told.
+
+import type { Log } from "@holdfast/service/log";
+import { type AuditActor, type NewAuditEvent, recordAudit } from "../audit/record.ts";
+import type { Tx } from "../database/connect.ts";
+import { after, type Life, type Note, type Observed } from "./life.ts";
+import { lifeOf, lockSession, type SessionRow, storeLife } from "./queries.ts";
+
+/** Undefined: there is no such terminal. Notes that come back are for the metrics, after the commit. */
+export async function applyEvents(
+  tx: Tx,
+  log: Log,
+  sessionId: string,
+  events: readonly Observed[],
+  options: { by?: AuditActor; correlationId?: string } = {},
+): Promise<{ session: SessionRow; life: Life; notes: Note[] } | undefined> {
+  const session = await lockSession(tx, sessionId);
+  if (!session) return undefined;
+  let life = lifeOf(session);
+  const notes: Note[] = [];
+  for (const event of events) {
+    const next = after(life, event);
+    life = next.life;
+    notes.push(...next.notes);
+  }
+  await storeLife(tx, sessionId, life);
+  const by = options.by ?? openerOf(session);
+  const correlationId = options.correlationId ?? session.correlation_id;
+  for (const note of notes) {
+    const target = { type: "terminal", id: session.id, name: `${session.username}@${session.node_name}` };
+    await recordAudit(tx, log, { orgId: session.org_id, by, target, correlationId, ...toldAs(note, session) });
+  }
+  return { session, life, notes };
+}
+
+export function openerOf(session: SessionRow): AuditActor {
+  const { actor_type, actor_id, actor_name, role } = session;
+  return { actor_type, actor_id, actor_name, role };
+}
+
+function toldAs(
+  note: Note,
+  { allocation_id }: SessionRow,
+): Pick<NewAuditEvent, "action" | "result" | "reason" | "details"> {
+  switch (note.type) {
+    case "opened":
+      return { action: "terminal.open", result: "allowed", details: { allocation_id, seconds: note.seconds } };
+    case "attached":
+      return { action: "terminal.attach", result: "allowed", details: { allocation_id } };
+    case "failed":
+      return {
+        ...{ action: "terminal.fail", result: "failed", reason: note.code },
+        details: { allocation_id, detail: note.detail },
+      };
+    case "closed": {
+      const { reason, exit, bytesIn: bytes_in, bytesOut: bytes_out } = note;
+      return {
+        ...{ action: "terminal.close", result: "allowed" },
+        details: { allocation_id, reason, exit, bytes_in, bytes_out },
+      };
+    }
+  }
+}

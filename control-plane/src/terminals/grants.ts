@@ -1,0 +1,50 @@
+// What a gateway is told about a terminal: whose it is, and what it may.
+
+import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
+import type { Values } from "@holdfast/kit/settings";
+import type { Claimed, SessionRow } from "./queries.ts";
+import type { terminalSettings } from "./settings.ts";
+
+export type TerminalLimits = Values<typeof terminalSettings>;
+
+const limitsOf = (limits: TerminalLimits): Pick<TerminalGrant, "deadline_seconds" | "limits"> => ({
+  deadline_seconds: limits.terminalOpenSeconds,
+  limits: {
+    idle_seconds: limits.terminalIdleSeconds,
+    detached_seconds: limits.terminalDetachedSeconds,
+    longest_seconds: limits.terminalLongestSeconds,
+    per_user: limits.terminalsPerUser,
+    per_node: limits.terminalsPerNode,
+  },
+});
+
+export function grantOfToken(claimed: Claimed, limits: TerminalLimits): TerminalGrant {
+  return {
+    session_id: claimed.id,
+    org_id: claimed.org_id,
+    allocation_id: claimed.allocation_id,
+    node_id: claimed.node_id,
+    user_key: claimed.user_key,
+    correlation_id: claimed.correlation_id,
+    purpose: claimed.purpose,
+    offset: claimed.from_offset === null ? null : Number(claimed.from_offset),
+    asked_at: claimed.asked_at.toISOString(),
+    ...limitsOf(limits),
+  };
+}
+
+/** For a gateway that was not there when the terminal was asked for. */
+export function grantOfSession(session: SessionRow, limits: TerminalLimits): TerminalGrant {
+  return {
+    session_id: session.id,
+    org_id: session.org_id,
+    allocation_id: session.allocation_id,
+    node_id: session.node_id,
+    user_key: session.user_key,
+    correlation_id: session.correlation_id,
+    purpose: session.state === "opening" ? "open" : "attach",
+    offset: null,
+    asked_at: session.created_at.toISOString(),
+    ...limitsOf(limits),
+  };
+}

@@ -1,0 +1,57 @@
+// Where a terminal is to be opened, and why it cannot be: the allocation, and the node it is on.
+
+import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
+import type { NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { Tx } from "../database/connect.ts";
+
+export type Place = {
+  id: string;
+  status: AllocationStatus;
+  username: string;
+  node_id: string;
+  node_name: string;
+  node_status: NodeStatus;
+  node_revoked: boolean;
+};
+
+export async function selectPlace(tx: Tx, allocationId: string): Promise<Place | undefined> {
+  const [row] = await tx<Place[]>`
+    SELECT a.id, a.status, a.username, a.node_id, n.name AS node_name, n.status AS node_status,
+      n.revoked_at IS NOT NULL AS node_revoked
+    FROM allocations a JOIN nodes n ON n.id = a.node_id WHERE a.id = ${allocationId}`;
+  return row;
+}
+
+export type Refusal = { reason: string; message: string; nextStep: string };
+
+const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reason">> = {
+  requested: {
+    message: "The allocation's user is still being made on the node.",
+    nextStep: "Wait until the allocation is active, then try again.",
+  },
+  releasing: {
+    message: "The allocation is being given back: its user is removed from the node.",
+    nextStep: "Ask for a new allocation.",
+  },
+  released: {
+    message: "The allocation was given back; its user is gone.",
+    nextStep: "Ask for a new allocation.",
+  },
+  failed: {
+    message: "The allocation failed; there is no user to open a terminal for.",
+    nextStep: "See on the allocation's page why; release it, and ask for a new one.",
+  },
+};
+
+/** Undefined: nothing stands in the way. A shell that is there may be used while its node drains. */
+export function refusalOf(place: Place, purpose: "open" | "attach"): Refusal | undefined {
+  if (place.status !== "active") return { reason: `allocation_${place.status}`, ...inactive[place.status] };
+  const draining = place.node_status === "draining" && purpose === "attach";
+  if (!place.node_revoked && (place.node_status === "active" || draining)) return undefined;
+  const state = place.node_revoked ? "revoked" : place.node_status;
+  return {
+    reason: `node_${state}`,
+    message: `The node ${place.node_name} is ${state} and takes no new work.`,
+    nextStep: "Ask the operator of the node; its page says why, and since when.",
+  };
+}

@@ -1,0 +1,278 @@
+// SQL of terminals and their tokens.
+
+import type { TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
+import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import type { AuditActor } from "../audit/record.ts";
+import type { Queryable, Sql, Tx } from "../database/connect.ts";
+import { accessIsLost } from "./access.ts";
+import type { Exit, Failure, Life } from "./life.ts";
+
+export type SessionRow = {
+  id: string;
+  org_id: string;
+  allocation_id: string;
+  node_id: string;
+  username: string;
+  node_name: string;
+  state: TerminalState;
+  user_key: string;
+  actor_type: AuditActor["actor_type"];
+  actor_id: string | null;
+  actor_name: string;
+  role: string;
+  correlation_id: string;
+  chain: TerminalSession["chain"];
+  failure: Failure | null;
+  task_id: string | null;
+  gateway_id: string | null;
+  attached: boolean;
+  attachment_at: Date | null;
+  created_at: Date;
+  close_code: string | null;
+  closed_at: Date | null;
+  close_reason: string | null;
+  exit: Exit | null;
+  bytes_in: string | null;
+  bytes_out: string | null;
+};
+
+const columns = (db: Queryable) => db`
+  s.id, s.org_id, s.allocation_id, s.node_id, a.username, n.name AS node_name, s.state, s.user_key, s.actor_type,
+  s.actor_id, s.actor_name, s.role, s.correlation_id, s.chain, s.failure, s.task_id, s.gateway_id, s.attached,
+  s.attachment_at, s.created_at, s.close_code, s.closed_at, s.close_reason, s.exit, s.bytes_in, s.bytes_out`;
+
+const joined = (db: Queryable) => db`
+  terminal_sessions s JOIN allocations a ON a.id = s.allocation_id JOIN nodes n ON n.id = s.node_id`;
+
+export function toTerminal(row: SessionRow): TerminalSession {
+  return {
+    id: row.id,
+    allocation_id: row.allocation_id,
+    node_id: row.node_id,
+    state: row.state,
+    chain: row.chain,
+    failure: row.failure && { ...row.failure, hop: terminalFailures[row.failure.code].hop },
+    task_id: row.task_id,
+    opened_by: row.actor_name,
+    correlation_id: row.correlation_id,
+    created_at: row.created_at.toISOString(),
+    attached: row.attached,
+    closed_at: row.closed_at?.toISOString() ?? null,
+    exit: row.exit,
+  };
+}
+
+export type NewSession = Pick<
+  SessionRow,
+  | "org_id"
+  | "allocation_id"
+  | "node_id"
+  | "user_key"
+  | "correlation_id"
+  | "actor_type"
+  | "actor_id"
+  | "actor_name"
+  | "role"
+> & { openSeconds: number; longestSeconds: number; detachedSeconds: number };
+
+/** Until its token is used, the time to open it has not begun: the token's own time comes on top. */
+export async function insertSession(tx: Tx, session: NewSession): Promise<string> {
+  const { openSeconds, longestSeconds, detachedSeconds: detached_seconds, ...row } = session;
+  const id = uuidv7();
+  const chain = { token_ready: new Date().toISOString() };
+  await tx`
+    INSERT INTO terminal_sessions (id, org_id, allocation_id, node_id, user_key, correlation_id, actor_type, actor_id,
+      actor_name, role, chain, detached_seconds, opening_until, ends_by)
+    VALUES (${id}, ${row.org_id}, ${row.allocation_id}, ${row.node_id}, ${row.user_key}, ${row.correlation_id},
+      ${row.actor_type}, ${row.actor_id}, ${row.actor_name}, ${row.role}, ${tx.json(chain)}, ${detached_seconds},
+      now() + ${TOKEN_SECONDS + openSeconds} * interval '1 second', now() + ${longestSeconds} * interval '1 second')`;
+  return id;
+}
+
+export const TOKEN_SECONDS = 60;
+
+export type NewToken = {
+  orgId: string;
+  sessionId: string;
+  hash: Buffer;
+  userKey: string;
+  purpose: "open" | "attach";
+  offset: number | null;
+  correlationId: string;
+};
+
+export async function insertToken(tx: Tx, token: NewToken): Promise<{ expires_at: Date }> {
+  const [row] = await tx<{ expires_at: Date }[]>`
+    INSERT INTO terminal_tokens (id, org_id, session_id, secret_hash, user_key, purpose, from_offset, correlation_id,
+      expires_at)
+    VALUES (${uuidv7()}, ${token.orgId}, ${token.sessionId}, ${token.hash}, ${token.userKey}, ${token.purpose},
+      ${token.offset}, ${token.correlationId}, now() + ${TOKEN_SECONDS} * interval '1 second')
+    RETURNING expires_at`;
+  if (!row) throw new Error("a token was inserted and is not there");
+  return row;
+}
+
+/** How many could still be used, and in how many seconds the first of them can not. */
+export async function countUnused(tx: Tx, userKey: string): Promise<{ unused: number; wait: number }> {
+  const [row] = await tx<{ unused: number; wait: number }[]>`
+    SELECT count(*)::integer AS unused,
+      coalesce(ceil(extract(epoch FROM min(expires_at) - now())), 0)::integer AS wait
+    FROM terminal_tokens WHERE user_key = ${userKey} AND used_at IS NULL AND expires_at > now()`;
+  return row ?? { unused: 0, wait: 0 };
+}
+
+export async function selectSession(db: Queryable, id: string): Promise<SessionRow | undefined> {
+  const [row] = await db<SessionRow[]>`SELECT ${columns(db)} FROM ${joined(db)} WHERE s.id = ${id}`;
+  return row;
+}
+
+export async function lockSession(tx: Tx, id: string): Promise<SessionRow | undefined> {
+  const [row] = await tx<SessionRow[]>`
+    SELECT ${columns(tx)} FROM ${joined(tx)} WHERE s.id = ${id} FOR NO KEY UPDATE OF s`;
+  return row;
+}
+
+export type SessionFilter = {
+  allocationId: string | undefined;
+  nodeId: string | undefined;
+  state: TerminalState | undefined;
+};
+
+export async function selectSessions(
+  tx: Tx,
+  filter: SessionFilter,
+  page: { before: string; limit: number },
+): Promise<SessionRow[]> {
+  return tx<SessionRow[]>`
+    SELECT ${columns(tx)} FROM ${joined(tx)}
+    WHERE s.id < ${page.before}
+      ${filter.allocationId === undefined ? tx`` : tx`AND s.allocation_id = ${filter.allocationId}`}
+      ${filter.nodeId === undefined ? tx`` : tx`AND s.node_id = ${filter.nodeId}`}
+      ${filter.state === undefined ? tx`` : tx`AND s.state = ${filter.state}`}
+    ORDER BY s.id DESC LIMIT ${page.limit + 1}`;
+}
+
+export function lifeOf(row: SessionRow): Life {
+  return {
+    state: row.state,
+    chain: row.chain,
+    failure: row.failure,
+    attached: row.attached,
+    attachmentAt: row.attachment_at?.toISOString() ?? null,
+    closedAt: row.closed_at?.toISOString() ?? null,
+    closeReason: row.close_reason,
+    exit: row.exit,
+    bytesIn: row.bytes_in === null ? null : Number(row.bytes_in),
+    bytesOut: row.bytes_out === null ? null : Number(row.bytes_out),
+  };
+}
+
+/** Of a row that the transaction has locked. */
+export async function storeLife(tx: Tx, id: string, life: Life): Promise<void> {
+  await tx`
+    UPDATE terminal_sessions SET state = ${life.state}, chain = ${tx.json(life.chain)},
+      failure = ${life.failure === null ? null : tx.json(life.failure)},
+      attached = ${life.attached}, attachment_at = ${life.attachmentAt}, heard_at = now(),
+      closed_at = ${life.closedAt}, close_reason = ${life.closeReason},
+      exit = ${life.exit === null ? null : tx.json(life.exit)}, bytes_in = ${life.bytesIn}, bytes_out = ${life.bytesOut}
+    WHERE id = ${id}`;
+}
+
+/** Asked twice, the first reason stays. False: it has ended already. */
+export async function askToClose(tx: Tx, id: string, code: string): Promise<boolean> {
+  const asked = await tx`
+    UPDATE terminal_sessions SET close_code = coalesce(close_code, ${code}),
+      close_asked_at = coalesce(close_asked_at, now())
+    WHERE id = ${id} AND state IN ('opening', 'open')`;
+  return asked.count === 1;
+}
+
+export type Claimed = {
+  id: string;
+  org_id: string;
+  allocation_id: string;
+  node_id: string;
+  user_key: string;
+  correlation_id: string;
+  purpose: "open" | "attach";
+  from_offset: string | null;
+  asked_at: Date;
+};
+
+/**
+ * Uses a token up. Of two that race, the second waits for the first one's row and then finds it used. The
+ * time to open begins here; the gateway that asks speaks for the session from now on.
+ */
+export async function claimToken(
+  system: Sql,
+  claim: { hash: Buffer; gatewayId: string; openSeconds: number },
+): Promise<Claimed | undefined> {
+  const [row] = await system<Claimed[]>`
+    WITH used AS (
+      UPDATE terminal_tokens SET used_at = now()
+      WHERE secret_hash = ${claim.hash} AND used_at IS NULL AND expires_at > now()
+      RETURNING session_id, user_key, correlation_id, purpose, from_offset, created_at AS asked_at
+    ), bound AS (
+      UPDATE terminal_sessions s SET gateway_id = ${claim.gatewayId}, heard_at = now(), opening_until =
+        CASE used.purpose WHEN 'open' THEN now() + ${claim.openSeconds} * interval '1 second' ELSE s.opening_until END
+      FROM used
+      WHERE s.id = used.session_id AND s.state IN ('opening', 'open') AND s.close_code IS NULL
+        AND NOT ${accessIsLost(system)}
+      RETURNING s.id, s.org_id, s.allocation_id, s.node_id
+    )
+    SELECT bound.*, used.user_key, used.correlation_id, used.purpose, used.from_offset, used.asked_at
+    FROM bound, used`;
+  return row;
+}
+
+/** Whose token it was, of one that was refused: for the audit. */
+export async function sessionOfToken(
+  system: Sql,
+  hash: Buffer,
+): Promise<{ sessionId: string; correlationId: string; purpose: "open" | "attach" } | undefined> {
+  const [row] = await system<{ sessionId: string; correlationId: string; purpose: "open" | "attach" }[]>`
+    SELECT session_id AS "sessionId", correlation_id AS "correlationId", purpose
+    FROM terminal_tokens WHERE secret_hash = ${hash}`;
+  return row;
+}
+
+/** The node brings its stream: the gateway that it came to speaks for the session. */
+export async function bindToGateway(system: Sql, id: string, gatewayId: string): Promise<void> {
+  await system`
+    UPDATE terminal_sessions SET gateway_id = ${gatewayId}, heard_at = now()
+    WHERE id = ${id} AND state IN ('opening', 'open')`;
+}
+
+export type Opening = SessionRow & {
+  /** Until the deadline. */
+  left_ms: number;
+  /** Since the node's last heartbeat; null: it was never heard. */
+  silent_seconds: number | null;
+};
+
+export async function selectOpening(system: Sql, id: string): Promise<Opening | undefined> {
+  const [row] = await system<Opening[]>`
+    SELECT ${columns(system)}, (extract(epoch FROM s.opening_until - now()) * 1000)::float8 AS left_ms,
+      extract(epoch FROM now() - p.heartbeat_at)::float8 AS silent_seconds
+    FROM ${joined(system)} LEFT JOIN node_presence p ON p.node_id = s.node_id WHERE s.id = ${id}`;
+  return row;
+}
+
+export async function noteTask(system: Sql, id: string, task: { id: string; sentAt: string }): Promise<void> {
+  await system`
+    UPDATE terminal_sessions
+    SET task_id = ${task.id}, chain = jsonb_build_object('terminal_open_sent', ${task.sentAt}::text) || chain
+    WHERE id = ${id}`;
+}
+
+/** Those among the ids given that are to end, whatever is thought of them here; without ids, all that are there. */
+export async function selectClosing(system: Sql, ids: readonly string[] | null): Promise<ServiceNews[]> {
+  const rows = await system<{ id: string; close_code: string }[]>`
+    SELECT id, close_code FROM terminal_sessions
+    WHERE close_code IS NOT NULL
+      AND ${ids === null ? system`state IN ('opening', 'open')` : system`id = ANY(${ids as string[]}::uuid[])`}
+    ORDER BY id LIMIT 1000`;
+  return rows.map((row) => ({ type: "close_terminal", session_id: row.id, code: row.close_code }));
+}

@@ -1,0 +1,172 @@
+// Terminals over HTTP: a token for one connection, what became of each, and how to end one.
+
+import {
+  closeTerminal,
+  createTerminalToken,
+  listTerminals,
+  reportTerminalFailure,
+} from "@holdfast/contracts/endpoints/terminals";
+import { ApiError } from "@holdfast/contracts/errors";
+import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import type { ApiContext } from "../api/context.ts";
+import { pageStart, toPage } from "../api/page.ts";
+import { type OrgCall, orgRoute } from "../api/route.ts";
+import { auditActor } from "../audit/record.ts";
+import type { Tx } from "../database/connect.ts";
+import { keyOf } from "../people/actor.ts";
+import { makeSecret } from "../people/secrets.ts";
+import { findGateway } from "../services/gateways.ts";
+import { applyEvents } from "./events.ts";
+import { type Place, refusalOf, selectPlace } from "./place.ts";
+import {
+  askToClose,
+  countUnused,
+  insertSession,
+  insertToken,
+  type SessionRow,
+  selectSession,
+  selectSessions,
+  toTerminal,
+} from "./queries.ts";
+import { hasEnded } from "./state.ts";
+
+export function terminalRoutes(api: ApiContext): void {
+  const { limits, metrics, watch } = api.terminals;
+
+  orgRoute(api, createTerminalToken, async (call) => {
+    const { params, body, org, actor, tx, touched, afterCommit, correlationId } = call;
+    const place = await selectPlace(tx, params.allocation_id);
+    if (!place) throw new ApiError("not_found");
+    const attached = body.session_id && (await requireAttachable(call, place, body.session_id));
+    refuseUnusable(api, place, attached ? "attach" : "open");
+    await refuseTooMany(tx, keyOf(actor), limits.terminalsPerUser);
+    const gateway = await findGateway(api.system, attached ? attached.gateway_id : null);
+    if (!gateway) throw counted(api, new ApiError("terminal_gateway_missing"));
+    const sessionId = attached ? attached.id : await newSession(api, call, place);
+    const { secret, hash } = makeSecret("terminal");
+    const purpose = attached ? "attach" : "open";
+    const { expires_at } = await insertToken(tx, {
+      ...{ orgId: org.id, sessionId, hash, userKey: keyOf(actor), purpose, correlationId },
+      offset: body.offset ?? null,
+    });
+    const name = `${place.username}@${place.node_name}`;
+    touched({ type: "terminal", id: sessionId, name }, { allocation_id: place.id, purpose });
+    afterCommit(() => watch.changed(sessionId));
+    return {
+      token: secret,
+      url: gateway.terminal_url,
+      session_id: sessionId,
+      correlation_id: correlationId,
+      expires_at: expires_at.toISOString(),
+      deadline_seconds: limits.terminalOpenSeconds,
+    };
+  });
+
+  orgRoute(api, listTerminals, async ({ query, tx }) => {
+    const filter = { allocationId: query.allocation_id, nodeId: query.node_id, state: query.state };
+    const before = pageStart(listTerminals, query.cursor);
+    const rows = await selectSessions(tx, filter, { before, limit: query.limit });
+    return toPage(listTerminals, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toTerminal });
+  });
+
+  orgRoute(api, closeTerminal, async ({ params, org, actor, tx, touched, afterCommit }) => {
+    const session = await requireSession(tx, params.terminal_id);
+    if (session.user_key !== keyOf(actor) && org.role === "member") throw notTheirs();
+    touched(targetOf(session), { allocation_id: session.allocation_id, state: session.state });
+    if (await askToClose(tx, session.id, "terminal_closed")) afterCommit(() => watch.closing([session.id]));
+    return toTerminal(await requireSession(tx, session.id));
+  });
+
+  orgRoute(api, reportTerminalFailure, async (call) => {
+    const { params, body, org, actor, tx, touched, afterCommit } = call;
+    const session = await requireSession(tx, params.terminal_id);
+    if (session.user_key !== keyOf(actor)) throw notTheirs();
+    const failure = { type: "failed", at: new Date().toISOString(), code: body.code, ended: false } as const;
+    const by = auditActor(actor, org.role);
+    const event = { ...failure, detail: body.detail ?? null };
+    // Its client has given up: whatever still comes up for it is nobody's.
+    if (session.state === "opening") await askToClose(tx, session.id, body.code);
+    const applied = await applyEvents(tx, api.log, session.id, [event], { by });
+    touched(targetOf(session), { code: body.code, hop: terminalFailures[body.code].hop });
+    afterCommit(() => {
+      for (const note of applied?.notes ?? []) metrics.note(note);
+      watch.closing([session.id]);
+    });
+    return undefined;
+  });
+}
+
+/** A shell of the same person or token, on the same allocation; anything else looks as if there were none. */
+async function requireAttachable(
+  { tx, actor }: OrgCall<typeof createTerminalToken>,
+  place: Place,
+  sessionId: string,
+): Promise<SessionRow> {
+  const session = await selectSession(tx, sessionId);
+  const usable =
+    session?.allocation_id === place.id &&
+    session.user_key === keyOf(actor) &&
+    !hasEnded(session.state) &&
+    session.close_code === null;
+  if (!usable) throw new ApiError("terminal_session_unknown");
+  return session;
+}
+
+function refuseUnusable(api: ApiContext, place: Place, purpose: "open" | "attach"): void {
+  const refusal = refusalOf(place, purpose);
+  if (!refusal) return;
+  const { reason, message, nextStep } = refusal;
+  const details = { reason, allocation: place.status, node: place.node_name };
+  throw counted(api, new ApiError("terminal_token_mint_failed", { message, nextStep, details }));
+}
+
+/** Nobody needs more tokens at a time than terminals. */
+async function refuseTooMany(tx: Tx, userKey: string, most: number): Promise<void> {
+  const { unused, wait } = await countUnused(tx, userKey);
+  if (unused < most) return;
+  throw new ApiError("rate_limit_exceeded", {
+    message: `There are ${unused} terminal tokens of yours that were not used.`,
+    headers: { "retry-after": String(Math.max(1, wait)) },
+    details: { retry_after_seconds: Math.max(1, wait) },
+  });
+}
+
+function newSession(
+  { terminals: { limits } }: ApiContext,
+  { tx, org, actor, correlationId }: OrgCall<typeof createTerminalToken>,
+  place: Place,
+): Promise<string> {
+  return insertSession(tx, {
+    org_id: org.id,
+    allocation_id: place.id,
+    node_id: place.node_id,
+    user_key: keyOf(actor),
+    correlation_id: correlationId,
+    ...auditActor(actor, org.role),
+    openSeconds: limits.terminalOpenSeconds,
+    longestSeconds: limits.terminalLongestSeconds,
+    detachedSeconds: limits.terminalDetachedSeconds,
+  });
+}
+
+function counted(api: ApiContext, error: ApiError): ApiError {
+  api.terminals.metrics.failed(error.code);
+  return error;
+}
+
+async function requireSession(tx: Tx, id: string): Promise<SessionRow> {
+  const session = await selectSession(tx, id);
+  if (!session) throw new ApiError("not_found");
+  return session;
+}
+
+function targetOf({ id, username, node_name }: SessionRow) {
+  return { type: "terminal", id, name: `${username}@${node_name}` };
+}
+
+function notTheirs(): ApiError {
+  return new ApiError("forbidden", {
+    message: "The terminal is another's.",
+    details: { needed: "to have opened it, or to be an administrator" },
+  });
+}
