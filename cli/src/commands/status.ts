@@ -13,8 +13,8 @@ import { livingSupervisor, readUpFile, type UpFile } from "../up/up-file.ts";
 
 type Part = { ok: boolean; url?: string; reason?: string };
 type Status = {
-  api: Part;
-  gateway: Part;
+  api: Part & { node_url?: string | null; internal_url?: string | null };
+  gateway: Part & { node_url?: string | null };
   worker: Part;
   database: Part & { embedded: boolean; version: string | null };
   agent: Part & { node_id: string | null };
@@ -38,11 +38,13 @@ async function readStatus(): Promise<Status> {
   const paths = pathsIn(dataDir);
   const file = asItsUser(dataDir, () => readUpFile(paths.upFile));
   if (!file || !livingSupervisor(file)) return nothingRuns(dataDir, file);
-  const [api, gateway, agent] = await Promise.all([
+  const [apiPart, gatewayPart, agent] = await Promise.all([
     probe(file, file.api_url, "/readyz"),
-    probe(file, file.gateway_url, "/healthz"),
+    probe(file, file.gateway_url, "/readyz"),
     agentOf(file),
   ]);
+  const api = { ...apiPart, node_url: file.node_api_url, internal_url: file.api_internal_url };
+  const gateway = { ...gatewayPart, node_url: file.node_terminal_url };
   const { embedded, version } = file.database;
   try {
     const platform = await clientOf(findLocalServer())(getPlatformStatus, {});

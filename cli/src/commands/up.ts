@@ -49,6 +49,8 @@ function readyReport(running: Running) {
     api_url: running.apiUrl,
     gateway_url: running.gatewayUrl,
     node_api_url: running.nodeApiUrl,
+    api_internal_url: running.apiInternalUrl,
+    node_terminal_url: running.nodeTerminalUrl,
     agent: running.agent?.record ?? null,
     data_dir: running.data.path,
     database: running.database,

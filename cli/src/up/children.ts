@@ -6,6 +6,7 @@ import { databaseSettings } from "@holdfast/control-plane/database/settings";
 import { sealingSettings } from "@holdfast/control-plane/sealing/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import type { Environment } from "@holdfast/kit/settings";
+import { urlOf } from "./addresses.ts";
 import { type Child, superviseChild } from "./child.ts";
 import type { DataDirectory } from "./data-directory.ts";
 import { environmentFor, type ProcessName } from "./settings.ts";
@@ -18,8 +19,16 @@ export type ChildEvents = {
   report(text: string): void;
 };
 
-/** Of the public API, the gateway, and the node-facing API. */
-export type Ports = { api: number; gateway: number; node: number };
+export type Ports = {
+  api: number;
+  gateway: number;
+  /** The node-facing API's. */
+  node: number;
+  /** The api's own, for the gateway. */
+  internal: number;
+  /** The gateway's node-facing one. */
+  nodeTerminal: number;
+};
 
 export type Children = {
   /** Resolves when all serve, with the ports they listen on. */
@@ -31,8 +40,19 @@ export const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.me
 
 /** Which setting a process's listener takes its port from. */
 const portSettings: Record<ServerProcess, Record<string, string>> = {
-  api: { public: apiSettings.port.env, node: apiSettings.nodePort.env },
-  gateway: { public: gatewaySettings.port.env },
+  api: {
+    public: apiSettings.port.env,
+    node: apiSettings.nodePort.env,
+    internal: apiSettings.internalPort.env,
+  },
+  gateway: { public: gatewaySettings.port.env, node: gatewaySettings.nodePort.env },
+  worker: {},
+};
+
+/** Where each is told, by process and listener. */
+const portNames: Record<ServerProcess, Record<string, keyof Ports>> = {
+  api: { public: "api", node: "node", internal: "internal" },
+  gateway: { public: "gateway", node: "nodeTerminal" },
   worker: {},
 };
 
@@ -42,39 +62,58 @@ export function startChildren(options: {
   databaseUrl: string;
   kek: string;
   operatorTokenSha256: string;
+  serviceToken: string;
+  /** Where the api is asked to listen for the gateway. */
+  internal: { bind: string; port: number };
   events: ChildEvents;
 }): Children {
-  const { data, env, events } = options;
+  const { data, env, events, internal } = options;
   const given: Environment = {
     [databaseSettings.databaseUrl.env]: options.databaseUrl,
     [sealingSettings.kek.env]: options.kek,
     [apiSettings.operatorTokenSha256.env]: options.operatorTokenSha256,
+    [apiSettings.serviceToken.env]: options.serviceToken,
     // Done already, by the owner's login, which the processes do not get.
     [apiSettings.migrateOnStart.env]: "no",
   };
-  const taken: Ports = { api: 0, gateway: 0, node: 0 };
+  const taken: Ports = { api: 0, gateway: 0, node: 0, internal: internal.port, nodeTerminal: 0 };
+  const forGateway = () => ({
+    [gatewaySettings.apiUrl.env]: urlOf({ bind: internal.bind, port: taken.internal, tls: true }),
+  });
   const supervise = (name: ServerProcess): Child => {
     const ports: Environment = {};
+    const more = () => (name === "gateway" ? forGateway() : {});
     return superviseChild({
       name,
       args: [command, name],
-      environment: () => environmentFor(name, env, { ...given, ...ports }),
+      environment: () => environmentFor(name, env, { ...given, ...more(), ...ports }),
       logFile: `${data.logs}/${name}.log`,
       onStarted: (pid) => events.onStarted(name, pid),
       onReady: (reported) => {
         for (const [listener, setting] of Object.entries(portSettings[name])) {
           ports[setting] = String(reported[listener] ?? 0);
         }
-        if (name !== "worker") taken[name] = reported["public"] ?? 0;
-        if (name === "api") taken.node = reported["node"] ?? 0;
+        for (const [listener, port] of Object.entries(portNames[name])) taken[port] = reported[listener] ?? 0;
       },
       report: events.report,
     });
   };
-  const all = (["api", "gateway", "worker"] as const).map(supervise);
+  const api = supervise("api");
+  const worker = supervise("worker");
+  const all = [api, worker];
+  let stopped = false;
+  const startGateway = async () => {
+    // It is told where the api is, which is not known before the api has taken a free port.
+    if (internal.port === 0) await api.firstReady;
+    if (stopped) return;
+    const gateway = supervise("gateway");
+    all.push(gateway);
+    await gateway.firstReady;
+  };
   return {
-    ready: Promise.all(all.map((child) => child.firstReady)).then(() => taken),
+    ready: Promise.all([startGateway(), api.firstReady, worker.firstReady]).then(() => taken),
     stop: async (how) => {
+      stopped = true;
       await Promise.all(all.map((child) => child.stop(how)));
     },
   };

@@ -14,7 +14,7 @@ import { endLeftOverChildren } from "./left-over-children.ts";
 import { type Lock, takeLock } from "./lock.ts";
 import { occupied } from "./occupied.ts";
 import { checkPorts } from "./ports.ts";
-import { digestOf, ensureKek, ensureOperatorToken } from "./secrets.ts";
+import { digestOf, ensureKek, ensureOperatorToken, makeServiceToken } from "./secrets.ts";
 import { type AllSettings, processSettings } from "./settings.ts";
 import type { StopRequest } from "./stop-request.ts";
 import type { Terminal } from "./terminal.ts";
@@ -24,6 +24,8 @@ export type Running = {
   apiUrl: string;
   gatewayUrl: string;
   nodeApiUrl: string;
+  apiInternalUrl: string;
+  nodeTerminalUrl: string;
   ports: Ports;
   /** Undefined when it was told to run none. */
   agent: LocalAgent | undefined;
@@ -89,6 +91,8 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     databaseUrl: database.runtimeUrl,
     kek,
     operatorTokenSha256: digestOf(operatorToken),
+    serviceToken: settings.api.serviceToken ?? makeServiceToken(),
+    internal: { bind: settings.api.internalBind, port: settings.api.internalPort },
     events: { onStarted: upFile.childStarted, report: (text) => terminal.warn(text) },
   });
   undo.push(() => children.stop(stop));
@@ -100,6 +104,8 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     api_url: urls.apiUrl,
     gateway_url: urls.gatewayUrl,
     node_api_url: urls.nodeApiUrl,
+    api_internal_url: urls.apiInternalUrl,
+    node_terminal_url: urls.nodeTerminalUrl,
     tls_cert_file: settings.api.tlsCertFile ?? null,
   });
   const agent = !wantsAgent
@@ -126,6 +132,8 @@ function addressesOf(settings: AllSettings, ports: Ports) {
     apiUrl: urlOf({ bind: api.bind, port: ports.api, tls: api.tlsCertFile !== undefined }),
     gatewayUrl: urlOf({ bind: gateway.bind, port: ports.gateway, tls: gateway.tlsCertFile !== undefined }),
     nodeApiUrl: urlOf({ bind: api.nodeBind, port: ports.node, tls: true }),
+    apiInternalUrl: urlOf({ bind: api.internalBind, port: ports.internal, tls: true }),
+    nodeTerminalUrl: urlOf({ bind: gateway.nodeBind, port: ports.nodeTerminal, tls: true }),
   };
 }
 
@@ -141,16 +149,13 @@ async function clearEarlierStart(data: DataDirectory, terminal: Terminal): Promi
 }
 
 function listenersOf({ api, gateway }: AllSettings) {
-  const settings = processSettings.api;
+  const { api: ofApi, gateway: ofGateway } = processSettings;
   return [
-    { process: "api", port: api.port, bind: api.bind, setting: settings.port.env },
-    { process: "api", port: api.nodePort, bind: api.nodeBind, setting: settings.nodePort.env },
-    {
-      process: "gateway",
-      port: gateway.port,
-      bind: gateway.bind,
-      setting: processSettings.gateway.port.env,
-    },
+    { process: "api", port: api.port, bind: api.bind, setting: ofApi.port.env },
+    { process: "api", port: api.nodePort, bind: api.nodeBind, setting: ofApi.nodePort.env },
+    { process: "api", port: api.internalPort, bind: api.internalBind, setting: ofApi.internalPort.env },
+    { process: "gateway", port: gateway.port, bind: gateway.bind, setting: ofGateway.port.env },
+    { process: "gateway", port: gateway.nodePort, bind: gateway.nodeBind, setting: ofGateway.nodePort.env },
   ];
 }
 

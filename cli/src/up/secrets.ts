@@ -1,5 +1,6 @@
-// The two secrets that `holdfast up` makes on first use: the key that seals everything secret in the
-// database, and the token by which the commands of this machine act without signing in.
+// The secrets that `holdfast up` makes. On first use, and kept: the key that seals everything secret in
+// the database, and the token by which the commands of this machine act without signing in. At each
+// start, and kept nowhere: the one by which api and gateway know each other.
 
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -38,6 +39,10 @@ export function ensureOperatorToken(data: DataDirectory): string {
   const made = `${secretPrefix.localOperator}${randomBytes(32).toString("base64url")}`;
   writeFileDurably(data.operatorToken, `${made}\n`, 0o600);
   return made;
+}
+
+export function makeServiceToken(): string {
+  return `${secretPrefix.service}${randomBytes(32).toString("base64url")}`;
 }
 
 /** The api compares digests, so that it never holds the token itself. */

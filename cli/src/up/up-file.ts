@@ -18,6 +18,8 @@ export type UpFile = {
   api_url: string | null;
   gateway_url: string | null;
   node_api_url: string | null;
+  api_internal_url: string | null;
+  node_terminal_url: string | null;
   /** This machine as a node; null when `up` was told to run no agent. */
   agent: AgentRecord | null;
   /** The listeners' certificate, when they speak TLS: what commands on this machine trust. */
@@ -52,6 +54,8 @@ export function keepUpFile(path: string, options: { embedded: boolean; agent: Ag
     api_url: null,
     gateway_url: null,
     node_api_url: null,
+    api_internal_url: null,
+    node_terminal_url: null,
     agent: options.agent,
     tls_cert_file: null,
     database: { embedded: options.embedded, version: null },

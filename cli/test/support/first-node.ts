@@ -4,7 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
-import { type Installation, type Outcome, openInstallation, type Started, until } from "./holdfast.ts";
+import {
+  type Environment,
+  type Installation,
+  type Outcome,
+  openInstallation,
+  type Started,
+  until,
+} from "./holdfast.ts";
 
 export type Failure = {
   code: string;
@@ -28,7 +35,7 @@ export type FirstNode = {
 };
 
 /** Answers when the node is online. */
-export async function openFirstNode(): Promise<FirstNode> {
+export async function openFirstNode(env: Environment = {}): Promise<FirstNode> {
   const scratch = mkdtempSync(join(tmpdir(), "holdfast-nodes-"));
   const installation = openInstallation();
   const { run } = installation;
@@ -37,7 +44,7 @@ export async function openFirstNode(): Promise<FirstNode> {
     if (code !== 0) throw new Error(`holdfast ${args.join(" ")} ended with ${code}:\n${stderr}`);
     return JSON.parse(stdout) as T;
   };
-  const up = installation.up();
+  const up = installation.up(env);
   await up.ready;
   const online: Node[] = [];
   await until(async () => {

@@ -15,6 +15,8 @@ export type Ready = {
   api_url: string;
   gateway_url: string;
   node_api_url: string;
+  api_internal_url: string;
+  node_terminal_url: string;
   agent: AgentRecord | null;
   data_dir: string;
   database: { embedded: boolean; version: string };
@@ -53,6 +55,8 @@ export const freePorts = {
   HOLDFAST_API_PORT: "0",
   HOLDFAST_GATEWAY_PORT: "0",
   HOLDFAST_NODE_API_PORT: "0",
+  HOLDFAST_API_INTERNAL_PORT: "0",
+  HOLDFAST_NODE_TERMINAL_PORT: "0",
   HOLDFAST_AGENT_PORT: "0",
 };
 
