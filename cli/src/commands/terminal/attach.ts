@@ -31,7 +31,7 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
   const local = openLocalTerminal();
   const leaving = new AbortController();
   const leave = (exitCode: number) => leaving.abort({ exitCode } satisfies Leaving);
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const) {
     process.once(signal, () => leave(128 + constants.signals[signal]));
   }
   local.onOutputClosed(() => leave(128 + constants.signals.SIGPIPE));
@@ -93,7 +93,7 @@ async function stay({ local, shell, connecting, leave }: Stay): Promise<Ending |
       shell.connection = undefined;
       local.note("The connection broke. Looking for the shell again; Ctrl-C leaves it to itself.");
       const resume = { sessionId: connection.sessionId, offset: connection.offset() };
-      shell.connection = await comeBack({ ...connecting, resume, onStep: () => undefined });
+      shell.connection = await comeBack({ ...connecting, resume, onStep: () => undefined }, connection.url);
       shell.connection.resize(local.size());
     }
     return undefined;
@@ -107,15 +107,17 @@ function mayComeBack(ending: Ending): boolean {
   return "failure" in ending && ending.failure.code === "terminal_gateway_draining";
 }
 
-async function comeBack(connecting: ConnectOptions): Promise<Connection> {
+/** Tokens that nobody uses are counted: none is asked for while there is no gateway to use it at. */
+async function comeBack(connecting: ConnectOptions, url: string): Promise<Connection> {
   const givenUpAt = performance.now() + PATIENCE_MS;
+  const late = () => performance.now() > givenUpAt;
   for (let failures = 0; ; failures += 1) {
     try {
-      return await connectTerminal(connecting);
+      if (late() || (await connecting.gateway.answers(url))) return await connectTerminal(connecting);
     } catch (error) {
-      if (!mayPass(error) || performance.now() > givenUpAt) throw error;
-      await delay(backoffDelay(retry, failures), undefined, { signal: connecting.signal });
+      if (!mayPass(error) || late()) throw error;
     }
+    await delay(backoffDelay(retry, failures), undefined, { signal: connecting.signal });
   }
 }
 

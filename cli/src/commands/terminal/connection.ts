@@ -26,6 +26,8 @@ export type Ending =
 
 export type Connection = {
   sessionId: string;
+  /** Of the gateway. */
+  url: string;
   /** Where in the shell's output the next byte stands. */
   offset(): number;
   send(bytes: Buffer, sent?: () => void): void;
@@ -156,6 +158,7 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
     });
     return {
       sessionId,
+      url: granted.url,
       offset: () => offset + count.received,
       send: (bytes, sent) => {
         if (socket.readyState === WebSocket.OPEN) socket.send(bytes, () => sent?.());

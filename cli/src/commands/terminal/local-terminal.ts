@@ -1,6 +1,7 @@
 // The person's own terminal, or the pipes of a script: keys as they are typed, the size, and its state as
 // it was found when the command ends, however it ends.
 
+import { spawnSync } from "node:child_process";
 import type { Size } from "@holdfast/contracts/terminal-frames";
 
 export type LocalTerminal = {
@@ -39,6 +40,9 @@ export function openLocalTerminal(): LocalTerminal {
     raw = on;
     try {
       stdin.setRawMode(on);
+      // Node.js leaves it on that a line feed also goes to the first column, which the shell's own terminal
+      // has done where it is wanted; full-screen programs draw with bare line feeds.
+      if (on) spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
     } catch {
       // The terminal itself is gone.
     }
