@@ -20,6 +20,8 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: "react", test: /node_modules\/(react|react-dom|scheduler|@tanstack)\// },
+            // Only the page that needs it loads it.
+            { name: "xterm", test: /node_modules\/@xterm\// },
             { name: "vendor", test: /node_modules/ },
             { name: "common", test: /contracts\/src|web\/src\/(design\/|[\w-]+\.tsx?$)/ },
           ],

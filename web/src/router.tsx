@@ -1,4 +1,5 @@
-// Every page and its address. Pages behind sign-in share the shell; each feature loads on its own.
+// Every page and its address. Pages behind sign-in share the shell, or have the window to themselves; each
+// feature loads on its own.
 
 import type { QueryClient } from "@tanstack/react-query";
 import {
@@ -12,9 +13,11 @@ import { untilReached } from "./connection.ts";
 import { allocationFiltersFromSearch } from "./features/allocations/filters.ts";
 import { auditFiltersFromSearch } from "./features/audit/filters.ts";
 import { nodeFiltersFromSearch } from "./features/nodes/filters.ts";
+import { FullWindow } from "./features/shell/FullWindow.tsx";
 import { Fault, NotFound, Root } from "./features/shell/Root.tsx";
 import { Shell } from "./features/shell/Shell.tsx";
 import { returnPath } from "./features/sign-in/return-path.ts";
+import { sessionFromSearch } from "./features/terminal/session-search.ts";
 import { codeOf } from "./problem.ts";
 import { createQueryClient } from "./query-client.ts";
 import { meQuery } from "./session.ts";
@@ -39,7 +42,9 @@ function lazyPage<Module extends Record<string, unknown>>(
   );
 }
 
-const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
+type Context = { queryClient: QueryClient };
+
+const root = createRootRouteWithContext<Context>()({
   component: Root,
   notFoundComponent: NotFound,
   errorComponent: Fault,
@@ -64,18 +69,27 @@ const reference = createRoute({
   component: lazyPage(() => import("./features/reference/ReferencePage.tsx"), "ReferencePage"),
 });
 
+async function requireSignIn({ context, location }: { context: Context; location: { href: string } }) {
+  try {
+    await context.queryClient.ensureQueryData(meQuery);
+  } catch (error) {
+    if (codeOf(error) !== "unauthenticated") throw error;
+    throw redirect({ to: "/sign-in", search: location.href === "/" ? {} : { to: location.href } });
+  }
+}
+
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: "signed-in",
-  beforeLoad: async ({ context, location }) => {
-    try {
-      await context.queryClient.ensureQueryData(meQuery);
-    } catch (error) {
-      if (codeOf(error) !== "unauthenticated") throw error;
-      throw redirect({ to: "/sign-in", search: location.href === "/" ? {} : { to: location.href } });
-    }
-  },
+  beforeLoad: requireSignIn,
   component: Shell,
+});
+
+const fullWindow = createRoute({
+  getParentRoute: () => root,
+  id: "full-window",
+  beforeLoad: requireSignIn,
+  component: FullWindow,
 });
 
 const overview = createRoute({
@@ -108,6 +122,19 @@ const allocations = createRoute({
   path: "/allocations",
   validateSearch: allocationFiltersFromSearch,
   component: lazyPage(() => import("./features/allocations/AllocationsPage.tsx"), "AllocationsPage"),
+});
+
+const allocation = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/allocations/$allocationId",
+  component: lazyPage(() => import("./features/allocations/AllocationPage.tsx"), "AllocationPage"),
+});
+
+const terminal = createRoute({
+  getParentRoute: () => fullWindow,
+  path: "/allocations/$allocationId/terminal",
+  validateSearch: sessionFromSearch,
+  component: lazyPage(() => import("./features/terminal/TerminalPage.tsx"), "TerminalPage"),
 });
 
 const audit = createRoute({
@@ -172,10 +199,12 @@ export const router = createRouter({
       node,
       task,
       allocations,
+      allocation,
       audit,
       account,
       organization.addChildren([organizationStart, projects, members, tokens, settings]),
     ]),
+    fullWindow.addChildren([terminal]),
   ]),
   context: { queryClient },
   defaultPreload: "intent",

@@ -47,3 +47,18 @@ export function useTheme(): Theme {
     () => theme,
   );
 }
+
+/** What the choice comes to at the moment. */
+export function useIsDark(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      systemDark.addEventListener("change", listener);
+      return () => {
+        listeners.delete(listener);
+        systemDark.removeEventListener("change", listener);
+      };
+    },
+    () => (theme === "system" ? systemDark.matches : theme === "dark"),
+  );
+}

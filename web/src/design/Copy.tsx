@@ -15,7 +15,7 @@ function useCopy(text: string) {
 }
 
 /** The clipboard API exists only on https and localhost; elsewhere a selection is copied instead. */
-async function writeClipboard(text: string): Promise<boolean> {
+export async function writeClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -22,6 +22,14 @@ const drawings = {
   menu: <path d="M2 4h12M2 8h12M2 12h12" />,
   more: <path d="M3 8h.01M8 8h.01M13 8h.01" strokeWidth="2.5" />,
   plus: <path d="M8 3v10M3 8h10" />,
+  minus: <path d="M3 8h10" />,
+  search: (
+    <>
+      <circle cx="7" cy="7" r="4" />
+      <path d="m10 10 3.5 3.5" />
+    </>
+  ),
+  terminal: <path d="M2 3h12v10H2zM4.5 6l2 2-2 2M8.5 10h3" />,
   eye: (
     <>
       <path d="M1.5 8C3 5 5.3 3.5 8 3.5S13 5 14.5 8C13 11 10.7 12.5 8 12.5S3 11 1.5 8Z" />

@@ -70,6 +70,21 @@ export function MenuChoice<T extends string>({ label, value, onChoose, choices }
   );
 }
 
+type CheckProps = { checked: boolean; onChange: (checked: boolean) => void; children: ReactNode };
+
+export function MenuCheck({ checked, onChange, children }: CheckProps) {
+  return (
+    <Base.CheckboxItem checked={checked} onCheckedChange={(next) => onChange(next)} className={itemClasses}>
+      <span className="flex size-4 shrink-0 text-kelp">
+        <Base.CheckboxItemIndicator>
+          <Icon name="check" />
+        </Base.CheckboxItemIndicator>
+      </span>
+      {children}
+    </Base.CheckboxItem>
+  );
+}
+
 function MenuLabel({ children }: { children: ReactNode }) {
   return <Base.GroupLabel className="px-2.5 pt-1.5 pb-1 text-xs text-ink-muted">{children}</Base.GroupLabel>;
 }

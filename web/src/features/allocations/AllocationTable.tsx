@@ -11,6 +11,7 @@ import { StatusMark } from "../../design/StatusMark.tsx";
 import { ActionsHeader, Cell, Table, wideOnly } from "../../design/Table.tsx";
 import { When } from "../../design/When.tsx";
 import { useActing } from "../../session.ts";
+import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
 import { allocationMarks } from "./allocation-marks.ts";
 import { ReleaseDialog } from "./ReleaseDialog.tsx";
 
@@ -31,7 +32,7 @@ export function AllocationTable({ allocations, showsNode = true, className }: Al
     ...(showsNode ? [{ wide: "Node" }] : []),
     { wide: "Made" },
     ...(showsNode ? [{ wide: "Made by" }] : []),
-    ...(writable ? [<ActionsHeader key="actions" />] : []),
+    <ActionsHeader key="actions" />,
   ];
   return (
     <>
@@ -61,7 +62,13 @@ function Rows({ allocation, showsNode, width, onRelease }: RowsProps) {
     <>
       <tr className={allocation.status === "released" ? "text-ink-muted" : undefined}>
         <Cell className={classes(join)}>
-          <span className="font-mono text-sm font-medium [overflow-wrap:anywhere]">{allocation.username}</span>
+          <Link
+            to="/allocations/$allocationId"
+            params={{ allocationId: allocation.id }}
+            className="rounded-sm font-mono text-sm font-medium [overflow-wrap:anywhere] hover:underline"
+          >
+            {allocation.username}
+          </Link>
           {allocation.own_account && (
             <span className="block text-xs text-ink-muted" title="Shared, and never removed">
               the agent's own account
@@ -103,15 +110,16 @@ function Rows({ allocation, showsNode, width, onRelease }: RowsProps) {
             {allocation.created_by}
           </Cell>
         )}
-        {onRelease && (
-          <Cell className={classes("w-0 px-2 py-0 text-right", join)}>
-            {!over && (
+        <Cell className={classes("w-0 px-2 py-0", join)}>
+          <span className="flex items-center justify-end gap-1 max-sm:flex-col max-sm:items-end max-sm:py-1.5">
+            <OpenTerminal allocation={allocation} />
+            {onRelease && !over && (
               <Button look="quiet" onClick={onRelease} aria-label={`Release ${allocation.username}`}>
                 Release
               </Button>
             )}
-          </Cell>
-        )}
+          </span>
+        </Cell>
       </tr>
       {allocation.reason && (
         <tr>

@@ -1,6 +1,7 @@
 // What the pages read about allocations. The keys are those that live.ts looks for.
 
-import { type Allocation, listAllocations } from "@holdfast/contracts/endpoints/allocations";
+import { type Allocation, getAllocation, listAllocations } from "@holdfast/contracts/endpoints/allocations";
+import { useQuery } from "@tanstack/react-query";
 import { useListing } from "../../listing.ts";
 import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";
@@ -14,6 +15,16 @@ export function useAllocations(filters: Pick<AllocationFilters, "node_id" | "sta
   return useListing<Allocation>({
     key: ["org", org.id, "allocations", "list", query],
     page: ({ cursor, signal }) => call(listAllocations, { query: { ...query, cursor }, signal }),
+    refetchInterval,
+  });
+}
+
+export function useAllocation(allocationId: string) {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  return useQuery({
+    queryKey: ["org", org.id, "allocations", allocationId],
+    queryFn: ({ signal }) => call(getAllocation, { params: { allocation_id: allocationId }, signal }),
     refetchInterval,
   });
 }

@@ -12,6 +12,7 @@ import { useActing } from "../../session.ts";
 import { NodeAllocations } from "../allocations/NodeAllocations.tsx";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { NodeTasks } from "../tasks/NodeTasks.tsx";
+import { Terminals } from "../terminal/Terminals.tsx";
 import { Attention } from "./Attention.tsx";
 import { CertificateCard } from "./CertificateCard.tsx";
 import { Diagnostics } from "./Diagnostics.tsx";
@@ -80,6 +81,7 @@ function Shown({ node }: { node: NodeDetail }) {
           <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
             <NodeTasks node={node} />
             <NodeAllocations node={node} />
+            <Terminals of={{ node_id: node.id }} />
             <Diagnostics node={node} />
           </div>
           <div className="grid grid-cols-[minmax(0,1fr)] gap-6">

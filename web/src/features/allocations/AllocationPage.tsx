@@ -1,0 +1,154 @@
+// One allocation: how it is, what it is, and the terminals that were opened in it.
+
+import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button } from "../../design/Button.tsx";
+import { Card } from "../../design/Card.tsx";
+import { CopyableId } from "../../design/Copy.tsx";
+import { EmptyState } from "../../design/EmptyState.tsx";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Fact, Facts } from "../../design/Facts.tsx";
+import { Loading } from "../../design/Loading.tsx";
+import { Notice } from "../../design/Notice.tsx";
+import { PageHeader } from "../../design/PageHeader.tsx";
+import { Prose } from "../../design/Prose.tsx";
+import { StatusMark } from "../../design/StatusMark.tsx";
+import { When } from "../../design/When.tsx";
+import { codeOf } from "../../problem.ts";
+import { useActing } from "../../session.ts";
+import { LiveMark } from "../shell/LiveMark.tsx";
+import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
+import { Terminals } from "../terminal/Terminals.tsx";
+import { allocationMarks } from "./allocation-marks.ts";
+import { useAllocation } from "./queries.ts";
+import { ReleaseDialog } from "./ReleaseDialog.tsx";
+
+const route = getRouteApi("/signed-in/allocations/$allocationId");
+
+export function AllocationPage() {
+  const { allocationId } = route.useParams();
+  const allocation = useAllocation(allocationId);
+  if (allocation.data) return <Shown allocation={allocation.data} />;
+  const unknown = ["not_found", "invalid_request"].includes(codeOf(allocation.error) ?? "");
+  return (
+    <>
+      <PageHeader title="Allocation" above={<ToAllocations />} />
+      {!allocation.error && <Loading what="the allocation" />}
+      {unknown && (
+        <EmptyState title="There is no such allocation here">
+          <p>
+            The address may be cut off, or the allocation belongs to another of your organizations: switch there
+            first.
+          </p>
+        </EmptyState>
+      )}
+      {allocation.error && !unknown && (
+        <ErrorNotice error={allocation.error} onRetry={() => void allocation.refetch()} />
+      )}
+    </>
+  );
+}
+
+function ToAllocations() {
+  return (
+    <Link to="/allocations" className="rounded-sm hover:underline">
+      Allocations
+    </Link>
+  );
+}
+
+function Shown({ allocation }: { allocation: Allocation }) {
+  const { may } = useActing();
+  const [releasing, setReleasing] = useState(false);
+  const { state, word } = allocationMarks[allocation.status];
+  const over = allocation.status === "released" || allocation.status === "releasing";
+  return (
+    <>
+      <PageHeader
+        title={`${allocation.username} on ${allocation.node_name}`}
+        above={<ToAllocations />}
+        actions={
+          <>
+            {may("allocations:write") && !over && <Button onClick={() => setReleasing(true)}>Release</Button>}
+            <OpenTerminal allocation={allocation} look="primary" />
+          </>
+        }
+      >
+        <span className="flex flex-wrap items-baseline gap-x-4" role="status">
+          <StatusMark state={state}>{word}</StatusMark>
+          <LiveMark />
+        </span>
+      </PageHeader>
+      <div className="grid gap-6">
+        {allocation.reason && (
+          <Notice state={allocation.status === "failed" ? "failed" : "degraded"} title={allocation.reason.message}>
+            <Prose text={allocation.reason.next_step} />
+          </Notice>
+        )}
+        <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+          <Terminals of={{ allocation_id: allocation.id }} />
+          <Particulars allocation={allocation} />
+        </div>
+      </div>
+      {releasing && <ReleaseDialog allocation={allocation} onClose={() => setReleasing(false)} />}
+    </>
+  );
+}
+
+function Particulars({ allocation }: { allocation: Allocation }) {
+  return (
+    <Card title="Particulars">
+      <Facts className="px-5 py-1">
+        <Fact name="Node">
+          <Link
+            to="/nodes/$nodeId"
+            params={{ nodeId: allocation.node_id }}
+            className="rounded-sm text-kelp hover:underline"
+          >
+            {allocation.node_name}
+          </Link>
+        </Fact>
+        <Fact name="User">
+          <span className="font-mono text-sm">{allocation.username}</span>
+          {allocation.own_account && (
+            <span className="block text-ink-muted">the agent's own account: shared, and never removed</span>
+          )}
+        </Fact>
+        {allocation.home && (
+          <Fact name="Home">
+            <span className="font-mono text-sm">{allocation.home}</span>
+          </Fact>
+        )}
+        <Fact name="Asked for">
+          <When at={allocation.created_at} exact />
+          <span className="block text-ink-muted">by {allocation.created_by}</span>
+        </Fact>
+        {allocation.active_at && (
+          <Fact name="Active since">
+            <When at={allocation.active_at} exact />
+          </Fact>
+        )}
+        {allocation.released_at && (
+          <Fact name="Released">
+            <When at={allocation.released_at} exact />
+          </Fact>
+        )}
+        {allocation.task_id && (
+          <Fact name="Last task">
+            <Link
+              to="/tasks/$taskId"
+              params={{ taskId: allocation.task_id }}
+              className="rounded-sm text-kelp hover:underline"
+            >
+              What the node did
+            </Link>
+          </Fact>
+        )}
+        <Fact name="Allocation id">
+          <CopyableId id={allocation.id} label="Copy allocation id" />
+        </Fact>
+      </Facts>
+    </Card>
+  );
+}

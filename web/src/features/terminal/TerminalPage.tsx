@@ -1,0 +1,205 @@
+// A shell of an allocation, over the whole window. The address keeps which one, so that a reload finds
+// it again; it keeps no secret.
+
+import { closeTerminal } from "@holdfast/contracts/endpoints/terminals";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { buttonClasses } from "../../design/Button.tsx";
+import { writeClipboard } from "../../design/Copy.tsx";
+import { ConfirmDialog } from "../../design/Dialog.tsx";
+import { Icon } from "../../design/Icon.tsx";
+import { StatusMark } from "../../design/StatusMark.tsx";
+import { toast } from "../../design/Toast.tsx";
+import { useIsDark } from "../../theme.ts";
+import { useChange } from "../../use-change.ts";
+import { useAllocation } from "../allocations/queries.ts";
+import type { Connecting } from "./connecting.ts";
+import { KeyBar } from "./KeyBar.tsx";
+import { type Look, recallLook, rememberLook } from "./look.ts";
+import { Panel } from "./Panels.tsx";
+import { SearchBar } from "./SearchBar.tsx";
+import { Tools } from "./Tools.tsx";
+import { palettes } from "./themes.ts";
+import { useTerminal } from "./use-terminal.ts";
+import { useVisibleHeight } from "./use-visible-height.ts";
+import { phaseMarks } from "./words.ts";
+
+const route = getRouteApi("/full-window/allocations/$allocationId/terminal");
+
+export function TerminalPage() {
+  const { allocationId } = route.useParams();
+  return <Terminal key={allocationId} allocationId={allocationId} />;
+}
+
+function Terminal({ allocationId }: { allocationId: string }) {
+  const { session } = route.useSearch();
+  const navigate = route.useNavigate();
+  const allocation = useAllocation(allocationId).data;
+  const place = useRef<HTMLDivElement>(null);
+  const height = useVisibleHeight();
+  const [look, setLook] = useLook();
+  const dark = useIsDark();
+  const palette = look.theme === "page" ? (dark ? "dark" : "light") : look.theme;
+  const [title, setTitle] = useState("");
+  const [bells, setBells] = useState(0);
+  const [searching, setSearching] = useState(false);
+  const [found, setFound] = useState({ index: -1, count: 0 });
+  const [ctrl, setCtrl] = useState(false);
+  const [ending, setEnding] = useState(false);
+
+  const terminal = useTerminal({
+    allocationId,
+    shell: session,
+    place,
+    look: { ...look, palette },
+    on: {
+      onTitle: setTitle,
+      onBell: () => setBells((count) => count + 1),
+      onSearch: () => setSearching(true),
+      onFound: setFound,
+      onCtrlUsed: () => setCtrl(false),
+    },
+  });
+  const state = useConnecting(terminal?.connection);
+  const screen = terminal?.screen;
+  const shell = state?.phase === "ready" ? state.shell : undefined;
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    if (!shell) return;
+    setShown(true);
+    screen?.focus();
+    void navigate({ search: { session: shell }, replace: true });
+  }, [shell, screen, navigate]);
+
+  const where = allocation ? `${allocation.username} on ${allocation.node_name}` : "";
+  const holdCtrl = (held: boolean) => {
+    setCtrl(held);
+    screen?.holdCtrl(held);
+  };
+  const paste = async () => {
+    try {
+      screen?.paste(await navigator.clipboard.readText());
+    } catch {
+      toast("The browser pastes by key only: Ctrl+Shift+V, or ⌘V");
+    }
+    screen?.focus();
+  };
+  const endSearch = () => {
+    setSearching(false);
+    screen?.focus();
+  };
+
+  return (
+    <main className="flex flex-col bg-page" style={{ height }}>
+      <title>{`${title || where || "Terminal"} · Holdfast`}</title>
+      <header className="on-deep flex h-11 shrink-0 items-center gap-3 bg-deep pr-1.5 pl-2 text-on-deep">
+        <Link
+          to="/allocations/$allocationId"
+          params={{ allocationId }}
+          aria-label="Back to the allocation"
+          title="Back to the allocation; the shell goes on for a while"
+          className="flex size-8 shrink-0 items-center justify-center rounded-md text-on-deep-muted hover:bg-deep-hover hover:text-on-deep"
+        >
+          <Icon name="arrow" className="size-4 rotate-180" />
+        </Link>
+        <p className="min-w-0 flex-1 truncate" title={title || undefined}>
+          <span className="font-medium">{where || "Terminal"}</span>
+          {title && <span className="ml-3 text-on-deep-muted max-sm:hidden">{title}</span>}
+        </p>
+        {state && <Standing state={state} />}
+        <Tools
+          look={look}
+          onLook={setLook}
+          onSearch={() => setSearching(true)}
+          onCopy={() => void writeClipboard(screen?.selection() ?? "").then(() => screen?.focus())}
+          onPaste={() => void paste()}
+          onSelectAll={() => screen?.selectAll()}
+          onClear={() => screen?.clear()}
+          onEnd={shell ? () => setEnding(true) : undefined}
+        />
+      </header>
+      <div
+        className="relative min-h-0 flex-1 overflow-hidden"
+        style={{ background: palettes[palette].theme.background }}
+      >
+        <div className="absolute inset-0 py-1.5 pl-2">
+          <div ref={place} data-testid="terminal" className="size-full" />
+        </div>
+        {bells > 0 && (
+          <div key={bells} aria-hidden="true" className="bell-flash pointer-events-none absolute inset-0" />
+        )}
+        {searching && screen && <SearchBar screen={screen} found={found} onClose={endSearch} />}
+        {state && terminal && (
+          <Panel
+            state={state}
+            connection={{
+              ...terminal.connection,
+              openNew: () => {
+                setShown(false);
+                terminal.connection.openNew();
+              },
+            }}
+            where={where}
+            docked={shown}
+            back={
+              <Link to="/allocations/$allocationId" params={{ allocationId }} className={buttonClasses()}>
+                Back
+              </Link>
+            }
+          />
+        )}
+      </div>
+      {screen && shell && <KeyBar screen={screen} ctrl={ctrl} onCtrl={holdCtrl} />}
+      {ending && shell && <EndDialog shell={shell} onClose={() => setEnding(false)} />}
+    </main>
+  );
+}
+
+function Standing({ state }: { state: Connecting }) {
+  const { state: mark, word } = phaseMarks[state.phase];
+  return (
+    <span role="status" data-phase={state.phase} className="rounded-sm bg-surface px-2 py-0.5 text-sm">
+      <StatusMark state={mark}>{word}</StatusMark>
+    </span>
+  );
+}
+
+function EndDialog({ shell, onClose }: { shell: string; onClose: () => void }) {
+  const close = useChange({
+    send: (call) => call(closeTerminal, { params: { terminal_id: shell } }),
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      title="End this shell?"
+      action="End shell"
+      onConfirm={() => close.mutate("")}
+      busy={close.isPending}
+      error={close.error}
+    >
+      <p>The shell and what runs in it end. If you only leave the page, they go on for a while.</p>
+    </ConfirmDialog>
+  );
+}
+
+function useConnecting(
+  connection: { state: { get(): Connecting; subscribe(on: () => void): () => void } } | undefined,
+) {
+  return useSyncExternalStore(
+    (listener) => connection?.state.subscribe(listener) ?? (() => {}),
+    () => connection?.state.get(),
+  );
+}
+
+function useLook(): [Look, (look: Look) => void] {
+  const [look, setLook] = useState(recallLook);
+  return [
+    look,
+    (next) => {
+      setLook(next);
+      rememberLook(next);
+    },
+  ];
+}

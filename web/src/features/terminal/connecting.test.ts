@@ -1,0 +1,263 @@
+import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { readinessSteps, type ServerFrame, type TerminalError } from "@holdfast/contracts/terminal-frames";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  alarmOf,
+  begin,
+  type Connecting,
+  type Effect,
+  type Event,
+  type Grant,
+  PAUSES_MS,
+  type Phase,
+  step,
+} from "./connecting.ts";
+import { noticed } from "./failures.ts";
+
+const grant: Grant = {
+  token: "secret",
+  url: "wss://term.example/v1/terminal",
+  sessionId: "s1",
+  correlationId: "c1",
+  deadlineSeconds: 15,
+};
+
+type Told<E = Event> = E extends { at: number } ? Omit<E, "at"> & { at?: number } : never;
+
+/** Follows events from the start; each comes 100 ms after the one before unless it says when. */
+function follow(events: Told[], shell?: string): { state: Connecting; effects: Effect[] } {
+  let { state, effects } = begin(shell, 0);
+  let at = 0;
+  for (const event of events) {
+    at = event.at ?? at + 100;
+    ({ state, effects } = step(state, { ...event, at } as Event));
+  }
+  return { state, effects };
+}
+
+const frame = (frame: ServerFrame): Told => ({ type: "frame", frame });
+const ready = frame({ type: "ready", session_id: "s1", offset: 0, window: 1, replay: 0 });
+const granted: Told = { type: "granted", grant };
+const opened: Told = { type: "opened" };
+const closed: Told = { type: "closed" };
+const comingUp = [granted, opened, ready];
+const error = (code: keyof typeof terminalFailures, message?: string): TerminalError => ({
+  code,
+  ...terminalFailures[code],
+  ...(message ? { message } : {}),
+  correlation_id: "c1",
+});
+const failed = (code: keyof typeof terminalFailures): Told => frame({ type: "error", ...error(code) });
+
+describe("a terminal that comes up", () => {
+  it("TERM-08 asks, joins, shows each step with its time, and is ready", () => {
+    expect(begin(undefined, 0).effects).toEqual([{ do: "ask", shell: undefined }]);
+    expect(follow([granted]).effects).toEqual([{ do: "join", grant }]);
+    const steps = readinessSteps.map((each, index) =>
+      frame({ type: "status", step: each, at: "2026-01-01T00:00:00Z", ms: index * 7 }),
+    );
+    const { state } = follow([granted, opened, ...steps]);
+    expect(state).toMatchObject({
+      phase: "waiting",
+      round: { chain: Object.fromEntries(readinessSteps.map((each, index) => [each, index * 7])) },
+    });
+    expect(follow(comingUp).state).toMatchObject({ phase: "ready", shell: "s1" });
+  });
+
+  it("TERM-08 counts the first two steps itself until it is told better", () => {
+    const { state } = follow([granted, opened]);
+    expect(state).toMatchObject({ round: { chain: { token_ready: 100, browser_ws_ready: 200 } } });
+  });
+
+  it("TERM-10 tells how the shell ended", () => {
+    const { state, effects } = follow([...comingUp, frame({ type: "exit", code: 3, signal: null })]);
+    expect(state).toEqual({ phase: "ended", exit: { code: 3, signal: null } });
+    expect(effects).toEqual([{ do: "hang_up" }]);
+  });
+});
+
+describe("a terminal that does not come up", () => {
+  it("TERM-09 shows what the gateway says, with the reason below the catalogue's sentence", () => {
+    const { state } = follow([
+      granted,
+      opened,
+      frame({ type: "error", ...error("terminal_pty_failed", "no such user") }),
+    ]);
+    expect(state).toMatchObject({
+      phase: "failed",
+      shell: undefined,
+      failure: {
+        code: "terminal_pty_failed",
+        message: terminalFailures.terminal_pty_failed.message,
+        why: "no such user",
+        correlationId: "c1",
+      },
+    });
+  });
+
+  it("TERM-05 is never stuck: after the promised time and two seconds it says so, and reports it", () => {
+    const waiting = follow([granted, opened]).state;
+    expect(alarmOf(waiting)).toBe(100 + 17_000);
+    const { state, effects } = step(waiting, { type: "alarm", at: 17_100 });
+    expect(state).toMatchObject({ phase: "failed", failure: { code: "terminal_ui_connecting_stuck" } });
+    expect(effects).toMatchObject([
+      { do: "hang_up" },
+      { do: "report", sessionId: "s1", failure: { code: "terminal_ui_connecting_stuck" } },
+    ]);
+  });
+
+  it.each([
+    [false, "terminal_public_route_missing"],
+    [true, "terminal_gateway_upgrade_failed"],
+  ] as const)("TERM-09 tells a missing route from a refused upgrade (gateway answers: %s)", (reachable, code) => {
+    expect(follow([granted, closed]).effects).toEqual([{ do: "hang_up" }, { do: "check_route", grant }]);
+    const { state, effects } = follow([granted, closed, { type: "checked", reachable }]);
+    expect(state).toMatchObject({ phase: "failed", failure: { code, correlationId: "c1" } });
+    expect(effects).toContainEqual(expect.objectContaining({ do: "report", sessionId: "s1" }));
+  });
+
+  it("TERM-02 does not wait for a socket that never opens, and leaves time to find out why", () => {
+    const joining = follow([granted]).state;
+    const late = step(joining, { type: "alarm", at: alarmOf(joining) ?? 0 });
+    expect(late.state.phase).toBe("checking");
+    expect(alarmOf(late.state)).toBe(100 + 17_000);
+    const { state } = step(late.state, { type: "alarm", at: 17_100 });
+    expect(state).toMatchObject({ phase: "failed", failure: { code: "terminal_public_route_missing" } });
+  });
+
+  it("TERM-05 gives up on a token that does not come; there is no session yet to report it for", () => {
+    const { state, effects } = step(begin(undefined, 0).state, { type: "alarm", at: 17_000 });
+    expect(state).toMatchObject({ phase: "failed", failure: { code: "terminal_ui_connecting_stuck" } });
+    expect(effects).toEqual([]);
+  });
+
+  it("TERM-09 works by the same click after repair: it asks for a new shell, or for the one that was there", () => {
+    const opening = follow([granted, opened, failed("terminal_node_offline"), { type: "try_again" }]);
+    expect(opening.effects).toEqual([{ do: "ask", shell: undefined }]);
+    const attaching = follow([granted, opened, failed("terminal_node_offline"), { type: "try_again" }], "s1");
+    expect(attaching.effects).toEqual([{ do: "ask", shell: "s1" }]);
+  });
+});
+
+describe("a terminal that was there", () => {
+  it("TERM-10 comes back by itself, three times with a pause, then shows why not", () => {
+    let { state } = follow([...comingUp, closed]);
+    let at = 400;
+    for (const [index, pause] of PAUSES_MS.entries()) {
+      expect(state).toMatchObject({ phase: "pausing", shell: "s1", attempt: index + 1, until: at + pause });
+      at += pause;
+      const asked = step(state, { type: "alarm", at });
+      expect(asked.effects).toEqual([{ do: "ask", shell: "s1" }]);
+      const failure = { ...noticed("terminal_gateway_upgrade_failed", {}), code: "unreachable" };
+      ({ state } = step(asked.state, { type: "refused", failure, at }));
+    }
+    expect(state).toMatchObject({ phase: "failed", shell: "s1", failure: { code: "unreachable" } });
+  });
+
+  it("TERM-10 begins to count anew only after one that held for a while", () => {
+    const again = [...comingUp, closed, { type: "alarm" } as Told, ...comingUp, closed];
+    expect(follow(again).state).toMatchObject({ phase: "pausing", attempt: 2 });
+    const later = [...again.slice(0, -1), { ...closed, at: 60_000 } as Told];
+    expect(follow(later).state).toMatchObject({ phase: "pausing", attempt: 1 });
+  });
+
+  it("TERM-10 tries at once when a person asks for it", () => {
+    const { state, effects } = follow([...comingUp, closed, { type: "try_again" }]);
+    expect(state.phase).toBe("asking");
+    expect(effects).toEqual([{ do: "ask", shell: "s1" }]);
+  });
+
+  it("TERM-10 goes along when the gateway restarts, but does not fight over a shell that was taken over", () => {
+    expect(follow([...comingUp, failed("terminal_gateway_draining")]).state.phase).toBe("pausing");
+    expect(follow([...comingUp, failed("terminal_taken_over")]).state).toMatchObject({
+      phase: "failed",
+      shell: "s1",
+    });
+  });
+
+  it("TERM-10 does not look for a shell that is gone", () => {
+    for (const code of [
+      "terminal_idle",
+      "terminal_time_over",
+      "terminal_closed",
+      "terminal_access_ended",
+    ] as const)
+      expect(follow([...comingUp, failed(code)]).state, code).toMatchObject({ phase: "failed", shell: undefined });
+    const gone = { ...noticed("terminal_gateway_upgrade_failed", {}), code: "terminal_session_unknown" };
+    const back = follow([...comingUp, closed, { type: "alarm" }, { type: "refused", failure: gone }]);
+    expect(back.state).toMatchObject({ phase: "failed", shell: undefined });
+  });
+});
+
+const codes = Object.keys(terminalFailures).filter(isTerminalFailure);
+const anyFrame: fc.Arbitrary<ServerFrame> = fc.oneof(
+  fc.record({
+    type: fc.constant("status" as const),
+    step: fc.constantFrom(...readinessSteps),
+    at: fc.constant(""),
+    ms: fc.nat(30_000),
+  }),
+  fc.constant({ type: "ready", session_id: "s1", offset: 0, window: 1, replay: 0 } as const),
+  fc.constantFrom(...codes).map((code) => ({ type: "error" as const, ...error(code) })),
+  fc.record({ type: fc.constant("exit" as const), code: fc.option(fc.nat(255)), signal: fc.option(fc.string()) }),
+  fc.constant({ type: "pong" } as const),
+  fc.constant({ type: "paused", unacknowledged: 1 } as const),
+);
+const anyEvent: fc.Arbitrary<Told> = fc.oneof(
+  fc.constant(granted),
+  fc
+    .constantFrom(...codes)
+    .map((code): Told => ({ type: "refused", failure: { code, ...terminalFailures[code] } })),
+  fc.constant(opened),
+  anyFrame.map(frame),
+  fc.constant(closed),
+  fc.boolean().map((reachable): Told => ({ type: "checked", reachable })),
+  fc.constantFrom<Told>({ type: "alarm" }, { type: "try_again" }, { type: "new_shell" }),
+);
+
+describe("whatever happens, in whatever order", () => {
+  it("TERM-05 every state that waits has an alarm, and the alarm leads on", () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyEvent, { maxLength: 40 }),
+        fc.option(fc.constant("s0"), { nil: undefined }),
+        (events, shell) => {
+          const { state } = follow(events, shell);
+          const alarm = alarmOf(state);
+          const settled: Phase[] = ["ready", "failed", "ended"];
+          expect(alarm === undefined).toBe(settled.includes(state.phase));
+          if (alarm !== undefined) expect(step(state, { type: "alarm", at: alarm }).state).not.toEqual(state);
+        },
+      ),
+    );
+  });
+
+  it("TERM-05 by alarms alone it ends in a failure that a person can act on", () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
+        let { state } = follow(events);
+        for (let turns = 0; turns < 20; turns++) {
+          const at = alarmOf(state);
+          if (at === undefined) break;
+          ({ state } = step(state, { type: "alarm", at }));
+        }
+        expect(["ready", "failed", "ended"]).toContain(state.phase);
+        if (state.phase === "failed") expect(state.failure.action).not.toBe("");
+      }),
+    );
+  });
+
+  it("TERM-10 a person can always get a new shell, and no token outlives its round", () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
+        const { state } = follow(events);
+        const { state: next, effects } = step(state, { type: "new_shell", at: 0 });
+        expect(next).toMatchObject({ phase: "asking", round: { shell: undefined, attempt: 0 } });
+        expect(effects).toEqual([{ do: "hang_up" }, { do: "ask", shell: undefined }]);
+        for (const settled of ["ready", "pausing", "failed", "ended"])
+          if (state.phase === settled) expect(JSON.stringify(state)).not.toContain(grant.token);
+      }),
+    );
+  });
+});

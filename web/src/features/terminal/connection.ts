@@ -1,0 +1,279 @@
+// One terminal's connection: does what connecting.ts decides, with a real WebSocket and a real clock.
+// Output does not pass through the decisions: bytes go from the socket to the screen as they come.
+
+import {
+  type ClientFrame,
+  readServerFrame,
+  type ServerFrame,
+  type Size,
+  TERMINAL_PATH,
+  TERMINAL_PROTOCOL,
+  TOKEN_PROTOCOL,
+} from "@holdfast/contracts/terminal-frames";
+import { createStore, type Store } from "../../store.ts";
+import { type Acknowledging, acknowledging } from "./acknowledging.ts";
+import { alarmOf, begin, type Connecting, type Effect, type Event, type Grant, step } from "./connecting.ts";
+import { type Failure, ofRefusal } from "./failures.ts";
+import { type Input, startInput } from "./input.ts";
+
+/** What bytes are shown on; screen.ts makes one of xterm.js. */
+export type Display = {
+  write(bytes: Uint8Array, shown: () => void): void;
+  /** What comes next does not follow on what is shown. */
+  reset(): void;
+  /** Until then, answers to what programs asked long ago are not sent again. */
+  muteUntilShown(bytes: number): void;
+};
+
+export type ConnectionOptions = {
+  /** The shell to come back to; undefined: a new one. */
+  shell: string | undefined;
+  /** A token is of no use before there is something to show on. */
+  display: Promise<Display>;
+  /** Output from `offset` on, where the same shell is shown already. */
+  ask(asked: { shell: string | undefined; offset: number | undefined; signal: AbortSignal }): Promise<Grant>;
+  report(sessionId: string, failure: Failure): void;
+  /** The page was loaded before this gateway was there: its policy knows only older ones. */
+  onPolicyRefused(): void;
+};
+
+export type Connection = {
+  state: Store<Connecting>;
+  write(bytes: Uint8Array<ArrayBuffer>): void;
+  resize(size: Size): void;
+  tryAgain(): void;
+  openNew(): void;
+  leave(): void;
+};
+
+const PING_EVERY_MS = 20_000;
+const CHECK_ROUTE_MS = 4_000;
+
+export function openConnection(options: ConnectionOptions): Connection {
+  const now = () => performance.now();
+  const first = begin(options.shell, now());
+  const state = createStore<Connecting>(first.state);
+  let line: Line | undefined;
+  let asking: AbortController | undefined;
+  let alarm: ReturnType<typeof setTimeout> | undefined;
+  let size: Size | undefined;
+  /** What the screen shows, and how far. */
+  let shown: { shell: string; offset: number } | undefined;
+  let left = false;
+
+  const happen = (event: Event) => {
+    if (!left) follow(step(state.get(), event));
+  };
+
+  const follow = (next: { state: Connecting; effects: Effect[] }) => {
+    state.set(next.state);
+    for (const effect of next.effects) carryOut(effect);
+    clearTimeout(alarm);
+    const at = alarmOf(next.state);
+    if (at === undefined) return;
+    // Timers may come a moment early by the other clock.
+    alarm = setTimeout(() => happen({ type: "alarm", at: Math.max(at, now()) }), Math.max(0, at - now()));
+  };
+
+  const carryOut = (effect: Effect) => {
+    switch (effect.do) {
+      case "ask":
+        return void askFor(effect.shell);
+      case "join":
+        return void join(effect.grant);
+      case "check_route":
+        return void checkRoute(effect.grant);
+      case "hang_up":
+        asking?.abort();
+        line?.hangUp();
+        line = undefined;
+        return;
+      case "report":
+        return options.report(effect.sessionId, effect.failure);
+    }
+  };
+
+  const askFor = async (shell: string | undefined) => {
+    asking?.abort();
+    asking = new AbortController();
+    const { signal } = asking;
+    const offset = shown?.shell === shell ? shown?.offset : undefined;
+    try {
+      const [grant] = await Promise.all([options.ask({ shell, offset, signal }), options.display]);
+      if (!signal.aborted) happen({ type: "granted", grant, at: now() });
+    } catch (error) {
+      if (!signal.aborted) happen({ type: "refused", failure: ofRefusal(error), at: now() });
+    }
+  };
+
+  const join = async (grant: Grant) => {
+    const display = await options.display;
+    if (left || state.get().phase !== "joining") return;
+    line = openLine(grant, {
+      size,
+      display,
+      onPolicyRefused: options.onPolicyRefused,
+      onOpen: () => happen({ type: "opened", at: now() }),
+      onFrame(frame) {
+        if (frame.type === "ready" && state.get().phase === "waiting") {
+          const follows = shown?.shell === frame.session_id && shown.offset === frame.offset;
+          if (shown && !follows) display.reset();
+          shown = { shell: frame.session_id, offset: frame.offset };
+          display.muteUntilShown(frame.replay);
+        }
+        happen({ type: "frame", frame, at: now() });
+      },
+      onBytes: (count) => {
+        if (shown) shown.offset += count;
+      },
+      onClose: (detail) => {
+        line = undefined;
+        happen({ type: "closed", detail, at: now() });
+      },
+    });
+  };
+
+  const checkRoute = async ({ url }: Grant) => {
+    const { reachable, detail } = await askHealth(url);
+    happen({ type: "checked", reachable, detail, at: now() });
+  };
+
+  follow(first);
+  return {
+    state,
+    write(bytes) {
+      if (state.get().phase === "ready") line?.write(bytes);
+    },
+    resize(next) {
+      size = next;
+      line?.say({ type: "resize", ...next });
+    },
+    tryAgain: () => happen({ type: "try_again", at: now() }),
+    openNew: () => happen({ type: "new_shell", at: now() }),
+    leave() {
+      left = true;
+      clearTimeout(alarm);
+      asking?.abort();
+      line?.hangUp();
+    },
+  };
+}
+
+type Line = {
+  say(frame: ClientFrame): void;
+  write(bytes: Uint8Array<ArrayBuffer>): void;
+  /** Nothing is heard of it afterwards. */
+  hangUp(): void;
+};
+
+type LineOptions = {
+  size: Size | undefined;
+  display: Display;
+  onOpen(): void;
+  onFrame(frame: ServerFrame): void;
+  onBytes(count: number): void;
+  onClose(detail?: string): void;
+  onPolicyRefused(): void;
+};
+
+/** One WebSocket, from `new` to closed. */
+function openLine(grant: Grant, options: LineOptions): Line {
+  let socket: WebSocket;
+  let input: Input | undefined;
+  let credit: Acknowledging = acknowledging();
+  let pinging: ReturnType<typeof setInterval> | undefined;
+  let heard = true;
+  let over = false;
+
+  const onViolation = ({ effectiveDirective, blockedURI }: SecurityPolicyViolationEvent) => {
+    const ours = effectiveDirective === "connect-src" && blockedURI.startsWith(new URL(grant.url).origin);
+    if (ours && !over) options.onPolicyRefused();
+  };
+  const end = () => {
+    over = true;
+    input?.stop();
+    clearInterval(pinging);
+    document.removeEventListener("securitypolicyviolation", onViolation);
+  };
+  const lost = (detail?: string) => {
+    if (over) return;
+    end();
+    options.onClose(detail);
+  };
+  const say = (frame: ClientFrame) => {
+    if (!over && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
+  };
+  const ping = () => {
+    // A peer that is gone without a word is noticed by its silence.
+    if (!heard) {
+      lost("The gateway has not answered for a while.");
+      return socket.close();
+    }
+    heard = false;
+    say({ type: "ping" });
+  };
+
+  document.addEventListener("securitypolicyviolation", onViolation);
+  try {
+    socket = new WebSocket(grant.url, [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${grant.token}`]);
+  } catch (error) {
+    // An address that this page may not even try, such as ws: from https:.
+    queueMicrotask(() => lost(error instanceof Error ? error.message : undefined));
+    return { say: () => {}, write: () => {}, hangUp: end };
+  }
+  socket.binaryType = "arraybuffer";
+  socket.onopen = () => {
+    if (over) return socket.close();
+    input = startInput({ send: (bytes) => socket.send(bytes), buffered: () => socket.bufferedAmount });
+    pinging = setInterval(ping, PING_EVERY_MS);
+    if (options.size) say({ type: "resize", ...options.size });
+    options.onOpen();
+  };
+  socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
+    if (over) return;
+    heard = true;
+    if (typeof data === "string") {
+      const frame = readServerFrame(data);
+      if (frame?.type === "ready") credit = acknowledging();
+      if (frame) options.onFrame(frame);
+      return;
+    }
+    options.onBytes(data.byteLength);
+    const own = credit;
+    options.display.write(new Uint8Array(data), () => {
+      const bytes = own.done(data.byteLength);
+      if (bytes !== undefined && own === credit) say({ type: "ack", bytes });
+    });
+  };
+  socket.onclose = ({ code, reason }) =>
+    lost(reason || (code === 1006 ? undefined : `It was closed with code ${code}.`));
+  return {
+    say,
+    write: (bytes) => input?.write(bytes),
+    hangUp() {
+      end();
+      // Closing one that is not open yet would be reported as a fault of the page; `onopen` closes it.
+      if (socket.readyState === WebSocket.OPEN) socket.close(1000);
+    },
+  };
+}
+
+/** A gateway that answers here is there; then it was the upgrade that failed. */
+async function askHealth(terminalUrl: string): Promise<{ reachable: boolean; detail?: string }> {
+  const url = new URL(terminalUrl);
+  url.protocol = url.protocol.replace(/^ws/, "http");
+  url.pathname = url.pathname.endsWith(TERMINAL_PATH)
+    ? `${url.pathname.slice(0, -TERMINAL_PATH.length)}/healthz`
+    : "/healthz";
+  try {
+    const answer = await fetch(url, {
+      cache: "no-store",
+      credentials: "omit",
+      signal: AbortSignal.timeout(CHECK_ROUTE_MS),
+    });
+    if (answer.ok) return { reachable: true };
+    return { reachable: false, detail: `${url} answered ${answer.status}.` };
+  } catch {
+    return { reachable: false, detail: `${url} does not answer.` };
+  }
+}

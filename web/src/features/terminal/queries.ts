@@ -1,0 +1,19 @@
+// What the pages read about terminals. The keys are those that live.ts looks for.
+
+import { listTerminals, type TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { useListing } from "../../listing.ts";
+import { useRefetchInterval } from "../../live.ts";
+import { useActing } from "../../session.ts";
+
+export type TerminalsOf = { allocation_id: string } | { node_id: string };
+
+export function useTerminals(of: TerminalsOf) {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  const query = { ...of, limit: 5 };
+  return useListing<TerminalSession>({
+    key: ["org", org.id, "terminals", "list", query],
+    page: ({ cursor, signal }) => call(listTerminals, { query: { ...query, cursor }, signal }),
+    refetchInterval,
+  });
+}

@@ -1,0 +1,117 @@
+// A terminal for as long as its page stands: the connection, the screen on it, and what both have to say.
+
+import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
+import { clientFailureCodes } from "@holdfast/contracts/terminal-failures";
+import { useMutation } from "@tanstack/react-query";
+import { type RefObject, useEffect, useEffectEvent, useState } from "react";
+import { writeClipboard } from "../../design/Copy.tsx";
+import { useActing } from "../../session.ts";
+import type { Grant } from "./connecting.ts";
+import { type Connection, openConnection } from "./connection.ts";
+import type { Failure } from "./failures.ts";
+import { reloadForPolicy } from "./policy-reload.ts";
+import type { Screen, ScreenEvents, ScreenLook } from "./screen.ts";
+
+type TerminalOptions = {
+  allocationId: string;
+  shell: string | undefined;
+  place: RefObject<HTMLElement | null>;
+  look: ScreenLook;
+  on: Pick<ScreenEvents, "onTitle" | "onBell" | "onSearch" | "onFound" | "onCtrlUsed">;
+};
+
+export type OpenedTerminal = { connection: Connection; screen: Screen | undefined };
+
+export function useTerminal({
+  allocationId,
+  shell,
+  place,
+  look,
+  on,
+}: TerminalOptions): OpenedTerminal | undefined {
+  const [opened, setOpened] = useState<OpenedTerminal>();
+  const ask = useAsk(allocationId);
+  const report = useReport();
+
+  const open = useEffectEvent((parent: HTMLElement) => {
+    const making = import("./screen.ts").then(({ createScreen }) =>
+      createScreen(parent, look, {
+        ...on,
+        onInput: (bytes) => connection.write(bytes),
+        onSize: (size) => connection.resize(size),
+        onCopy: (text) => void writeClipboard(text),
+      }),
+    );
+    const connection = openConnection({
+      shell,
+      display: making,
+      ask,
+      report,
+      onPolicyRefused: reloadForPolicy,
+    });
+    return { connection, making };
+  });
+
+  useEffect(() => {
+    if (!place.current) return;
+    const { connection, making } = open(place.current);
+    let left = false;
+    setOpened({ connection, screen: undefined });
+    // If it fails, the connection says so.
+    const shown = making.then(
+      (screen) => {
+        if (!left) setOpened({ connection, screen });
+        return screen;
+      },
+      () => undefined,
+    );
+    return () => {
+      left = true;
+      connection.leave();
+      void shown.then((screen) => screen?.dispose());
+    };
+  }, [place]);
+
+  const { fontSize, palette, screenReader } = look;
+  useEffect(
+    () => opened?.screen?.look({ fontSize, palette, screenReader }),
+    [opened, fontSize, palette, screenReader],
+  );
+  return opened;
+}
+
+/** As a mutation, so that a session that has ended leads to sign-in as everywhere. */
+function useAsk(allocationId: string) {
+  const { call } = useActing();
+  type Asked = { shell: string | undefined; offset: number | undefined; signal: AbortSignal };
+  const { mutateAsync } = useMutation({
+    mutationFn: async ({ shell, offset, signal }: Asked): Promise<Grant> => {
+      const { token, url, session_id, correlation_id, deadline_seconds } = await call(createTerminalToken, {
+        params: { allocation_id: allocationId },
+        body: shell === undefined ? {} : { session_id: shell, offset },
+        signal,
+      });
+      return {
+        token,
+        url,
+        sessionId: session_id,
+        correlationId: correlation_id,
+        deadlineSeconds: deadline_seconds,
+      };
+    },
+    // The token is of use to nobody but the one connection.
+    gcTime: 0,
+  });
+  return mutateAsync;
+}
+
+function useReport() {
+  const { call } = useActing();
+  return (sessionId: string, { code, why }: Failure) => {
+    const known = clientFailureCodes.find((each) => each === code);
+    if (!known) return;
+    const body = { code: known, ...(why ? { detail: why.slice(0, 400) } : {}) };
+    // Whoever cannot be told cannot be told; the person sees the failure either way.
+    call(reportTerminalFailure, { params: { terminal_id: sessionId }, body }).catch(() => undefined);
+  };
+}

@@ -1,0 +1,40 @@
+// Steps, states and ends of terminals in words.
+
+import type { TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
+import type { State } from "../../design/StatusMark.tsx";
+import type { Exit, Phase } from "./connecting.ts";
+
+/** While it is waited for, and once it is there. */
+export const stepWords: Record<ReadinessStep, { awaited: string; reached: string }> = {
+  token_ready: { awaited: "Asking for permission", reached: "Permission given" },
+  browser_ws_ready: { awaited: "Reaching the terminal gateway", reached: "Gateway reached" },
+  terminal_open_sent: { awaited: "Asking the node for a shell", reached: "Node asked for a shell" },
+  node_stream_connected: { awaited: "Waiting for the node's stream", reached: "Node's stream connected" },
+  pty_ready: { awaited: "Starting the shell", reached: "Shell started" },
+};
+
+export const phaseMarks: Record<Phase, { state: State; word: string }> = {
+  asking: { state: "moving", word: "Connecting" },
+  joining: { state: "moving", word: "Connecting" },
+  checking: { state: "moving", word: "Connecting" },
+  waiting: { state: "moving", word: "Connecting" },
+  ready: { state: "ok", word: "Connected" },
+  pausing: { state: "degraded", word: "Connection lost" },
+  failed: { state: "failed", word: "Not connected" },
+  ended: { state: "ended", word: "Ended" },
+};
+
+export const terminalMarks: Record<TerminalState, { state: State; word: string }> = {
+  opening: { state: "moving", word: "Opening" },
+  open: { state: "ok", word: "Open" },
+  closed: { state: "ended", word: "Closed" },
+  failed: { state: "failed", word: "Failed" },
+};
+
+export function exitInWords({ code, signal }: Exit): string {
+  if (signal) return `The shell was ended by ${signal}.`;
+  if (code === 0) return "The shell has ended.";
+  if (code === null) return "The shell has ended; how is not known.";
+  return `The shell has ended with code ${code}.`;
+}
