@@ -10,7 +10,7 @@ import { readinessSteps } from "./terminal-frames.ts";
 const Mac = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "an HMAC-SHA256, base64url");
 const session = z.strictObject({ session_id: Id });
 
-export const ServiceIdentity = z.strictObject({
+const ServiceIdentity = z.strictObject({
   /** Leaf and issuing CA, PEM: for both ends of TLS. */
   certificate: z.string(),
   not_after: Time,

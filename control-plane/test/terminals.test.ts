@@ -58,7 +58,7 @@ let gateway: TestGateway;
 let place: Place;
 
 beforeAll(async () => {
-  const env = { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN, HOLDFAST_TERMINAL_OPEN_SECONDS: "2" };
+  const env = { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN, HOLDFAST_TERMINAL_OPEN_SECONDS: "20" };
   api = await startTestApi({ env });
   ({ superuser, system } = openRoles(api.database));
   kelp = await createOrg(api, "kelp");
@@ -90,6 +90,9 @@ const claim = (token: string, by = gateway) => by.ask(claimTerminalToken, { body
 const grantOf = async (token: string) => (await claim(token)).body as unknown as TerminalGrant;
 const open = (sessionId: string) =>
   gateway.ask(openTerminal, { params: { session_id: sessionId }, body: { cols: 80, rows: 24 } });
+/** So little of the time to open it is left. */
+const hurry = (sessionId: string, seconds: number) =>
+  superuser`UPDATE terminal_sessions SET opening_until = now() + ${seconds} * interval '1 second' WHERE id = ${sessionId}`;
 const tell = (sessionId: string, ...events: TerminalEvent[]) =>
   gateway.ask(reportTerminalEvents, { params: { session_id: sessionId }, body: { events } });
 const step = (name: Extract<TerminalEvent, { type: "step" }>["step"], at = new Date()): TerminalEvent => ({
@@ -125,7 +128,7 @@ async function metric(line: string): Promise<number> {
 describe("a token for a terminal", () => {
   it("TERM-01 is given for an active allocation, with all that a client needs", async () => {
     const minted = await mint();
-    expect(minted).toMatchObject({ url: TERMINAL_URL, deadline_seconds: 2 });
+    expect(minted).toMatchObject({ url: TERMINAL_URL, deadline_seconds: 20 });
     expect(minted.token).toMatch(/^hfp_[A-Za-z0-9_-]{43}$/);
     const lasts = Date.parse(minted.expires_at) - Date.now();
     expect(Math.round(lasts / 10_000)).toBe(6);
@@ -239,7 +242,7 @@ describe("claiming a token", () => {
     const grant = await grantOf(token);
     expect(grant).toMatchObject({
       ...{ session_id, org_id: kelp.id, allocation_id: place.allocationId, node_id: place.node.id },
-      ...{ correlation_id, purpose: "open", offset: null, deadline_seconds: 2 },
+      ...{ correlation_id, purpose: "open", offset: null, deadline_seconds: 20 },
       limits: {
         idle_seconds: 3_600,
         detached_seconds: 600,
@@ -290,8 +293,9 @@ describe("having the node open it", () => {
     expect(task).toMatchObject({ task_type: "terminal.open", correlation_id });
     expect(task.params).toMatchObject({
       ...{ session_id, allocation_id: place.allocationId, username: place.username, cols: 80, rows: 24 },
-      ...{ correlation_id, within_seconds: 1, detached_seconds: 600 },
+      ...{ correlation_id, detached_seconds: 600 },
     });
+    expect((task.params as { within_seconds: number }).within_seconds).toBeLessThan(20);
     await endTask(place.node, task, opened);
     expect((await asked).body).toEqual({ ended: true, failure: null });
     const session = await show(session_id);
@@ -336,6 +340,7 @@ describe("having the node open it", () => {
   it("TERM-09 says within the deadline that the node did not take the task, and takes it back", async () => {
     const { token, session_id } = await mint();
     await claim(token);
+    await hurry(session_id, 1);
     const { body } = await open(session_id);
     expect(body).toMatchObject({ ended: true, failure: { code: "terminal_open_not_taken" } });
     const { task_id } = await show(session_id);
@@ -348,6 +353,7 @@ describe("having the node open it", () => {
       await hear(place.node, version);
       const { token, session_id } = await mint();
       await claim(token);
+      await hurry(session_id, 3);
       const asked = open(session_id);
       await takeTask(place.node);
       return ((await asked).body["failure"] as { code: string }).code;
@@ -387,6 +393,22 @@ describe("having the node open it", () => {
     const holding = `${task.task_id}:${task.generation}`;
     const path = place.node.path(`tasks/wait?wait=20&room=0&holding=${holding}`);
     expect((await place.node.client.ask({ path })).body["cancel"]).toEqual([task.task_id]);
+  });
+
+  it("TERM-05 goes on at another replica when the one that was asked stops", async () => {
+    const env = { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN, HOLDFAST_TERMINAL_OPEN_SECONDS: "20" };
+    const replica = await startTestApi({ database: api.database, env });
+    const there = await enrollGateway(replica);
+    const { token, session_id } = await mint();
+    await claim(token);
+    const asked = { params: { session_id }, body: { cols: 80, rows: 24 } };
+    const first = there.ask(openTerminal, asked);
+    const task = await takeTask(place.node);
+    await replica.stop();
+    expect(await first).toMatchObject({ status: 503, body: { code: "shutting_down" } });
+    const second = open(session_id);
+    await endTask(place.node, task, opened);
+    expect((await second).body).toEqual({ ended: true, failure: null });
   });
 
   it("TERM-05 knows no terminal that was not claimed, has ended, or never was", async () => {
@@ -575,6 +597,26 @@ describe("ending a terminal", () => {
     await Promise.all([told(news, theirs), admin(closeTerminal, close)]);
     news.stop();
     lateComer.stop();
+  });
+
+  it("TERM-10 is at once where no gateway ever had it", async () => {
+    const { token, session_id } = await mint();
+    const answer = await client(closeTerminal, { params: { terminal_id: session_id } });
+    expect(answer).toMatchObject({ state: "closed", failure: null });
+    expect((await claim(token)).status).toBe(401);
+  });
+
+  it("TERM-10 is told by every replica, whichever was asked", async () => {
+    const env = { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN };
+    const replica = await startTestApi({ database: api.database, env });
+    const following = await enrollGateway(replica);
+    const news = await following.follow();
+    const session_id = await openSession();
+    const close = { params: { terminal_id: session_id } };
+    const [line] = await Promise.all([told(news, session_id), client(closeTerminal, close)]);
+    expect(line).toMatchObject({ code: "terminal_closed" });
+    news.stop();
+    await replica.stop();
   });
 
   it("TERM-01 happens when the allocation is released", async () => {

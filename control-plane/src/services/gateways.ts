@@ -5,7 +5,7 @@ import type { announceGateway } from "@holdfast/contracts/service-endpoints";
 import type { Sql } from "../database/connect.ts";
 
 /** Several announcements may be lost before a gateway counts as gone. */
-export const GONE_AFTER = "30 seconds";
+const GONE_AFTER = "30 seconds";
 
 export async function keepGateway(system: Sql, told: BodyOf<typeof announceGateway>): Promise<void> {
   await system`

@@ -5,7 +5,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 
 /** Of the text given, base64url. */
-export function macOf(token: string, text: string): string {
+function macOf(token: string, text: string): string {
   return createHmac("sha256", token).update(text).digest("base64url");
 }
 

@@ -22,7 +22,7 @@ export type ServiceCall<E> = {
   body: BodyOf<E>;
   correlationId: string;
   service: ServiceIdentity;
-  /** Aborted when the connection closes, and when the server stops. */
+  /** Aborted when the connection closes, and, with `shutting_down` as the reason, when the server stops. */
   signal: AbortSignal;
 };
 
@@ -109,13 +109,14 @@ async function untilGone<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  const end = () => controller.abort();
-  reply.raw.once("close", end);
+  const gone = () => controller.abort();
+  const end = () => controller.abort(new ApiError("shutting_down", { headers: { "retry-after": "1" } }));
+  reply.raw.once("close", gone);
   api.held.add(end);
   try {
     return await work(controller.signal);
   } finally {
-    reply.raw.off("close", end);
+    reply.raw.off("close", gone);
     api.held.delete(end);
   }
 }

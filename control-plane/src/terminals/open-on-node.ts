@@ -19,6 +19,8 @@ import { noteTask, type Opening, selectOpening } from "./queries.ts";
 
 /** The gateway hears the reason a little before its own time is over. */
 const AHEAD_MS = 500;
+/** Timers may fire a little early. */
+const CLOCK_MS = 20;
 
 type Answer = AnswerOf<typeof openTerminal>;
 type Size = { cols: number; rows: number };
@@ -48,6 +50,7 @@ export async function openOnNode(
   }
   const waitMs = session.left_ms - AHEAD_MS;
   if (waitMs <= 0) return refuse("terminal_open_not_taken");
+  const deadline = performance.now() + waitMs;
   let taskId = session.task_id;
   const onMade = (id: string) => {
     taskId = id;
@@ -62,8 +65,12 @@ export async function openOnNode(
     if (answer) return answer;
     throw error;
   }
-  if (ended === undefined && taskId) await cancel(options, taskId);
-  return ended ? answerTo(ended, options, session) : late(options, session, taskId);
+  if (ended) return answerTo(ended, options, session);
+  const isOver = performance.now() >= deadline - CLOCK_MS;
+  // The server stops. The task goes on: the gateway asks another replica, which waits for its end.
+  if (signal.reason instanceof ApiError || (!isOver && !signal.aborted)) throw new ApiError("shutting_down");
+  if (taskId) await cancel(options, taskId);
+  return late(options, session, taskId);
 }
 
 async function runTask(

@@ -91,7 +91,7 @@ export async function insertSession(tx: Tx, session: NewSession): Promise<string
   return id;
 }
 
-export const TOKEN_SECONDS = 60;
+const TOKEN_SECONDS = 60;
 
 export type NewToken = {
   orgId: string;
@@ -180,13 +180,12 @@ export async function storeLife(tx: Tx, id: string, life: Life): Promise<void> {
     WHERE id = ${id}`;
 }
 
-/** Asked twice, the first reason stays. False: it has ended already. */
-export async function askToClose(tx: Tx, id: string, code: string): Promise<boolean> {
-  const asked = await tx`
+/** Asked twice, the first reason stays. */
+export async function askToClose(tx: Tx, id: string, code: string): Promise<void> {
+  await tx`
     UPDATE terminal_sessions SET close_code = coalesce(close_code, ${code}),
       close_asked_at = coalesce(close_asked_at, now())
     WHERE id = ${id} AND state IN ('opening', 'open')`;
-  return asked.count === 1;
 }
 
 export type Claimed = {

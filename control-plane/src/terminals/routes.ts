@@ -73,7 +73,12 @@ export function terminalRoutes(api: ApiContext): void {
     const session = await requireSession(tx, params.terminal_id);
     if (session.user_key !== keyOf(actor) && org.role === "member") throw notTheirs();
     touched(targetOf(session), { allocation_id: session.allocation_id, state: session.state });
-    if (await askToClose(tx, session.id, "terminal_closed")) afterCommit(() => watch.closing([session.id]));
+    if (!hasEnded(session.state)) {
+      await askToClose(tx, session.id, "terminal_closed");
+      // No gateway has it: nobody would say that it is closed.
+      if (session.gateway_id === null) await applyEvents(tx, api.log, session.id, [unusedNow()]);
+      afterCommit(() => watch.closing([session.id]));
+    }
     return toTerminal(await requireSession(tx, session.id));
   });
 
@@ -158,6 +163,10 @@ async function requireSession(tx: Tx, id: string): Promise<SessionRow> {
   const session = await selectSession(tx, id);
   if (!session) throw new ApiError("not_found");
   return session;
+}
+
+function unusedNow() {
+  return { type: "unused", at: new Date().toISOString() } as const;
 }
 
 function targetOf({ id, username, node_name }: SessionRow) {
