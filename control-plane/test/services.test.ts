@@ -9,12 +9,12 @@ import { announceGateway, enrollService, serviceEndpoints } from "@holdfast/cont
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
+import { isSameProof, proofOfAnswer } from "@holdfast/service/service-proof";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
 import { temporaryAuthority } from "../src/identity/authority.ts";
 import { x509 } from "../src/identity/x509.ts";
 import { createServiceListener } from "../src/services/listener.ts";
-import { isSameProof, proofOfAnswer } from "../src/services/proof.ts";
 import { serviceRoute } from "../src/services/route.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { atEnd } from "./support/at-end.ts";

@@ -5,9 +5,9 @@ import { isIP } from "node:net";
 import type { AnswerOf, BodyOf } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { enrollService } from "@holdfast/contracts/service-endpoints";
+import { isSameProof, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";
 import type { Authority } from "../identity/authority.ts";
 import { readKeyRequest } from "../identity/requests.ts";
-import { isSameProof, proofOfAnswer, proofOfRequest } from "./proof.ts";
 
 /** A request that somebody kept is of no use for longer than clocks may differ. */
 const MOST_SKEW_MS = 2 * 60_000;

@@ -1,7 +1,7 @@
 // Settings of the api's internal listener, which the other processes of an installation ask.
 
 import { kinds, optional, setting } from "@holdfast/kit/settings";
-import { bindAddress } from "@holdfast/service/settings";
+import { bindAddress, serviceTokenSetting } from "@holdfast/service/settings";
 import { httpsUrl } from "../profiles/settings.ts";
 
 export const serviceSettings = {
@@ -19,15 +19,5 @@ export const serviceSettings = {
     env: "HOLDFAST_API_INTERNAL_URL",
     help: "At the api: the address gateways use, if its host is not one that the api is known by anyway.",
   }),
-  serviceToken: optional(
-    {
-      allowed: "32 to 200 printable ASCII characters without spaces, as from `openssl rand -hex 32`",
-      parse: (text: string) => (/^[\x21-\x7e]{32,200}$/.test(text) ? text : undefined),
-    },
-    {
-      env: "HOLDFAST_SERVICE_TOKEN",
-      secret: true,
-      help: "What the api and its gateways know each other by. Without it the internal listener stays closed and there are no terminals.",
-    },
-  ),
+  serviceToken: serviceTokenSetting,
 };

@@ -13,7 +13,7 @@ import {
   type ServiceNews,
 } from "@holdfast/contracts/service-endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { proofOfRequest } from "../../src/services/proof.ts";
+import { proofOfRequest } from "@holdfast/service/service-proof";
 import type { TestApi } from "./api.ts";
 import { atEnd } from "./at-end.ts";
 import { type Answer, makeKeyRequest, openClient, type TestClient } from "./nodes.ts";
