@@ -13,7 +13,30 @@ export type Host = {
   capabilities: readonly string[];
   /** The account the agent runs as. */
   account: string;
+  terminals: Terminals;
 };
+
+/** Shells whose bytes go through the terminal gateway. */
+export type Terminals = {
+  /**
+   * Resolves when the shell runs and the gateway has been told. Otherwise it throws, a TaskFailed where the reason
+   * is known, and leaves nothing behind.
+   */
+  open(terminal: {
+    sessionId: string;
+    correlationId: string;
+    size: { cols: number; rows: number };
+    /** Called while the gateway is dialled. */
+    user: () => Promise<ShellUser>;
+    withinMs: number;
+    /** How long the shell may be without a way to the gateway. */
+    detachedMs: number;
+    signal: AbortSignal;
+  }): Promise<{ pid: number; offset: number }>;
+};
+
+/** As the host's user database has it; an empty shell is the system's default one. */
+export type ShellUser = { name: string; uid: number; gid: number; home: string; shell: string };
 
 export type Run<T extends AnyTaskType> =
   T extends TaskType<infer P, infer G, infer R, infer F>

@@ -117,6 +117,18 @@ export const diagnosticReasons = {
     owner: "platform",
     nextStep: "The detail names the reason; signature problems point to tampering or to keys out of step.",
   },
+  terminal_gateway_unreachable: {
+    message: "A terminal's stream did not get through to the terminal gateway.",
+    owner: "network",
+    nextStep:
+      "From this host, check name resolution, route and firewall towards the gateway's node address (port 18443).",
+  },
+  terminal_failed: {
+    message: "A terminal could not be opened on this host, or broke.",
+    owner: "node",
+    nextStep:
+      "The detail names the reason: the user, its shell, its home or the PTY. Put it right and open a new one.",
+  },
 } as const satisfies Record<string, DiagnosticEntry>;
 
 export type DiagnosticReason = keyof typeof diagnosticReasons;

@@ -28,6 +28,7 @@ import { openLocalListener } from "./local/listener.ts";
 import { createLog, type Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import type { agentSettings } from "./settings.ts";
+import { openTerminals } from "./terminals/lazily.ts";
 
 export type AgentSettings = Values<typeof agentSettings>;
 
@@ -90,6 +91,25 @@ export async function startAgent(
     send: (records) => session.client().diagnostics(records),
   });
 
+  const terminals = openTerminals({
+    stateDir: settings.stateDir,
+    nodeId: session.nodeId,
+    instanceId,
+    bootId: host.bootId,
+    gateway: () => ({ set: settings.nodeTerminalUrl, told: session.agent().profile.endpoints["node_terminal"] }),
+    credentials: session.credentials,
+    lookup: session.lookup,
+    refreshProfile: () => void link.heartbeatNow(),
+    onFailure: (code, detail, correlationId) => {
+      metrics.countOne("terminal_failures_total", code);
+      record(
+        aboutTheGateway.has(code) ? "terminal_gateway_unreachable" : "terminal_failed",
+        `${code}: ${detail}`,
+        correlationId,
+      );
+    },
+  });
+
   const openWork = () => {
     if (work) return;
     try {
@@ -130,7 +150,8 @@ export async function startAgent(
       refreshVerifiers: () => link.heartbeatNow(),
       host: () => {
         const { capabilities, account } = host.hostFacts();
-        return { stateDir: settings.stateDir, profile: session.agent().profile, capabilities, account };
+        const { profile } = session.agent();
+        return { stateDir: settings.stateDir, profile, capabilities, account, terminals };
       },
       now: Date.now,
       skewSeconds,
@@ -162,6 +183,7 @@ export async function startAgent(
     if (rejections.has(failure.reason)) count("identity_rejections");
     metrics.set("connection_up", 0);
     record(failure.reason, failure.detail, correlationId);
+    if (failure.reason === "identity_revoked") terminals.endAll();
     if (rejections.has(failure.reason) || failure.reason === "server_tls_untrusted") session.reconsider();
   };
 
@@ -251,11 +273,13 @@ export async function startAgent(
       },
       metrics: () => {
         metrics.set("tasks_running", work?.executor.running() ?? 0);
+        metrics.set("terminals_open", terminals.count());
         metrics.set("results_unsent", work?.journal.unsentCount() ?? 0);
         return metrics.text();
       },
     },
   );
+  terminals.resume();
   const ran = link.run();
   log.info("agent started", { node_id: session.nodeId, api: session.apiUrl, port: listener.port });
 
@@ -267,6 +291,7 @@ export async function startAgent(
       // A heartbeat under way may take its time to fail; closing the connections ends it.
       await Promise.race([ran, new Promise((resolve) => setTimeout(resolve, STOP.linkMs).unref())]);
       await work?.executor.stop(STOP.tasksMs);
+      terminals.stop();
       await work?.outbox.flush(STOP.deliveryMs);
       work?.outbox.stop();
       await renewals.settled();
@@ -284,6 +309,14 @@ const counterOf: Record<TaskEvent, keyof Counters> = {
   failed: "tasks_failed",
   refused: "tasks_refused",
 };
+
+/** Of the failures of terminals. */
+const aboutTheGateway: ReadonlySet<string> = new Set([
+  "terminal_node_stream_timeout",
+  "terminal_node_stream_mtls_failed",
+  "terminal_env_profile_drift",
+  "terminal_stream_lost",
+]);
 
 /** What says that this identity is not accepted; a busy or absent server never does. */
 const rejections: ReadonlySet<DiagnosticReason> = new Set([

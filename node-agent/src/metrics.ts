@@ -1,7 +1,7 @@
 // The agent's counters and gauges, and their Prometheus text. What is not in the table does not
 // exist; counters count from the start of the process.
 
-type Entry = { kind: "counter" | "gauge"; help: string; unset?: true };
+type Entry = { kind: "counter" | "gauge"; help: string; unset?: true; by?: string };
 
 const table = {
   connection_up: { kind: "gauge", help: "Whether the last request to the server was answered." },
@@ -29,14 +29,26 @@ const table = {
   polls_failed_total: { kind: "counter", help: "Requests for tasks, and heartbeats, that failed." },
   results_failed_total: { kind: "counter", help: "Deliveries of results that failed." },
   renewals_failed_total: { kind: "counter", help: "Attempts to renew the certificate that failed." },
+  terminals_open: { kind: "gauge", help: "Shells that are held now, with or without a way to the gateway." },
+  terminal_failures_total: {
+    kind: "counter",
+    by: "code",
+    help: "Terminals that could not be opened, or broke.",
+  },
 } as const satisfies Record<string, Entry>;
 
 export type MetricName = keyof typeof table;
-type CounterName = { [N in MetricName]: (typeof table)[N]["kind"] extends "counter" ? N : never }[MetricName];
-type GaugeName = Exclude<MetricName, CounterName>;
+type LabelledName = { [N in MetricName]: (typeof table)[N] extends { by: string } ? N : never }[MetricName];
+type CounterName = Exclude<
+  { [N in MetricName]: (typeof table)[N]["kind"] extends "counter" ? N : never }[MetricName],
+  LabelledName
+>;
+type GaugeName = Exclude<MetricName, CounterName | LabelledName>;
 
 export type Metrics = {
   count(name: CounterName, by?: number): void;
+  /** `label`: one of few that the code itself knows. */
+  countOne(name: LabelledName, label: string): void;
   set(name: GaugeName, value: number): void;
   /** Undefined: a gauge that was never set. */
   value(name: MetricName): number | undefined;
@@ -48,16 +60,27 @@ const PREFIX = "holdfast_agent_";
 
 export function createMetrics(): Metrics {
   const entries = Object.entries(table) as [MetricName, Entry][];
-  const values = new Map<MetricName, number>(entries.filter(([, { unset }]) => !unset).map(([name]) => [name, 0]));
+  const values = new Map<MetricName, number>(
+    entries.filter(([, { unset, by }]) => !unset && !by).map(([name]) => [name, 0]),
+  );
+  const labelled = new Map<MetricName, Map<string, number>>();
   return {
     count: (name, by = 1) => void values.set(name, (values.get(name) ?? 0) + by),
+    countOne(name, label) {
+      const ofName = labelled.get(name) ?? new Map<string, number>();
+      labelled.set(name, ofName.set(label, (ofName.get(label) ?? 0) + 1));
+    },
     set: (name, value) => void values.set(name, value),
     value: (name) => values.get(name),
     text: () =>
       entries
-        .map(([name, { kind, help }]) => {
+        .map(([name, { kind, help, by }]) => {
           const value = values.get(name);
           const head = `# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${kind}\n`;
+          const lines = [...(labelled.get(name) ?? [])].map(
+            ([label, times]) => `${PREFIX}${name}{${by}="${label}"} ${times}\n`,
+          );
+          if (by) return lines.length === 0 ? "" : head + lines.join("");
           return value === undefined ? "" : `${head}${PREFIX}${name} ${value}\n`;
         })
         .join(""),

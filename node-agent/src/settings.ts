@@ -76,6 +76,11 @@ export const agentSettings = {
     aliases: ["GPUAAS_API_URL", "NODE_AGENT_CONTROL_PLANE_URL"],
     help: "On a host: the node-facing API, instead of the address in the node's profile.",
   }),
+  nodeTerminalUrl: optional(httpsUrl, {
+    env: "HOLDFAST_NODE_TERMINAL_URL",
+    aliases: ["GPUAAS_TERMINAL_API_URL"],
+    help: "On a host: the node-facing address of the terminal gateway, instead of the one in the node's profile.",
+  }),
   diskPressurePercent: setting(integer({ min: 50, max: 99 }), {
     env: "HOLDFAST_NODE_DISK_PRESSURE_PERCENT",
     default: 90,

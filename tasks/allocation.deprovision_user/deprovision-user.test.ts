@@ -21,7 +21,7 @@ import {
   type TestUser,
   testUser,
 } from "../test/os-users.ts";
-import { failureOf, noEndpoints, runTask } from "../test/run-task.ts";
+import { failureOf, noEndpoints, noTerminals, runTask } from "../test/run-task.ts";
 
 const TYPE = "allocation.deprovision_user";
 // Each phase takes some processes of its own, which may be slow to start on a busy machine.
@@ -218,7 +218,13 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
 
 describe("an agent without root", () => {
   const account = userInfo().username;
-  const host: Host = { stateDir: "/nowhere", profile: noEndpoints, capabilities: ["own_account"], account };
+  const host: Host = {
+    stateDir: "/nowhere",
+    profile: noEndpoints,
+    capabilities: ["own_account"],
+    account,
+    terminals: noTerminals,
+  };
 
   it("BM-02 gives its own account back without removing anything", async () => {
     const { result } = await runTask(TYPE, { username: account, allocation_id: randomUUID() }, { host });

@@ -27,7 +27,7 @@ import {
   type TestUser,
   testUser,
 } from "../test/os-users.ts";
-import { failureOf, noEndpoints, runTask } from "../test/run-task.ts";
+import { failureOf, noEndpoints, noTerminals, runTask } from "../test/run-task.ts";
 
 const TYPE = "allocation.provision_user";
 // Each phase takes some processes of its own, which may be slow to start on a busy machine.
@@ -336,7 +336,13 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
 
 describe("an agent without root", () => {
   const { username: account, uid, gid, homedir, shell } = userInfo();
-  const host: Host = { stateDir: "/nowhere", profile: noEndpoints, capabilities: ["own_account"], account };
+  const host: Host = {
+    stateDir: "/nowhere",
+    profile: noEndpoints,
+    capabilities: ["own_account"],
+    account,
+    terminals: noTerminals,
+  };
   const allocation_id = randomUUID();
 
   it("BM-01 offers its own account, and makes nothing", async () => {

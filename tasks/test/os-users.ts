@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import type { Host } from "../executor.ts";
-import { noEndpoints } from "./run-task.ts";
+import { noEndpoints, noTerminals } from "./run-task.ts";
 
 export type TestUser = { username: string; allocation_id: string; home: string };
 
@@ -34,7 +34,7 @@ function clearAway(username: string): void {
 export function rootHost(): Host {
   const stateDir = mkdtempSync(join(tmpdir(), "holdfast-users-"));
   atEnd(() => rmSync(stateDir, { recursive: true, force: true }));
-  return { stateDir, profile: noEndpoints, capabilities: ["os_users"], account: "root" };
+  return { stateDir, profile: noEndpoints, capabilities: ["os_users"], account: "root", terminals: noTerminals };
 }
 
 export function passwd(username: string): { uid: number; gid: number; home: string; shell: string } | undefined {

@@ -1,7 +1,7 @@
 // Runs a task as the agent would: found by its name, parameters and result checked by its contract.
 
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
-import { type Host, TaskFailed } from "../executor.ts";
+import { type Host, TaskFailed, type Terminals } from "../executor.ts";
 import { loadContract, loadExecutor } from "../registry.ts";
 
 export const noEndpoints: EnvironmentProfile = {
@@ -10,6 +10,11 @@ export const noEndpoints: EnvironmentProfile = {
   endpoints: {},
   resolve: {},
   ca_sha256: [],
+};
+
+/** Of a host that no terminal is to be opened on. */
+export const noTerminals: Terminals = {
+  open: () => Promise.reject(new Error("there are no terminals in this test")),
 };
 
 export type Ran = { result: Record<string, unknown>; phases: string[]; progress: unknown[] };
@@ -29,6 +34,7 @@ export async function runTask(
     profile: noEndpoints,
     capabilities: [],
     account: "nobody",
+    terminals: noTerminals,
     ...options.host,
   };
   const result = await executor.run({

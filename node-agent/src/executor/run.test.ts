@@ -8,6 +8,7 @@ const host = {
   profile: { name: "p", version: 1, endpoints: {}, resolve: {}, ca_sha256: [] },
   capabilities: [],
   account: "me",
+  terminals: { open: () => Promise.reject(new Error("there are no terminals in this test")) },
 };
 const begin = (type: LoadedType, onProgress: Parameters<typeof runTask>[0]["onProgress"] = () => undefined) =>
   runTask({ type, params: {}, host, onProgress, graceMs: 20 });

@@ -3,6 +3,7 @@
 // taken up at the next attempt after a rejection.
 
 import { statSync } from "node:fs";
+import type { LookupFunction } from "node:net";
 import type { EnvironmentProfile, VerifierKeys } from "@holdfast/contracts/node-protocol";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { UsageError } from "@holdfast/kit/settings";
@@ -16,7 +17,7 @@ import {
 import { type Identity, readIdentity } from "../identity/identity-file.ts";
 import { HostProblem, type StateFiles } from "../identity/state-directory.ts";
 import { readTrust } from "../identity/trust-file.ts";
-import { createLinkClient, type LinkClient } from "./client.ts";
+import { type Credentials, createLinkClient, type LinkClient } from "./client.ts";
 import { lookupBy } from "./lookup.ts";
 
 export type Session = {
@@ -29,6 +30,9 @@ export type Session = {
   /** Undefined until it could be read. */
   identity(): Identity | undefined;
   roots(): readonly string[];
+  /** For another connection than the client's. Throws a HostProblem while this host has no usable identity. */
+  credentials(): Credentials;
+  readonly lookup: LookupFunction;
   /** From the next connection on. */
   renewed(identity: Identity, roots: readonly string[]): void;
   learn(news: { verifiers?: VerifierKeys; profile?: EnvironmentProfile }): void;
@@ -77,6 +81,11 @@ export function openSession(options: {
     client: () => (open ?? connect()).client,
     identity: () => open?.identity,
     roots: () => open?.roots ?? [],
+    credentials() {
+      const { identity, roots } = open ?? connect();
+      return { ...identity, roots };
+    },
+    lookup,
     renewed(identity, roots) {
       if (!open) return;
       open.client.use({ ...identity, roots });

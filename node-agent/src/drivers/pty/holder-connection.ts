@@ -1,0 +1,129 @@
+// The agent's end of a holder's socket. Behind it is a process of a tenant's: nothing it says is believed
+// beyond its own terminal, and nothing it fails to read piles up here.
+
+import { connect, type Socket } from "node:net";
+import type { ShellUser } from "@holdfast/tasks/executor";
+import { type Control, createReader, sendBytes, sendControl } from "./messages.mjs";
+
+/** What it is, as it says itself. */
+export type Description =
+  | { type: "spare"; pid: number }
+  | { type: "shell"; pid: number; offset: number; end: number; orphanMs: number; notes: unknown };
+
+export type Orders = {
+  user: ShellUser;
+  env: Record<string, string>;
+  size: { cols: number; rows: number };
+  orphanMs: number;
+  limits: { window: number; scrollback: number; input: number };
+  /** Given back with its description, also to a later agent. */
+  notes: unknown;
+};
+
+export type HolderHears = {
+  onBytes(bytes: Buffer): void;
+  onControl(message: Control): void;
+  /** It ended, or broke the form. */
+  onGone(): void;
+};
+
+export type HolderConnection = {
+  /** As of connecting. */
+  readonly first: Description;
+  /** Rejects with the holder's own words. */
+  become(orders: Orders): Promise<Description & { type: "shell" }>;
+  describe(): Promise<Description & { type: "shell" }>;
+  listen(hears: HolderHears): void;
+  send(message: Control): void;
+  /** False: it does not read, and there is no room for more. */
+  sendBytes(bytes: Buffer, most: number): boolean;
+  pause(): void;
+  resume(): void;
+  /** Without telling it anything: it goes on. */
+  leave(): void;
+};
+
+/** Rejects when nobody listens there any more, or says nothing in time. */
+export function connectToHolder(path: string, withinMs: number): Promise<HolderConnection> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    const timer = setTimeout(() => socket.destroy(new Error("the holder does not answer")), withinMs);
+    socket.once("error", reject);
+    const connection = overSocket(socket, (first) => {
+      clearTimeout(timer);
+      resolve(connection(first));
+    });
+    socket.once("close", () => {
+      clearTimeout(timer);
+      reject(new Error("the holder ended"));
+    });
+  });
+}
+
+function overSocket(socket: Socket, onFirst: (first: Description) => void) {
+  let hears: HolderHears | undefined;
+  let greeted = false;
+  let gone = false;
+  /** Those who wait for a description, in the order they asked. */
+  const waiting: PromiseWithResolvers<Description & { type: "shell" }>[] = [];
+
+  const onControl = (message: Control) => {
+    const description = readDescription(message);
+    if (description && !greeted) {
+      greeted = true;
+      onFirst(description);
+    } else if (description?.type === "shell") waiting.shift()?.resolve(description);
+    else if (message.type === "failed") waiting.shift()?.reject(new Error(String(message["message"])));
+    else hears?.onControl(message);
+  };
+  const read = createReader({
+    onBytes: (bytes) => hears?.onBytes(bytes),
+    onControl,
+    onBroken: () => socket.destroy(),
+  });
+  socket.on("data", read);
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    gone = true;
+    for (const { reject } of waiting.splice(0)) reject(new Error("the process that was to hold the shell ended"));
+    hears?.onGone();
+  });
+  const ask = (message: Control) => {
+    const asked = Promise.withResolvers<Description & { type: "shell" }>();
+    if (gone) asked.reject(new Error("the process that holds the shell ended"));
+    else waiting.push(asked);
+    sendControl(socket, message);
+    return asked.promise;
+  };
+
+  return (first: Description): HolderConnection => ({
+    first,
+    become: (orders) => ask({ type: "become", ...orders }),
+    describe: () => ask({ type: "describe" }),
+    listen(to) {
+      hears = to;
+      if (gone) to.onGone();
+    },
+    send: (message) => sendControl(socket, message),
+    sendBytes(bytes, most) {
+      if (socket.writableLength + bytes.length > most) return false;
+      sendBytes(socket, bytes);
+      return true;
+    },
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
+    leave() {
+      hears = undefined;
+      socket.destroy();
+    },
+  });
+}
+
+function readDescription(message: Control): Description | undefined {
+  const { type, pid, offset, end, orphan_ms, notes } = message;
+  if (type === "spare") return { type, pid: Number(pid) };
+  if (type !== "shell") return undefined;
+  const orphanMs = Number(orphan_ms);
+  if (![pid, offset, end, orphanMs].every(Number.isSafeInteger)) return undefined;
+  return { type, pid: Number(pid), offset: Number(offset), end: Number(end), orphanMs, notes };
+}

@@ -1,0 +1,326 @@
+// @ts-check
+// The process that holds one shell: it starts idle, is told once what to become, and from then on is the
+// tenant's. It keeps the PTY and its newest output while agents come and go, and ends with the shell, or
+// when no agent came for too long. Arguments: its id, and after how many seconds that is. It listens in its
+// working directory, which only the agent's user may enter; the socket's name says to others that it is ready.
+//
+// Idle it takes 48 MB of which 9 are its own, and 45 ms to start; the shell's scrollback comes on top.
+
+import { accessSync, constants, readFileSync, renameSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { becomeUser } from "./become-user.mjs";
+import { createReader, sendBytes, sendControl } from "./messages.mjs";
+import { openPty } from "./pty.mjs";
+import { createScrollback } from "./scrollback.mjs";
+
+/** @typedef {import("./messages.mjs").Control} Control */
+/**
+ * What to become. `limits` are the contract's, told because nothing but these few files is loaded here.
+ * @typedef {{
+ *   user: { name: string, uid: number, gid: number, home: string, shell: string },
+ *   env: Record<string, string>, size: { cols: number, rows: number }, orphanMs: number,
+ *   limits: { window: number, scrollback: number, input: number }, notes: unknown,
+ * }} Orders
+ */
+/** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
+
+const HANG_UP_MS = 5_000;
+/** To an agent that does not read: more is not put into its socket. */
+const MOST_QUEUED = 1024 * 1024;
+
+const [id = "", orphanSeconds = ""] = process.argv.slice(2);
+let orphanMs = Number(orphanSeconds) * 1000;
+process.title = `holdfast-terminal ${id}`;
+// A tenant may signal its holder, and this one would open Node's debugger to everybody on the host. The flag
+// that Node.js has against it leaves the signal blocked, also in the shell.
+process.on("SIGUSR1", () => {});
+
+/** @type {import("node:net").Socket | undefined} */
+let agent;
+/** @type {ReturnType<typeof startShell> | undefined} */
+let shell;
+/** @type {NodeJS.Timeout | undefined} */
+let orphaned;
+
+const server = createServer((socket) => {
+  // The newest wins: the one before is an agent that is gone and has not been noticed to be.
+  agent?.destroy();
+  agent = socket;
+  clearTimeout(orphaned);
+  const read = createReader({
+    onBytes: (bytes) => shell?.input(bytes),
+    onControl: (message) => obey(message),
+    onBroken: () => socket.destroy(),
+  });
+  socket.on("data", read);
+  socket.on("drain", () => shell?.drained());
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    if (agent === socket) abandoned();
+  });
+  tell(shell ? shell.description() : { type: "spare", pid: process.pid });
+});
+
+// Root's from the moment it exists: nobody but the agent can ever connect.
+const umask = process.umask(0o177);
+server.listen(`${id}.starting`, () => {
+  process.umask(umask);
+  try {
+    renameSync(`${id}.starting`, `${id}.spare`);
+  } catch {
+    process.exit(1); // The agent removed its directory: nobody wants this one.
+  }
+  process.chdir("/");
+  abandoned();
+});
+server.on("error", () => process.exit(1));
+
+function abandoned() {
+  agent = undefined;
+  shell?.detach();
+  clearTimeout(orphaned);
+  orphaned = setTimeout(() => {
+    if (shell) shell.close(() => process.exit(0));
+    else process.exit(0);
+  }, orphanMs);
+}
+
+/** @param {Control} message */
+function tell(message) {
+  if (agent) sendControl(agent, message);
+}
+
+/** @param {Control} message */
+function obey(message) {
+  switch (message.type) {
+    case "become":
+      return become(/** @type {Orders & Control} */ (message));
+    case "describe":
+      return tell(shell ? shell.description() : { type: "spare", pid: process.pid });
+    case "attach":
+      return shell?.attach(/** @type {any} */ (message));
+    case "detach":
+      return shell?.detach();
+    case "resize":
+      return shell?.resize(/** @type {any} */ (message));
+    case "ack":
+      return shell?.acknowledge(Number(message["bytes"]));
+    case "close":
+      if (shell) return shell.close(() => {});
+      process.exit(0);
+      break;
+    case "done":
+      process.exit(0);
+  }
+}
+
+/** @param {Orders} orders */
+function become(orders) {
+  if (shell) return;
+  orphanMs = orders.orphanMs;
+  try {
+    shell = startShell(orders);
+    tell(shell.description());
+  } catch (error) {
+    // Half of a user is nobody to go on as.
+    tell({ type: "failed", message: /** @type {Error} */ (error).message });
+    agent?.end(() => process.exit(1));
+  }
+}
+
+/** @param {Orders} orders */
+function startShell({ user, env, size, limits, notes }) {
+  if (process.getuid?.() !== user.uid) becomeUser(user);
+  enterHome(user);
+  const file = usableShell(user.shell || "/bin/sh");
+  const output = createScrollback(limits.scrollback);
+  /** @type {Attachment | undefined} */
+  let attachment;
+  /** Output up to here was sent to somebody before. */
+  let shown = 0;
+  let attachments = 0;
+  let present = size;
+  let flushing = false;
+  /** @type {import("./pty.mjs").Exit | undefined} */
+  let ended;
+  /** @type {(() => void)[]} */
+  const whenEnded = [];
+
+  const unacknowledged = (/** @type {Attachment} */ to) => to.sent - to.base - to.acknowledged;
+  const mayReadOn = () =>
+    !attachment ||
+    (output.end - attachment.base - attachment.acknowledged < limits.window &&
+      (agent?.writableLength ?? 0) < MOST_QUEUED);
+
+  /** Once in a turn of the loop: a PTY gives 4 KB at a time, and a message each would cost more than the bytes. */
+  const soon = () => {
+    if (flushing) return;
+    flushing = true;
+    setImmediate(() => {
+      flushing = false;
+      flush(limits.window);
+    });
+  };
+  const flush = (/** @type {number} */ window) => {
+    if (!attachment || !agent) return;
+    attachment.sent = Math.max(attachment.sent, output.start);
+    for (const piece of output.from(attachment.sent)) {
+      const allowed = piece.subarray(0, Math.max(0, window - unacknowledged(attachment)));
+      if (allowed.length === 0) break;
+      sendBytes(agent, allowed);
+      attachment.sent += allowed.length;
+    }
+    shown = Math.max(shown, attachment.sent);
+    const waiting = unacknowledged(attachment);
+    if (waiting < limits.window || attachment.told) return;
+    attachment.told = true;
+    tell({ type: "paused", unacknowledged: waiting });
+  };
+  const finish = (/** @type {import("./pty.mjs").Exit} */ exit) => {
+    ended = exit;
+    flush(Number.POSITIVE_INFINITY);
+    tell({ type: "exit", ...exit });
+    for (const done of whenEnded) done();
+  };
+  const signal = (/** @type {NodeJS.Signals} */ name) => {
+    for (const group of new Set([pty.pid, foregroundOf(pty.pid)])) {
+      try {
+        if (group > 1) process.kill(-group, name);
+      } catch {
+        // It has ended, or became somebody else's by sudo.
+      }
+    }
+  };
+
+  const pty = openPty({
+    ...{ file, args: ["-l"], env: { ...env, SHELL: file }, cwd: user.home, ...size },
+    room: () => output.room(),
+    onOutput: (count) => {
+      output.filled(count);
+      pty.tryUnread();
+      soon();
+      return mayReadOn();
+    },
+    onEnd: finish,
+  });
+
+  return {
+    description: () => ({
+      ...{ type: "shell", pid: pty.pid, offset: output.start, end: output.end, orphan_ms: orphanMs },
+      ...{ exit: ended ?? null, notes },
+    }),
+
+    /** @param {Buffer} bytes */
+    input(bytes) {
+      if (pty.unread() + bytes.length <= limits.input) return pty.write(bytes);
+      pty.dropUnread();
+      tell({
+        type: "error",
+        code: "terminal_input_overflow",
+        message: "The program in the terminal does not read its input; what was waiting for it is thrown away.",
+      });
+    },
+
+    /** @param {{ attachment: number, from: number | null, cols: number, rows: number }} to */
+    attach({ attachment: number, from, cols, rows }) {
+      const offset = output.replayFrom(from);
+      const replay = Math.max(0, Math.min(shown, output.end) - offset);
+      attachment = { number, base: offset, sent: offset, acknowledged: 0, told: false };
+      tell({ type: "attached", attachment: number, offset, replay });
+      const again = attachments++ > 0;
+      const sameSize = cols === present.cols && rows === present.rows;
+      // A program that draws the whole screen does so only when told that its size is another.
+      if (again && sameSize) pty.resize(cols, rows + 1);
+      this.resize({ cols, rows });
+      flush(limits.window);
+      if (ended) return tell({ type: "exit", ...ended });
+      if (mayReadOn()) pty.resume();
+    },
+
+    detach() {
+      attachment = undefined;
+      if (!ended) pty.resume();
+    },
+
+    /** @param {{ cols: number, rows: number }} to */
+    resize({ cols, rows }) {
+      present = { cols, rows };
+      pty.resize(cols, rows);
+    },
+
+    /** @param {number} bytes */
+    acknowledge(bytes) {
+      if (!attachment || !(bytes > attachment.acknowledged)) return;
+      attachment.acknowledged = Math.min(bytes, attachment.sent - attachment.base);
+      if (unacknowledged(attachment) === 0) attachment.told = false;
+      flush(limits.window);
+      if (!ended && mayReadOn()) pty.resume();
+    },
+
+    drained() {
+      if (!ended && mayReadOn()) pty.resume();
+    },
+
+    /** @param {() => void} done */
+    close(done) {
+      if (ended) return done();
+      whenEnded.push(done);
+      if (whenEnded.length > 1) return;
+      // A stopped program would not notice.
+      signal("SIGHUP");
+      signal("SIGCONT");
+      setTimeout(() => signal("SIGKILL"), HANG_UP_MS);
+    },
+  };
+}
+
+/** As the user: root may enter what the user may not, and on some file systems the other way round. @param {Orders["user"]} user */
+function enterHome({ name, home, uid }) {
+  try {
+    process.chdir(home);
+  } catch (error) {
+    throw new Error(`The home ${home} of ${name} cannot be entered: ${codeOf(error)}.`);
+  }
+  if (statSync(".").uid !== uid) throw new Error(`The home ${home} does not belong to ${name}.`);
+}
+
+/** @param {string} file */
+function usableShell(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    if (!statSync(file).isFile()) throw new Error("it is not a file");
+  } catch (error) {
+    throw new Error(`The shell ${file} cannot be run: ${codeOf(error)}.`);
+  }
+  const listed = loginShells();
+  if (listed && !listed.includes(file))
+    throw new Error(`The shell ${file} is not meant for people: it does not stand in /etc/shells.`);
+  return file;
+}
+
+/** Undefined where the host keeps no list. @returns {string[] | undefined} */
+function loginShells() {
+  try {
+    return readFileSync("/etc/shells", "utf8")
+      .split("\n")
+      .map((line) => line.trim());
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {number} pid of a shell: the group that has its terminal now. */
+function foregroundOf(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[5]);
+  } catch {
+    return pid;
+  }
+}
+
+/** @param {unknown} error */
+function codeOf(error) {
+  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+  return code ?? message;
+}

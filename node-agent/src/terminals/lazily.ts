@@ -1,0 +1,55 @@
+// Terminals as the rest of the agent sees them. What they need is loaded when the first one is opened, or
+// when an earlier agent left some: an agent at rest stays as lean as without.
+
+import { TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/executor";
+import { findSockets } from "./directory.ts";
+import type { Terminals, TerminalsOptions } from "./terminals.ts";
+
+export type LazyTerminals = TaskTerminals & {
+  /** Takes up what an earlier agent left. */
+  resume(): void;
+  count(): number;
+  /** Ends every shell: this node is no node any more. */
+  endAll(): void;
+  /** The shells go on. */
+  stop(): void;
+};
+
+export function openTerminals(options: TerminalsOptions): LazyTerminals {
+  let loading: Promise<Terminals> | undefined;
+  let loaded: Terminals | undefined;
+  let stopped = false;
+
+  const load = async (): Promise<Terminals> => {
+    const { createTerminals } = await import("./terminals.ts");
+    loaded = createTerminals(options);
+    return loaded;
+  };
+  const terminals = () => {
+    loading ??= load().catch((error: Error) => {
+      loading = undefined;
+      throw new TaskFailed("terminal_pty_failed", `The agent cannot hold terminals: ${error.message}`);
+    });
+    return loading;
+  };
+
+  return {
+    async open(wanted) {
+      const all = await terminals();
+      if (stopped) throw new TaskFailed("terminal_pty_failed", "The agent is stopping.");
+      return all.open(wanted);
+    },
+    resume() {
+      if (findSockets(options.stateDir).length === 0) return;
+      terminals()
+        .then((all) => (stopped ? undefined : all.resume()))
+        .catch((error: TaskFailed) => options.onFailure(error.code, error.message, undefined));
+    },
+    count: () => loaded?.count() ?? 0,
+    endAll: () => void loading?.then((all) => all.endAll()).catch(() => {}),
+    stop() {
+      stopped = true;
+      loaded?.stop();
+    },
+  };
+}

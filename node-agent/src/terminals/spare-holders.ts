@@ -1,0 +1,135 @@
+// Holders: started one by one, and one kept ready after the first terminal, because starting Node.js takes
+// longer than everything else that a terminal needs.
+
+import { randomUUID } from "node:crypto";
+import { type FSWatcher, watch } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { identify, type ProcessIdentity } from "@holdfast/kit/processes";
+import { connectToHolder, type HolderConnection } from "../drivers/pty/holder-connection.ts";
+import type { Launch } from "../drivers/pty/launch.ts";
+import { shellName, spareName } from "./directory.ts";
+
+export type Holder = { connection: HolderConnection; process: ProcessIdentity; name: string };
+
+export type Holders = {
+  /** One for this session, under its name. */
+  take(sessionId: string): Promise<Holder>;
+  /** Has one ready for the next. */
+  keepOne(): void;
+  /** A spare that an earlier agent left. */
+  adopt(name: string): Promise<void>;
+  /** Lets the spare go. */
+  letGo(): void;
+  /** Of a holder that has ended. */
+  forget(name: string): Promise<void>;
+  close(): void;
+};
+
+const START_MS = 10_000;
+const ANSWER_MS = 5_000;
+
+export function createHolders(options: {
+  directory: string;
+  /** The path of a name in the directory, short enough for a socket's address. */
+  at: (name: string) => string;
+  launch: Launch;
+  orphanSeconds: number;
+}): Holders {
+  const { directory, at } = options;
+  const starting = new Map<string, { ready: () => void; failed: (error: Error) => void }>();
+  let watcher: FSWatcher | undefined;
+  let spare: Promise<Holder> | undefined;
+  let closed = false;
+
+  const start = async (): Promise<Holder> => {
+    const id = randomUUID();
+    const name = spareName(id);
+    const ready = new Promise<void>((resolve, reject) => {
+      starting.set(name, { ready: resolve, failed: reject });
+      watcher ??= watch(directory, (_event, changed) => starting.get(String(changed))?.ready());
+    });
+    const timer = setTimeout(
+      () => starting.get(name)?.failed(new Error(`it was not ready within ${START_MS / 1000} seconds`)),
+      START_MS,
+    );
+    try {
+      const launched = options.launch({ id, directory, orphanSeconds: options.orphanSeconds });
+      launched.onFailure((why) => starting.get(name)?.failed(new Error(why)));
+      await ready;
+    } catch (error) {
+      await forget(`${id}.starting`);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      starting.delete(name);
+      if (starting.size === 0) {
+        watcher?.close();
+        watcher = undefined;
+      }
+    }
+    return connect(name);
+  };
+
+  const connect = async (name: string): Promise<Holder> => {
+    const connection = await connectToHolder(at(name), ANSWER_MS);
+    const found = connection.first.type === "spare" ? identify(connection.first.pid) : undefined;
+    if (found) return { connection, process: found, name };
+    connection.leave();
+    throw new Error("it ended at once");
+  };
+
+  const hold = (coming: Promise<Holder>) => {
+    spare = coming;
+    const lost = () => {
+      if (spare === coming) spare = undefined;
+    };
+    coming.then(({ connection, name }) => {
+      const onGone = () => {
+        lost();
+        void forget(name);
+      };
+      if (spare === coming) connection.listen({ onBytes() {}, onControl() {}, onGone });
+    }, lost);
+  };
+
+  const forget = (name: string) => rm(`${directory}/${name}`, { force: true });
+
+  const letGo = () => {
+    const going = spare;
+    spare = undefined;
+    void going?.then(
+      ({ connection, name }) => {
+        connection.listen({ onBytes() {}, onControl() {}, onGone: () => void forget(name) });
+        connection.send({ type: "done" });
+      },
+      () => {},
+    );
+  };
+
+  return {
+    async take(sessionId) {
+      const own = spare ?? start();
+      spare = undefined;
+      const holder = await own;
+      const name = shellName(sessionId, holder.process);
+      // Before it is anybody's: an agent that ends right now finds it under its session.
+      await rename(`${directory}/${holder.name}`, `${directory}/${name}`);
+      return { ...holder, name };
+    },
+    keepOne() {
+      if (!spare && !closed) hold(start());
+    },
+    async adopt(name) {
+      if (spare) return;
+      const coming = connect(name);
+      hold(coming);
+      await coming.catch(() => forget(name));
+    },
+    letGo,
+    forget,
+    close() {
+      closed = true;
+      letGo();
+    },
+  };
+}

@@ -1,0 +1,216 @@
+// One open terminal: a holder on one side, the gateway's stream on the other, bytes passed on as they are.
+// The stream may break and is dialled again; the holder is the terminal, and with it everything ends.
+
+import {
+  MOST_FRAME_BYTES,
+  MOST_INPUT_BYTES,
+  type NodeFrame,
+  readGatewayFrame,
+  readNodeFrame,
+} from "@holdfast/contracts/terminal-frames";
+import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
+import { signalIfAlive } from "@holdfast/kit/processes";
+import type { Control } from "../drivers/pty/messages.mjs";
+import type { StreamFailure } from "./failures.ts";
+import type { Holder } from "./spare-holders.ts";
+import type { Stream } from "./stream.ts";
+
+export type Terminal = {
+  readonly sessionId: string;
+  /** Whether the gateway has it now. */
+  connected(): boolean;
+  /** Its first way to the gateway; the gateway is told that the shell is there. */
+  join(stream: Stream, kept: { offset: number; end: number }): void;
+  /** Dials until the gateway has it, or for as long as a shell may be without. */
+  reconnect(): void;
+  /** Ends the shell; resolves when nothing of it is left. */
+  end(): Promise<void>;
+  /** The agent ends; the shell goes on. */
+  leave(): void;
+  check(): void;
+};
+
+export type TerminalOptions = {
+  sessionId: string;
+  holder: Holder;
+  detachedMs: number;
+  /** Rejects with a StreamFailure. */
+  dial: (signal: AbortSignal) => Promise<Stream>;
+  /** It failed in a way that its person should hear of. */
+  onFailure: (code: string, detail: string) => void;
+  /** Its holder has ended. */
+  onEnded: () => Promise<void>;
+};
+
+const redial: BackoffPolicy = { firstMs: 250, maxMs: 10_000 };
+/** The holder gives a shell five seconds. One that does not obey is stopped by its tenant, and is killed. */
+const OBEY_MS = 8_000;
+/** A gateway that was told of a shell without wanting its output any more. */
+const LAST_WISH_MS = 5_000;
+
+export function createTerminal(options: TerminalOptions): Terminal {
+  const { sessionId, holder } = options;
+  const { connection } = holder;
+  const over = Promise.withResolvers<void>();
+  let stream: Stream | undefined;
+  /** Output behind this point is of no attachment of this stream. */
+  let attached = false;
+  let exit: (NodeFrame & { type: "exit" }) | undefined;
+  /** The present stream was told of the exit. */
+  let told = false;
+  let ending = false;
+  let gone = false;
+  let timer: NodeJS.Timeout | undefined;
+  let dialling: AbortController | undefined;
+
+  const onControl = (message: Control) => {
+    const frame = readNodeFrame(JSON.stringify(message));
+    switch (frame?.type) {
+      case "attached":
+        attached = true;
+        return stream?.send(frame);
+      case "paused":
+        return stream?.send(frame);
+      case "error":
+        if (frame.code === "terminal_input_overflow") stream?.send(frame);
+        return;
+      case "exit":
+        exit = frame;
+        if (ending) letGo();
+        else if (stream) conclude(stream);
+        return;
+    }
+  };
+  /** Only a gateway that closes the stream in return has surely heard of the end. */
+  const conclude = (to: Stream) => {
+    if (exit) to.send(exit);
+    told = true;
+    to.close();
+  };
+  const letGo = () => {
+    if (exit && !told) stream?.send(exit);
+    connection.send({ type: "done" });
+    insist();
+  };
+  const onHolderGone = () => {
+    if (gone) return;
+    gone = true;
+    clearTimeout(timer);
+    dialling?.abort(new Error("the terminal ended"));
+    if (!exit && !ending) {
+      const message = "The process that held this terminal on the node was ended.";
+      stream?.send({ type: "error", code: "terminal_pty_failed", message });
+      options.onFailure("terminal_pty_failed", message);
+    }
+    stream?.close();
+    void options.onEnded().then(over.resolve, over.resolve);
+  };
+  /** By its process, which the agent itself wrote down: what a holder says is a tenant's word. */
+  const insist = () => {
+    ending = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => signalIfAlive(holder.process, "SIGKILL"), OBEY_MS);
+  };
+  const end = () => {
+    if (!gone && !ending) {
+      connection.resume();
+      connection.send({ type: "close" });
+      insist();
+      if (exit) letGo();
+    }
+    return over.promise;
+  };
+
+  connection.listen({
+    onBytes(bytes) {
+      if (!stream || !attached) return;
+      stream.sendBytes(bytes);
+      if (stream.congested()) connection.pause();
+    },
+    onControl,
+    onGone: onHolderGone,
+  });
+
+  const join = (joined: Stream, { offset, end: newest }: { offset: number; end: number }) => {
+    stream = joined;
+    attached = false;
+    joined.send({ type: "hello", offset, end: newest });
+    joined.listen({
+      onBytes(bytes) {
+        if (connection.sendBytes(bytes, MOST_INPUT_BYTES + MOST_FRAME_BYTES)) return;
+        const message = "The terminal does not take its input any more; it is ended.";
+        joined.send({ type: "error", code: "terminal_input_overflow", message });
+        options.onFailure("terminal_input_overflow", message);
+        void end();
+      },
+      onText(text) {
+        const frame = readGatewayFrame(text);
+        if (frame?.type === "close") void end();
+        else if (frame) connection.send(frame);
+      },
+      onRoom: () => connection.resume(),
+      onGone(closed) {
+        if (stream !== joined) return;
+        stream = undefined;
+        if (gone) return;
+        if (told && closed) return letGo();
+        told = false;
+        connection.resume();
+        connection.send({ type: "detach" });
+        if (!ending) reconnect();
+      },
+    });
+    if (exit) timer = setTimeout(() => conclude(joined), LAST_WISH_MS);
+  };
+
+  const reconnect = () => {
+    dialling = new AbortController();
+    const { signal } = dialling;
+    const givesUpAt = performance.now() + options.detachedMs;
+    const attempt = async (failures: number): Promise<void> => {
+      try {
+        const dialled = await options.dial(signal);
+        const kept = await connection.describe().catch((error) => {
+          dialled.close();
+          throw error;
+        });
+        if (ending || signal.aborted) return dialled.close();
+        join(dialled, kept);
+      } catch (error) {
+        if (signal.aborted || ending) return;
+        const { code, detail, revoked } = error as StreamFailure;
+        const late = performance.now() > givesUpAt;
+        if (!late && !revoked && code !== "terminal_session_unknown") {
+          timer = setTimeout(() => void attempt(failures + 1), backoffDelay(redial, failures));
+          return;
+        }
+        if (late)
+          options.onFailure(
+            "terminal_stream_lost",
+            `the shell ends, because the gateway stays out of reach: ${detail}`,
+          );
+        void end();
+      }
+    };
+    // Not all at once when a gateway with many of them is restarted.
+    timer = setTimeout(() => void attempt(0), Math.random() * redial.firstMs);
+  };
+
+  return {
+    sessionId,
+    connected: () => stream !== undefined,
+    join,
+    reconnect,
+    end,
+    leave() {
+      ending = true;
+      clearTimeout(timer);
+      dialling?.abort(new Error("the agent stops"));
+      connection.leave();
+      const left = stream;
+      stream = undefined;
+      left?.close();
+    },
+    check: () => stream?.check(),
+  };
+}

@@ -1,0 +1,119 @@
+// The agent's terminals alone, with a certificate of their own and a gateway of the test's.
+
+import { generateKeyPairSync, randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { certificateRequest } from "@holdfast/kit/certificate-request";
+import type { ShellUser } from "@holdfast/tasks/executor";
+import { expect } from "vitest";
+import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { directoryOf } from "../../src/terminals/directory.ts";
+import { createTerminals, type Terminals, type TerminalsOptions } from "../../src/terminals/terminals.ts";
+import { makeAuthority } from "./fake-authority.ts";
+import { type FakeGateway, type FakeStream, startFakeGateway } from "./fake-gateway.ts";
+import { scratchDirectory } from "./scratch.ts";
+
+export type TerminalHost = {
+  stateDir: string;
+  user: ShellUser;
+  gateway: FakeGateway;
+  terminals: Terminals;
+  failures: { code: string; detail: string }[];
+  open(user?: Partial<ShellUser>, more?: Partial<Parameters<Terminals["open"]>[0]>): Promise<Opened>;
+  /** Names of sockets, by kind. */
+  sockets(kind?: "shell" | "spare" | "starting"): string[];
+  /** Like an agent that starts again on the same directory. */
+  restart(more?: Partial<TerminalsOptions>): Promise<Terminals>;
+};
+export type Opened = { sessionId: string; pid: number; stream: FakeStream };
+
+/** With an empty home: whoever runs the tests may have start-up files that take their time. */
+function me(): ShellUser {
+  const { username, uid, gid, shell } = userInfo();
+  return { name: username, uid, gid, home: scratchDirectory(), shell: shell ?? "/bin/sh" };
+}
+
+export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promise<TerminalHost> {
+  const authority = await makeAuthority();
+  const gateway = await startFakeGateway(authority);
+  const nodeId = randomUUID();
+  const stateDir = scratchDirectory();
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const keyPem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+  const chainPem = await authority.certify(certificateRequest(privateKey, "test"), nodeId);
+  const failures: TerminalHost["failures"] = [];
+  const options: TerminalsOptions = {
+    stateDir,
+    nodeId,
+    instanceId: randomUUID(),
+    bootId: "boot",
+    gateway: () => ({ set: undefined, told: gateway.url }),
+    credentials: () => ({ keyPem, chainPem, roots: [authority.rootPem] }),
+    lookup: (_host, _options, done) => done(null, "127.0.0.1", 4),
+    refreshProfile() {},
+    onFailure: (code, detail) => void failures.push({ code, detail }),
+    ...more,
+  };
+  const start = (changed: Partial<TerminalsOptions> = {}) => {
+    const made = createTerminals({ ...options, ...changed });
+    atEnd(async () => {
+      await made.endAll();
+      made.stop();
+    });
+    return made;
+  };
+  const own = me();
+  const host: TerminalHost = {
+    stateDir,
+    user: own,
+    gateway,
+    terminals: start(),
+    failures,
+    async open(user = {}, wanted = {}) {
+      const sessionId = wanted.sessionId ?? randomUUID();
+      const { pid } = await host.terminals.open({
+        sessionId,
+        correlationId: `c-${sessionId}`,
+        size: { cols: 80, rows: 24 },
+        user: async () => ({ ...own, ...user }),
+        withinMs: 15_000,
+        detachedMs: 600_000,
+        signal: new AbortController().signal,
+        ...wanted,
+      });
+      const stream = await gateway.stream(sessionId);
+      await stream.frame("hello");
+      return { sessionId, pid, stream };
+    },
+    sockets: (kind) => readdirSync(directoryOf(stateDir)).filter((name) => name.endsWith(kind ? `.${kind}` : "")),
+    async restart(changed) {
+      host.terminals.stop();
+      host.terminals = start(changed);
+      await host.terminals.resume();
+      return host.terminals;
+    },
+  };
+  return host;
+}
+
+/** Types a line and waits until its answer is shown between marks that the echo does not have. */
+export async function ask(stream: FakeStream, command: string): Promise<string> {
+  const mark = randomUUID().slice(0, 8);
+  stream.type(`printf '<%s>' ${mark}; ${command}; printf '</%s>' ${mark}\r`);
+  const pattern = new RegExp(`<${mark}>([\\s\\S]*?)</${mark}>`);
+  await expect.poll(() => pattern.test(stream.text()), { interval: 10 }).toBe(true);
+  return (pattern.exec(stream.text())?.[1] ?? "").replaceAll("\r\n", "\n").trim();
+}
+
+export function statusOf(pid: number): Record<string, string> {
+  const lines = readFileSync(`/proc/${pid}/status`, "utf8").split("\n");
+  return Object.fromEntries(lines.map((line) => line.split(/:\s+/, 2) as [string, string]));
+}
+
+export function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}

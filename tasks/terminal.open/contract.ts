@@ -1,0 +1,59 @@
+// Opens a shell of an allocation's user and brings its stream to the terminal gateway. Where the gateway
+// is stands in the node's profile: no address comes with a task.
+
+import { UserName } from "@holdfast/contracts/endpoints/allocations";
+import { Id } from "@holdfast/contracts/fields";
+import { correlationIdForm } from "@holdfast/contracts/headers";
+import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { MOST_COLUMNS, MOST_ROWS } from "@holdfast/contracts/terminal-frames";
+import { z } from "zod";
+import { taskType } from "../type.ts";
+
+export default taskType({
+  type: "terminal.open",
+  summary: "Start a shell for an allocation's user and connect it to the terminal gateway",
+  kind: "desired_state",
+  idempotent: false,
+  timeoutSeconds: 30,
+  expiresAfterSeconds: 15,
+  concurrency: 16,
+  capabilities: ["os_users", "own_account"],
+  byHand: false,
+  resultBytes: 1024,
+  params: z.strictObject({
+    session_id: Id,
+    allocation_id: Id,
+    username: UserName,
+    cols: z.int().min(1).max(MOST_COLUMNS),
+    rows: z.int().min(1).max(MOST_ROWS),
+    /** Of the opening: the stream carries it to the gateway. */
+    correlation_id: z.string().regex(correlationIdForm),
+    /** So long the gateway waits, from when the task was made; the agent gives up a little earlier and says why. */
+    within_seconds: z.number().min(1).max(29).default(15),
+    /** So long the shell outlives its last way to the gateway. */
+    detached_seconds: z.int().min(1).max(86_400).default(600),
+  }),
+  progress: z.strictObject({}),
+  /** Only when the shell runs and the gateway has been told so. */
+  result: z.strictObject({
+    /** Of the shell. */
+    pid: z.int(),
+    /** Output is kept from here on. */
+    offset: z.int().nonnegative(),
+  }),
+  failures: {
+    terminal_pty_failed: asTaskFailure("terminal_pty_failed"),
+    terminal_node_stream_timeout: asTaskFailure("terminal_node_stream_timeout"),
+    terminal_node_stream_mtls_failed: asTaskFailure("terminal_node_stream_mtls_failed"),
+    terminal_env_profile_drift: asTaskFailure("terminal_env_profile_drift"),
+    terminal_session_unknown: {
+      message: "The gateway no longer expects this terminal; nobody waits for it.",
+      nextStep: "Open a new one.",
+    },
+  },
+});
+
+function asTaskFailure(code: keyof typeof terminalFailures) {
+  const { message, action } = terminalFailures[code];
+  return { message, nextStep: action };
+}
