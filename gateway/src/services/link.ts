@@ -52,7 +52,7 @@ export function linkToApi(options: LinkOptions): ApiLink {
 
   const renewIfDue = async (): Promise<ServiceIdentity | undefined> => {
     // Also after an announcement that failed: the api may have another CA by now.
-    if (identity && present && Date.now() < (identity.notBefore + identity.notAfter) / 2) return undefined;
+    if (identity && present && untilDue(identity) > 0) return undefined;
     identity = await enroll({ ...options, signal });
     connections?.retire();
     connections = connect(apiUrl, clientTls(identity));
@@ -78,7 +78,7 @@ export function linkToApi(options: LinkOptions): ApiLink {
         present = true;
         firstTime.resolve();
         failures = 0;
-        await pause(ANNOUNCE_MS, signal);
+        await pause(Math.min(ANNOUNCE_MS, identity ? untilDue(identity) : 0), signal);
       } catch (error) {
         if (signal.aborted) return;
         if (present || failures === 0)
@@ -122,6 +122,11 @@ export function linkToApi(options: LinkOptions): ApiLink {
       connections?.close();
     },
   };
+}
+
+/** Until half of its life is over. */
+function untilDue({ notBefore, notAfter }: ServiceIdentity): number {
+  return Math.max(0, (notBefore + notAfter) / 2 - Date.now());
 }
 
 function reasonOf(error: unknown): string {

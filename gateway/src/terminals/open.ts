@@ -57,9 +57,10 @@ export async function openTerminals(options: {
     },
   };
   const outbox = createOutbox({ api, log });
+  const bindings = memoryBindings(instanceId);
   const sessions = createSessions({
     api,
-    bindings: memoryBindings(instanceId),
+    bindings,
     outbox,
     traffic,
     onFailure: metrics.countByCode(
@@ -71,6 +72,13 @@ export async function openTerminals(options: {
   metrics.gaugeByReason("holdfast_gateway_terminals", "Terminals at this gateway, by state", async () => {
     return sessions.countByState();
   });
+
+  metrics.gaugeByReason("holdfast_gateway_held", "What the gateway holds for terminals, by kind", async () => ({
+    bindings: bindings.size(),
+    client_sockets: publicSocket.size(),
+    node_sockets: nodeListener.size(),
+    unsent_events: outbox.waiting(),
+  }));
 
   const nodeListener = createNodeListener({
     bind: settings.nodeBind,

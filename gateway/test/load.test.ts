@@ -1,0 +1,123 @@
+// Peers that ignore their credit, and many that come and go at once: nothing piles up, nothing stays.
+
+import { beforeAll, describe, expect, it } from "vitest";
+import { type StandInApi, startStandInApi } from "./support/api.ts";
+import {
+  certificateFor,
+  comeUp,
+  connectClient,
+  connectNode,
+  type NodeCertificate,
+  startTestGateway,
+  type TestGateway,
+} from "./support/gateway.ts";
+
+let api: StandInApi;
+let gateway: TestGateway;
+let node: NodeCertificate;
+
+beforeAll(async () => {
+  api = await startStandInApi();
+  gateway = await startTestGateway(api);
+  node = await certificateFor(api.authority);
+});
+
+async function opened(limits = {}) {
+  const { token, grant } = api.grant({ node_id: node.id, limits });
+  const client = await connectClient(gateway, token);
+  const stream = await connectNode(gateway, grant.session_id, node);
+  await comeUp(stream);
+  await client.next("ready");
+  return { client, stream, sessionId: grant.session_id };
+}
+
+/** More than the buffers of two kernels and of the gateway can hold together. */
+const FLOOD_CHUNKS = 640;
+const chunk = Buffer.alloc(128 * 1024, "y\n");
+
+describe("flow control", () => {
+  it("TERM-10 a node that floods a client that does not read is not read either", async () => {
+    const { client, stream } = await opened();
+    client.socket.pause();
+    for (let sent = 0; sent < FLOOD_CHUNKS; sent += 1) stream.type(chunk);
+    const total = FLOOD_CHUNKS * chunk.length;
+    // It comes to a stop with most of it still at the node.
+    const passed = () => gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"');
+    let before = -1;
+    await expect
+      .poll(
+        async () => {
+          const now = await passed();
+          const still = now === before && now > 0;
+          before = now;
+          return still;
+        },
+        { interval: 300 },
+      )
+      .toBe(true);
+    expect(stream.socket.bufferedAmount).toBeGreaterThan(total / 2);
+    // Another terminal is none the worse.
+    const other = await opened();
+    other.client.type("echo");
+    await other.stream.until("echo");
+    other.stream.type("echo");
+    await other.client.until("echo");
+    // And everything arrives once the client reads.
+    client.socket.resume();
+    await expect.poll(() => client.received().length, { interval: 200 }).toBe(total);
+  });
+
+  it("TERM-10 a client that floods a node that does not read is not read either", async () => {
+    const { client, stream } = await opened();
+    stream.socket.pause();
+    for (let sent = 0; sent < FLOOD_CHUNKS; sent += 1) client.type(chunk);
+    const total = FLOOD_CHUNKS * chunk.length;
+    let before = -1;
+    await expect
+      .poll(
+        () => {
+          const still = client.socket.bufferedAmount === before;
+          before = client.socket.bufferedAmount;
+          return still;
+        },
+        { interval: 300 },
+      )
+      .toBe(true);
+    expect(client.socket.bufferedAmount).toBeGreaterThan(total / 2);
+    stream.socket.resume();
+    await expect.poll(() => stream.received().length, { interval: 200 }).toBe(total);
+  });
+});
+
+describe("many", () => {
+  it("TERM-10 300 terminals dropped abruptly leave nothing behind", async () => {
+    const states = ["opening", "attaching", "attached", "detached", "away"];
+    const kinds = ["bindings", "client_sockets", "node_sockets", "unsent_events"];
+    const held = async () => ({
+      states: await Promise.all(
+        states.map((one) => gateway.metric("holdfast_gateway_terminals", `reason="${one}"`)),
+      ),
+      kinds: await Promise.all(kinds.map((one) => gateway.metric("holdfast_gateway_held", `reason="${one}"`))),
+    });
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const [before, timersBefore] = [await held(), timers()];
+    const count = 300;
+    const own = await certificateFor(api.authority);
+    const all = Array.from({ length: count }, async (_, index) => {
+      const { token, grant } = api.grant({ node_id: own.id, limits: { detached_seconds: 0.2 } });
+      const client = await connectClient(gateway, token);
+      // Some go before the shell is there, some after.
+      if (index % 3 === 0) client.socket.terminate();
+      const stream = await connectNode(gateway, grant.session_id, own).catch(() => undefined);
+      if (!stream) return;
+      stream.send({ type: "hello", offset: 0, end: 0 });
+      if (index % 3 === 1) await stream.next("attach").catch(() => undefined);
+      client.socket.terminate();
+      if (index % 2 === 0) stream.socket.terminate();
+    });
+    await Promise.all(all);
+    await expect.poll(held, { timeout: 40_000, interval: 200 }).toEqual(before);
+    // Beside the terminals' there are those of the connections that HTTP clients keep.
+    await expect.poll(timers).toBeLessThan(timersBefore + 30);
+  });
+});

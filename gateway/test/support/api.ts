@@ -1,0 +1,208 @@
+// The api's internal listener as a gateway sees it, with a CA and certificates that are real and answers
+// that the test decides.
+
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+import type { TLSSocket } from "node:tls";
+import type { AnswerOf, BodyInputOf, BodyOf } from "@holdfast/contracts/endpoint";
+import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
+import type {
+  announceGateway,
+  enrollService,
+  openTerminal,
+  ServiceNews,
+  TerminalEvent,
+  TerminalGrant,
+} from "@holdfast/contracts/service-endpoints";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { proofOfAnswer } from "@holdfast/service/service-proof";
+import { type Authority, temporaryAuthority } from "../../../control-plane/src/identity/authority.ts";
+import { enroll } from "../../../control-plane/src/services/enroll.ts";
+import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+
+export const SERVICE_TOKEN = `hfv_${"g".repeat(43)}`;
+export const ORIGIN = "http://127.0.0.1:3001";
+
+type Opened = AnswerOf<typeof openTerminal>;
+type Opening = BodyInputOf<typeof openTerminal> & { session_id: string; ended: Promise<void> };
+
+export type StandInApi = {
+  url: string;
+  authority: Authority;
+  /** A token, and what it is good for. */
+  grant(changes?: Partial<Omit<TerminalGrant, "limits">> & { limits?: Partial<TerminalGrant["limits"]> }): {
+    token: string;
+    grant: TerminalGrant;
+  };
+  /** What openTerminal answers; until then it is held. */
+  onOpen: (opening: Opening) => Promise<Opened>;
+  /** What admitNodeStream answers; undefined: as the grants say. */
+  onAdmit: ((asked: { node_id: string; serial: string; session_id: string }) => ErrorCode | undefined) | undefined;
+  events(sessionId: string): TerminalEvent[];
+  tell(news: ServiceNews): void;
+  announcements: BodyInputOf<typeof announceGateway>[];
+  enrollments: number;
+  /** Of service certificates, as far as gateways are told; undefined: as long as they are. */
+  lifeMs: number | undefined;
+  /** The token by which it proves itself, when it tells a life. */
+  provesWith: string;
+  claims: number;
+  following(): number;
+  admissions: number;
+  goAway(): Promise<void>;
+  comeBack(): Promise<void>;
+};
+
+export async function startStandInApi(): Promise<StandInApi> {
+  const now = new Date();
+  const authority = await temporaryAuthority(now);
+  const tls = await authority.issueToServer(["localhost", "127.0.0.1"], now);
+  const grants = new Map<string, TerminalGrant>();
+  const known = new Map<string, TerminalGrant>();
+  const events = new Map<string, TerminalEvent[]>();
+  const followers = new Set<ServerResponse>();
+  let server: Server | undefined;
+  let port = 0;
+
+  const api: StandInApi = {
+    url: "",
+    authority,
+    announcements: [],
+    enrollments: 0,
+    lifeMs: undefined,
+    provesWith: SERVICE_TOKEN,
+    claims: 0,
+    admissions: 0,
+    onOpen: () => new Promise(() => undefined),
+    onAdmit: undefined,
+    following: () => followers.size,
+    events: (sessionId) => events.get(sessionId) ?? [],
+    tell(news) {
+      for (const response of followers) response.write(`${JSON.stringify(news)}\n`);
+    },
+    grant({ limits, ...changes } = {}) {
+      const grant: TerminalGrant = {
+        session_id: uuidv7(),
+        org_id: uuidv7(),
+        allocation_id: uuidv7(),
+        node_id: uuidv7(),
+        user_key: "user:ada",
+        correlation_id: `corr-${uuidv7()}`,
+        purpose: "open",
+        offset: null,
+        asked_at: new Date().toISOString(),
+        deadline_seconds: 15,
+        ...changes,
+        limits: {
+          idle_seconds: 3600,
+          detached_seconds: 600,
+          longest_seconds: 86_400,
+          per_user: 1000,
+          per_node: 1000,
+          ...limits,
+        },
+      };
+      const token = `hfp_${uuidv7().replaceAll("-", "")}`;
+      grants.set(token, grant);
+      known.set(grant.session_id, grant);
+      return { token, grant };
+    },
+    async goAway() {
+      const closed = new Promise((resolve) => server?.close(resolve));
+      server?.closeAllConnections();
+      await closed;
+    },
+    comeBack: () => listen(),
+  };
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
+    const [, , , noun, id, verb] = (request.url ?? "").split("/");
+    if (noun === "services") {
+      api.enrollments += 1;
+      const body = (await json(request)) as BodyOf<typeof enrollService>;
+      const { mac, ...identity } = await enroll(body, { token: SERVICE_TOKEN, authority, now: Date.now() });
+      if (api.lifeMs !== undefined) identity.not_after = new Date(Date.now() + api.lifeMs).toISOString();
+      return {
+        ...identity,
+        mac: api.lifeMs === undefined ? mac : proofOfAnswer(api.provesWith, body.nonce, identity),
+      };
+    }
+    const leaf = (request.socket as TLSSocket).getPeerX509Certificate();
+    if (!leaf || !authority.hasIssued(leaf)) throw new ApiError("service_identity_refused");
+    if (noun === "news") return follow(response);
+    const body = (await json(request)) as Record<string, unknown>;
+    if (noun === "gateways") {
+      api.announcements.push(body as never);
+      return { origins: [ORIGIN], ticket_keys: Buffer.alloc(48, 5).toString("base64") };
+    }
+    if (noun === "terminal-tokens") {
+      api.claims += 1;
+      const grant = grants.get(String(body["token"]));
+      if (!grant) throw new ApiError("terminal_token_refused");
+      grants.delete(String(body["token"]));
+      return grant;
+    }
+    const session_id = id ?? "";
+    if (verb === "open") {
+      const ended = once(response, "close").then(() => undefined);
+      return api.onOpen({ ...(body as never as Opening), session_id, ended });
+    }
+    if (verb === "events") {
+      events.set(session_id, [...api.events(session_id), ...(body["events"] as TerminalEvent[])]);
+      return undefined;
+    }
+    api.admissions += 1;
+    const refused = api.onAdmit?.({ ...(body as { node_id: string; serial: string }), session_id });
+    if (refused) throw new ApiError(refused);
+    const grant = known.get(session_id);
+    if (!grant) throw new ApiError("terminal_session_unknown");
+    return { grant };
+  };
+
+  const follow = (response: ServerResponse): never => {
+    response.writeHead(200, { "content-type": "application/x-ndjson" });
+    response.write(`${JSON.stringify({ type: "alive", at: new Date().toISOString() })}\n`);
+    followers.add(response);
+    response.once("close", () => followers.delete(response));
+    throw new Streaming();
+  };
+
+  const listen = async () => {
+    const opened = createServer(
+      {
+        cert: tls.cert,
+        key: tls.key,
+        ca: [...authority.certificates],
+        requestCert: true,
+        rejectUnauthorized: false,
+      },
+      (request, response) => {
+        answer(request, response).then(
+          (body) => {
+            response.statusCode = body === undefined ? 204 : 200;
+            response.end(body === undefined ? undefined : JSON.stringify(body));
+          },
+          (error: unknown) => {
+            if (error instanceof Streaming) return;
+            const known = error instanceof ApiError ? error : new ApiError("internal_error");
+            response.statusCode = known.status;
+            response.end(JSON.stringify(known.envelope("stand-in")));
+          },
+        );
+      },
+    );
+    opened.listen(port, "127.0.0.1");
+    await once(opened, "listening");
+    port = (opened.address() as AddressInfo).port;
+    server = opened;
+    api.url = `https://127.0.0.1:${port}`;
+  };
+  await listen();
+  atEnd(() => api.goAway());
+  return api;
+}
+
+class Streaming extends Error {}

@@ -1,0 +1,240 @@
+// A real gateway over a stand-in api, and the two who meet in it: clients and nodes.
+
+import type { IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import {
+  type ClientFrame,
+  type GatewayFrame,
+  type NodeFrame,
+  nodeStreamPath,
+  type ServerFrame,
+  TERMINAL_PATH,
+  TERMINAL_PROTOCOL,
+  TOKEN_PROTOCOL,
+} from "@holdfast/contracts/terminal-frames";
+import { readSettings } from "@holdfast/kit/settings";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { createLog } from "@holdfast/service/log";
+import { type ClientOptions, WebSocket } from "ws";
+import type { Authority } from "../../../control-plane/src/identity/authority.ts";
+import { readKeyRequest } from "../../../control-plane/src/identity/requests.ts";
+import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { makeKeyRequest } from "../../../control-plane/test/support/nodes.ts";
+import { startGateway } from "../../src/main.ts";
+import { gatewaySettings } from "../../src/settings.ts";
+import { ORIGIN, SERVICE_TOKEN, type StandInApi } from "./api.ts";
+
+export type TestGateway = {
+  url: string;
+  terminalUrl: string;
+  nodeUrl: string;
+  logged(): string;
+  /** A metric's value with these labels, 0 when it is not there. */
+  metric(name: string, label: string): Promise<number>;
+  stop(): Promise<void>;
+};
+
+export async function startTestGateway(
+  api: Pick<StandInApi, "url">,
+  env: Record<string, string> = {},
+): Promise<TestGateway> {
+  const settings = readSettings(gatewaySettings, {
+    HOLDFAST_GATEWAY_PORT: "0",
+    HOLDFAST_NODE_TERMINAL_PORT: "0",
+    HOLDFAST_API_INTERNAL_URL: api.url,
+    HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
+    ...env,
+  });
+  const lines: string[] = [];
+  const log = createLog({
+    process: "gateway",
+    level: "trace",
+    destination: { write: (line) => lines.push(line) },
+  });
+  const running = await startGateway(settings, log);
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= running.stop();
+    return stopped;
+  };
+  atEnd(stop);
+  const url = `http://127.0.0.1:${running.ports["public"]}`;
+  return {
+    url,
+    terminalUrl: `${url.replace("http", "ws")}${TERMINAL_PATH}`,
+    nodeUrl: `https://127.0.0.1:${running.ports["node"]}`,
+    logged: () => lines.join(""),
+    async metric(name, label) {
+      const page = await (await fetch(`${url}/metrics`)).text();
+      const line = page.split("\n").find((one) => one.startsWith(`${name}{`) && one.includes(label));
+      return Number(line?.split(" ").at(-1) ?? 0);
+    },
+    stop,
+  };
+}
+
+/** One end of a WebSocket that remembers what it was sent. */
+export type Peer<Sent, Received extends { type: string }> = {
+  socket: WebSocket;
+  send(frame: Sent): void;
+  type(data: Buffer | string): void;
+  frames: Received[];
+  /** Bytes so far. */
+  received(): Buffer;
+  /** The next frame of this type that nobody has waited for yet. */
+  next<T extends Received["type"]>(type: T): Promise<Extract<Received, { type: T }>>;
+  /** Until these bytes are among those received. */
+  until(bytes: string): Promise<void>;
+  closed: Promise<{ code: number; reason: string }>;
+};
+
+export type TestClient = Peer<ClientFrame, ServerFrame>;
+export type TestNodeStream = Peer<GatewayFrame | NodeFrame, GatewayFrame>;
+
+function peerOf<Sent, Received extends { type: string }>(socket: WebSocket): Peer<Sent, Received> {
+  const frames: Received[] = [];
+  const chunks: Buffer[] = [];
+  const taken = new Set<Received>();
+  const changed = new Set<() => void>();
+  socket.on("message", (data: Buffer, isBinary) => {
+    if (isBinary) chunks.push(data);
+    else frames.push(JSON.parse(data.toString()) as Received);
+    for (const look of [...changed]) look();
+  });
+  socket.on("error", () => undefined);
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.once("close", (code, reason) => resolve({ code, reason: reason.toString() }));
+  });
+  const when = async <T>(find: () => T | undefined, what: string): Promise<T> => {
+    const first = find();
+    if (first !== undefined) return first;
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const found = find();
+        if (found === undefined) return;
+        changed.delete(look);
+        resolve(found);
+      };
+      changed.add(look);
+      void closed.then(({ code, reason }) =>
+        reject(new Error(`closed with ${code} ${reason} before ${what}; got ${JSON.stringify(frames)}`)),
+      );
+    });
+  };
+  return {
+    socket,
+    frames,
+    closed,
+    send: (frame) => socket.send(JSON.stringify(frame)),
+    type: (data) => socket.send(Buffer.from(data), { binary: true }),
+    received: () => Buffer.concat(chunks),
+    next: (type) =>
+      when(() => {
+        const found = frames.find((frame) => frame.type === type && !taken.has(frame));
+        if (found) taken.add(found);
+        return found as Extract<Received, { type: typeof type }> | undefined;
+      }, type),
+    until: (bytes) =>
+      when(() => (Buffer.concat(chunks).includes(bytes) ? true : undefined), bytes).then(() => undefined),
+  };
+}
+
+export type Refusal = { status: number; code: string; headers: IncomingMessage["headers"]; body: string };
+
+/** Opens, or tells with which answer it was refused. */
+async function dial<S, R extends { type: string }>(
+  url: string,
+  protocols: string[],
+  options: ClientOptions,
+): Promise<{ peer: Peer<S, R> } | { refused: Refusal }> {
+  const socket = new WebSocket(url, protocols, { perMessageDeflate: false, ...options });
+  const peer = peerOf<S, R>(socket);
+  atEnd(() => socket.terminate());
+  return new Promise((resolve, reject) => {
+    socket.once("open", () => resolve({ peer }));
+    socket.once("error", reject);
+    socket.once("unexpected-response", (_request, response) => {
+      void text(response).then((body) => {
+        const { code } = JSON.parse(body) as { code: string };
+        resolve({ refused: { status: response.statusCode ?? 0, code, headers: response.headers, body } });
+      });
+    });
+  });
+}
+
+export async function connectClient(
+  gateway: TestGateway,
+  token: string,
+  options: ClientOptions & { protocols?: string[] } = {},
+): Promise<TestClient> {
+  const dialled = await dialClient(gateway, token, options);
+  if ("refused" in dialled) throw new Error(`refused: ${dialled.refused.body}`);
+  return dialled.peer;
+}
+
+export function dialClient(
+  gateway: TestGateway,
+  token: string,
+  { protocols, ...options }: ClientOptions & { protocols?: string[] } = {},
+) {
+  const offered = protocols ?? [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${token}`];
+  return dial<ClientFrame, ServerFrame>(gateway.terminalUrl, offered, { origin: ORIGIN, ...options });
+}
+
+export type NodeCertificate = { id: string; cert: string; key: string; ca: string[]; serial: string };
+
+/** As enrollment would have given it, at the time given. */
+export async function certificateFor(
+  authority: Authority,
+  nodeId: string = uuidv7(),
+  at: Date = new Date(),
+): Promise<NodeCertificate> {
+  const { key, csr } = await makeKeyRequest();
+  const { publicKey } = await readKeyRequest(csr);
+  const { chain, serial } = await authority.issueToNode({ id: nodeId, publicKey }, at);
+  return { id: nodeId, cert: chain, key, ca: [...authority.trustBundle], serial };
+}
+
+export function dialNode(
+  gateway: TestGateway,
+  place: { nodeId: string; sessionId: string },
+  tls: Partial<NodeCertificate>,
+  headers: Record<string, string> = {},
+) {
+  const { cert, key, ca } = tls;
+  return dial<GatewayFrame | NodeFrame, GatewayFrame>(
+    `${gateway.nodeUrl.replace("https", "wss")}${nodeStreamPath(place.nodeId, place.sessionId)}`,
+    [],
+    {
+      ...(cert ? { cert } : {}),
+      ...(key ? { key } : {}),
+      ...(ca ? { ca } : {}),
+      headers: { [INSTANCE_HEADER]: uuidv7(), [BOOT_HEADER]: "boot-1", ...headers },
+      // Masks protect old proxies from browsers; the agent leaves them zero too.
+      generateMask: () => undefined,
+    },
+  );
+}
+
+export async function connectNode(
+  gateway: TestGateway,
+  sessionId: string,
+  node: NodeCertificate,
+): Promise<TestNodeStream> {
+  const dialled = await dialNode(gateway, { nodeId: node.id, sessionId }, node);
+  if ("refused" in dialled) throw new Error(`refused: ${dialled.refused.body}`);
+  return dialled.peer;
+}
+
+/** The node's part up to the first output: hello, then the answer to the attachment. */
+export async function comeUp(
+  stream: TestNodeStream,
+  at: { offset?: number; end?: number; replay?: number } = {},
+): Promise<Extract<GatewayFrame, { type: "attach" }>> {
+  const { offset = 0, end = offset, replay = 0 } = at;
+  stream.send({ type: "hello", offset, end });
+  const attach = await stream.next("attach");
+  stream.send({ type: "attached", attachment: attach.attachment, offset: attach.from ?? offset, replay });
+  return attach;
+}

@@ -1,0 +1,331 @@
+// A terminal from its token to its end, through real sockets of both sides.
+
+import { beforeAll, describe, expect, it } from "vitest";
+import { type StandInApi, startStandInApi } from "./support/api.ts";
+import {
+  certificateFor,
+  comeUp,
+  connectClient,
+  connectNode,
+  type NodeCertificate,
+  startTestGateway,
+  type TestClient,
+  type TestGateway,
+  type TestNodeStream,
+} from "./support/gateway.ts";
+
+let api: StandInApi;
+let gateway: TestGateway;
+let node: NodeCertificate;
+
+beforeAll(async () => {
+  api = await startStandInApi();
+  gateway = await startTestGateway(api);
+  node = await certificateFor(api.authority);
+});
+
+type Opened = { client: TestClient; stream: TestNodeStream; sessionId: string; correlationId: string };
+
+async function opened(limits: Parameters<StandInApi["grant"]>[0] = {}): Promise<Opened> {
+  const { token, grant } = api.grant({ node_id: node.id, ...limits });
+  const client = await connectClient(gateway, token);
+  const stream = await connectNode(gateway, grant.session_id, node);
+  await comeUp(stream);
+  await client.next("ready");
+  return { client, stream, sessionId: grant.session_id, correlationId: grant.correlation_id };
+}
+
+const attachToken = (sessionId: string, more: object = {}) =>
+  api.grant({ session_id: sessionId, node_id: node.id, purpose: "attach", ...more }).token;
+const eventTypes = (sessionId: string) => api.events(sessionId).map(({ type }) => type);
+
+describe("opening", () => {
+  it("TERM-08 tells each step as it happens, then ready", async () => {
+    const asked: unknown[] = [];
+    api.onOpen = async (opening) => {
+      asked.push(opening);
+      await opening.ended;
+      return { ended: true, failure: null };
+    };
+    const { token, grant } = api.grant({ node_id: node.id });
+    const client = await connectClient(gateway, token);
+    client.send({ type: "resize", cols: 132, rows: 43 });
+    const stream = await connectNode(gateway, grant.session_id, node);
+    const attach = await comeUp(stream, { offset: 0, end: 7, replay: 7 });
+    expect(await client.next("ready")).toEqual({
+      type: "ready",
+      session_id: grant.session_id,
+      offset: 0,
+      window: 512 * 1024,
+      replay: 7,
+    });
+    expect(attach).toMatchObject({ attachment: 1, from: null, cols: 132, rows: 43 });
+    expect(client.frames.map((frame) => (frame.type === "status" ? frame.step : frame.type))).toEqual([
+      "token_ready",
+      "browser_ws_ready",
+      "terminal_open_sent",
+      "node_stream_connected",
+      "pty_ready",
+      "ready",
+    ]);
+    await expect.poll(() => eventTypes(grant.session_id)).toEqual(["step", "step", "step", "attached"]);
+    expect(asked).toHaveLength(1);
+  });
+
+  it("TERM-10 passes bytes both ways unchanged, and sizes down", async () => {
+    const { client, stream } = await opened();
+    const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    stream.type(all);
+    stream.type("naïve 😀");
+    await client.until("😀");
+    expect(client.received()).toEqual(Buffer.concat([all, Buffer.from("naïve 😀")]));
+    client.type("ls\n");
+    await stream.until("ls\n");
+    client.send({ type: "resize", cols: 100, rows: 30 });
+    expect(await stream.next("resize")).toEqual({ type: "resize", cols: 100, rows: 30 });
+    client.send({ type: "ack", bytes: 200 });
+    expect(await stream.next("ack")).toEqual({ type: "ack", bytes: 200 });
+    client.send({ type: "ping" });
+    await client.next("pong");
+  });
+
+  it("TERM-10 keeps what is typed before the shell is there", async () => {
+    const { token, grant } = api.grant({ node_id: node.id });
+    const client = await connectClient(gateway, token);
+    client.type("early ");
+    const stream = await connectNode(gateway, grant.session_id, node);
+    client.type("bird");
+    await comeUp(stream);
+    await stream.until("early bird");
+    expect(stream.received().toString()).toBe("early bird");
+  });
+
+  it("TERM-10 tells how the shell ended, and the api too", async () => {
+    const { client, stream, sessionId } = await opened();
+    stream.type("bye");
+    stream.send({ type: "exit", code: 3, signal: null });
+    expect(await client.next("exit")).toEqual({ type: "exit", code: 3, signal: null });
+    expect((await client.closed).code).toBe(1000);
+    expect((await stream.closed).code).toBe(1000);
+    await expect
+      .poll(() => api.events(sessionId).at(-1))
+      .toMatchObject({
+        type: "closed",
+        reason: "exit",
+        exit: { code: 3, signal: null },
+        bytes_in: 0,
+        bytes_out: 3,
+      });
+  });
+});
+
+describe("an opening that fails", () => {
+  const failed = async (changes: Parameters<StandInApi["grant"]>[0] = {}) => {
+    const { token, grant } = api.grant({ node_id: node.id, ...changes });
+    const client = await connectClient(gateway, token);
+    return { client, grant };
+  };
+
+  it("TERM-05 says within its deadline that no stream came", async () => {
+    api.onOpen = () => new Promise(() => undefined);
+    const { client, grant } = await failed({ deadline_seconds: 0.05 });
+    expect(await client.next("error")).toMatchObject({
+      code: "terminal_node_stream_timeout",
+      hop: "node_terminal_reachability",
+      owner: "network",
+      retryable: true,
+      correlation_id: grant.correlation_id,
+    });
+    expect(await client.closed).toEqual({ code: 4000, reason: "terminal_node_stream_timeout" });
+    await expect
+      .poll(() => api.events(grant.session_id).at(-1))
+      .toMatchObject({
+        type: "failed",
+        code: "terminal_node_stream_timeout",
+        ended: true,
+      });
+  });
+
+  it("TERM-12 tells a success without a stream apart from it", async () => {
+    api.onOpen = async () => ({ ended: true, failure: null });
+    const { client } = await failed();
+    expect(await client.next("error")).toMatchObject({ code: "terminal_open_without_stream" });
+  });
+
+  it("TERM-09 passes on what the api found out", async () => {
+    const failure = { code: "terminal_env_profile_drift", message: "The node has version 3 of its profile." };
+    api.onOpen = async () => ({ ended: true, failure });
+    const { client } = await failed();
+    expect(await client.next("error")).toMatchObject(failure);
+  });
+
+  it("TERM-06 passes on what the node says, and stops waiting for the task", async () => {
+    const released = Promise.withResolvers<void>();
+    api.onOpen = async ({ ended }) => {
+      await ended;
+      released.resolve();
+      return { ended: true, failure: null };
+    };
+    const { client, grant } = await failed();
+    const stream = await connectNode(gateway, grant.session_id, node);
+    stream.send({ type: "error", code: "terminal_pty_failed", message: "There is no user alice." });
+    expect(await client.next("error")).toMatchObject({
+      code: "terminal_pty_failed",
+      message: "There is no user alice.",
+    });
+    await released.promise;
+  });
+
+  it("TERM-04 fails at once when the node's own certificate is not accepted", async () => {
+    api.onOpen = () => new Promise(() => undefined);
+    const { client, grant } = await failed();
+    api.onAdmit = ({ session_id }) => (session_id === grant.session_id ? "identity_revoked" : undefined);
+    await expect(connectNode(gateway, grant.session_id, node)).rejects.toThrow("identity_revoked");
+    expect(await client.next("error")).toMatchObject({ code: "terminal_node_stream_mtls_failed" });
+    api.onAdmit = undefined;
+  });
+});
+
+describe("a client that comes and goes", () => {
+  it("TERM-11 leaves its shell, and finds it again from where it was", async () => {
+    const { client, stream, sessionId } = await opened();
+    stream.type("hello");
+    await client.until("hello");
+    client.socket.terminate();
+    await stream.next("detach");
+    const again = await connectClient(gateway, attachToken(sessionId, { offset: 5 }));
+    const attach = await stream.next("attach");
+    expect(attach).toMatchObject({ attachment: 2, from: 5 });
+    stream.type("of nobody any more");
+    stream.send({ type: "attached", attachment: 2, offset: 5, replay: 0 });
+    stream.type("world");
+    expect(await again.next("ready")).toMatchObject({ offset: 5, session_id: sessionId });
+    await again.until("world");
+    expect(again.received().toString()).toBe("world");
+    await expect.poll(() => eventTypes(sessionId).slice(-3)).toEqual(["attached", "detached", "attached"]);
+  });
+
+  it("TERM-10 the newest wins, and the older is told", async () => {
+    const { client, stream, sessionId } = await opened();
+    const newer = await connectClient(gateway, attachToken(sessionId));
+    expect(await client.next("error")).toMatchObject({ code: "terminal_taken_over", retryable: true });
+    const attach = await stream.next("attach");
+    stream.send({ type: "attached", attachment: attach.attachment, offset: 0, replay: 0 });
+    await newer.next("ready");
+    client.socket.terminate();
+    stream.type("for the newer");
+    await newer.until("for the newer");
+  });
+
+  it("TERM-11 a stream that breaks and comes back is not noticed, and credit goes on", async () => {
+    const { client, stream, sessionId } = await opened();
+    stream.type("12345");
+    await client.until("12345");
+    stream.socket.terminate();
+    await expect.poll(() => gateway.metric("holdfast_gateway_terminals", 'reason="away"')).toBe(1);
+    client.type("typed meanwhile");
+    const back = await connectNode(gateway, sessionId, node);
+    const attach = await comeUp(back, { offset: 0, end: 5 });
+    expect(attach.from).toBe(5);
+    await back.until("typed meanwhile");
+    back.type("678");
+    await client.until("12345678");
+    client.send({ type: "ack", bytes: 8 });
+    expect(await back.next("ack")).toEqual({ type: "ack", bytes: 3 });
+    expect(client.frames.filter(({ type }) => type === "ready")).toHaveLength(1);
+  });
+
+  it("TERM-11 and with a gap it is told where output goes on", async () => {
+    const { client, stream, sessionId } = await opened();
+    stream.type("12345");
+    await client.until("12345");
+    stream.socket.terminate();
+    const back = await connectNode(gateway, sessionId, node);
+    back.send({ type: "hello", offset: 1000, end: 2000 });
+    const { attachment } = await back.next("attach");
+    back.send({ type: "attached", attachment, offset: 1000, replay: 1000 });
+    expect(await client.next("ready")).toMatchObject({ offset: 1000, replay: 1000 });
+  });
+
+  it("TERM-11 a shell that is not brought back in time is lost to its client, not for good", async () => {
+    const { client, stream, sessionId } = await opened({ deadline_seconds: 2 });
+    stream.socket.terminate();
+    expect(await client.next("error")).toMatchObject({ code: "terminal_stream_lost", retryable: true });
+    const back = await connectNode(gateway, sessionId, node);
+    back.send({ type: "hello", offset: 0, end: 0 });
+    const again = await connectClient(gateway, attachToken(sessionId));
+    const { attachment } = await back.next("attach");
+    back.send({ type: "attached", attachment, offset: 0, replay: 0 });
+    expect(await again.next("ready")).toMatchObject({ session_id: sessionId });
+  });
+
+  it("TERM-11 after a restart of the gateway the node brings the shell, and the api says whose it is", async () => {
+    const { grant } = api.grant({ node_id: node.id, purpose: "attach" });
+    const stream = await connectNode(gateway, grant.session_id, node);
+    stream.send({ type: "hello", offset: 0, end: 0 });
+    const client = await connectClient(gateway, attachToken(grant.session_id));
+    const { attachment } = await stream.next("attach");
+    stream.send({ type: "attached", attachment, offset: 0, replay: 0 });
+    expect(await client.next("ready")).toMatchObject({ session_id: grant.session_id });
+  });
+});
+
+describe("the times of a terminal", () => {
+  it.for<[string, object, string]>([
+    ["TERM-10 idle", { idle_seconds: 0.05 }, "terminal_idle"],
+    ["TERM-10 longest", { longest_seconds: 2 }, "terminal_time_over"],
+  ])("%s", async ([, limits, code]) => {
+    const { client, stream, sessionId } = await opened({ limits });
+    expect(await client.next("error")).toMatchObject({ code });
+    expect(await stream.next("close")).toEqual({ type: "close", reason: code });
+    await expect.poll(() => api.events(sessionId).at(-1)).toMatchObject({ type: "closed", reason: code });
+  });
+
+  it("TERM-10 a shell without a client ends after a while", async () => {
+    const { client, stream, sessionId } = await opened({ limits: { detached_seconds: 0.05 } });
+    client.socket.terminate();
+    expect(await stream.next("close")).toEqual({ type: "close", reason: "detached" });
+    await expect.poll(() => api.events(sessionId).at(-1)).toMatchObject({ type: "closed", reason: "detached" });
+  });
+
+  it("TERM-10 as many as one person or one node may have", async () => {
+    const own = { user_key: "user:bob", node_id: node.id };
+    await opened(own);
+    const { token, grant } = api.grant({ ...own, limits: { per_user: 1 } });
+    const client = await connectClient(gateway, token);
+    expect(await client.next("error")).toMatchObject({ code: "terminal_sessions_exhausted" });
+    await expect.poll(() => api.events(grant.session_id).at(-1)).toMatchObject({ type: "failed", ended: true });
+    const other = await connectClient(gateway, api.grant({ node_id: node.id, limits: { per_node: 1 } }).token);
+    expect(await other.next("error")).toMatchObject({ code: "terminal_sessions_exhausted" });
+  });
+});
+
+describe("what the api says", () => {
+  it("TERM-10 ends a terminal whose allocation was released", async () => {
+    const { client, stream, sessionId } = await opened();
+    api.tell({ type: "close_terminal", session_id: sessionId, code: "terminal_access_ended" });
+    expect(await client.next("error")).toMatchObject({ code: "terminal_access_ended", retryable: false });
+    expect((await client.closed).code).toBe(4001);
+    await stream.next("close");
+    // A node that has not heard of it cannot bring it back.
+    await expect(connectNode(gateway, sessionId, node)).rejects.toThrow("terminal_session_unknown");
+  });
+
+  it("TERM-04 cuts a node's streams when its certificate is revoked, and lets none in again", async () => {
+    const other = await certificateFor(api.authority);
+    const { client, stream, sessionId } = await (async () => {
+      const { token, grant } = api.grant({ node_id: other.id });
+      const client = await connectClient(gateway, token);
+      const stream = await connectNode(gateway, grant.session_id, other);
+      await comeUp(stream);
+      await client.next("ready");
+      return { client, stream, sessionId: grant.session_id };
+    })();
+    api.onAdmit = ({ node_id }) => (node_id === other.id ? "identity_revoked" : undefined);
+    api.tell({ type: "node_revoked", node_id: other.id });
+    expect((await stream.closed).code).toBe(1006);
+    await expect(connectNode(gateway, sessionId, other)).rejects.toThrow("identity_revoked");
+    expect(await client.next("error")).toMatchObject({ code: "terminal_node_stream_mtls_failed" });
+    api.onAdmit = undefined;
+  });
+});
