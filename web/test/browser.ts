@@ -10,15 +10,24 @@ const screenshots = fileURLToPath(new URL("../../test-output/screenshots/", impo
 
 export type Visitor = { page: Page; complaints: string[] };
 
-/** One Chromium per test file; `visit` gives a person with a clean profile. */
-export function openChromium(): { visit(options?: BrowserContextOptions): Promise<Visitor> } {
+/** Without WebGL a terminal is drawn with elements, whose text a test can read. */
+export const withoutWebgl = ["--disable-3d-apis"];
+
+/** One Chromium per test file or group; `visit` gives a person with a clean profile. */
+export function openChromium(more: string[] = []): { visit(options?: BrowserContextOptions): Promise<Visitor> } {
   let browser: Browser | undefined;
   beforeAll(async () => {
     if (!existsSync(new URL("../dist/index.html", import.meta.url)))
       throw new Error("run `npm start` or `npm test` to build the page");
     browser = await chromium.launch({
       executablePath: "/usr/bin/chromium",
-      args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        ...more,
+      ],
     });
   });
   afterAll(() => browser?.close());

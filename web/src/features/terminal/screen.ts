@@ -8,7 +8,7 @@ import { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { WebglAddon } from "@xterm/addon-webgl";
 import { Terminal } from "@xterm/xterm";
-import { documentWithoutInlineStyles, withoutInlineStyles } from "./adopted-styles.ts";
+import { styleByScript } from "./adopted-styles.ts";
 import type { Display } from "./connection.ts";
 import { type BarKey, keySequence, withCtrl } from "./keys.ts";
 import { type PaletteName, palettes } from "./themes.ts";
@@ -56,7 +56,6 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
     ...optionsOf(first),
     allowProposedApi: true,
     cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches,
-    documentOverride: documentWithoutInlineStyles(),
     fontFamily: `${FONT}, ui-monospace, "SF Mono", Menlo, "DejaVu Sans Mono", monospace`,
     linkHandler: { activate: (_, uri) => openLink(uri, { asks: true }) },
     macOptionIsMeta: true,
@@ -70,7 +69,8 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
   terminal.loadAddon(new WebLinksAddon((_, uri) => openLink(uri, { asks: false })));
   terminal.unicode.register(widths);
   terminal.unicode.activeVersion = widths.version;
-  withoutInlineStyles(() => terminal.open(parent));
+  styleByScript();
+  terminal.open(parent);
   drawWithWebgl(terminal);
 
   /** Bytes of old output still to be shown; until then programs' questions in it are not answered again. */
