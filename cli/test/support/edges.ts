@@ -1,0 +1,149 @@
+// What stands between the parts of a terminal in the field: proxies, firewalls, other people's servers on
+// our address. Each is a front whose address stays and whose behaviour a test changes.
+
+import { once } from "node:events";
+import { createServer as createHttpServer, type IncomingMessage } from "node:http";
+import { request as askTls, createServer as createTlsServer, type RequestOptions } from "node:https";
+import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { WebSocketServer } from "ws";
+
+/** A port to pass everything on to; or nobody answers; or nobody takes the connection; or what follows the answer's head is lost. */
+export type Way = number | "silent" | "refused" | { headsOnlyFrom: number };
+
+export type Front = { port: number; lead(way: Way): void; stop(): Promise<void> };
+
+export async function openFront(): Promise<Front> {
+  let way: Way = "refused";
+  const sockets = new Set<Socket>();
+  const keep = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => sockets.delete(socket));
+  };
+  const server = createServer((near) => {
+    keep(near);
+    if (way === "silent") return;
+    if (way === "refused") return void near.destroy();
+    const far = dial(typeof way === "number" ? way : way.headsOnlyFrom, "127.0.0.1");
+    keep(far);
+    near.on("close", () => far.destroy());
+    far.on("close", () => near.destroy());
+    near.pipe(far);
+    if (typeof way === "number") far.pipe(near);
+    else passHead(far, near);
+  });
+  return {
+    port: await listening(server),
+    lead: (next) => {
+      way = next;
+    },
+    async stop() {
+      for (const socket of sockets) socket.destroy();
+      await closed(server);
+    },
+  };
+}
+
+function passHead(from: Socket, to: Socket): void {
+  let head = "";
+  let passed = false;
+  from.on("data", (bytes: Buffer) => {
+    if (passed) return;
+    head += bytes.toString("latin1");
+    const end = head.indexOf("\r\n\r\n");
+    if (end < 0) return;
+    passed = true;
+    to.write(head.slice(0, end + 4), "latin1");
+  });
+}
+
+export type Standing = { port: number; stop(): Promise<void> };
+
+/** Another site: it has a page for nothing. */
+export async function openOtherSite(): Promise<Standing> {
+  const server = createHttpServer((_request, response) => response.writeHead(404).end("<h1>Not here</h1>"));
+  return standing(server);
+}
+
+/** A proxy that knows no WebSockets. */
+export async function openProxyWithoutUpgrades(target: () => number): Promise<Standing> {
+  const server = createHttpServer(async (request, response) => {
+    const answer = await fetch(`http://127.0.0.1:${target()}${request.url}`).catch(() => undefined);
+    response.writeHead(answer?.status ?? 502).end(await answer?.text());
+  });
+  server.on("upgrade", (_request, socket) => refuseUpgrade(socket, "HTTP/1.1 400 Bad Request"));
+  return standing(server);
+}
+
+type Certificate = { cert: string; key: string };
+
+/** A proxy on the nodes' side that ends TLS: the certificate of the node goes no further. */
+export async function openTlsEnd(own: Certificate, target: () => number): Promise<Standing> {
+  const server = createTlsServer(own);
+  server.on("upgrade", (request, socket) => {
+    const onward: RequestOptions = {
+      ...own,
+      port: target(),
+      host: "127.0.0.1",
+      path: request.url ?? "/",
+      headers: request.headers,
+      rejectUnauthorized: false,
+    };
+    askTls(onward)
+      .on("response", async (answer: IncomingMessage) => {
+        const body = (await answer.toArray()).join("");
+        refuseUpgrade(socket, `HTTP/1.1 ${answer.statusCode} Refused`, body);
+      })
+      .on("upgrade", (_answer, far: Duplex) => far.destroy(new Error("it was let in without its certificate")))
+      .on("error", () => socket.destroy())
+      .end();
+  });
+  return standing(server);
+}
+
+/** Takes every node's stream, and tells nobody. */
+export async function openSink(own: Certificate): Promise<Standing> {
+  const server = createTlsServer(own);
+  const sockets = new WebSocketServer({ server });
+  const { port, stop } = await standing(server);
+  return {
+    port,
+    async stop() {
+      for (const socket of sockets.clients) socket.terminate();
+      await stop();
+    },
+  };
+}
+
+/** Somebody else's TLS server. */
+export function openForeign(own: Certificate): Promise<Standing> {
+  return standing(createTlsServer(own, (_request, response) => response.writeHead(404).end()));
+}
+
+function refuseUpgrade(socket: Duplex, line: string, body = ""): void {
+  socket.on("error", () => undefined);
+  socket.end(
+    `${line}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+async function standing(server: Server & { closeAllConnections?(): void }): Promise<Standing> {
+  return {
+    port: await listening(server),
+    async stop() {
+      server.closeAllConnections?.();
+      await closed(server);
+    },
+  };
+}
+
+async function listening(server: Server): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}
