@@ -3,14 +3,18 @@
 import { changeNode } from "@holdfast/contracts/endpoints/nodes";
 import { signOut } from "@holdfast/contracts/endpoints/sign-in";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
+import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
 import type { Scope } from "@holdfast/contracts/permissions";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { addMember, type Browser, createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { atEnd } from "./support/at-end.ts";
+import { openRoles } from "./support/database.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
+import { newAllocation } from "./support/terminals.ts";
 
 let api: TestApi;
 let home: TestOrg;
@@ -75,6 +79,20 @@ describe("an open page", () => {
     await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "drain" } });
     await expect.poll(() => page.heard.find((one) => one.topic === "node")?.ids).toEqual([node.id]);
     await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "reactivate" } });
+  });
+
+  it("TERM-08 hears of a terminal as it comes up", async () => {
+    const { superuser } = openRoles(api.database);
+    const { allocationId } = await newAllocation(superuser, home, node.id);
+    await superuser`INSERT INTO gateways VALUES (${uuidv7()}, 'ws://127.0.0.1:3002/t', 'https://127.0.0.1:1', 0)`;
+    const page = open();
+    await page.opened;
+    const minted = await member.client(home.id)(createTerminalToken, {
+      params: { allocation_id: allocationId },
+      body: {},
+    });
+    const expected = { type: "changed", topic: "terminal", ids: [minted.session_id], node_ids: [node.id] };
+    await expect.poll(() => page.heard.find((one) => one.topic === "terminal")).toEqual(expected);
   });
 
   it("SEC-01 hears nothing of another organization", async () => {
