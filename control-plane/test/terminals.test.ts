@@ -266,6 +266,13 @@ describe("claiming a token", () => {
     }
   });
 
+  it("AUDIT-01 tells of a used token's further uses, but not without end", async () => {
+    const { token, correlation_id } = await mint();
+    await claim(token);
+    for (let time = 0; time < 30; time += 1) expect((await claim(token)).status).toBe(401);
+    expect(await auditOf(correlation_id)).toHaveLength(1 + 20);
+  });
+
   it("TERM-02 works no more when its minute is over, nor ever for what is no token", async () => {
     const { token, session_id } = await mint();
     await superuser`UPDATE terminal_tokens SET expires_at = now() WHERE session_id = ${session_id}`;

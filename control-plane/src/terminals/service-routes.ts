@@ -9,7 +9,9 @@ import {
 } from "@holdfast/contracts/service-endpoints";
 import type { ApiContext } from "../api/context.ts";
 import { recordAudit } from "../audit/record.ts";
+import type { Sql } from "../database/connect.ts";
 import { isRevoked } from "../nodes/directory.ts";
+import { takeAttempt } from "../people/rate-limit.ts";
 import { hashSecret } from "../people/secrets.ts";
 import { type ServiceApi, serviceRoute } from "../services/route.ts";
 import { applyEvents, openerOf } from "./events.ts";
@@ -62,11 +64,24 @@ export function terminalServiceRoutes(serviceApi: ServiceApi, api: ApiContext): 
   });
 }
 
+/** Whoever has a used token could otherwise fill the audit with it. */
+const refusalsTold = { attempts: 20, windowSeconds: 60 * 60 };
+
+async function isWorthTelling(system: Sql, sessionId: string): Promise<boolean> {
+  return takeAttempt(system, refusalsTold, "terminal-token", sessionId).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ApiError) return false;
+      throw error;
+    },
+  );
+}
+
 /** Of a token that there was: used twice, or too late, it may have come into the wrong hands. */
 async function auditRefusedToken({ system, log }: ApiContext, hash: Buffer): Promise<void> {
   const known = await sessionOfToken(system, hash);
   const session = known && (await selectSession(system, known.sessionId));
-  if (!session) return;
+  if (!session || !(await isWorthTelling(system, session.id))) return;
   await recordAudit(system, log, {
     orgId: session.org_id,
     by: openerOf(session),
