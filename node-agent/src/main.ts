@@ -183,8 +183,9 @@ export async function startAgent(
     if (rejections.has(failure.reason)) count("identity_rejections");
     metrics.set("connection_up", 0);
     record(failure.reason, failure.detail, correlationId);
-    if (failure.reason === "identity_revoked") terminals.endAll();
-    if (rejections.has(failure.reason) || failure.reason === "server_tls_untrusted") session.reconsider();
+    const doubted = rejections.has(failure.reason) || failure.reason === "server_tls_untrusted";
+    const joinedAgain = doubted && session.reconsider();
+    if (failure.reason === "identity_revoked" && !joinedAgain) terminals.endAll();
   };
 
   const link = createLink({

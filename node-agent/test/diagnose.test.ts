@@ -1,10 +1,12 @@
 // `holdfast agent diagnose` on state directories as they are found in the field.
 
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
+import { identify } from "@holdfast/kit/processes";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
@@ -17,6 +19,7 @@ import { stateFiles } from "../src/identity/state-directory.ts";
 import { writeTrust } from "../src/identity/trust-file.ts";
 import { openJournal } from "../src/journal/journal.ts";
 import { createLog } from "../src/log.ts";
+import { gatewayNotePath, makeDirectory, shellName } from "../src/terminals/directory.ts";
 import { makeAuthority } from "./support/fake-authority.ts";
 import { scratchDirectory } from "./support/scratch.ts";
 import { smallFileSystem } from "./support/small-file-system.ts";
@@ -62,6 +65,26 @@ function check(stateDir: string): string[] {
 }
 
 describe("holdfast agent diagnose", () => {
+  it("TERM-10 names the terminals that are open, and whether their gateway was reached", async () => {
+    const directory = await enrolled();
+    expect(look(directory).text).toContain("none open; the terminal gateway was not dialled yet");
+    const terminals = makeDirectory(directory);
+    const own = identify(process.pid) ?? { pid: 0, startTicks: "0" };
+    const [alive, dead] = [randomUUID(), randomUUID()];
+    writeFileSync(join(terminals, shellName(alive, own)), "");
+    writeFileSync(join(terminals, shellName(dead, { ...own, startTicks: "1" })), "");
+    const note = { url: "https://gw:18443", at: "2030-01-01T00:00:00Z", reached: false, detail: "ECONNREFUSED" };
+    writeFileSync(gatewayNotePath(directory), JSON.stringify(note));
+    const { picture, text } = look(directory);
+    expect(picture.terminals).toMatchObject({ open: [{ session_id: alive, pid: process.pid }], gateway: note });
+    expect(text).toContain(
+      `1 open: ${alive} for 0 seconds; the terminal gateway https://gw:18443 cannot be reached`,
+    );
+    expect(text).not.toContain(dead);
+    writeFileSync(gatewayNotePath(directory), "{");
+    expect(look(directory).picture.terminals.gateway).toBeNull();
+  });
+
   it("DIAG-01 a healthy node that does not run", async () => {
     const directory = await enrolled();
     const { picture, reasons, text } = look(directory);

@@ -6,11 +6,13 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { isErrno } from "@holdfast/kit/files";
+import { isAlive } from "@holdfast/kit/processes";
 import { redact } from "@holdfast/kit/redact";
 import { nodeApiUrl } from "../identity/agent-file.ts";
 import { stateFiles } from "../identity/state-directory.ts";
 import { runningAgent } from "../journal/lock.ts";
 import { type JournalSummary, readJournal } from "../journal/summary.ts";
+import { findSockets, type GatewayNote, readGatewayNote } from "../terminals/directory.ts";
 import { toTell } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
 import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
@@ -31,6 +33,8 @@ export type AgentPicture = {
     unfinished: { task_id: string; type: string }[];
     problem: string | null;
   } | null;
+  /** `gateway`: how the last try to reach it went; null before the first. */
+  terminals: { open: { session_id: string; since: string; pid: number }[]; gateway: GatewayNote | null };
   findings: Explained[];
   /** Why the server could not be worked with, unless it could be since. */
   last_problem: Explained | null;
@@ -50,6 +54,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
     node: null,
     certificate: null,
     journal: null,
+    terminals: { open: [], gateway: null },
     findings: [],
     last_problem: null,
     records: [],
@@ -86,6 +91,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
           }
         : null,
     journal: journalOf(stateDir),
+    terminals: terminalsOf(stateDir),
     findings: neverJoined ? [] : findings({ ...state, ...measured, ...unknown }).map(explained),
     last_problem: history.latest && history.latest.reason !== "process_alive" ? explained(history.latest) : null,
     records: history.records.slice(-records).reverse(),
@@ -158,6 +164,7 @@ function facts(picture: AgentPicture, now: number): string[] {
     ],
     ["Certificate", certificate ? validity(certificate.not_after, now) : "none that can be used"],
     ["Journal", journal ? journalText(journal, running_pid !== null) : "none yet"],
+    ["Terminals", terminalsText(picture.terminals, now)],
   ];
   return lines.map(([name, value]) => `${name.padEnd(13)}${value}`);
 }
@@ -183,6 +190,18 @@ function journalText(
   if (unfinished.length === 0) return results;
   const tasks = unfinished.map(({ type, task_id }) => `${type} (${task_id})`).join(", ");
   return `${results}; ${runs ? "running now" : "cut short, to be reported as interrupted"}: ${tasks}`;
+}
+
+function terminalsText({ open, gateway }: AgentPicture["terminals"], now: number): string {
+  const shells =
+    open.length === 0
+      ? "none open"
+      : `${open.length} open: ${open.map(({ session_id, since }) => `${session_id} for ${span(now - Date.parse(since))}`).join(", ")}`;
+  if (!gateway) return `${shells}; the terminal gateway was not dialled yet`;
+  const { url, at, reached, detail } = gateway;
+  return reached
+    ? `${shells}; the terminal gateway ${url} was reached at the last try`
+    : `${shells}; the terminal gateway ${url} cannot be reached since ${at}: ${detail}`;
 }
 
 /** What only the server's next good answer disproves. Everything else is checked anew, or is over. */
@@ -254,6 +273,16 @@ function journalOf(directory: string): AgentPicture["journal"] {
   if (!summary) return null;
   const unfinished = summary.started.map(({ task_id, type }) => ({ task_id, type }));
   return { unsent_results: summary.unsent.length, unfinished, problem: summary.damage ?? null };
+}
+
+/** As long as its holder lives. */
+function terminalsOf(directory: string): AgentPicture["terminals"] {
+  const open = findSockets(directory).flatMap((one) =>
+    one.kind === "shell" && isAlive(one.holder)
+      ? [{ session_id: one.sessionId, since: new Date(one.since).toISOString(), pid: one.holder.pid }]
+      : [],
+  );
+  return { open, gateway: readGatewayNote(directory) ?? null };
 }
 
 function pidOf(directory: string): number | null {

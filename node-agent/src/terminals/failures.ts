@@ -13,8 +13,6 @@ export type StreamFailure = {
   detail: string;
   /** Trying again at once may help: nobody has decided anything. */
   again: boolean;
-  /** The gateway says that this node is revoked. */
-  revoked: boolean;
 };
 
 export function streamFailure(error: unknown, url: string): StreamFailure {
@@ -24,7 +22,6 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
     code,
     detail: `${url}: ${detail}`,
     again,
-    revoked: reason === "identity_revoked",
   });
   if (failure.kind === "answer" && failure.code === "terminal_session_unknown")
     return told("terminal_session_unknown", false);

@@ -178,9 +178,9 @@ export function createTerminal(options: TerminalOptions): Terminal {
         join(dialled, kept);
       } catch (error) {
         if (signal.aborted || ending) return;
-        const { code, detail, revoked } = error as StreamFailure;
+        const { code, detail } = error as StreamFailure;
         const late = performance.now() > givesUpAt;
-        if (!late && !revoked && code !== "terminal_session_unknown") {
+        if (!late && code !== "terminal_session_unknown") {
           timer = setTimeout(() => void attempt(failures + 1), backoffDelay(redial, failures));
           return;
         }

@@ -315,7 +315,7 @@ function elsewhere(detail: string, told: string): string {
 }
 
 function drift(detail: string): StreamFailure {
-  return { code: "terminal_env_profile_drift", detail, again: false, revoked: false };
+  return { code: "terminal_env_profile_drift", detail, again: false };
 }
 
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -105,11 +105,6 @@ export async function ask(stream: FakeStream, command: string): Promise<string> 
   return (pattern.exec(stream.text())?.[1] ?? "").replaceAll("\r\n", "\n").trim();
 }
 
-export function statusOf(pid: number): Record<string, string> {
-  const lines = readFileSync(`/proc/${pid}/status`, "utf8").split("\n");
-  return Object.fromEntries(lines.map((line) => line.split(/:\s+/, 2) as [string, string]));
-}
-
 export function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
