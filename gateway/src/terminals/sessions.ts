@@ -1,6 +1,7 @@
 // All terminals of this gateway: who may have another, where a client or a node's stream belongs, and what
 // the api says about them.
 
+import { setTimeout as wait } from "node:timers/promises";
 import { ApiError } from "@holdfast/contracts/errors";
 import {
   admitNodeStream,
@@ -10,6 +11,7 @@ import {
   type TerminalGrant,
 } from "@holdfast/contracts/service-endpoints";
 import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { Log } from "@holdfast/service/log";
 import type { Bindings } from "../bindings/bindings.ts";
 import type { ApiLink } from "../services/link.ts";
@@ -55,12 +57,14 @@ const OPEN_SLACK_MS = 5_000;
 /** An ended terminal is not begun anew by a node that has not heard of its end. */
 const MOST_REMEMBERED = 10_000;
 const ASKED_AT_ONCE = 16;
+const again: BackoffPolicy = { firstMs: 100, maxMs: 5_000 };
 
 export function createSessions(options: SessionsOptions): Sessions {
   const { api, bindings, outbox, log } = options;
   const sessions = new Map<string, Session>();
   const endedLately = new Set<string>();
   let draining = false;
+  let asking = 0;
 
   const create = (grant: TerminalGrant, opens: boolean): Session => {
     const id = grant.session_id;
@@ -181,6 +185,23 @@ export function createSessions(options: SessionsOptions): Sessions {
     return grant;
   };
 
+  /** Until there is an answer, or no need for one. */
+  const askAbout = async (session: Session, isNeeded: () => boolean) => {
+    const { id: sessionId, nodeId } = session;
+    for (let failures = 0; isNeeded() && !draining && sessions.get(sessionId) === session; failures += 1) {
+      const serial = session.serial();
+      if (serial === undefined) return;
+      try {
+        await admit({ sessionId, nodeId, serial, correlationId: sessionId });
+        return;
+      } catch (error) {
+        const isAnswer = error instanceof ApiError && error.status < 500 && error.code !== "rate_limit_exceeded";
+        if (isAnswer) return closeOf(session, "terminal_access_ended");
+        await wait(backoffDelay(again, failures), undefined, { ref: false });
+      }
+    }
+  };
+
   return {
     admit,
 
@@ -224,20 +245,12 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
 
     async askAgain() {
+      asking += 1;
+      const round = asking;
       const left = [...sessions.values()];
       const one = async () => {
-        for (let session = left.pop(); session; session = left.pop()) {
-          const { id: sessionId, nodeId } = session;
-          const serial = session.serial();
-          if (serial === undefined) continue;
-          try {
-            await admit({ sessionId, nodeId, serial, correlationId: sessionId });
-          } catch (error) {
-            const refused =
-              error instanceof ApiError && error.status < 500 && error.code !== "rate_limit_exceeded";
-            if (refused) closeOf(session, "terminal_access_ended");
-          }
-        }
+        for (let session = left.pop(); session; session = left.pop())
+          await askAbout(session, () => round === asking);
       };
       await Promise.all(Array.from({ length: ASKED_AT_ONCE }, one));
     },
