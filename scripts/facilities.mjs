@@ -31,6 +31,12 @@ export const facilities = {
     remedy: "apt-get install chromium",
     debianPackage: "chromium",
   },
+  vi: {
+    present: () => existsSync("/usr/bin/vi"),
+    covers: "a full-screen program in a terminal",
+    remedy: "apt-get install vim-tiny",
+    debianPackage: "vim-tiny",
+  },
 };
 
 /** For `it.skipIf(lacks("root"))`. Under CI it throws, for all that CI must have. */

@@ -94,12 +94,20 @@ async function stay({ local, shell, connecting, leave }: Stay): Promise<Ending |
       local.note("The connection broke. Looking for the shell again; Ctrl-C leaves it to itself.");
       const resume = { sessionId: connection.sessionId, offset: connection.offset() };
       shell.connection = await comeBack({ ...connecting, resume, onStep: () => undefined }, connection.url);
-      shell.connection.resize(local.size());
+      local.note("Back at the shell.");
+      redraw(shell.connection, local);
     }
     return undefined;
   } finally {
     pipe?.stop();
   }
+}
+
+/** A full-screen program draws itself anew when its size changes; over it stands what was noted here. */
+function redraw(connection: Connection, local: LocalTerminal): void {
+  const { cols, rows } = local.size();
+  if (local.isFullScreen()) connection.resize({ cols, rows: Math.max(1, rows - 1) });
+  connection.resize({ cols, rows });
 }
 
 function mayComeBack(ending: Ending): boolean {

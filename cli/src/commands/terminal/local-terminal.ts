@@ -18,6 +18,8 @@ export type LocalTerminal = {
   /** From now on keys come one by one, Ctrl-C among them. */
   begin(): void;
   write(bytes: Buffer, done: () => void): void;
+  /** Whether a program draws on the whole of it. */
+  isFullScreen(): boolean;
   /** A line for the person, whatever the shell is showing. */
   note(text: string): void;
   /** `shellEnded`: what it showed last stays, because it has tidied up itself. */
@@ -81,6 +83,7 @@ export function openLocalTerminal(): LocalTerminal {
       if (stdout.isTTY) inAlternate = alternateAfter(bytes, inAlternate);
       stdout.write(bytes, done);
     },
+    isFullScreen: () => inAlternate,
     note: (text) => void stderr.write(raw ? `\r\n${text.replaceAll("\n", "\r\n")}\r\n` : `${text}\n`),
     async close({ shellEnded }) {
       stdin.pause();
