@@ -1,4 +1,4 @@
-// What stands in place of the terminal, or below it once there is something to read: how it comes up,
+// What stands in place of the terminal, or beside it once there is something to read: how it comes up,
 // why it does not, that it is lost for a moment, how it ended.
 
 import { type ReactNode, useEffect, useState } from "react";
@@ -36,7 +36,9 @@ export function Panel({ state, connection, where, back, docked }: PanelProps) {
       if (docked)
         return (
           <Bar>
-            <StatusMark state="moving">Connecting again</StatusMark>
+            <span className="flex">
+              <StatusMark state="moving">Connecting again</StatusMark>
+            </span>
             {attempt > 0 && <Tries attempt={attempt} />}
           </Bar>
         );
@@ -56,9 +58,11 @@ export function Panel({ state, connection, where, back, docked }: PanelProps) {
     case "pausing":
       return (
         <Bar>
-          <StatusMark state="degraded" long>
-            <span>{state.failure?.message ?? "The connection was lost."}</span>
-          </StatusMark>
+          <span className="flex">
+            <StatusMark state="degraded" long>
+              <span>{state.failure?.message ?? "The connection was lost."}</span>
+            </StatusMark>
+          </span>
           <span>
             Trying again <Countdown until={state.until} />
           </span>
@@ -81,17 +85,22 @@ export function Panel({ state, connection, where, back, docked }: PanelProps) {
     }
     case "ended":
       return (
-        <Bar>
-          <StatusMark state={state.exit.code === 0 ? "ended" : "degraded"} long>
-            <span>{exitInWords(state.exit)}</span>
-          </StatusMark>
+        <div
+          role="status"
+          className="flex shrink-0 flex-wrap items-center gap-x-4 gap-y-2 border-t border-line bg-surface px-4 py-3 text-ink"
+        >
+          <span className="flex">
+            <StatusMark state={state.exit.code === 0 ? "ended" : "degraded"} long>
+              <span>{exitInWords(state.exit)}</span>
+            </StatusMark>
+          </span>
           <span className="ml-auto flex flex-wrap gap-2">
             {back}
             <Button look="primary" onClick={connection.openNew}>
               Open a new shell
             </Button>
           </span>
-        </Bar>
+        </div>
       );
   }
 }
@@ -106,19 +115,21 @@ function Middle({ children }: { children: ReactNode }) {
   );
 }
 
+/** In its own place, so that the last lines stay in sight. */
 function Dock({ children }: { children: ReactNode }) {
   return (
-    <div className="absolute inset-x-0 bottom-0 z-10 max-h-[80%] overflow-y-auto border-t border-line bg-surface px-4 py-4 text-ink shadow-raised sm:px-6">
+    <div className="max-h-[70%] shrink-0 overflow-y-auto border-t border-line bg-surface px-4 py-4 text-ink sm:px-6">
       <div className="max-w-3xl">{children}</div>
     </div>
   );
 }
 
+/** Over the oldest lines: the size of the terminal stays what the shell knows. */
 function Bar({ children }: { children: ReactNode }) {
   return (
     <div
       role="status"
-      className="absolute inset-x-0 bottom-0 z-10 flex flex-wrap items-center gap-x-4 gap-y-2 border-t border-line bg-surface px-4 py-3 text-ink shadow-raised"
+      className="absolute inset-x-0 top-0 z-10 flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line bg-surface px-4 py-2 text-ink shadow-raised"
     >
       {children}
     </div>

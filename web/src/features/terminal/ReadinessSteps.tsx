@@ -33,8 +33,8 @@ export function ReadinessSteps({ chain, next }: ReadinessStepsProps) {
                 {stepWords[step][ms !== undefined ? "reached" : "awaited"]}
               </span>
             </StatusMark>
-            <span className="font-mono text-sm text-ink-muted tabular-nums">
-              {ms !== undefined ? tookMs(ms) : mark === "failed" ? "stopped here" : ""}
+            <span className="font-mono text-sm whitespace-nowrap text-ink-muted tabular-nums">
+              {ms !== undefined ? tookMs(ms) : mark === "failed" ? "stopped" : ""}
             </span>
           </li>
         );

@@ -118,17 +118,16 @@ function Terminal({ allocationId }: { allocationId: string }) {
           onEnd={shell ? () => setEnding(true) : undefined}
         />
       </header>
-      <div
-        className="relative min-h-0 flex-1 overflow-hidden"
-        style={{ background: palettes[palette].theme.background }}
-      >
-        <div className="absolute inset-0 py-1.5 pl-2">
-          <div ref={place} data-testid="terminal" className="size-full" />
+      <div className="relative flex min-h-0 flex-1 flex-col overflow-hidden">
+        <div className="relative min-h-0 flex-1" style={{ background: palettes[palette].theme.background }}>
+          <div className="absolute inset-0 py-1.5 pl-2">
+            <div ref={place} data-testid="terminal" className="size-full" />
+          </div>
+          {bells > 0 && (
+            <div key={bells} aria-hidden="true" className="bell-flash pointer-events-none absolute inset-0" />
+          )}
+          {searching && screen && <SearchBar screen={screen} found={found} onClose={endSearch} />}
         </div>
-        {bells > 0 && (
-          <div key={bells} aria-hidden="true" className="bell-flash pointer-events-none absolute inset-0" />
-        )}
-        {searching && screen && <SearchBar screen={screen} found={found} onClose={endSearch} />}
         {state && terminal && (
           <Panel
             state={state}

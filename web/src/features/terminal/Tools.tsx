@@ -24,7 +24,8 @@ const themes: { value: ThemeChoice; content: string }[] = [
   { value: "contrast", content: "High contrast" },
 ];
 
-const onDeep = "text-on-deep-muted hover:bg-deep-hover hover:text-on-deep data-popup-open:bg-deep-hover";
+const onDeep =
+  "text-on-deep-muted hover:bg-deep-hover hover:text-on-deep data-popup-open:!bg-deep-hover data-popup-open:text-on-deep";
 
 export function Tools({ look, onLook, ...on }: ToolsProps) {
   const size = (fontSize: number) => onLook({ ...look, fontSize: withinSizes(fontSize) });
@@ -67,13 +68,15 @@ export function Tools({ look, onLook, ...on }: ToolsProps) {
         <MenuItem onClick={on.onSelectAll}>Select all</MenuItem>
         <MenuItem onClick={on.onClear}>Clear what has scrolled away</MenuItem>
         <MenuSeparator />
-        <MenuItem closeOnClick={false} onClick={() => size(look.fontSize + 1)}>
-          Larger text
-        </MenuItem>
-        <MenuItem closeOnClick={false} onClick={() => size(look.fontSize - 1)}>
-          Smaller text
-        </MenuItem>
-        <MenuSeparator />
+        <div className="sm:hidden">
+          <MenuItem closeOnClick={false} onClick={() => size(look.fontSize + 1)}>
+            Larger text
+          </MenuItem>
+          <MenuItem closeOnClick={false} onClick={() => size(look.fontSize - 1)}>
+            Smaller text
+          </MenuItem>
+          <MenuSeparator />
+        </div>
         <MenuChoice
           label="Colours"
           value={look.theme}

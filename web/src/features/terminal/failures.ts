@@ -24,7 +24,7 @@ export type Failure = {
 };
 
 /** Where on the way from the browser to the shell. */
-export const hopWords: Record<TerminalHop, string> = {
+const hopWords: Record<TerminalHop, string> = {
   terminal_token_mint: "asking for permission",
   terminal_public_route: "between your browser and the gateway",
   browser_terminal_ws: "at the terminal gateway",
@@ -36,7 +36,7 @@ export const hopWords: Record<TerminalHop, string> = {
   terminal_ready_frame: "waiting for the terminal",
 };
 
-export const ownerWords: Record<TerminalFailureEntry["owner"], string> = {
+const ownerWords: Record<TerminalFailureEntry["owner"], string> = {
   tenant: "you, or an administrator of your organization",
   operator: "the operator of this installation",
   network: "whoever runs the network between node and gateway",

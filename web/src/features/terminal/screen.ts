@@ -58,6 +58,8 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
     cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches,
     fontFamily: `${FONT}, ui-monospace, "SF Mono", Menlo, "DejaVu Sans Mono", monospace`,
     linkHandler: { activate: (_, uri) => openLink(uri, { asks: true }) },
+    lineHeight: 1.15,
+    logLevel: "error",
     macOptionIsMeta: true,
     rescaleOverlappingGlyphs: true,
     scrollback: SCROLLBACK_LINES,
@@ -71,12 +73,21 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
   terminal.unicode.activeVersion = widths.version;
   styleByScript();
   terminal.open(parent);
-  drawWithWebgl(terminal);
+
+  let palette = first.palette;
+  const applyContrast = () => {
+    // Drawn with elements, inverse text would be taken for text on its own colour and made grey.
+    terminal.options.minimumContrastRatio = byWebgl ? palettes[palette].minimumContrast : 1;
+  };
+  let byWebgl = drawWithWebgl(terminal, () => {
+    byWebgl = false;
+    applyContrast();
+  });
+  applyContrast();
 
   /** Bytes of old output still to be shown; until then programs' questions in it are not answered again. */
   let muted = 0;
   let ctrl = false;
-  let palette = first.palette;
 
   const send = (bytes: Uint8Array<ArrayBuffer>) => {
     if (muted <= 0) events.onInput(bytes);
@@ -135,6 +146,7 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
     look(look) {
       palette = look.palette;
       terminal.options = optionsOf(look);
+      applyContrast();
       fitSoon();
     },
     focus: () => terminal.focus(),
@@ -169,21 +181,25 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
 }
 
 function optionsOf({ fontSize, palette, screenReader }: ScreenLook) {
-  const { theme, minimumContrast } = palettes[palette];
-  return { fontSize, theme, minimumContrastRatio: minimumContrast, screenReaderMode: screenReader };
+  return { fontSize, theme: palettes[palette].theme, screenReaderMode: screenReader };
 }
 
 /** Many times faster than elements, unless the processor has to play the graphics card. */
-function drawWithWebgl(terminal: Terminal): void {
+function drawWithWebgl(terminal: Terminal, onLost: () => void): boolean {
   const probe = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
-  if (!probe) return;
+  if (!probe) return false;
   probe.getExtension("WEBGL_lose_context")?.loseContext();
   const webgl = new WebglAddon();
-  webgl.onContextLoss(() => webgl.dispose());
+  webgl.onContextLoss(() => {
+    webgl.dispose();
+    onLost();
+  });
   try {
     terminal.loadAddon(webgl);
+    return true;
   } catch {
     webgl.dispose();
+    return false;
   }
 }
 
