@@ -161,6 +161,16 @@ describe("the node-facing listener", () => {
     expect(await client.next("error")).toMatchObject({ code: "terminal_node_stream_mtls_failed" });
   });
 
+  it("TERM-04 a stream ends with the certificate it came with: the agent comes back with its newer one", async () => {
+    const at = place();
+    const dayAgo = Date.now() - 24 * 3_600_000;
+    const ending = await certificateFor(api.authority, node.id, new Date(dayAgo + 3_000));
+    const stream = await connectNode(gateway, at.sessionId, ending);
+    expect(await stream.closed).toEqual({ code: 4401, reason: "cert_expired" });
+    const back = await connectNode(gateway, at.sessionId, node);
+    expect(back.socket.readyState).toBe(back.socket.OPEN);
+  });
+
   it("TERM-04 one node cannot bring, or end, another's terminal", async () => {
     const at = place();
     const { token } = api.grant({ session_id: at.sessionId, node_id: node.id });

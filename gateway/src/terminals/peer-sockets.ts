@@ -52,7 +52,8 @@ export function peerSockets(
       socket.on("ping", (data) => {
         if (socket.bufferedAmount <= MOST_UNSENT_BYTES) socket.pong(data);
       });
-      socket.on("error", () => socket.terminate());
+      // It closes itself behind each, and says so to the peer where it can.
+      socket.on("error", () => undefined);
       socket.on("close", () => {
         answered.delete(socket);
         if (answered.size === 0) emptied?.();

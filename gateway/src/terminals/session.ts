@@ -16,7 +16,7 @@ import { exhaustive } from "@holdfast/kit/exhaustive";
 import type { Log } from "@holdfast/service/log";
 import type { WebSocket } from "ws";
 import type { Client } from "./client.ts";
-import { pass } from "./pass.ts";
+import { MOST_UNSENT_BYTES, pass } from "./pass.ts";
 import { type Effect, type Event, isAlone, needsDeadline, needsGrace, type State, step } from "./state.ts";
 import { createTimers } from "./timers.ts";
 
@@ -265,7 +265,9 @@ export function createSession(options: SessionOptions): Session {
         answer = frame;
         return apply({ type: "attached" });
       case "paused":
-        if (flowing) present?.client.send(frame);
+        // A hint: a client that does not read even what it has needs no more of them.
+        if (flowing && present && present.client.socket.bufferedAmount <= MOST_UNSENT_BYTES)
+          present.client.send(frame);
         return;
       case "exit":
         return apply({ type: "exit", code: frame.code, signal: frame.signal?.slice(0, 32) ?? null });
