@@ -15,15 +15,13 @@ export async function keepGateway(system: Sql, told: BodyOf<typeof announceGatew
       sessions = excluded.sessions, last_seen_at = now()`;
 }
 
-/** The one that has the session, if it is there; else the newest, which is the one that nodes are told of. */
-export async function findGateway(
-  system: Sql,
-  preferred: string | null,
-): Promise<{ id: string; terminal_url: string } | undefined> {
-  const [row] = await system<{ id: string; terminal_url: string }[]>`
+export type Gateway = { id: string; terminal_url: string };
+
+/** Those that are there, newest first: that is the one that nodes are told of. */
+export function presentGateways(system: Sql): Promise<Gateway[]> {
+  return system<Gateway[]>`
     SELECT id, terminal_url FROM gateways WHERE last_seen_at > now() - ${GONE_AFTER}::interval
-    ORDER BY id IS NOT DISTINCT FROM ${preferred}::uuid DESC, started_at DESC, id LIMIT 1`;
-  return row;
+    ORDER BY started_at DESC, id`;
 }
 
 /** The newest: one that was restarted is found at once, and not when the one before counts as gone. */

@@ -78,9 +78,8 @@ export type NewSession = Pick<
 > & { openSeconds: number; longestSeconds: number; detachedSeconds: number };
 
 /** Until its token is used, the time to open it has not begun: the token's own time comes on top. */
-export async function insertSession(tx: Tx, session: NewSession): Promise<string> {
+export async function insertSession(tx: Tx, id: string, session: NewSession): Promise<void> {
   const { openSeconds, longestSeconds, detachedSeconds: detached_seconds, ...row } = session;
-  const id = uuidv7();
   const chain = { token_ready: new Date().toISOString() };
   await tx`
     INSERT INTO terminal_sessions (id, org_id, allocation_id, node_id, user_key, correlation_id, actor_type, actor_id,
@@ -88,7 +87,6 @@ export async function insertSession(tx: Tx, session: NewSession): Promise<string
     VALUES (${id}, ${row.org_id}, ${row.allocation_id}, ${row.node_id}, ${row.user_key}, ${row.correlation_id},
       ${row.actor_type}, ${row.actor_id}, ${row.actor_name}, ${row.role}, ${tx.json(chain)}, ${detached_seconds},
       now() + ${TOKEN_SECONDS + openSeconds} * interval '1 second', now() + ${longestSeconds} * interval '1 second')`;
-  return id;
 }
 
 const TOKEN_SECONDS = 60;

@@ -8,6 +8,7 @@ import {
 } from "@holdfast/contracts/endpoints/terminals";
 import { ApiError } from "@holdfast/contracts/errors";
 import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
@@ -15,7 +16,7 @@ import { auditActor } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
 import { keyOf } from "../people/actor.ts";
 import { makeSecret } from "../people/secrets.ts";
-import { findGateway } from "../services/gateways.ts";
+import { presentGateways } from "../services/gateways.ts";
 import { applyEvents } from "./events.ts";
 import { type Place, refusalOf, selectPlace } from "./place.ts";
 import {
@@ -23,6 +24,7 @@ import {
   countUnused,
   insertSession,
   insertToken,
+  type NewSession,
   type SessionRow,
   selectSession,
   selectSessions,
@@ -35,20 +37,29 @@ export function terminalRoutes(api: ApiContext): void {
 
   orgRoute(api, createTerminalToken, async (call) => {
     const { params, body, org, actor, tx, touched, afterCommit, correlationId } = call;
-    const place = await selectPlace(tx, params.allocation_id);
+    const userKey = keyOf(actor);
+    const [place, there, unused, gateways] = await Promise.all([
+      selectPlace(tx, params.allocation_id),
+      body.session_id === undefined ? undefined : selectSession(tx, body.session_id),
+      countUnused(tx, userKey),
+      presentGateways(api.system),
+    ]);
     if (!place) throw new ApiError("not_found");
-    const attached = body.session_id && (await requireAttachable(call, place, body.session_id));
-    refuseUnusable(api, place, attached ? "attach" : "open");
-    await refuseTooMany(tx, keyOf(actor), limits.terminalsPerUser);
-    const gateway = await findGateway(api.system, attached ? attached.gateway_id : null);
+    const purpose = body.session_id === undefined ? "open" : "attach";
+    if (purpose === "attach" && !isAttachable(there, place, userKey)) {
+      throw new ApiError("terminal_session_unknown");
+    }
+    refuseUnusable(api, place, purpose);
+    refuseTooMany(unused, limits.terminalsPerUser);
+    const gateway = gateways.find(({ id }) => id === there?.gateway_id) ?? gateways[0];
     if (!gateway) throw counted(api, new ApiError("terminal_gateway_missing"));
-    const sessionId = attached ? attached.id : await newSession(api, call, place);
+    const sessionId = there?.id ?? uuidv7();
     const { secret, hash } = makeSecret("terminal");
-    const purpose = attached ? "attach" : "open";
-    const { expires_at } = await insertToken(tx, {
-      ...{ orgId: org.id, sessionId, hash, userKey: keyOf(actor), purpose, correlationId },
-      offset: body.offset ?? null,
-    });
+    // Sent behind each other, and answered together.
+    const session = there ? undefined : insertSession(tx, sessionId, newSession(api, call, place));
+    const offset = body.offset ?? null;
+    const token = { orgId: org.id, sessionId, hash, userKey, purpose, offset, correlationId } as const;
+    const [{ expires_at }] = await Promise.all([insertToken(tx, token), session]);
     const name = `${place.username}@${place.node_name}`;
     touched({ type: "terminal", id: sessionId, name }, { allocation_id: place.id, purpose });
     afterCommit(() => watch.changed(sessionId));
@@ -102,19 +113,13 @@ export function terminalRoutes(api: ApiContext): void {
 }
 
 /** A shell of the same person or token, on the same allocation; anything else looks as if there were none. */
-async function requireAttachable(
-  { tx, actor }: OrgCall<typeof createTerminalToken>,
-  place: Place,
-  sessionId: string,
-): Promise<SessionRow> {
-  const session = await selectSession(tx, sessionId);
-  const usable =
+function isAttachable(session: SessionRow | undefined, place: Place, userKey: string): boolean {
+  return (
     session?.allocation_id === place.id &&
-    session.user_key === keyOf(actor) &&
+    session.user_key === userKey &&
     !hasEnded(session.state) &&
-    session.close_code === null;
-  if (!usable) throw new ApiError("terminal_session_unknown");
-  return session;
+    session.close_code === null
+  );
 }
 
 function refuseUnusable(api: ApiContext, place: Place, purpose: "open" | "attach"): void {
@@ -126,8 +131,7 @@ function refuseUnusable(api: ApiContext, place: Place, purpose: "open" | "attach
 }
 
 /** Nobody needs more tokens at a time than terminals. */
-async function refuseTooMany(tx: Tx, userKey: string, most: number): Promise<void> {
-  const { unused, wait } = await countUnused(tx, userKey);
+function refuseTooMany({ unused, wait }: { unused: number; wait: number }, most: number): void {
   if (unused < most) return;
   throw new ApiError("rate_limit_exceeded", {
     message: `There are ${unused} terminal tokens of yours that were not used.`,
@@ -138,10 +142,10 @@ async function refuseTooMany(tx: Tx, userKey: string, most: number): Promise<voi
 
 function newSession(
   { terminals: { limits } }: ApiContext,
-  { tx, org, actor, correlationId }: OrgCall<typeof createTerminalToken>,
+  { org, actor, correlationId }: OrgCall<typeof createTerminalToken>,
   place: Place,
-): Promise<string> {
-  return insertSession(tx, {
+): NewSession {
+  return {
     org_id: org.id,
     allocation_id: place.id,
     node_id: place.node_id,
@@ -151,7 +155,7 @@ function newSession(
     openSeconds: limits.terminalOpenSeconds,
     longestSeconds: limits.terminalLongestSeconds,
     detachedSeconds: limits.terminalDetachedSeconds,
-  });
+  };
 }
 
 function counted(api: ApiContext, error: ApiError): ApiError {
