@@ -67,9 +67,9 @@ export async function startTestApi(
   return {
     url,
     nodeUrl: `https://127.0.0.1:${running.ports["node"]}`,
+    internalUrl: `https://127.0.0.1:${running.ports["internal"]}`,
     database,
     operatorToken,
-    internalUrl: `https://127.0.0.1:${running.ports["internal"]}`,
     operator: (orgId) => as(operatorToken, orgId),
     as,
     logged: () => lines.join(""),

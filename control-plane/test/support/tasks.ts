@@ -116,7 +116,9 @@ export async function openTaskLab(): Promise<TaskLab> {
       return task;
     },
     async idOf(correlationId) {
-      const [row] = await superuser<{ id: string }[]>`SELECT id FROM tasks WHERE correlation_id = ${correlationId}`;
+      const [row] = await superuser<
+        { id: string }[]
+      >`SELECT id FROM tasks WHERE correlation_id = ${correlationId}`;
       if (!row) throw new Error(`there is no task for ${correlationId}`);
       return row.id;
     },
