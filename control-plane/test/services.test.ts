@@ -19,7 +19,14 @@ import { serviceRoute } from "../src/services/route.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { atEnd } from "./support/at-end.ts";
 import { openRoles } from "./support/database.ts";
-import { enrollTestNode, makeKeyRequest, openClient, sendHeartbeatFrom, tokenOf } from "./support/nodes.ts";
+import {
+  enrollTestNode,
+  heartbeatOf,
+  makeKeyRequest,
+  openClient,
+  sendHeartbeatFrom,
+  tokenOf,
+} from "./support/nodes.ts";
 import {
   enrollGateway,
   enrollment,
@@ -208,6 +215,20 @@ describe("a gateway's announcement", () => {
     await superuser`UPDATE gateways SET last_seen_at = now() - interval '31 seconds' WHERE id = ${restarted.id}`;
     await gateway.announce();
     expect((await told()).endpoints).toMatchObject({ node_terminal: NODE_TERMINAL_URL });
+  });
+
+  it("TERM-04 stays known to a node that asks a replica which has not heard of it yet", async () => {
+    const replica = await startTestApi({ database: api.database });
+    const node = await enrollTestNode(api, kelp.id);
+    const elsewhere = openClient(replica.nodeUrl, node.tls);
+    await gateway.announce({ node_url: "https://127.0.0.1:48443" });
+    const told = (await sendHeartbeatFrom(node)).body["profile"] as { version: number };
+    const heartbeat = heartbeatOf({ profile: { name: "default", version: told.version } });
+    const answer = await elsewhere.ask({ method: "POST", path: node.path("heartbeat"), body: heartbeat });
+    expect(answer.status).toBe(200);
+    expect(answer.body["profile"]).toBeUndefined();
+    await gateway.announce();
+    await replica.stop();
   });
 
   it("TERM-04 must name addresses of the right kind", async () => {

@@ -39,8 +39,11 @@ export type NodeServices = {
   authority: Authority | undefined;
   directory: NodeDirectory;
   keys: Pick<TaskSigner, "verifiers" | "verifiersBeyond" | "rotate" | "refresh">;
-  /** The environment profile in force; known as soon as the listeners are open. */
-  profile(): Promise<EnvironmentProfile>;
+  /**
+   * The environment profile in force; known as soon as the listeners are open. A version that somebody knows
+   * already, from another replica, is looked for first.
+   */
+  profile(known?: number): Promise<EnvironmentProfile>;
   /** Where agents reach the node-facing listener. */
   apiUrl(): string;
   staleAfterSeconds: number;

@@ -76,7 +76,11 @@ export async function openNodeSide(options: {
       authority,
       directory,
       keys: options.keys,
-      profile: async () => (await profile.promise).current(),
+      async profile(known = 0) {
+        const published = await profile.promise;
+        if (published.current().version < known) await published.refresh();
+        return published.current();
+      },
       apiUrl: () => apiUrl,
       staleAfterSeconds: settings.nodeHeartbeatStaleSeconds,
     },

@@ -24,7 +24,7 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
     ]);
     const { status, reason } = await standingAfterHeartbeat(api, call);
     const verifiers = await api.nodes.keys.verifiersBeyond(report.verifier_kids);
-    const profile = await api.nodes.profile();
+    const profile = await api.nodes.profile(report.profile.version);
     const current = report.profile.name === profile.name && report.profile.version === profile.version;
     return {
       server_time: now.toISOString(),
