@@ -1,0 +1,165 @@
+// Terminals of a whole agent: opened by a signed task, told of in its metrics and diagnostics, and found
+// again by the agent that comes after it. As root with a user made for it, otherwise with its own account.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { userInfo } from "node:os";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { lacks } from "../../scripts/facilities.mjs";
+import { testUser } from "../../tasks/test/os-users.ts";
+import { findSockets } from "../src/terminals/directory.ts";
+import { joinedDirectory, startTestAgent } from "./support/agent.ts";
+import { type FakeApi, startFakeApi } from "./support/fake-api.ts";
+import { startFakeGateway } from "./support/fake-gateway.ts";
+import { ask, isRunning } from "./support/terminals.ts";
+
+const holdfast = fileURLToPath(new URL("../../cli/bin/holdfast.mjs", import.meta.url));
+const isRoot = process.getuid?.() === 0;
+
+async function machine() {
+  const api = await startFakeApi();
+  const gateway = await startFakeGateway(api.authority);
+  api.profile.endpoints["node_terminal"] = gateway.url;
+  const stateDir = await joinedDirectory(api);
+  atEnd(() => endShells(stateDir));
+  const { username, allocation_id } = isRoot
+    ? testUser()
+    : { username: userInfo().username, allocation_id: randomUUID() };
+  const run = async (task_type: string, params: Record<string, unknown>) => {
+    const task = api.enqueue(api.sign({ task_type, params }));
+    await expect.poll(() => api.resultOf(task.task_id)).toBeDefined();
+    return api.resultOf(task.task_id)?.outcome;
+  };
+  const makeUser = async () =>
+    expect(await run("allocation.provision_user", { username, allocation_id, ssh_keys: [] })).toMatchObject({
+      status: "succeeded",
+    });
+  const open = async (session_id = randomUUID()) => {
+    const more = { correlation_id: `c-${session_id}`, within_seconds: 15, detached_seconds: 600 };
+    const params = { session_id, allocation_id, username, cols: 80, rows: 24, ...more };
+    return { session_id, outcome: await run("terminal.open", params) };
+  };
+  return { api, gateway, stateDir, makeUser, open };
+}
+
+function endShells(stateDir: string): void {
+  for (const one of findSockets(stateDir)) {
+    if (one.kind === "shell" && isRunning(one.holder.pid)) process.kill(one.holder.pid, "SIGKILL");
+  }
+}
+
+function startProcess(stateDir: string): ChildProcess {
+  const env = { ...process.env, HOLDFAST_AGENT_STATE_DIR: stateDir, HOLDFAST_AGENT_PORT: "0" };
+  const child = spawn(process.execPath, [holdfast, "agent", "run"], { stdio: "ignore", env });
+  atEnd(() => child.kill("SIGKILL"));
+  return child;
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill(signal);
+  await ended;
+}
+
+function revoke(api: FakeApi): void {
+  const body = JSON.stringify({ code: "identity_revoked", message: "It is revoked.", next_step: "Ask." });
+  api.fault = () => ({ do: "answer", status: 401, body });
+  api.dropConnections();
+}
+
+describe("an agent's terminals", () => {
+  it("TERM-03 are opened by a task, which succeeds when the gateway has been told", async () => {
+    const { gateway, stateDir, makeUser, open } = await machine();
+    const agent = await startTestAgent({ stateDir });
+    await makeUser();
+    const { session_id, outcome } = await open();
+    expect(outcome).toMatchObject({ status: "succeeded", result: { offset: 0 } });
+    const stream = await gateway.stream(session_id);
+    await stream.frame("hello");
+    expect(stream.headers["x-correlation-id"]).toBe(`c-${session_id}`);
+    await stream.attach();
+    expect(await ask(stream, "echo $HOLDFAST_SESSION_ID")).toBe(session_id);
+    expect((await agent.get("/metrics")).text).toContain("holdfast_agent_terminals_open 1\n");
+    stream.type("exit\r");
+    await stream.frame("exit");
+    await expect
+      .poll(async () => (await agent.get("/metrics")).text)
+      .toContain("holdfast_agent_terminals_open 0\n");
+  });
+
+  it("TERM-04 tell why they were not opened: in the result, the metrics and the diagnostics", async () => {
+    const { api, gateway, stateDir, makeUser, open } = await machine();
+    const agent = await startTestAgent({ stateDir });
+    await makeUser();
+    gateway.refuse = () => ({
+      status: 401,
+      body: JSON.stringify({ code: "certificate_missing", message: "None." }),
+    });
+    const { session_id, outcome } = await open();
+    expect(outcome).toMatchObject({
+      status: "failed",
+      failure: { code: "terminal_node_stream_mtls_failed", message: expect.stringContaining(gateway.url) },
+    });
+    const counted = 'holdfast_agent_terminal_failures_total{code="terminal_node_stream_mtls_failed"} 1\n';
+    expect((await agent.get("/metrics")).text).toContain(counted);
+    await expect
+      .poll(() => api.diagnostics.find(({ reason }) => reason === "terminal_gateway_unreachable"))
+      .toMatchObject({ correlation_id: `c-${session_id}` });
+    gateway.refuse = () => undefined;
+    expect((await open()).outcome).toMatchObject({ status: "succeeded" });
+  });
+
+  it.skipIf(lacks("root"))("TERM-06 are refused for a user that is not the allocation's", async () => {
+    const { stateDir, open } = await machine();
+    await startTestAgent({ stateDir });
+    expect((await open()).outcome).toMatchObject({
+      status: "failed",
+      failure: { code: "terminal_pty_failed", message: expect.stringContaining("not made for this allocation") },
+    });
+    expect(findSockets(stateDir).filter(({ kind }) => kind === "shell")).toEqual([]);
+  });
+
+  it("TERM-11 outlive an agent that is killed, and one that is stopped: the same shell goes on", async () => {
+    const { gateway, stateDir, makeUser, open } = await machine();
+    const first = startProcess(stateDir);
+    await makeUser();
+    const { session_id } = await open();
+    const stream = await gateway.stream(session_id);
+    await stream.attach();
+    const pid = await ask(stream, "kept=treasure; echo $$");
+    await end(first, "SIGKILL");
+    const second = startProcess(stateDir);
+    const again = await gateway.stream(session_id, stream);
+    await again.frame("hello");
+    await again.attach();
+    expect(await ask(again, "echo $$ $kept")).toBe(`${pid} treasure`);
+    await end(second, "SIGTERM");
+    expect(second.exitCode).toBe(0);
+    startProcess(stateDir);
+    const streams = () => gateway.streams.filter((one) => one.sessionId === session_id);
+    await expect.poll(() => streams().length).toBe(3);
+    const newest = await gateway.stream(session_id, again);
+    await newest.frame("hello");
+    await newest.attach();
+    expect(await ask(newest, "echo $$ $kept")).toBe(`${pid} treasure`);
+    newest.send({ type: "close", reason: "asked" });
+    await newest.frame("exit");
+    await expect.poll(() => isRunning(Number(pid))).toBe(false);
+  });
+
+  it("ID-06 end when the node is revoked", async () => {
+    const { api, gateway, stateDir, makeUser, open } = await machine();
+    await startTestAgent({ stateDir });
+    await makeUser();
+    const { session_id, outcome } = await open();
+    expect(outcome).toMatchObject({ status: "succeeded" });
+    const { pid } = (outcome as { result: { pid: number } }).result;
+    await gateway.stream(session_id);
+    revoke(api);
+    await expect.poll(() => isRunning(pid)).toBe(false);
+    await expect.poll(() => findSockets(stateDir).filter(({ kind }) => kind === "shell")).toEqual([]);
+  });
+});
