@@ -23,12 +23,14 @@ export type FigureSpec = {
   target?: { of: "ours" | "ratio"; value: number };
 };
 
-/** Values by the name of their figure; a pass measures every figure of the bench. */
+/** Values by the name of their figure; a pass measures every figure of the bench whose peer is there. */
 export type Measured = Record<string, number>;
 
 export type Contest = {
   ours(): Promise<Measured>;
   theirs(): Promise<Measured>;
+  /** Peers that could not be had on this machine, as figures name them, and why not. */
+  absent?: Record<string, string>;
   /** Asked after the last pass: what else a reader of the figures wants to know. */
   notes?(): string[];
 };

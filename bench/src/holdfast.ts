@@ -2,6 +2,8 @@
 // the bench's own.
 
 import { join } from "node:path";
+import type { Client } from "@holdfast/contracts/client";
+import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import type { Lab } from "./lab.ts";
 import { type RunningProgram, root } from "./program.ts";
 
@@ -21,9 +23,14 @@ const entries = {
 
 export async function startHoldfast(
   lab: Lab,
-  options: { dataDirectory: string; through?: keyof typeof entries; compileCache?: string },
+  options: {
+    dataDirectory: string;
+    through?: keyof typeof entries;
+    compileCache?: string;
+    settings?: Record<string, string>;
+  },
 ): Promise<RunningHoldfast> {
-  const { dataDirectory, through = "holdfast", compileCache } = options;
+  const { dataDirectory, through = "holdfast", compileCache, settings } = options;
   const started = performance.now();
   const program = lab.start({
     ...entries[through],
@@ -36,11 +43,22 @@ export async function startHoldfast(
       HOLDFAST_NODE_TERMINAL_PORT: "0",
       HOLDFAST_AGENT_PORT: "0",
       ...(compileCache && { NODE_COMPILE_CACHE: compileCache }),
+      ...settings,
     },
   });
   const ready = (await program.ready) as { api_url: string };
   const seconds = (performance.now() - started) / 1000;
   return { apiUrl: ready.api_url, seconds, steps: stepsIn(program.said()), stop: program.stop };
+}
+
+/** The node that `up` made of this machine, once its agent polls. */
+export async function firstOnline(call: Client): Promise<string> {
+  for (;;) {
+    const { items } = await call(listNodes, {});
+    const online = items.find((node) => node.connection === "online");
+    if (online) return online.id;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 /** Lines such as `✓ Schema is current 120 ms`. */

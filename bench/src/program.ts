@@ -16,6 +16,7 @@ export type Program = {
 };
 
 export type RunningProgram = {
+  pid: number;
   /** The first line of its output that is a JSON object; rejects with its last words when it ends before. */
   ready: Promise<unknown>;
   /** All of its output, once it ended with exit code 0. */
@@ -28,7 +29,7 @@ export type RunningProgram = {
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** A bench measures defaults: settings in the caller's environment do not reach what it runs. */
-const plainEnvironment = {
+export const plainEnvironment = {
   PATH: [join(root, "node_modules/.bin"), process.env["PATH"]].join(delimiter),
   HOME: process.env["HOME"] ?? "/",
 };
@@ -63,6 +64,8 @@ export function launch(program: Program): RunningProgram {
     else output.reject(failure);
   });
   return {
+    // Without one it never started, and says so through the others.
+    pid: child.pid ?? 0,
     ready: ready.promise,
     output: output.promise,
     said: () => complaints,

@@ -9,11 +9,15 @@ import { makeReport, median, tableOf } from "./report.ts";
 
 const machine = { cpu: "test", cores: 2, memory_gb: 8, kernel: "6.1", node: "24.0.0" };
 
-function figureOf(spec: Partial<FigureSpec>, passes: [ours: number, theirs: number][]) {
+function figureOf(
+  spec: Partial<FigureSpec>,
+  passes: [ours: number, theirs: number][],
+  absent?: Record<string, string>,
+) {
   const figure: FigureSpec = { name: "time", unit: "s", better: "lower", peer: "a peer", ...spec };
   const bench = { name: "b", summary: "", figures: [figure] } as unknown as Bench;
   const measured = passes.map(([ours, theirs]) => ({ ours: { time: ours }, theirs: { time: theirs } }));
-  const report = makeReport({ bench, machine, passes: measured });
+  const report = makeReport({ bench, machine, passes: measured, absent });
   return { report, figure: report.figures[0] };
 }
 
@@ -56,6 +60,16 @@ describe("a bench report", () => {
       "ok",
     ]);
     expect(tableOf(report).at(-1)).toMatch(/^time +1 s +2 s +0\.5 +lower +-$/);
+  });
+
+  it("OPS-01 says why a peer is not there, and judges nothing by it", () => {
+    const absent = { "a peer": "it is not installed" };
+    const ratio = figureOf({ target: { of: "ratio", value: 1 } }, [[1, Number.NaN]], absent);
+    const peer = "a peer (not measured: it is not installed)";
+    expect(ratio.figure).toMatchObject({ ours: 1, peer, theirs: null, ratio: null, ok: false });
+    expect(tableOf(ratio.report).at(-1)).toMatch(/^time +1 s +- +- +lower +ratio <= 1 +not measured$/);
+    const ours = figureOf({ target: { of: "ours", value: 1 } }, [[1, Number.NaN]], absent);
+    expect(ours.figure).toMatchObject({ ok: true });
   });
 
   it("OPS-01 refuses a figure that a pass did not measure", () => {

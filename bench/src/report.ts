@@ -1,7 +1,7 @@
 // From measured passes to figures with a verdict, as JSON and as a table. A missed target is a
 // measurement like any other: it is shown, and fails nothing.
 
-import type { Bench, FigureSpec, Measured } from "./bench.ts";
+import type { Bench, Contest, FigureSpec, Measured } from "./bench.ts";
 import type { Pass } from "./contest.ts";
 import type { Machine } from "./machine.ts";
 
@@ -11,47 +11,61 @@ export type Figure = {
   /** Medians over the passes. */
   ours: number;
   peer: string;
-  theirs: number;
+  /** Null when the peer could not be had on this machine; `peer` says why. */
+  theirs: number | null;
   /** Ours ÷ theirs. */
-  ratio: number;
+  ratio: number | null;
   better: "lower" | "higher";
   /** Such as `ratio >= 0.6`; null where nothing is asked. */
   target: string | null;
-  /** False only when there is a target and it was missed. */
+  /** False only when there is a target and it was not reached, be it for want of a peer. */
   ok: boolean;
 };
 
 export type Report = { bench: string; machine: Machine; passes: number; figures: Figure[] };
 
-export function makeReport(options: { bench: Bench; machine: Machine; passes: Pass[] }): Report {
-  const { bench, machine, passes } = options;
+export function makeReport(options: {
+  bench: Bench;
+  machine: Machine;
+  passes: Pass[];
+  absent?: Contest["absent"];
+}): Report {
+  const { bench, machine, passes, absent = {} } = options;
   return {
     bench: bench.name,
     machine,
     passes: passes.length,
-    figures: bench.figures.map((spec) => figureOf(spec, passes)),
+    figures: bench.figures.map((spec) => figureOf(spec, passes, absent[spec.peer])),
   };
 }
 
-function figureOf(spec: FigureSpec, passes: Pass[]): Figure {
+function figureOf(spec: FigureSpec, passes: Pass[], absence: string | undefined): Figure {
   const { name, unit, peer, better, target } = spec;
-  const ours = median(passes.map((pass) => valueIn(pass.ours, name)));
-  const theirs = median(passes.map((pass) => valueIn(pass.theirs, name)));
-  const values = { ours: rounded(ours), theirs: rounded(theirs), ratio: rounded(ours / theirs) };
-  // Judged as printed: nobody should read "0.6" beside "missed 0.6".
-  const reached =
-    target && (better === "higher" ? values[target.of] >= target.value : values[target.of] <= target.value);
+  const medianOf = (side: keyof Pass) => median(passes.map((pass) => valueIn(pass[side], name)));
+  const ours = medianOf("ours");
+  const theirs = absence === undefined ? medianOf("theirs") : null;
+  const values = {
+    ours: rounded(ours),
+    theirs: theirs === null ? null : rounded(theirs),
+    ratio: theirs === null ? null : rounded(ours / theirs),
+  };
   return {
     name,
     unit,
     ours: values.ours,
-    peer,
+    peer: absence === undefined ? peer : `${peer} (not measured: ${absence})`,
     theirs: values.theirs,
     ratio: values.ratio,
     better,
     target: target ? `${target.of} ${better === "higher" ? ">=" : "<="} ${target.value}` : null,
-    ok: reached ?? true,
+    // Judged as printed: nobody should read "0.6" beside "missed 0.6".
+    ok: target === undefined || reaches(values[target.of], better, target.value),
   };
+}
+
+function reaches(value: number | null, better: FigureSpec["better"], target: number): boolean {
+  if (value === null) return false;
+  return better === "higher" ? value >= target : value <= target;
 }
 
 export function median(values: number[]): number {
@@ -71,17 +85,23 @@ function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }
 
+function verdictOn({ target, ok, theirs }: Figure): string {
+  if (target === null) return "";
+  if (ok) return "met";
+  return target.startsWith("ratio") && theirs === null ? "not measured" : "MISSED";
+}
+
 export function tableOf(report: Report): string[] {
   const { machine } = report;
   const header = ["figure", "ours", "theirs", "ratio", "better", "target", ""];
   const rows = report.figures.map((figure) => [
     figure.name,
     `${figure.ours} ${figure.unit}`,
-    `${figure.theirs} ${figure.unit}`,
-    String(figure.ratio),
+    figure.theirs === null ? "-" : `${figure.theirs} ${figure.unit}`,
+    String(figure.ratio ?? "-"),
     figure.better,
     figure.target ?? "-",
-    figure.target === null ? "" : figure.ok ? "met" : "MISSED",
+    verdictOn(figure),
   ]);
   const widths = header.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),

@@ -51,12 +51,14 @@ async function measure(bench: Bench, passes: number): Promise<Report> {
     const measured = await runPasses(contest, {
       passes,
       onMeasured: (pass, side, values) => {
-        const figures = bench.figures.map(({ name, unit }) => `${name} ${values[name]?.toFixed(2)} ${unit}`);
+        const figures = bench.figures
+          .filter(({ name }) => values[name] !== undefined)
+          .map(({ name, unit }) => `${name} ${values[name]?.toFixed(2)} ${unit}`);
         say(`${pass.padEnd(11)} ${side.padEnd(6)} ${figures.join(", ")}`);
       },
     });
     for (const note of contest.notes?.() ?? []) say(note);
-    return makeReport({ bench, machine: describeMachine(), passes: measured });
+    return makeReport({ bench, machine: describeMachine(), passes: measured, absent: contest.absent });
   } catch (error) {
     // What an interrupted pass complains about is no news; the process exits when the lab is closed.
     if (interrupted) await new Promise(() => undefined);

@@ -6,10 +6,9 @@ import { join } from "node:path";
 import { pathsIn } from "@holdfast/cli/up/data-directory";
 import { readUpFile } from "@holdfast/cli/up/up-file";
 import { createClient } from "@holdfast/contracts/client";
-import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
 import type { Bench, Measured } from "../bench.ts";
-import { startHoldfast } from "../holdfast.ts";
+import { firstOnline, startHoldfast } from "../holdfast.ts";
 import type { Lab } from "../lab.ts";
 
 /** Longer than the time between two heartbeats, so that one of them is always within. */
@@ -58,15 +57,6 @@ async function measureBare(lab: Lab): Promise<Measured> {
   await program.stop();
   // A clock tick is the least that can be seen; nothing at all would make the ratio meaningless.
   return { [figures.memory]: memory, [figures.afterTask]: memory, [figures.cpu]: Math.max(cpu, 0.01) };
-}
-
-async function firstOnline(call: ReturnType<typeof createClient>): Promise<string> {
-  for (;;) {
-    const { items } = await call(listNodes, {});
-    const online = items.find((node) => node.connection === "online");
-    if (online) return online.id;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 function residentMegabytes(pid: number): number {

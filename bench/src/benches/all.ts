@@ -6,5 +6,6 @@ import { dispatch } from "./dispatch.ts";
 import { engine } from "./engine.ts";
 import { me } from "./me.ts";
 import { startup } from "./startup.ts";
+import { terminal } from "./terminal.ts";
 
-export const allBenches: Bench[] = [startup, me, engine, dispatch, agent];
+export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal];

@@ -6,13 +6,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { createClient } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
-import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { startApi } from "@holdfast/control-plane/api/main";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
 import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
+import { firstOnline } from "../holdfast.ts";
 import { launch, root } from "../program.ts";
 import { serveRoundTrips } from "../round-trips.ts";
 
@@ -37,7 +37,7 @@ const log = createLog({ process: "api", level: "info", destination: { write: () 
 const api = await startApi(settings, log);
 const call = createClient({ baseUrl: `http://127.0.0.1:${api.ports["public"]}`, token: operatorToken });
 const agent = await joinAgent();
-const nodeId = await firstOnline();
+const nodeId = await firstOnline(call);
 const noop = { nodeId, type: "node.noop", params: {}, createdBy: "bench", correlationId: "bench" };
 
 process.once("SIGTERM", async () => {
@@ -64,13 +64,4 @@ async function joinAgent() {
     });
   await run("join", "--token", token, "--api", api_url).output;
   return run("run");
-}
-
-async function firstOnline(): Promise<string> {
-  for (;;) {
-    const { items } = await call(listNodes, {});
-    const online = items.find((node) => node.connection === "online");
-    if (online) return online.id;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

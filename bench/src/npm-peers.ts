@@ -1,0 +1,36 @@
+// Peers from npm that are too large and too foreign for our lockfile. Each is installed when a bench first
+// asks for it, in exactly one version, and kept beside our own packages. wetty compiles its PTY module on the
+// way, so it needs a C++ compiler, make and Python.
+
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { plainEnvironment, root } from "./program.ts";
+
+const versions = { wetty: "3.2.0", meshcentral: "1.1.55" };
+
+export type NpmPeer = { version: string; directory: string; require: NodeJS.Require };
+
+export async function installPeer(name: keyof typeof versions): Promise<NpmPeer> {
+  const version = versions[name];
+  const cache = join(root, "node_modules/.cache/holdfast-bench");
+  const installed = join(cache, `${name}-${version}`);
+  if (!existsSync(installed)) {
+    process.stderr.write(`installing ${name} ${version} (only the first time; a minute or two)\n`);
+    const unfinished = `${installed}.${process.pid}`;
+    mkdirSync(unfinished, { recursive: true });
+    try {
+      const flags = ["--no-audit", "--no-fund", "--loglevel=error"];
+      await promisify(execFile)("npm", ["install", "--prefix", unfinished, ...flags, `${name}@${version}`], {
+        env: plainEnvironment,
+      });
+      renameSync(unfinished, installed);
+    } finally {
+      rmSync(unfinished, { recursive: true, force: true });
+    }
+  }
+  const directory = join(installed, "node_modules", name);
+  return { version, directory, require: createRequire(join(directory, "package.json")) };
+}
