@@ -272,6 +272,18 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     await phase(page, "ready");
   });
 
+  it("TERM-10 says where output was lost for good, and keeps what was shown", async () => {
+    const { page } = await come();
+    const client = await openedAndReady(page);
+    client.show("\x1b[?1049hbefore");
+    await rows(page).getByText("before").waitFor();
+    client.say(ready(5_000));
+    client.show("after");
+    await rows(page).getByText("Some output was lost here.").waitFor();
+    await rows(page).getByText("after").waitFor();
+    expect(await rows(page).textContent()).toContain("before");
+  });
+
   it("TERM-10 tries three times with a countdown, then says what is wrong", async () => {
     const { page, asked } = await come();
     const client = await openedAndReady(page);

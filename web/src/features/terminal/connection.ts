@@ -21,6 +21,8 @@ export type Display = {
   write(bytes: Uint8Array, shown: () => void): void;
   /** What comes next does not follow on what is shown. */
   reset(): void;
+  /** It would, but something in between is lost for good. */
+  showLoss(): void;
   /** Until then, answers to what programs asked long ago are not sent again. */
   muteUntilShown(bytes: number): void;
 };
@@ -115,9 +117,10 @@ export function openConnection(options: ConnectionOptions): Connection {
       onPolicyRefused: options.onPolicyRefused,
       onOpen: () => happen({ type: "opened", at: now() }),
       onFrame(frame) {
-        if (frame.type === "ready" && state.get().phase === "waiting") {
-          const follows = shown?.shell === frame.session_id && shown.offset === frame.offset;
-          if (shown && !follows) display.reset();
+        if (frame.type === "ready") {
+          const same = shown?.shell === frame.session_id;
+          if (shown && same && frame.offset > shown.offset) display.showLoss();
+          else if (shown && !(same && frame.offset === shown.offset)) display.reset();
           shown = { shell: frame.session_id, offset: frame.offset };
           display.muteUntilShown(frame.replay);
         }

@@ -77,7 +77,8 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
   let palette = first.palette;
   const applyContrast = () => {
     // Drawn with elements, inverse text would be taken for text on its own colour and made grey.
-    terminal.options.minimumContrastRatio = byWebgl ? palettes[palette].minimumContrast : 1;
+    const minimum = palettes[palette].minimumContrast;
+    terminal.options.minimumContrastRatio = byWebgl || palette === "contrast" ? minimum : 1;
   };
   let byWebgl = drawWithWebgl(terminal, () => {
     byWebgl = false;
@@ -140,6 +141,8 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
       });
     },
     reset: () => terminal.reset(),
+    // A soft reset: modes that a lost sequence would have ended end here, and what was shown stays.
+    showLoss: () => terminal.write("\x1b[!p\r\n\x1b[7m Some output was lost here. \x1b[0m\r\n"),
     muteUntilShown(bytes) {
       muted = bytes;
     },
