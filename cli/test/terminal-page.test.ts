@@ -60,7 +60,7 @@ describe.skipIf(lacks("root") || lacks("chromium"))("a terminal in the browser",
     await ask("true");
     expect(readFileSync(`${shells.allocation.home}/greeting`, "utf8")).toBe("grüße, 你好 🐙🚀\n");
     await type(
-      "clear; cat greeting; printf '\\e[1;32mgreen \\e[7m inverse \\e[0m plain\\n'; ls --color=always /\n",
+      "clear; cat greeting; printf '\\e[1;32mgreen \\e[7m inv%s \\e[0m plain\\n' erse; ls --color=always /\n",
     );
     await shows("inverse");
     await keepScreenshot(page, "terminal-emoji");

@@ -31,7 +31,7 @@ export const terminalFailures = {
     hop: "terminal_token_mint",
     owner: "tenant",
     message: "The server gave no permission for a terminal.",
-    action: "Read why below; most often the allocation is not active, or your role does not include it.",
+    action: "The reason says why; most often the allocation is not active, or your role does not include it.",
     retryable: false,
   },
   terminal_public_route_missing: {
@@ -119,7 +119,8 @@ export const terminalFailures = {
     hop: "workload_terminal_startup",
     owner: "node",
     message: "The node could not start a shell for this user.",
-    action: "Read why below; the allocation's user, its shell or its home on the node is not as it should be.",
+    action:
+      "The reason says what is not as it should be on the node: the allocation's user, its shell or its home.",
     retryable: true,
   },
   terminal_ui_connecting_stuck: {

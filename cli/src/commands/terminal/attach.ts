@@ -21,6 +21,8 @@ export type AttachOptions = ServerOptions & { session?: string };
 type Leaving = { exitCode: number };
 
 const retry = { firstMs: 200, maxMs: 3_000 };
+/** After these the shell is there, and soon to be reached again. */
+const passing = new Set(["terminal_gateway_draining", "terminal_stream_lost"]);
 /** How long a broken connection is tried again; the shell itself waits longer. */
 const PATIENCE_MS = 120_000;
 
@@ -112,7 +114,7 @@ function redraw(connection: Connection, local: LocalTerminal): void {
 
 function mayComeBack(ending: Ending): boolean {
   if (ending === "lost") return true;
-  return "failure" in ending && ending.failure.code === "terminal_gateway_draining";
+  return "failure" in ending && passing.has(ending.failure.code);
 }
 
 /** Tokens that nobody uses are counted: none is asked for while there is no gateway to use it at. */

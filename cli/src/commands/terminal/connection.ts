@@ -85,13 +85,9 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
   const tell = (frame: ClientFrame) => {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
   };
-  const count = { received: 0, dealtWith: 0, acknowledged: 0 };
-  const dealtWith = (bytes: number) => {
-    count.dealtWith += bytes;
-    if (count.dealtWith - count.acknowledged < ACKNOWLEDGE_BYTES) return;
-    count.acknowledged = count.dealtWith;
-    tell({ type: "ack", bytes: count.dealtWith });
-  };
+  // From every `ready` on anew: there is a second one where output of the shell was lost on the way.
+  let count = countFrom(0);
+  const acknowledge = (bytes: number) => tell({ type: "ack", bytes });
   let silentPings = 0;
   const alive = setInterval(() => {
     silentPings += 1;
@@ -113,8 +109,11 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
   socket.on("message", (data: Buffer, isBinary: boolean) => {
     silentPings = 0;
     if (isBinary) {
-      count.received += data.length;
-      options.onOutput(data, () => dealtWith(data.length));
+      const counted = count;
+      counted.received += data.length;
+      options.onOutput(data, () => {
+        if (counted === count) dealtWith(counted, data.length, acknowledge);
+      });
       return;
     }
     const frame = readServerFrame(data.toString("utf8"));
@@ -122,6 +121,7 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
       case "status":
         return options.onStep(frame.step);
       case "ready":
+        count = countFrom(frame.offset);
         return ready.resolve(frame);
       case "exit":
         return ended.resolve({ exit: { code: frame.code, signal: frame.signal } });
@@ -151,7 +151,7 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
       const reached = await gateway.answers(granted.url);
       return seen(reached ? "terminal_gateway_upgrade_failed" : "terminal_public_route_missing", error.message);
     });
-    const { session_id: sessionId, offset } = await ready.promise.catch((error: Error) => {
+    const { session_id: sessionId } = await ready.promise.catch((error: Error) => {
       if (options.signal.aborted || "code" in error) throw error;
       if (error instanceof Late) return seen("terminal_ui_connecting_stuck", error.message);
       return seen("terminal_gateway_upgrade_failed", error.message);
@@ -159,7 +159,7 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
     return {
       sessionId,
       url: granted.url,
-      offset: () => offset + count.received,
+      offset: () => count.offset + count.received,
       send: (bytes, sent) => {
         if (socket.readyState === WebSocket.OPEN) socket.send(bytes, () => sent?.());
       },
@@ -177,6 +177,19 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
     clearTimeout(deadline);
     options.signal.removeEventListener("abort", giveUp);
   }
+}
+
+type Count = { offset: number; received: number; dealtWith: number; acknowledged: number };
+
+function countFrom(offset: number): Count {
+  return { offset, received: 0, dealtWith: 0, acknowledged: 0 };
+}
+
+function dealtWith(count: Count, bytes: number, acknowledge: (bytes: number) => void): void {
+  count.dealtWith += bytes;
+  if (count.dealtWith - count.acknowledged < ACKNOWLEDGE_BYTES) return;
+  count.acknowledged = count.dealtWith;
+  acknowledge(count.dealtWith);
 }
 
 class Late extends Error {
