@@ -1,6 +1,7 @@
 // Peers that ignore their credit, and many that come and go at once: nothing piles up, nothing stays.
 
 import { beforeAll, describe, expect, it } from "vitest";
+import { MOST_UNSENT_BYTES } from "../src/terminals/pass.ts";
 import { type StandInApi, startStandInApi } from "./support/api.ts";
 import {
   certificateFor,
@@ -32,7 +33,7 @@ async function opened(limits = {}) {
 }
 
 /** More than the buffers of two kernels and of the gateway can hold together. */
-const FLOOD_CHUNKS = 640;
+const FLOOD_CHUNKS = 320;
 const chunk = Buffer.alloc(128 * 1024, "y\n");
 
 describe("flow control", () => {
@@ -64,7 +65,25 @@ describe("flow control", () => {
     await other.client.until("echo");
     // And everything arrives once the client reads.
     client.socket.resume();
-    await expect.poll(() => client.received().length, { interval: 200 }).toBe(total);
+    await expect.poll(() => client.receivedBytes(), { interval: 200 }).toBe(total);
+  });
+
+  it("TERM-10 a client that does not read holds up nobody who takes its place", async () => {
+    const { client, stream, sessionId } = await opened();
+    client.socket.pause();
+    const before = await gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"');
+    for (let sent = 0; sent < FLOOD_CHUNKS / 2; sent += 1) stream.type(chunk);
+    await expect
+      .poll(() => gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"'))
+      .toBeGreaterThan(before + MOST_UNSENT_BYTES);
+    const { token } = api.grant({ session_id: sessionId, node_id: node.id, purpose: "attach" });
+    const newer = await connectClient(gateway, token);
+    const { attachment } = await stream.next("attach");
+    stream.send({ type: "attached", attachment, offset: 0, replay: 0 });
+    stream.type("for the newer");
+    await newer.until("for the newer");
+    expect(newer.received().toString()).toBe("for the newer");
+    client.socket.terminate();
   });
 
   it("TERM-10 a client that floods a node that does not read is not read either", async () => {
@@ -85,7 +104,7 @@ describe("flow control", () => {
       .toBe(true);
     expect(client.socket.bufferedAmount).toBeGreaterThan(total / 2);
     stream.socket.resume();
-    await expect.poll(() => stream.received().length, { interval: 200 }).toBe(total);
+    await expect.poll(() => stream.receivedBytes(), { interval: 200 }).toBe(total);
   });
 });
 

@@ -52,8 +52,8 @@ export type NodeListenerOptions = {
 type Place = { nodeId: string; sessionId: string };
 
 const streamPath = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/terminals\/([0-9a-f-]{36})$/;
-/** Of one node, that the api is being asked about: an agent opens 16 terminals at a time. */
-const MOST_ARRIVING = 32;
+/** Of one node, that the api is being asked about: after a restart an agent brings all its terminals at once. */
+const MOST_ARRIVING = 256;
 const CERTIFICATE_OVER = 4401;
 
 export function createNodeListener(options: NodeListenerOptions): NodeListener {

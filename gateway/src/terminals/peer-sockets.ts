@@ -6,6 +6,8 @@ import { type ServerOptions, type WebSocket, WebSocketServer } from "ws";
 import { MOST_UNSENT_BYTES } from "./pass.ts";
 
 const PING_MS = 30_000;
+/** For a peer that was told to close and does not; what it has not read is kept so long. Not among ws's types. */
+const closing = { closeTimeout: 10_000 };
 
 export type PeerSockets = {
   server: WebSocketServer;
@@ -25,6 +27,7 @@ export function peerSockets(
     perMessageDeflate: false,
     maxPayload: MOST_FRAME_BYTES,
     autoPong: false,
+    ...closing,
     ...more,
   });
   const answered = new Map<WebSocket, boolean>();

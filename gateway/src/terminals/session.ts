@@ -247,12 +247,15 @@ export function createSession(options: SessionOptions): Session {
     if (present) present.client.handlers = undefined;
     present = undefined;
     flowing = false;
+    // It may not have been read because of what this client did not take.
+    stream?.socket.resume();
   };
 
   const dropStream = () => {
     const gone = stream;
     stream = undefined;
     flowing = false;
+    present?.client.socket.resume();
     return gone;
   };
 
@@ -295,8 +298,8 @@ export function createSession(options: SessionOptions): Session {
     openSent: () => reach("terminal_open_sent", Date.now()),
 
     clientArrived(client, own) {
-      if (present) present.client.handlers = undefined;
       older = present;
+      leave();
       const arrived: Present = { client, grant: own, ready: false, start: 0, sent: 0, before: 0 };
       present = arrived;
       if (state.at !== "opening") timers.stop("deadline");

@@ -82,6 +82,7 @@ export type Peer<Sent, Received extends { type: string }> = {
   frames: Received[];
   /** Bytes so far. */
   received(): Buffer;
+  receivedBytes(): number;
   /** The next frame of this type that nobody has waited for yet. */
   next<T extends Received["type"]>(type: T): Promise<Extract<Received, { type: T }>>;
   /** Until these bytes are among those received. */
@@ -129,6 +130,7 @@ function peerOf<Sent, Received extends { type: string }>(socket: WebSocket): Pee
     send: (frame) => socket.send(JSON.stringify(frame)),
     type: (data) => socket.send(Buffer.from(data), { binary: true }),
     received: () => Buffer.concat(chunks),
+    receivedBytes: () => chunks.reduce((sum, { length }) => sum + length, 0),
     next: (type) =>
       when(() => {
         const found = frames.find((frame) => frame.type === type && !taken.has(frame));
