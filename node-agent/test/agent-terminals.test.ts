@@ -150,7 +150,7 @@ describe("an agent's terminals", () => {
     await expect.poll(() => isRunning(Number(pid))).toBe(false);
   });
 
-  it("ID-06 end when the node is revoked", async () => {
+  it("ID-09 end when the node is revoked", async () => {
     const { api, gateway, stateDir, makeUser, open } = await machine();
     await startTestAgent({ stateDir });
     await makeUser();

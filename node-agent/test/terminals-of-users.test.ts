@@ -156,7 +156,7 @@ describe.skipIf(lacks("root"))("a tenant's terminal", () => {
     expect(await ask(stream, "id -un")).toBe(ada.username);
   });
 
-  it("BM-03 ends with the user: deprovisioning finds the holder among the user's processes", async () => {
+  it("BM-02 ends with the user: deprovisioning finds the holder among the user's processes", async () => {
     const users = rootHost();
     const { username, allocation_id } = testUser();
     await runTask("allocation.provision_user", { username, allocation_id }, { host: users });

@@ -334,7 +334,7 @@ describe("a terminal whose way breaks", () => {
     expect(host.sockets("shell")).toEqual([]);
   });
 
-  it("ID-06 all end when the node is revoked", async () => {
+  it("ID-09 all end when the node is revoked", async () => {
     const host = await terminalHost();
     const opened = await Promise.all([host.open(), host.open(), host.open()]);
     await host.terminals.endAll();
@@ -424,7 +424,7 @@ describe("a terminal that cannot be opened", () => {
     expect(failure).toMatchObject({ code: "terminal_pty_failed", message: expect.stringContaining("EAGAIN") });
   });
 
-  it("TASK-05 because it was cancelled: neither shell nor stream stays", async () => {
+  it("TASK-06 because it was cancelled: neither shell nor stream stays", async () => {
     const host = await terminalHost();
     host.gateway.refuse = () => "silence";
     const cancel = new AbortController();

@@ -25,6 +25,11 @@ import { createScrollback } from "./scrollback.mjs";
 /** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
 
 const HANG_UP_MS = 5_000;
+/** From one read on that brings so much. */
+const POURING_BYTES = 1024;
+const GATHERED_BYTES = 64 * 1024;
+/** Turns of the event loop, some microseconds each. */
+const QUIET_TURNS = 4;
 /** To an agent that does not read: more is not put into its socket. */
 const MOST_QUEUED = 1024 * 1024;
 
@@ -140,7 +145,7 @@ function startShell({ user, env, size, limits, notes }) {
   let shown = 0;
   let attachments = 0;
   let present = size;
-  let flushing = false;
+  let gathering = false;
   /** @type {import("./pty.mjs").Exit | undefined} */
   let ended;
   /** @type {(() => void)[]} */
@@ -152,12 +157,22 @@ function startShell({ user, env, size, limits, notes }) {
     (output.end - attachment.base - attachment.acknowledged < limits.window &&
       (agent?.writableLength ?? 0) < MOST_QUEUED);
 
-  /** Once in a turn of the loop: a PTY gives 4 KB at a time, and a message each would cost more than the bytes. */
-  const soon = () => {
-    if (flushing) return;
-    flushing = true;
+  /**
+   * What somebody typed is shown at once. A program that pours out text is read 4 KB at a time, and a message for
+   * each would cost everybody on the way more than its bytes: these are gathered while more comes.
+   */
+  const pass = (/** @type {number} */ count) => {
+    if (gathering) return;
+    if (count < POURING_BYTES) return flush(limits.window);
+    gathering = true;
+    gather(output.end, 0);
+  };
+  const gather = (/** @type {number} */ before, /** @type {number} */ quietTurns) => {
     setImmediate(() => {
-      flushing = false;
+      const quiet = output.end > before ? 0 : quietTurns + 1;
+      const waiting = attachment ? output.end - attachment.sent : 0;
+      if (quiet < QUIET_TURNS && waiting > 0 && waiting < GATHERED_BYTES) return gather(output.end, quiet);
+      gathering = false;
       flush(limits.window);
     });
   };
@@ -198,7 +213,7 @@ function startShell({ user, env, size, limits, notes }) {
     onOutput: (count) => {
       output.filled(count);
       pty.tryUnread();
-      soon();
+      pass(count);
       return mayReadOn();
     },
     onEnd: finish,
