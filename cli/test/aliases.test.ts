@@ -32,7 +32,6 @@ const sourceAliases = [
 const notYet: Record<string, string[]> = {
   // Nodes get the keys when they join, and again whenever these change.
   "key pinning": ["GPUAAS_TASK_SIGNING_PUBKEYS"],
-  terminals: ["GPUAAS_TERMINAL_API_URL"],
   "identity recovery": ["GPUAAS_RECOVERY_API_URL", "GPUAAS_RECOVERY_CA_BUNDLE_PATH"],
   "VM hosts": [
     ...["NODE_AGENT_NETWORK_BACKEND", "NODE_AGENT_NETWORK_INTERFACE", "NODE_AGENT_BASE_IMAGE_DIR"],
@@ -69,6 +68,7 @@ const examples: Record<string, [text: string, value: unknown]> = {
   SECRETS_KEK_ID: ["2026", "2026"],
   SECRETS_KEK_BASE64: [Buffer.alloc(32, 9).toString("base64"), Buffer.alloc(32, 9)],
   GPUAAS_API_URL: ["https://holdfast.example.com:18442", "https://holdfast.example.com:18442"],
+  GPUAAS_TERMINAL_API_URL: ["https://holdfast.example.com:18443", "https://holdfast.example.com:18443"],
   NODE_AGENT_CONTROL_PLANE_URL: ["https://holdfast.example.com", "https://holdfast.example.com"],
   NODE_AGENT_ADVERTISE_ADDR: ["10.0.0.7", "10.0.0.7"],
   GPUAAS_ENROLLMENT_TOKEN: ["hfe_x", "hfe_x"],
