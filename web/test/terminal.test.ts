@@ -70,6 +70,9 @@ async function come(
   const { page } = visitor;
   pages.push(page);
   await page.route(`**/v1/allocations/${allocationId}`, (route) => route.fulfill(answer(allocation)));
+  await page.route(/\/v1\/allocations(\?|$)/, (route) =>
+    route.fulfill(answer({ items: [allocation], next_cursor: null })),
+  );
   await page.route("**/v1/terminals?*", (route) => route.fulfill(answer({ items: terminals, next_cursor: null })));
   await page.route("**/v1/allocations/*/terminal-tokens", (route) => {
     asked.tokens.push(route.request().postDataJSON());
@@ -465,6 +468,17 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
       });
       await phase(page, "failed");
       await keepScreenshot(page, `narrow-${colorScheme}-terminal-failed`);
+      for (const where of ["/allocations", `/allocations/${allocationId}`]) {
+        await page.goto(api.url + where);
+        await page.getByRole("link", { name: "Open terminal of alice on rock-1" }).waitFor();
+        expect(
+          await page.evaluate("document.documentElement.scrollWidth - window.innerWidth"),
+        ).toBeLessThanOrEqual(0);
+        await keepScreenshot(
+          page,
+          `narrow-${colorScheme}-active${where.split("/").length > 2 ? "-allocation" : ""}`,
+        );
+      }
       expect(complaints).toEqual([]);
     },
   );

@@ -135,6 +135,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
               ...terminal.connection,
               openNew: () => {
                 setShown(false);
+                setTitle("");
                 terminal.connection.openNew();
               },
             }}
