@@ -4,9 +4,11 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
+import { commandLine } from "@holdfast/kit/processes";
 import { TaskFailed } from "@holdfast/tasks/executor";
 import { describe, expect, it } from "vitest";
 import { commandOf, type Launch } from "../src/drivers/pty/launch.ts";
+import { HostProblem } from "../src/identity/state-directory.ts";
 import { directoryOf, findSockets, readGatewayNote } from "../src/terminals/directory.ts";
 import { ask, isRunning, type TerminalHost, terminalHost } from "./support/terminals.ts";
 
@@ -172,7 +174,7 @@ describe("a terminal", () => {
     stream.acknowledgeAll();
     await ask(stream, "echo begun");
     stream.send({ type: "detach" });
-    stream.type("yes 'grüße' | head -n 200000; echo the-end\r");
+    stream.type("yes 'grüße' | head -n 200000; echo the-''end\r");
     await stream.attach({ from: 0 });
     await expect.poll(() => stream.text().slice(-300)).toContain("the-end\r\n");
     const again = await stream.attach();
@@ -215,9 +217,9 @@ describe("a terminal", () => {
     const { stream, pid } = await host.open();
     await stream.attach();
     stream.type("sleep 4242\r");
-    const children = () => execFileSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" }).trim();
-    await expect.poll(() => isRunning(pid) && spawnedBy(pid).length).toBe(1);
-    const child = Number(children());
+    const sleeping = () => spawnedBy(pid).find((one) => commandLine(one) === "sleep 4242");
+    await expect.poll(sleeping).toBeDefined();
+    const child = sleeping() ?? 0;
     stream.send({ type: "close", reason: "asked" });
     expect(await stream.frame("exit")).toMatchObject({ type: "exit" });
     await expect.poll(() => isRunning(pid) || isRunning(child)).toBe(false);
@@ -334,6 +336,16 @@ describe("a terminal whose way breaks", () => {
     expect(host.sockets("shell")).toEqual([]);
   });
 
+  it("TERM-06 a holder that its user stopped is not left by an agent that starts", async () => {
+    const host = await terminalHost();
+    const { sessionId, pid } = await host.open();
+    const holder = holderOf(host, sessionId);
+    process.kill(holder, "SIGSTOP");
+    await host.restart();
+    await expect.poll(() => isRunning(holder) || isRunning(pid)).toBe(false);
+    expect(host.sockets("shell")).toEqual([]);
+  });
+
   it("ID-09 all end when the node is revoked", async () => {
     const host = await terminalHost();
     const opened = await Promise.all([host.open(), host.open(), host.open()]);
@@ -422,6 +434,21 @@ describe("a terminal that cannot be opened", () => {
     const host = await terminalHost({ launch });
     const failure = await failureOf(host.open());
     expect(failure).toMatchObject({ code: "terminal_pty_failed", message: expect.stringContaining("EAGAIN") });
+  });
+
+  it("TERM-06 because the shell is not up in time", async () => {
+    const launch: Launch = () => ({ onFailure() {} });
+    const host = await terminalHost({ launch });
+    const failure = await failureOf(host.open({}, { withinMs: 1_600 }));
+    expect(failure).toEqual({ code: "terminal_pty_failed", message: "The shell did not start in time." });
+  });
+
+  it("TERM-04 because this host has no identity to show", async () => {
+    const credentials = () => {
+      throw new HostProblem("identity_key_missing", "There is no key.");
+    };
+    const host = await terminalHost({ credentials });
+    expect((await failureOf(host.open())).code).toBe("terminal_node_stream_mtls_failed");
   });
 
   it("TASK-06 because it was cancelled: neither shell nor stream stays", async () => {

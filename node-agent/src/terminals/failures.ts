@@ -1,5 +1,6 @@
 // What a failed attempt to reach the terminal gateway means, in the words of the failure matrix. Pure.
 
+import { HostProblem } from "../identity/state-directory.ts";
 import { classify, failureOf, LinkFailure } from "../link/failures.ts";
 
 export type StreamFailureCode =
@@ -16,6 +17,8 @@ export type StreamFailure = {
 };
 
 export function streamFailure(error: unknown, url: string): StreamFailure {
+  if (error instanceof HostProblem)
+    return { code: "terminal_node_stream_mtls_failed", detail: error.message, again: false };
   const failure = failureOf(error);
   const { reason, detail } = classify(failure);
   const told = (code: StreamFailureCode, again: boolean): StreamFailure => ({

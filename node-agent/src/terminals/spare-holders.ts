@@ -94,16 +94,14 @@ export function createHolders(options: {
 
   const forget = (name: string) => rm(`${directory}/${name}`, { force: true });
 
+  const dismiss = ({ connection, name }: Holder) => {
+    connection.listen({ onBytes() {}, onControl() {}, onGone: () => void forget(name) });
+    connection.send({ type: "done" });
+  };
   const letGo = () => {
     const going = spare;
     spare = undefined;
-    void going?.then(
-      ({ connection, name }) => {
-        connection.listen({ onBytes() {}, onControl() {}, onGone: () => void forget(name) });
-        connection.send({ type: "done" });
-      },
-      () => {},
-    );
+    void going?.then(dismiss, () => {});
   };
 
   return {
@@ -120,9 +118,9 @@ export function createHolders(options: {
       if (!spare && !closed) hold(start());
     },
     async adopt(name) {
-      if (spare) return;
       const coming = connect(name);
-      hold(coming);
+      if (spare) void coming.then(dismiss, () => {});
+      else hold(coming);
       await coming.catch(() => forget(name));
     },
     letGo,

@@ -6,7 +6,7 @@ import type { LookupFunction } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { correlationIdForm } from "@holdfast/contracts/headers";
 import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
-import { isAlive } from "@holdfast/kit/processes";
+import { isAlive, signalIfAlive } from "@holdfast/kit/processes";
 import { TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/executor";
 import { connectToHolder } from "../drivers/pty/holder-connection.ts";
 import { type Launch, launchHolder } from "../drivers/pty/launch.ts";
@@ -88,12 +88,10 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       note({ url, reached: true, detail: null });
       return stream;
     } catch (error) {
-      const failure = { ...streamFailure(error, url) };
-      if (failure.code === "terminal_node_stream_timeout" && told !== undefined && url !== told)
-        Object.assign(failure, drift(elsewhere(failure.detail, told)));
-      if (!signal.aborted && failure.code !== "terminal_session_unknown") {
-        notReached(url, failure.detail);
-      }
+      const failed = streamFailure(error, url);
+      const astray = failed.code === "terminal_node_stream_timeout" && told !== undefined && url !== told;
+      const failure = astray ? drift(elsewhere(failed.detail, told)) : failed;
+      if (!signal.aborted && failure.code !== "terminal_session_unknown") notReached(url, failure.detail);
       throw failure;
     }
   };
@@ -193,7 +191,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
     const taking = holders.take(wanted.sessionId);
     taking.catch(() => {}); // It is awaited below, after the user was found.
     try {
-      const user = await wanted.user();
+      const user = await untilAborted(wanted.user(), signal);
       const holder = await untilAborted(taking, signal);
       const kept = await untilAborted(
         holder.connection.become({
@@ -241,6 +239,8 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       const detachedMs = Math.min(Math.max(0, first.orphanMs), LONGEST_DETACHED_MS);
       keep(holder, { sessionId, correlationId, detachedMs }).reconnect();
     } catch {
+      // Stopped by its tenant, or in disorder: nobody could ever end it.
+      signalIfAlive(process, "SIGKILL");
       await holders.forget(name);
     }
   };
@@ -250,7 +250,9 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       try {
         return await open(wanted);
       } catch (error) {
-        if (error instanceof TaskFailed) options.onFailure(error.code, error.message, wanted.correlationId);
+        // One that nobody waits for any more is no failure of this host's.
+        if (error instanceof TaskFailed && error.code !== "terminal_session_unknown")
+          options.onFailure(error.code, error.message, wanted.correlationId);
         throw error;
       } finally {
         setTimeout(() => holders.keepOne(), SPARE_AFTER_MS).unref();
@@ -258,11 +260,12 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       }
     },
     async resume() {
-      for (const found of findSockets(stateDir)) {
-        if (found.kind === "shell") await takeUp(found);
-        else if (found.kind === "spare") await holders.adopt(found.name);
-        else await holders.forget(found.name);
-      }
+      await Promise.all(
+        findSockets(stateDir).map((found) => {
+          if (found.kind === "shell") return takeUp(found);
+          return found.kind === "spare" ? holders.adopt(found.name) : holders.forget(found.name);
+        }),
+      );
       if (terminals.size === 0) rest();
     },
     count: () => terminals.size,

@@ -102,7 +102,7 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
     describe: () => ask({ type: "describe" }),
     listen(to) {
       hears = to;
-      if (gone) to.onGone();
+      if (gone) queueMicrotask(() => to.onGone());
     },
     send: (message) => sendControl(socket, message),
     sendBytes(bytes, most) {

@@ -36,7 +36,7 @@ const underSystemd: Launch = (holder) =>
       ...["systemd-run", "--quiet", "--collect", `--unit=holdfast-terminal-${holder.id}`],
       `--working-directory=${holder.directory}`,
       // What the tenant left running on purpose goes on, as it does after ssh; one killed for want of memory takes no others along.
-      ...["--property=KillMode=process", "--property=OOMPolicy=continue", "--property=TasksMax=infinity"],
+      ...["--property=KillMode=process", "--property=OOMPolicy=continue", "--property=TasksMax=33%"],
       ...Object.entries(environment).map(([name, value]) => `--setenv=${name}=${value}`),
       ...["--", ...commandOf(holder)],
     ],
