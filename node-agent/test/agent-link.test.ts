@@ -148,6 +148,18 @@ describe("the link of an agent", () => {
     expect(recorded(agent)).toContain("server_tls_untrusted");
   });
 
+  it("SEC-04 does not take a gateway for the api, whatever names its certificate has", async () => {
+    const api = await startFakeApi();
+    const stateDir = await joinedDirectory(api);
+    await api.stop();
+    api.shows = await api.authority.gateway(["localhost", "127.0.0.1"]);
+    await api.start();
+    const joined = api.requests.length;
+    const agent = await startTestAgent(api, { stateDir });
+    await expect.poll(() => health(agent)).toMatchObject({ problem: "server_tls_untrusted" });
+    expect(api.requests.length).toBe(joined);
+  });
+
   it("ID-14 tells a clock that is behind from a server that cannot be trusted", async () => {
     const api = await startFakeApi({ serverLife: { notBefore: new Date(Date.now() + 600_000) } });
     const agent = await startTestAgent(api, { stateDir: await handMadeDirectory(api) });

@@ -107,6 +107,15 @@ describe("agent join", () => {
     expect(thief.requests).toEqual(["/v1/trust-bundle", "/v1/trust-bundle"]);
   });
 
+  it("SEC-04 sends no token to a gateway of the same installation", async () => {
+    const api = await startFakeApi();
+    await api.stop();
+    api.shows = await api.authority.gateway(["localhost", "127.0.0.1"]);
+    await api.start();
+    await expect(joining(api, { token: api.token() })).rejects.toMatchObject({ code: "server_tls_untrusted" });
+    expect(api.requests).toEqual(["/v1/trust-bundle"]);
+  });
+
   it.for([
     ["http://10.0.0.7:3001", "clear text"],
     ["http://holdfast.example.com", "clear text"],

@@ -17,6 +17,7 @@ import { backoffDelay } from "@holdfast/kit/backoff";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
+import { checkApiIdentity } from "../link/api-identity.ts";
 import { exchange } from "../link/exchange.ts";
 import { classify, failureOf, LinkFailure } from "../link/failures.ts";
 import { isLoopbackName } from "../loopback.ts";
@@ -188,7 +189,8 @@ async function fetchRoot(call: Call, expectedSha256: string): Promise<string> {
 
 /** Whom the host trusts beside that root does not count: a proxy that opens TLS would read the token. */
 function enroll(call: Call, root: string, body: unknown): Promise<EnrollAnswer> {
-  return ask<EnrollAnswer>(call, { method: "POST", path: "/v1/enroll", body, via: { agent: false, ca: [root] } });
+  const via = { agent: false as const, ca: [root], checkServerIdentity: checkApiIdentity };
+  return ask<EnrollAnswer>(call, { method: "POST", path: "/v1/enroll", body, via });
 }
 
 async function ask<T>(

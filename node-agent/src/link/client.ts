@@ -17,6 +17,7 @@ import type {
   Verdict,
   WaitAnswer,
 } from "@holdfast/contracts/node-protocol";
+import { checkApiIdentity } from "./api-identity.ts";
 import { type Answer, exchange } from "./exchange.ts";
 import { LinkFailure } from "./failures.ts";
 
@@ -148,6 +149,7 @@ function openPool({ keyPem, chainPem, roots }: Credentials, lookup: LookupFuncti
     scheduling: "lifo",
     timeout: UNUSED_CONNECTION_MS,
     maxCachedSessions: 1,
+    checkServerIdentity: checkApiIdentity,
     secureContext: createSecureContext({
       key: keyPem,
       cert: chainPem,

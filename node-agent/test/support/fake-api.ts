@@ -51,6 +51,8 @@ export type FakeApi = {
   heartbeats: (Heartbeat & { holding: Held[] })[];
   progress: (ProgressReport & { task_id: string })[];
   diagnostics: DiagnosticRecord[];
+  /** With which certificate it starts; undefined: one of its own. */
+  shows: { cert: string; key: string } | undefined;
   /** Makes a new node of every token. */
   ignoresNodeId: boolean;
   enrollments: { body: Record<string, unknown>; nodeId: string }[];
@@ -97,6 +99,7 @@ export async function startFakeApi(
     serverTime: Date.now,
     verifiers: { keys: [signing.jwk] },
     fault: () => undefined,
+    shows: undefined,
     token(prefix = "hfe_") {
       const secret = prefix + randomBytes(32).toString("base64url");
       secrets.set(secret, undefined);
@@ -146,7 +149,7 @@ export async function startFakeApi(
       await new Promise((resolve) => (closing ? closing.close(resolve) : resolve(undefined)));
     },
     async start() {
-      const { cert, key } = await authority.server(undefined, options.serverLife);
+      const { cert, key } = api.shows ?? (await authority.server(undefined, options.serverLife));
       server = https.createServer(
         { cert, key, requestCert: true, rejectUnauthorized: false },
         (request, response) => {

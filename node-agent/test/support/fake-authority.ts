@@ -1,6 +1,6 @@
 // A CA for tests: the product's own forms of certificates, with lives that the test chooses.
 
-import { createHash, createPublicKey, X509Certificate } from "node:crypto";
+import { createHash, createPublicKey, randomUUID, type webcrypto, X509Certificate } from "node:crypto";
 import {
   type Life,
   makeIssuing,
@@ -8,6 +8,7 @@ import {
   makeNodeCertificate,
   makeRoot,
   makeServerCertificate,
+  makeServiceCertificate,
   type Signer,
 } from "../../../control-plane/src/identity/certificates.ts";
 import { x509 } from "../../../control-plane/src/identity/x509.ts";
@@ -20,6 +21,8 @@ export type FakeAuthority = {
   rootDigest: string;
   rootSha256: string;
   server(names?: string[], life?: Partial<Life>): Promise<{ cert: string; key: string }>;
+  /** As a gateway gets it, which may ask for any names. */
+  gateway(names: string[]): Promise<{ cert: string; key: string }>;
   /** For the key of a request; the chain, leaf first. */
   certify(csr: string, nodeId: string, life?: Partial<Life>): Promise<string>;
   hasIssued(leaf: X509Certificate): boolean;
@@ -42,11 +45,17 @@ export async function makeAuthority(): Promise<FakeAuthority> {
         publicKey: keys.publicKey,
         life: lifeFrom(life),
       });
-      const key = await crypto.subtle.exportKey("pkcs8", keys.privateKey);
-      return {
-        cert: `${certificate.toString("pem")}\n${behind}`,
-        key: `${x509.PemConverter.encode(key, "PRIVATE KEY")}\n`,
-      };
+      return { cert: `${certificate.toString("pem")}\n${behind}`, key: await pemOf(keys.privateKey) };
+    },
+    async gateway(names) {
+      const keys = await makeKeyPair();
+      const certificate = await makeServiceCertificate(issuing, {
+        service: { name: "gateway", instanceId: randomUUID() },
+        names,
+        publicKey: await x509.PublicKey.create(keys.publicKey),
+        life: lifeFrom({}),
+      });
+      return { cert: `${certificate.toString("pem")}\n${behind}`, key: await pemOf(keys.privateKey) };
     },
     async certify(csr, nodeId, life = {}) {
       const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
@@ -55,6 +64,10 @@ export async function makeAuthority(): Promise<FakeAuthority> {
     },
     hasIssued: (leaf) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey),
   };
+}
+
+async function pemOf(key: webcrypto.CryptoKey): Promise<string> {
+  return `${x509.PemConverter.encode(await crypto.subtle.exportKey("pkcs8", key), "PRIVATE KEY")}\n`;
 }
 
 async function newSigner(
