@@ -44,7 +44,7 @@ export function Panel({ state, connection, where, back, docked }: PanelProps) {
         );
       return (
         <Middle>
-          <h1 className="text-xl font-semibold tracking-tight">Opening a terminal</h1>
+          <h2 className="text-xl font-semibold tracking-tight">Opening a terminal</h2>
           <p className="mt-0.5 mb-5 flex justify-between gap-4 text-ink-muted">
             {where}
             <Elapsed since={askedAt} />
@@ -142,14 +142,14 @@ function FailureView({ failure, docked, children }: FailureViewProps) {
   const { message, why, hop, owner, action, code, correlationId } = failure;
   return (
     <div role="alert" data-code={code}>
-      <h1 className="flex items-start gap-2.5 text-lg leading-6 font-semibold text-failed">
+      <h2 className="flex items-start gap-2.5 text-lg leading-6 font-semibold text-failed">
         <svg viewBox="0 0 12 12" className="mt-[7px] size-3 shrink-0" aria-hidden="true">
           <path d="M1.5 1.5h9v9h-9z" fill="currentColor" />
         </svg>
         <span>
           <Prose text={message} />
         </span>
-      </h1>
+      </h2>
       {why && (
         <p className="mt-1.5 pl-5.5 [overflow-wrap:anywhere]">
           <Prose text={why} />

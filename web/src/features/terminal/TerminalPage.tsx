@@ -36,6 +36,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
   const navigate = route.useNavigate();
   const allocation = useAllocation(allocationId).data;
   const place = useRef<HTMLDivElement>(null);
+  const menu = useRef<HTMLButtonElement>(null);
   const height = useVisibleHeight();
   const [look, setLook] = useLook();
   const dark = useIsDark();
@@ -56,6 +57,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
       onTitle: setTitle,
       onBell: () => setBells((count) => count + 1),
       onSearch: () => setSearching(true),
+      onMenu: () => menu.current?.click(),
       onFound: setFound,
       onCtrlUsed: () => setCtrl(false),
     },
@@ -102,12 +104,13 @@ function Terminal({ allocationId }: { allocationId: string }) {
         >
           <Icon name="arrow" className="size-4 rotate-180" />
         </Link>
-        <p className="min-w-0 flex-1 truncate" title={title || undefined}>
+        <h1 className="min-w-0 flex-1 truncate" title={title || undefined}>
           <span className="font-medium">{where || "Terminal"}</span>
           {title && <span className="ml-3 text-on-deep-muted max-sm:hidden">{title}</span>}
-        </p>
+        </h1>
         {state && <Standing state={state} />}
         <Tools
+          menu={menu}
           look={look}
           onLook={setLook}
           onSearch={() => setSearching(true)}

@@ -1,11 +1,13 @@
 // What one does with a terminal besides typing: search, copy, paste, size, colours, ending it.
 
+import type { Ref } from "react";
 import { Button, IconButton } from "../../design/Button.tsx";
 import { Icon } from "../../design/Icon.tsx";
 import { Menu, MenuCheck, MenuChoice, MenuItem, MenuSeparator } from "../../design/Menu.tsx";
 import { defaultLook, type Look, type ThemeChoice, withinSizes } from "./look.ts";
 
 type ToolsProps = {
+  menu: Ref<HTMLButtonElement>;
   look: Look;
   onLook: (look: Look) => void;
   onSearch: () => void;
@@ -27,7 +29,7 @@ const themes: { value: ThemeChoice; content: string }[] = [
 const onDeep =
   "text-on-deep-muted hover:bg-deep-hover hover:text-on-deep data-popup-open:!bg-deep-hover data-popup-open:text-on-deep";
 
-export function Tools({ look, onLook, ...on }: ToolsProps) {
+export function Tools({ menu, look, onLook, ...on }: ToolsProps) {
   const size = (fontSize: number) => onLook({ ...look, fontSize: withinSizes(fontSize) });
   return (
     <div className="flex items-center gap-0.5">
@@ -54,7 +56,7 @@ export function Tools({ look, onLook, ...on }: ToolsProps) {
       <Menu
         align="end"
         trigger={
-          <IconButton label="Terminal menu" className={onDeep}>
+          <IconButton ref={menu} label="Terminal menu (Ctrl+Shift+M)" className={onDeep}>
             <Icon name="more" />
           </IconButton>
         }

@@ -112,7 +112,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     const display = await options.display;
     if (left || state.get().phase !== "joining") return;
     line = openLine(grant, {
-      size,
+      size: () => size,
       display,
       onPolicyRefused: options.onPolicyRefused,
       onOpen: () => happen({ type: "opened", at: now() }),
@@ -170,7 +170,8 @@ type Line = {
 };
 
 type LineOptions = {
-  size: Size | undefined;
+  /** As it is when the socket opens. */
+  size(): Size | undefined;
   display: Display;
   onOpen(): void;
   onFrame(frame: ServerFrame): void;
@@ -229,7 +230,8 @@ function openLine(grant: Grant, options: LineOptions): Line {
     if (over) return socket.close();
     input = startInput({ send: (bytes) => socket.send(bytes), buffered: () => socket.bufferedAmount });
     pinging = setInterval(ping, PING_EVERY_MS);
-    if (options.size) say({ type: "resize", ...options.size });
+    const size = options.size();
+    if (size) say({ type: "resize", ...size });
     options.onOpen();
   };
   socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {

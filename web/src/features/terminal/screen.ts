@@ -22,6 +22,8 @@ export type ScreenEvents = {
   onTitle(title: string): void;
   onBell(): void;
   onSearch(): void;
+  /** The way out for the keyboard: Tab belongs to the programs. */
+  onMenu(): void;
   onCopy(text: string): void;
   onFound(found: { index: number; count: number }): void;
   /** Ctrl of the key bar was used up by what was typed. */
@@ -121,6 +123,10 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
       case "KeyF":
         event.preventDefault();
         if (event.type === "keydown") events.onSearch();
+        return false;
+      case "KeyM":
+        event.preventDefault();
+        if (event.type === "keydown") events.onMenu();
         return false;
       // The browser pastes by itself, and needs no permission for it.
       case "KeyV":

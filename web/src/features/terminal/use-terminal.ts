@@ -4,12 +4,13 @@ import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/
 import { clientFailureCodes } from "@holdfast/contracts/terminal-failures";
 import { useMutation } from "@tanstack/react-query";
 import { type RefObject, useEffect, useEffectEvent, useState } from "react";
+import { untilReached } from "../../connection.ts";
 import { writeClipboard } from "../../design/Copy.tsx";
 import { useActing } from "../../session.ts";
 import type { Grant } from "./connecting.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import type { Failure } from "./failures.ts";
-import { reloadForPolicy } from "./policy-reload.ts";
+import { reloadOnce } from "./reload-once.ts";
 import type { Screen, ScreenEvents, ScreenLook } from "./screen.ts";
 
 type TerminalOptions = {
@@ -17,7 +18,7 @@ type TerminalOptions = {
   shell: string | undefined;
   place: RefObject<HTMLElement | null>;
   look: ScreenLook;
-  on: Pick<ScreenEvents, "onTitle" | "onBell" | "onSearch" | "onFound" | "onCtrlUsed">;
+  on: Pick<ScreenEvents, "onTitle" | "onBell" | "onSearch" | "onMenu" | "onFound" | "onCtrlUsed">;
 };
 
 export type OpenedTerminal = { connection: Connection; screen: Screen | undefined };
@@ -34,7 +35,7 @@ export function useTerminal({
   const report = useReport();
 
   const open = useEffectEvent((parent: HTMLElement) => {
-    const making = import("./screen.ts").then(({ createScreen }) =>
+    const making = loadScreen().then(({ createScreen }) =>
       createScreen(parent, look, {
         ...on,
         onInput: (bytes) => connection.write(bytes),
@@ -47,7 +48,7 @@ export function useTerminal({
       display: making,
       ask,
       report,
-      onPolicyRefused: reloadForPolicy,
+      onPolicyRefused: reloadOnce,
     });
     return { connection, making };
   });
@@ -78,6 +79,20 @@ export function useTerminal({
     [opened, fontSize, palette, screenReader],
   );
   return opened;
+}
+
+/** Code that did not arrive because the server is away is asked for again when it is back. */
+async function loadScreen() {
+  const load = () => import("./screen.ts");
+  try {
+    return await load();
+  } catch {
+    await untilReached();
+    return load().catch((error: unknown) => {
+      reloadOnce();
+      throw error;
+    });
+  }
 }
 
 /** As a mutation, so that a session that has ended leads to sign-in as everywhere. */

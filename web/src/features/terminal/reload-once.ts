@@ -1,10 +1,11 @@
-// The policy that came with the page names the gateways of that moment. One that was announced later is
-// reached after a reload, which is done by itself, but not again and again.
+// The page is older than the server: the policy that came with it does not name a gateway that was announced
+// later, or the code it asks for is that of another release. A reload mends both; it is done by itself, but
+// not again and again.
 
 const storedAs = "holdfast.terminal.reloaded";
 const notAgainMs = 60_000;
 
-export function reloadForPolicy(): void {
+export function reloadOnce(): void {
   try {
     const last = Number(sessionStorage.getItem(storedAs) ?? 0);
     if (Date.now() - last < notAgainMs) return;
