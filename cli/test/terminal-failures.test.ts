@@ -49,6 +49,9 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     // A second service of the same installation has a certificate that nodes trust.
     const service = await enrollGateway({ internalUrl: ready.api_internal_url });
     certificate = service.tls as typeof certificate;
+    // As from another machine: the way through the public address is what is looked at.
+    const { token } = await shells.json<{ token: string }>(["token", "create", "--name", "t", "--role", "admin"]);
+    Object.assign(shells.env, { HOLDFAST_API_URL: ready.api_url, HOLDFAST_TOKEN: token });
     repair();
   }, 120_000);
   afterAll(async () => {

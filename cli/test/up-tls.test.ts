@@ -1,11 +1,12 @@
 // An installation whose listeners speak TLS, with a certificate for its public name only.
 
 import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { type Installation, openInstallation } from "./support/holdfast.ts";
+import { type Installation, openInstallation, until } from "./support/holdfast.ts";
 
 let installation: Installation;
 let env: Record<string, string>;
@@ -49,4 +50,20 @@ describe.skipIf(lacks("openssl"))("with a certificate", () => {
     const recorded = JSON.parse(readFileSync(join(installation.dataDir, "up.json"), "utf8"));
     expect(recorded.tls_cert_file).toBe(env["HOLDFAST_TLS_CERT_FILE"]);
   });
+
+  it.skipIf(lacks("root"))(
+    "TERM-02 opens a terminal from the machine, where its public name leads nowhere",
+    async () => {
+      const user = `hft-${randomBytes(5).toString("hex")}`;
+      const nodes = async () => JSON.parse((await installation.run(["node", "list", "--json"])).stdout).items;
+      await until(async () => (await nodes())[0]?.connection === "online");
+      const [node] = await nodes();
+      const made = await installation.run(["allocation", "create", "--node", node.name, "--user", user, "--json"]);
+      const shell = await installation.run(["terminal", `${user}@${node.name}`]);
+      expect(shell).toMatchObject({ code: 0, stderr: "" });
+      expect(shell.stdout).toContain(`${user}@`);
+      const released = await installation.run(["allocation", "release", JSON.parse(made.stdout).id, "--json"]);
+      expect(JSON.parse(released.stdout)).toMatchObject({ status: "released" });
+    },
+  );
 });

@@ -23,6 +23,8 @@ export type Server = {
   orgId?: string;
   /** The installation on this machine speaks TLS with this certificate. */
   certificateFile?: string;
+  /** Where the installation on this machine has its gateway: its public name may lead nowhere from here. */
+  gatewayUrl?: string;
 };
 
 /** The options every command with a server has. */
@@ -69,7 +71,12 @@ export function findLocalServer(env: Environment = process.env): Server {
         "or say where it keeps its data with HOLDFAST_DATA_DIR.",
     );
   }
-  return { url: file.api_url, token, certificateFile: file.tls_cert_file ?? undefined };
+  return {
+    url: file.api_url,
+    token,
+    certificateFile: file.tls_cert_file ?? undefined,
+    gatewayUrl: file.gateway_url ?? undefined,
+  };
 }
 
 /** A sign-in as a person is not what the platform is run with: the machine's own token is, or the one in the environment. */

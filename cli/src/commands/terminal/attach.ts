@@ -42,7 +42,7 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
   const shell: Shell = { connection: undefined };
   const connecting: ConnectOptions = {
     client,
-    gateway: gatewayAccess(server.certificateFile),
+    gateway: gatewayAccess(server),
     allocationId: allocation.id,
     ...(options.session === undefined ? {} : { resume: { sessionId: options.session } }),
     size: local.size,

@@ -1,7 +1,8 @@
-// How this command reaches the gateway: as any client would, and with the certificate that the
-// installation on this machine was given, when it is that one's.
+// How this command reaches the gateway: where the api says, as any client would. The one of the
+// installation on this machine is reached as its api is: here, and by the certificate that it was given.
 
 import WebSocket, { type ClientOptions } from "ws";
+import type { Server } from "../../client/connect.ts";
 import { pinnedFetch, pinnedTls } from "../../client/pinned-fetch.ts";
 
 export type GatewayAccess = {
@@ -12,19 +13,22 @@ export type GatewayAccess = {
 
 const ANSWER_WITHIN_MS = 3_000;
 
-export function gatewayAccess(certificateFile: string | undefined): GatewayAccess {
+export function gatewayAccess({ certificateFile, gatewayUrl }: Server): GatewayAccess {
   const tls = certificateFile === undefined ? {} : pinnedTls(certificateFile);
   const send = certificateFile === undefined ? fetch : pinnedFetch(certificateFile);
+  const fromHere = (path: string, url: string) => new URL(path, gatewayUrl ?? url.replace(/^ws/, "http")).href;
   return {
     dial: (url, { protocols, ...options }) =>
-      new WebSocket(url, protocols, { ...options, ...tls, perMessageDeflate: false, followRedirects: false }),
-    async answers(url) {
-      const health = new URL("/healthz", url);
-      health.protocol = health.protocol.replace("ws", "http");
-      return send(health.href, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).then(
+      new WebSocket(fromHere(new URL(url).pathname, url).replace(/^http/, "ws"), protocols, {
+        ...options,
+        ...tls,
+        perMessageDeflate: false,
+        followRedirects: false,
+      }),
+    answers: (url) =>
+      send(fromHere("/healthz", url), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).then(
         (response) => response.ok,
         () => false,
-      );
-    },
+      ),
   };
 }
