@@ -17,7 +17,16 @@ import type { Log } from "@holdfast/service/log";
 import type { WebSocket } from "ws";
 import type { Client } from "./client.ts";
 import { MOST_UNSENT_BYTES, pass } from "./pass.ts";
-import { type Effect, type Event, isAlone, needsDeadline, needsGrace, type State, step } from "./state.ts";
+import {
+  type Effect,
+  type Event,
+  type Exit,
+  isAlone,
+  needsDeadline,
+  needsGrace,
+  type State,
+  step,
+} from "./state.ts";
 import { createTimers } from "./timers.ts";
 
 /** A node's stream, admitted. */
@@ -68,6 +77,8 @@ const DEADLINE_SLACK_MS = 750;
 const MOST_CONTROL_BYTES = 4_096;
 const closeCodes = { done: 1000, restart: 1012 };
 const MOST_DETAIL_CHARACTERS = 400;
+const MOST_CODE_CHARACTERS = 64;
+const MOST_SIGNAL_CHARACTERS = 32;
 
 /** What the present client was sent: `start` is the shell's offset that its first byte had. */
 type Present = {
@@ -169,7 +180,7 @@ export function createSession(options: SessionOptions): Session {
         return tell({
           type: "closed",
           at: now(),
-          reason: reason.slice(0, 64),
+          reason: reason.slice(0, MOST_CODE_CHARACTERS),
           exit,
           bytes_in: bytes.to_node,
           bytes_out: bytes.to_client,
@@ -273,12 +284,12 @@ export function createSession(options: SessionOptions): Session {
           present.client.send(frame);
         return;
       case "exit":
-        return apply({ type: "exit", code: frame.code, signal: frame.signal?.slice(0, 32) ?? null });
+        return apply({ type: "exit", ...exitOf(frame) });
       case "error":
         return apply({
           type: "node_error",
-          code: frame.code,
-          detail: frame.message.slice(0, MOST_DETAIL_CHARACTERS),
+          code: harmless(frame.code, MOST_CODE_CHARACTERS),
+          detail: harmless(frame.message, MOST_DETAIL_CHARACTERS),
         });
       default:
         return exhaustive(frame);
@@ -362,6 +373,22 @@ export function createSession(options: SessionOptions): Session {
 function sendStatus({ client, grant }: Present, reached: ReadinessStep, at: number): void {
   const ms = Math.max(0, at - Date.parse(grant.asked_at));
   client.send({ type: "status", step: reached, at: new Date(at).toISOString(), ms });
+}
+
+/** Words of a node, which may lie: they are stored, logged, and shown on other people's screens. */
+function harmless(text: string, most: number): string {
+  return text
+    .slice(0, most)
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, " ")
+    .trim();
+}
+
+function exitOf({ code, signal }: Extract<NodeFrame, { type: "exit" }>): Exit {
+  return {
+    code: Number.isSafeInteger(code) ? code : null,
+    signal: signal === null ? null : harmless(signal, MOST_SIGNAL_CHARACTERS),
+  };
 }
 
 const seconds = (count: number) => Math.min(count * 1000, 2 ** 31 - 1);

@@ -1,0 +1,67 @@
+// A node with a good certificate that says what no agent of ours would, or comes when all is over. What it
+// says reaches the api in a form that the api can keep; what it brings too late ends.
+
+import { TerminalEvent } from "@holdfast/contracts/service-endpoints";
+import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type StandInApi, startStandInApi } from "./support/api.ts";
+import {
+  certificateFor,
+  comeUp,
+  connectClient,
+  connectNode,
+  type NodeCertificate,
+  startTestGateway,
+  type TestGateway,
+} from "./support/gateway.ts";
+
+let api: StandInApi;
+let gateway: TestGateway;
+let node: NodeCertificate;
+
+beforeAll(async () => {
+  api = await startStandInApi();
+  gateway = await startTestGateway(api);
+  node = await certificateFor(api.authority);
+});
+
+async function opened(limits = {}) {
+  const { token, grant } = api.grant({ node_id: node.id, limits });
+  const client = await connectClient(gateway, token);
+  const stream = await connectNode(gateway, grant.session_id, node);
+  await comeUp(stream);
+  await client.next("ready");
+  return { client, stream, sessionId: grant.session_id };
+}
+
+describe("a node that lies", () => {
+  it.for([
+    ["an exit code beyond all numbers", { type: "exit", code: 1e300, signal: null }],
+    ["a signal with a NUL", { type: "exit", code: null, signal: "SIG\0TERM" }],
+    ["half a character for a signal", { type: "exit", code: null, signal: "\ud800" }],
+    ["an error's code with a NUL", { type: "error", code: "odd\0code", message: "hm" }],
+    ["an error's code that moves the cursor", { type: "error", code: "\u001b[2Jodd", message: "hm" }],
+    ["a message with a NUL", { type: "error", code: "terminal_pty_failed", message: "no\0shell" }],
+  ] as [string, NodeFrame][])("TERM-11 %s: the api is told of the end in a form it keeps", async ([, frame]) => {
+    const { client, stream, sessionId } = await opened();
+    stream.send(frame);
+    await client.closed;
+    const closed = () => api.events(sessionId).find(({ type }) => type === "closed");
+    await expect.poll(closed).toBeDefined();
+    expect(TerminalEvent.safeParse(closed()).error).toBeUndefined();
+    const told = JSON.stringify([closed(), client.frames.at(-1)]);
+    expect(told).not.toMatch(/\\u00[01]|\\ud800/);
+  });
+
+  it("TERM-11 a failure's words: the api is told in a form it keeps", async () => {
+    const { token, grant } = api.grant({ node_id: node.id });
+    const client = await connectClient(gateway, token);
+    const stream = await connectNode(gateway, grant.session_id, node);
+    stream.send({ type: "error", code: "terminal_pty_failed", message: "no\0shell\u001b[2J" });
+    expect(await client.next("error")).toMatchObject({ code: "terminal_pty_failed" });
+    const failed = () => api.events(grant.session_id).find(({ type }) => type === "failed");
+    await expect.poll(failed).toBeDefined();
+    expect(TerminalEvent.safeParse(failed()).error).toBeUndefined();
+    expect(JSON.stringify([failed(), client.frames])).not.toMatch(/\\u00[01]/);
+  });
+});
