@@ -47,6 +47,9 @@ export const enrollService = endpoint({
   errors: ["service_token_wrong", "csr_invalid", "ca_unavailable"],
 });
 
+/** Its origin stands in the policy of every page: nothing in it may mean anything there. */
+const terminalAddress = /^wss?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?\/[^\s?#]*$/i;
+
 export const announceGateway = endpoint({
   name: "announceGateway",
   noun: "service_api",
@@ -59,7 +62,7 @@ export const announceGateway = endpoint({
     terminal_url: z
       .string()
       .max(2_000)
-      .regex(/^wss?:\/\/[^\s?#]+$/, "for browsers: a ws:// or wss:// address with its path"),
+      .regex(terminalAddress, "for browsers: a ws:// or wss:// address with its path"),
     node_url: z
       .string()
       .max(2_000)
@@ -135,7 +138,7 @@ export const TerminalEvent = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("failed"),
     at: Time,
-    code: z.string().max(64),
+    code: Text.max(64),
     detail: Text.max(400).nullable(),
     /** The shell may still be there. */
     ended: z.boolean(),
@@ -143,8 +146,8 @@ export const TerminalEvent = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("closed"),
     at: Time,
-    reason: z.string().max(64),
-    exit: z.strictObject({ code: z.int().nullable(), signal: z.string().max(32).nullable() }).nullable(),
+    reason: Text.max(64),
+    exit: z.strictObject({ code: z.int().nullable(), signal: Text.max(32).nullable() }).nullable(),
     bytes_in: z.int().nonnegative(),
     bytes_out: z.int().nonnegative(),
   }),

@@ -194,6 +194,13 @@ describe("listeners", () => {
 });
 
 describe("a gateway's announcement", () => {
+  it.for(["ws://a;base-uri/v1/terminal", "ws://a,b/v1/terminal", "wss://*/v1/terminal", "wss://a'b/v1/terminal"])(
+    "SEC-04 says nothing in the policy of pages but where it is: not %s",
+    async (terminal_url) => {
+      expect(await gateway.announce({ terminal_url })).toMatchObject({ status: 400 });
+    },
+  );
+
   it("TERM-04 becomes the address that nodes are told with their next heartbeat", async () => {
     const node = await enrollTestNode(api, kelp.id);
     const answer = await gateway.announce();

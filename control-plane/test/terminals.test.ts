@@ -434,6 +434,22 @@ async function newestProfile(): Promise<number> {
 }
 
 describe("what the gateway tells", () => {
+  it.for([
+    ["reason", { reason: "odd\0reason" }],
+    ["signal", { exit: { code: null, signal: "SIG\0" } }],
+  ] as const)(
+    "TERM-11 is refused with a %s that no database keeps, and never a fault to try again",
+    async ([, odd]) => {
+      const sessionId = await openSession();
+      expect(await tell(sessionId, { ...closedEvent(), ...odd })).toMatchObject({
+        status: 400,
+        body: { code: "invalid_request" },
+      });
+      await tell(sessionId, closedEvent());
+      expect(await show(sessionId)).toMatchObject({ state: "closed" });
+    },
+  );
+
   it("TERM-08 makes the chain, the audit and the metrics, once however often it is told", async () => {
     const { token, session_id, correlation_id } = await mint();
     await claim(token);
