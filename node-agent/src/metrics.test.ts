@@ -35,6 +35,18 @@ describe("metrics", () => {
     }
   });
 
+  it("TERM-09 counts terminals that failed by their code", () => {
+    const metrics = createMetrics();
+    expect(metrics.text()).not.toContain("terminal_failures_total");
+    for (const code of ["terminal_pty_failed", "terminal_stream_lost", "terminal_pty_failed"])
+      metrics.countOne("terminal_failures_total", code);
+    expect(metrics.text()).toContain(
+      "# TYPE holdfast_agent_terminal_failures_total counter\n" +
+        'holdfast_agent_terminal_failures_total{code="terminal_pty_failed"} 2\n' +
+        'holdfast_agent_terminal_failures_total{code="terminal_stream_lost"} 1\n',
+    );
+  });
+
   it("AGENT-04 tells no value that nobody knows yet", () => {
     const metrics = createMetrics();
     expect(metrics.text()).not.toContain("certificate_expires_seconds");

@@ -55,7 +55,7 @@ export function readGatewayNote(stateDir: string): GatewayNote | undefined {
   }
 }
 
-function namesIn(directory: string): string[] {
+export function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch {

@@ -2,12 +2,12 @@
 // longer than everything else that a terminal needs.
 
 import { randomUUID } from "node:crypto";
-import { type FSWatcher, watch } from "node:fs";
+import { watch } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { identify, type ProcessIdentity } from "@holdfast/kit/processes";
 import { connectToHolder, type HolderConnection } from "../drivers/pty/holder-connection.ts";
 import type { Launch } from "../drivers/pty/launch.ts";
-import { shellName, spareName } from "./directory.ts";
+import { namesIn, shellName, spareName } from "./directory.ts";
 
 export type Holder = { connection: HolderConnection; process: ProcessIdentity; name: string };
 
@@ -27,6 +27,7 @@ export type Holders = {
 
 const START_MS = 10_000;
 const ANSWER_MS = 5_000;
+const LOOK_MS = 10;
 
 export function createHolders(options: {
   directory: string;
@@ -37,7 +38,7 @@ export function createHolders(options: {
 }): Holders {
   const { directory, at } = options;
   const starting = new Map<string, { ready: () => void; failed: (error: Error) => void }>();
-  let watcher: FSWatcher | undefined;
+  let watcher: { close(): void } | undefined;
   let spare: Promise<Holder> | undefined;
   let closed = false;
 
@@ -46,7 +47,7 @@ export function createHolders(options: {
     const name = spareName(id);
     const ready = new Promise<void>((resolve, reject) => {
       starting.set(name, { ready: resolve, failed: reject });
-      watcher ??= watch(directory, (_event, changed) => starting.get(String(changed))?.ready());
+      watcher ??= watchNames(directory, (changed) => starting.get(changed)?.ready());
     });
     const timer = setTimeout(
       () => starting.get(name)?.failed(new Error(`it was not ready within ${START_MS / 1000} seconds`)),
@@ -130,4 +131,15 @@ export function createHolders(options: {
       letGo();
     },
   };
+}
+
+/** Names as they appear. A host has few of the kernel's watches, and others may have taken them all. */
+function watchNames(directory: string, onName: (name: string) => void): { close(): void } {
+  try {
+    // Should it fail later on, a holder is not ready in time.
+    return watch(directory, (_event, name) => onName(String(name))).on("error", () => {});
+  } catch {
+    const timer = setInterval(() => namesIn(directory).forEach(onName), LOOK_MS);
+    return { close: () => clearInterval(timer) };
+  }
 }
