@@ -139,6 +139,8 @@ describe("the types that there are", () => {
       "web/src/features/nodes/Probe.tsx",
       'call(createTask, { type: "diag.network_probe" }) // or "diag.health_probe"',
     ],
+    ["control-plane/src/nodes/probe-now.ts", 'await tasks.run({ type: "diag.health_probe" });'],
+    ["control-plane/src/nodes/trail.ts", 'recordAudit(tx, {\n  action: "node.noop",\n});'],
     ["tasks/node.noop/contract.ts", 'type: "node.noop"'],
     ["control-plane/test/tasks.test.ts", '["node.noop", "diag.health_probe"]'],
     ["docs/tasks.json", '"node.noop"'],
