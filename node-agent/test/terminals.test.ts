@@ -478,6 +478,14 @@ describe("holders", () => {
     await host.restart();
   });
 
+  it("TERM-03 the one that is kept ready goes some time after the last terminal", async () => {
+    const host = await terminalHost({ keepSpareMs: 1_000 });
+    const { stream } = await host.open();
+    await expect.poll(() => host.sockets("spare")).toHaveLength(1);
+    stream.send({ type: "close", reason: "asked" });
+    await expect.poll(() => host.sockets().filter((name) => name !== "gateway.json")).toEqual([]);
+  });
+
   it("TERM-03 a spare that was left by a killed agent is used, and one without a process cleared away", async () => {
     const host = await terminalHost();
     const directory = directoryOf(host.stateDir);

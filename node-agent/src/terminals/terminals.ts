@@ -34,6 +34,8 @@ export type TerminalsOptions = {
   refreshProfile: () => void;
   onFailure: (code: string, detail: string, correlationId: string | undefined) => void;
   launch?: Launch;
+  /** How long a spare holder is kept after the last terminal. */
+  keepSpareMs?: number;
 };
 
 export type Terminals = TaskTerminals & {
@@ -143,7 +145,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
     clearInterval(checking);
     checking = undefined;
     clearTimeout(unused);
-    unused = setTimeout(() => holders.letGo(), KEEP_SPARE_MS).unref();
+    unused = setTimeout(() => holders.letGo(), options.keepSpareMs ?? KEEP_SPARE_MS).unref();
   };
 
   const open = async (wanted: Opening) => {

@@ -135,6 +135,7 @@ function become(orders) {
 
 /** @param {Orders} orders */
 function startShell({ user, env, size, limits, notes }) {
+  process.title = `holdfast-terminal ${env["HOLDFAST_SESSION_ID"]}`;
   if (process.getuid?.() !== user.uid) becomeUser(user);
   enterHome(user);
   const file = usableShell(user.shell || "/bin/sh");
