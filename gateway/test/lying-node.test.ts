@@ -65,3 +65,29 @@ describe("a node that lies", () => {
     expect(JSON.stringify([failed(), client.frames])).not.toMatch(/\\u00[01]/);
   });
 });
+
+describe("a node that is late", () => {
+  it("TERM-10 brings a stream that was let in before its terminal ended: the shell ends, and nothing stays", async () => {
+    const { token, grant } = api.grant({ node_id: node.id });
+    const client = await connectClient(gateway, token);
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    api.beforeAdmit = () => {
+      asked.resolve();
+      return answer.promise;
+    };
+    const coming = connectNode(gateway, grant.session_id, node);
+    await asked.promise;
+    api.beforeAdmit = undefined;
+    await expect.poll(() => api.following()).toBe(1);
+    api.tell({ type: "close_terminal", session_id: grant.session_id, code: "terminal_closed" });
+    expect(await client.next("error")).toMatchObject({ code: "terminal_closed" });
+    answer.resolve();
+    const stream = await coming;
+    stream.send({ type: "hello", offset: 0, end: 0 });
+    expect(await stream.next("close")).toMatchObject({ reason: "closed" });
+    await stream.closed;
+    await expect.poll(() => gateway.metric("holdfast_gateway_held", 'reason="bindings"')).toBe(0);
+    expect(await gateway.metric("holdfast_gateway_terminals", 'reason="detached"')).toBe(0);
+  });
+});

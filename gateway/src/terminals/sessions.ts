@@ -11,6 +11,7 @@ import {
   type TerminalGrant,
 } from "@holdfast/contracts/service-endpoints";
 import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import type { GatewayFrame } from "@holdfast/contracts/terminal-frames";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { Log } from "@holdfast/service/log";
 import type { Bindings } from "../bindings/bindings.ts";
@@ -57,6 +58,7 @@ const OPEN_SLACK_MS = 5_000;
 /** An ended terminal is not begun anew by a node that has not heard of its end. */
 const MOST_REMEMBERED = 10_000;
 const ASKED_AT_ONCE = 16;
+const CLOSE_NORMAL = 1000;
 const again: BackoffPolicy = { firstMs: 100, maxMs: 5_000 };
 
 export function createSessions(options: SessionsOptions): Sessions {
@@ -222,6 +224,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     async streamArrived(grant, stream) {
       const present = sessions.get(grant.session_id);
       if (present) return present.streamArrived(stream);
+      // It ended while the api was asked about this stream.
+      if (endedLately.has(grant.session_id)) return endShell(stream);
       // Of a shell that this gateway does not know, or no longer: it was restarted.
       const session = create(grant, false);
       session.streamArrived(stream);
@@ -266,6 +270,12 @@ export function createSessions(options: SessionsOptions): Sessions {
       for (const session of [...sessions.values()]) session.happened({ type: "drained" });
     },
   };
+}
+
+function endShell({ socket }: NodeStream): void {
+  const close: GatewayFrame = { type: "close", reason: "closed" };
+  socket.send(JSON.stringify(close));
+  socket.close(CLOSE_NORMAL, close.reason);
 }
 
 /** Why the api did not help, in the words of terminals. */

@@ -41,6 +41,8 @@ export type StandInApi = {
   onOpen: (opening: Opening) => Promise<Opened>;
   /** What admitNodeStream answers; undefined: as the grants say. */
   onAdmit: ((asked: { node_id: string; serial: string; session_id: string }) => ErrorCode | undefined) | undefined;
+  /** Waited for before admitNodeStream is answered. */
+  beforeAdmit: (() => Promise<void>) | undefined;
   events(sessionId: string): TerminalEvent[];
   tell(news: ServiceNews): void;
   announcements: BodyInputOf<typeof announceGateway>[];
@@ -78,6 +80,7 @@ export async function startStandInApi(): Promise<StandInApi> {
     admissions: 0,
     onOpen: () => new Promise(() => undefined),
     onAdmit: undefined,
+    beforeAdmit: undefined,
     following: () => followers.size,
     events: (sessionId) => events.get(sessionId) ?? [],
     tell(news) {
@@ -155,6 +158,7 @@ export async function startStandInApi(): Promise<StandInApi> {
       return undefined;
     }
     api.admissions += 1;
+    await api.beforeAdmit?.();
     const refused = api.onAdmit?.({ ...(body as { node_id: string; serial: string }), session_id });
     if (refused) throw new ApiError(refused);
     const grant = known.get(session_id);
