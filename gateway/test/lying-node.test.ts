@@ -3,7 +3,7 @@
 
 import { TerminalEvent } from "@holdfast/contracts/service-endpoints";
 import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type StandInApi, startStandInApi } from "./support/api.ts";
 import {
   certificateFor,
@@ -90,4 +90,13 @@ describe("a node that is late", () => {
     await expect.poll(() => gateway.metric("holdfast_gateway_held", 'reason="bindings"')).toBe(0);
     expect(await gateway.metric("holdfast_gateway_terminals", 'reason="detached"')).toBe(0);
   });
+});
+
+describe("a clock that is set back", () => {
+  it("TERM-07 keeps no idle terminal", async () => {
+    const { client } = await opened({ idle_seconds: 1 });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000, shouldAdvanceTime: true });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await client.next("error")).toMatchObject({ code: "terminal_idle" });
+  }, 10_000);
 });

@@ -105,11 +105,11 @@ export function createSession(options: SessionOptions): Session {
   let answer: Extract<NodeFrame, { type: "attached" }> | undefined;
   /** What the node sends is for the present client. */
   let flowing = false;
-  let lastActive = Date.now();
+  let lastActive = performance.now();
   const bytes: Traffic = { to_client: 0, to_node: 0 };
 
   const timers = createTimers((name: "deadline" | "grace_over" | "detached_over" | "idle_over" | "time_over") => {
-    const idleMs = Date.now() - lastActive;
+    const idleMs = performance.now() - lastActive;
     if (name === "idle_over" && idleMs < seconds(limits.idle_seconds)) {
       return timers.restart(name, seconds(limits.idle_seconds) - idleMs);
     }
@@ -231,7 +231,7 @@ export function createSession(options: SessionOptions): Session {
     const { offset, replay } = answer;
     const first = !present.ready;
     flowing = true;
-    lastActive = Date.now();
+    lastActive = performance.now();
     if (!first && offset === present.start + present.sent) {
       // The stream broke and came back without a gap: the client need not know.
       present.before = present.sent;
@@ -248,7 +248,7 @@ export function createSession(options: SessionOptions): Session {
 
   const toNode = (client: Client, data: Buffer) => {
     if (!stream) return;
-    lastActive = Date.now();
+    lastActive = performance.now();
     bytes.to_node += data.length;
     traffic.to_node += data.length;
     pass(data, client.socket, stream.socket);
@@ -350,7 +350,7 @@ export function createSession(options: SessionOptions): Session {
         if (stream !== arrived) return;
         if (isBinary) {
           if (!flowing || !present) return;
-          lastActive = Date.now();
+          lastActive = performance.now();
           present.sent += data.length;
           bytes.to_client += data.length;
           traffic.to_client += data.length;
