@@ -140,7 +140,9 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     execFileSync("userdel", ["--force", username], { stdio: "ignore" });
     const told = await fails("terminal_pty_failed");
     expect(told.message).toContain(`There is no user ${username} on this node.`);
-    execFileSync("useradd", ["--uid", uid, "--home-dir", String(home), "--shell", "/bin/bash", username]);
+    execFileSync("useradd", ["--uid", uid, "--home-dir", String(home), "--shell", "/bin/bash", username], {
+      stdio: "ignore",
+    });
     await works();
   });
 

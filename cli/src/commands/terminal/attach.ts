@@ -7,13 +7,14 @@ import { backoffDelay } from "@holdfast/kit/backoff";
 import { clientOf, findServerAndOrg, type ServerOptions } from "../../client/connect.ts";
 import { exitCodes, Refusal } from "../../failure.ts";
 import { harmless } from "../../output.ts";
-import { type Connection, type ConnectOptions, connectTerminal, type Ending } from "./connection.ts";
+import { type Connection, type ConnectOptions, connectTerminal } from "./connection.ts";
 import { mayPass } from "./failure.ts";
 import { findAllocation } from "./find-allocation.ts";
 import { gatewayAccess } from "./gateway-access.ts";
 import { passKeys, passPipe } from "./input.ts";
 import { type LocalTerminal, openLocalTerminal } from "./local-terminal.ts";
 import { showProgress } from "./progress.ts";
+import type { Ending } from "./terminal-socket.ts";
 
 export type AttachOptions = ServerOptions & { session?: string };
 

@@ -1,0 +1,141 @@
+// One WebSocket to the gateway: frames both ways, and the credit that lets more output come. What its
+// end means, and whether to come back, is for others to decide.
+
+import {
+  ACKNOWLEDGE_BYTES,
+  type ClientFrame,
+  type ReadinessStep,
+  readServerFrame,
+  type ServerFrame,
+  type Size,
+} from "@holdfast/contracts/terminal-frames";
+import WebSocket from "ws";
+import { failureTold, type TerminalFailure } from "./failure.ts";
+
+export type Ending =
+  | { exit: { code: number | null; signal: string | null } }
+  | { failure: TerminalFailure }
+  /** Nobody said why. */
+  | "lost";
+
+export type Hears = {
+  onStep(step: ReadinessStep): void;
+  /** `done` when somebody has got it: then more may come. */
+  onOutput(bytes: Buffer, done: () => void): void;
+};
+
+type Ready = Extract<ServerFrame, { type: "ready" }>;
+
+export type TerminalSocket = {
+  opened: Promise<void>;
+  /** Rejects with what the gateway told, or without a code when the connection ended before. */
+  ready: Promise<Ready>;
+  ended: Promise<Ending>;
+  /** Where in the shell's output the next byte stands. */
+  offset(): number;
+  send(bytes: Buffer, sent?: () => void): void;
+  /** Bytes that the network has not taken yet. */
+  waiting(): number;
+  resize(size: Size): void;
+  /** The shell goes on. */
+  close(): void;
+  terminate(): void;
+};
+
+const PING_EVERY_MS = 15_000;
+/** So many pings without an answer, and nobody is there. */
+const MOST_SILENT_PINGS = 3;
+const CLOSE_WITHIN_MS = 1_000;
+const CLOSE_NORMAL = 1000;
+
+export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): TerminalSocket {
+  const opened = Promise.withResolvers<void>();
+  const ready = Promise.withResolvers<Ready>();
+  const ended = Promise.withResolvers<Ending>();
+  // Whoever gave up before has no use for them.
+  for (const { promise } of [opened, ready]) promise.catch(() => undefined);
+  socket.binaryType = "nodebuffer";
+
+  const tell = (frame: ClientFrame) => {
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
+  };
+  let credit = creditFrom(0);
+  let silentPings = 0;
+  const alive = setInterval(() => {
+    silentPings += 1;
+    if (silentPings > MOST_SILENT_PINGS) socket.terminate();
+    else tell({ type: "ping" });
+  }, PING_EVERY_MS);
+
+  const take = (bytes: Buffer) => {
+    const own = credit;
+    own.received += bytes.length;
+    hears.onOutput(bytes, () => {
+      if (own === credit && spend(own, bytes.length)) tell({ type: "ack", bytes: own.acknowledged });
+    });
+  };
+  const obey = (frame: ServerFrame | undefined) => {
+    switch (frame?.type) {
+      case "status":
+        return hears.onStep(frame.step);
+      case "ready":
+        // There is a second one where output of the shell was lost on the way.
+        credit = creditFrom(frame.offset);
+        return ready.resolve(frame);
+      case "exit":
+        return ended.resolve({ exit: { code: frame.code, signal: frame.signal } });
+      case "error": {
+        const failure = failureTold(frame);
+        ready.reject(failure);
+        return ended.resolve({ failure });
+      }
+    }
+  };
+
+  socket.once("open", () => {
+    tell({ type: "resize", ...size() });
+    opened.resolve();
+  });
+  socket.on("error", opened.reject);
+  socket.once("close", () => {
+    clearInterval(alive);
+    ended.resolve("lost");
+    ready.reject(new Error("the connection was closed before the shell was there"));
+  });
+  socket.on("message", (data: Buffer, isBinary: boolean) => {
+    silentPings = 0;
+    if (isBinary) take(data);
+    else obey(readServerFrame(data.toString("utf8")));
+  });
+
+  return {
+    opened: opened.promise,
+    ready: ready.promise,
+    ended: ended.promise,
+    offset: () => credit.offset + credit.received,
+    send: (bytes, sent) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(bytes, () => sent?.());
+    },
+    waiting: () => socket.bufferedAmount,
+    resize: (now) => tell({ type: "resize", ...now }),
+    close: () => {
+      socket.close(CLOSE_NORMAL);
+      setTimeout(() => socket.terminate(), CLOSE_WITHIN_MS).unref();
+    },
+    terminate: () => socket.terminate(),
+  };
+}
+
+type Credit = { offset: number; received: number; dealtWith: number; acknowledged: number };
+
+function creditFrom(offset: number): Credit {
+  return { offset, received: 0, dealtWith: 0, acknowledged: 0 };
+}
+
+/** Whether it is time to acknowledge. */
+function spend(credit: Credit, bytes: number): boolean {
+  credit.dealtWith += bytes;
+  if (credit.dealtWith - credit.acknowledged < ACKNOWLEDGE_BYTES) return false;
+  credit.acknowledged = credit.dealtWith;
+  return true;
+}
