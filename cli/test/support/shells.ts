@@ -42,7 +42,9 @@ export async function openShells(env: Environment = {}): Promise<Shells> {
     const [file = "", ...rest] = [...through, process.execPath, command, "terminal", target, ...args];
     return openTty({ file, args: rest, env: own });
   };
-  return {
+  const { items } = await first.json<{ items: { slug: string }[] }>(["org", "list"]);
+  const org = String(items[0]?.slug);
+  const shells: Shells = {
     ...first,
     allocation,
     env: own,
@@ -59,10 +61,12 @@ export async function openShells(env: Environment = {}): Promise<Shells> {
       return (await first.json<{ items: TerminalSession[] }>(args)).items;
     },
     async cleanUp() {
-      await first.run(["allocation", "release", allocation.id]);
+      // The user with all its processes; also when a test has made it anew, or another organization.
+      await first.run(["allocation", "release", shells.allocation.id, "--org", org]);
       await first.cleanUp();
     },
   };
+  return shells;
 }
 
 /** The answer differs from what is typed, which is shown as well. */
