@@ -316,6 +316,21 @@ describe("a terminal whose way breaks", () => {
     expect(host.sockets("shell")).toEqual([]);
   });
 
+  it("TERM-11 finds it again after a gateway that took the connection and never answered", async () => {
+    const host = await terminalHost();
+    const { stream, sessionId } = await host.open();
+    let unanswered = 0;
+    host.gateway.refuse = () => {
+      unanswered += 1;
+      return "silence";
+    };
+    stream.drop();
+    await expect.poll(() => unanswered).toBe(1);
+    host.gateway.refuse = () => undefined;
+    const again = await host.gateway.stream(sessionId, stream);
+    await again.frame("hello");
+  });
+
   it("TERM-06 says that its holder was ended", async () => {
     const host = await terminalHost();
     const { stream, sessionId, pid } = await host.open();

@@ -44,6 +44,8 @@ export type Dialler = {
 const CONGESTED_BYTES = 1024 * 1024;
 const ANSWER_BYTES = 16 * 1024;
 const CLOSE_NORMAL = 1000;
+/** Without anything heard: a gateway that hangs, or whose host is gone, takes a connection and says no more. */
+const HANDSHAKE_MS = 10_000;
 
 export function createDialler(options: {
   nodeId: string;
@@ -90,6 +92,7 @@ export function createDialler(options: {
         },
         perMessageDeflate: false,
         maxPayload: MOST_FRAME_BYTES,
+        handshakeTimeout: HANDSHAKE_MS,
         // Masks keep old proxies from mistaking a page's frames for requests. There is no page here, and
         // a mask of zeros spares a pass over every byte.
         generateMask: () => {},
