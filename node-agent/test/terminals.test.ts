@@ -331,6 +331,17 @@ describe("a terminal whose way breaks", () => {
     await again.frame("hello");
   });
 
+  it("TERM-06 a holder that its user stopped ends when its stream was lost, too", async () => {
+    const host = await terminalHost();
+    const { stream, sessionId, pid } = await host.open({}, { detachedMs: 1_000 });
+    const holder = holderOf(host, sessionId);
+    process.kill(holder, "SIGSTOP");
+    stream.drop();
+    await expect.poll(() => host.terminals.count(), { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => isRunning(pid) || isRunning(holder)).toBe(false);
+    await expect.poll(() => host.gateway.streams.every((one) => one.closed())).toBe(true);
+  });
+
   it("TERM-06 says that its holder was ended", async () => {
     const host = await terminalHost();
     const { stream, sessionId, pid } = await host.open();

@@ -164,7 +164,11 @@ function overSocket(socket: WebSocket, below: Socket): Stream {
       if (!gone) socket.send(bytes, binary);
     },
     congested: () => below.writableLength > CONGESTED_BYTES,
-    close: () => socket.close(CLOSE_NORMAL),
+    close() {
+      // One that nobody listened to is not read yet, and would not hear that the other side closes too.
+      socket.resume();
+      socket.close(CLOSE_NORMAL);
+    },
     check() {
       if (!answered) return socket.terminate();
       answered = false;

@@ -45,6 +45,7 @@ export type TerminalOptions = {
 const redial: BackoffPolicy = { firstMs: 250, maxMs: 10_000 };
 /** The holder gives a shell five seconds. One that does not obey is stopped by its tenant, and is killed. */
 const OBEY_MS = 8_000;
+const ANSWER_MS = 5_000;
 /** A gateway that was told of a shell without wanting its output any more. */
 const LAST_WISH_MS = 5_000;
 
@@ -170,7 +171,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
     const attempt = async (failures: number): Promise<void> => {
       try {
         const dialled = await options.dial(signal);
-        const kept = await connection.describe().catch((error) => {
+        const kept = await connection.describe(ANSWER_MS).catch((error) => {
           dialled.close();
           throw error;
         });
@@ -178,7 +179,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
         join(dialled, kept);
       } catch (error) {
         if (signal.aborted || ending) return;
-        const { code, detail } = error as StreamFailure;
+        const { code, detail = (error as Error).message } = error as Partial<StreamFailure>;
         const late = performance.now() > givesUpAt;
         if (!late && code !== "terminal_session_unknown") {
           timer = setTimeout(() => void attempt(failures + 1), backoffDelay(redial, failures));
@@ -187,7 +188,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
         if (late)
           options.onFailure(
             "terminal_stream_lost",
-            `the shell ends, because the gateway stays out of reach: ${detail}`,
+            `the shell ends, because there is no way between it and the gateway: ${detail}`,
           );
         void end();
       }

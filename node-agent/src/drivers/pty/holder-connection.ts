@@ -32,7 +32,8 @@ export type HolderConnection = {
   readonly first: Description;
   /** Rejects with the holder's own words. */
   become(orders: Orders): Promise<Description & { type: "shell" }>;
-  describe(): Promise<Description & { type: "shell" }>;
+  /** Rejects when it says nothing in time: its tenant may have stopped it. */
+  describe(withinMs: number): Promise<Description & { type: "shell" }>;
   listen(hears: HolderHears): void;
   send(message: Control): void;
   /** False: it does not read, and there is no room for more. */
@@ -99,7 +100,7 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
   return (first: Description): HolderConnection => ({
     first,
     become: (orders) => ask({ type: "become", ...orders }),
-    describe: () => ask({ type: "describe" }),
+    describe: (ms) => within(ms, ask({ type: "describe" })),
     listen(to) {
       hears = to;
       if (gone) queueMicrotask(() => to.onGone());
@@ -116,6 +117,13 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
       hears = undefined;
       socket.destroy();
     },
+  });
+}
+
+function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("the holder does not answer")), ms);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 
