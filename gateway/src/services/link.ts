@@ -37,8 +37,10 @@ export type LinkOptions = Omit<EnrollOptions, "signal"> & {
 };
 
 const ANNOUNCE_MS = 10_000;
-/** At first often: the api may be starting at the same time. */
 const again: BackoffPolicy = { firstMs: 50, maxMs: 5_000 };
+/** At first often: both are mostly started together, and `holdfast up` waits until they have found each other. */
+const eagerly: BackoffPolicy = { firstMs: 50, maxMs: 100 };
+const EAGER_ATTEMPTS = 60;
 
 export function linkToApi(options: LinkOptions): ApiLink {
   const { apiUrl, instanceId, log } = options;
@@ -84,7 +86,8 @@ export function linkToApi(options: LinkOptions): ApiLink {
         if (present || failures === 0)
           log.warn({ reason: reasonOf(error) }, "the api does not take this gateway's word");
         present = false;
-        await pause(backoffDelay(again, failures), signal);
+        const eager = identity === undefined && failures < EAGER_ATTEMPTS;
+        await pause(backoffDelay(eager ? eagerly : again, failures), signal);
         failures += 1;
       }
     }
