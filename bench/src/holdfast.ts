@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Client } from "@holdfast/contracts/client";
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import type { Lab } from "./lab.ts";
+import { freePort } from "./ports.ts";
 import { type RunningProgram, root } from "./program.ts";
 
 export type RunningHoldfast = {
@@ -31,6 +32,8 @@ export async function startHoldfast(
   },
 ): Promise<RunningHoldfast> {
   const { dataDirectory, through = "holdfast", compileCache, settings } = options;
+  // Not 0: with a port that is known before, api and gateway start side by side, as they do for people.
+  const internalPort = await freePort();
   const started = performance.now();
   const program = lab.start({
     ...entries[through],
@@ -41,6 +44,7 @@ export async function startHoldfast(
       HOLDFAST_GATEWAY_PORT: "0",
       HOLDFAST_NODE_API_PORT: "0",
       HOLDFAST_NODE_TERMINAL_PORT: "0",
+      HOLDFAST_API_INTERNAL_PORT: String(internalPort),
       HOLDFAST_AGENT_PORT: "0",
       ...(compileCache && { NODE_COMPILE_CACHE: compileCache }),
       ...settings,

@@ -24,9 +24,15 @@ type ListOptions = ServerOptions & {
 };
 
 export function terminalCommand(): Command {
-  const terminal = new Command("terminal").description("shells on nodes");
-  withServerOptions(terminal.command("attach", { isDefault: true }))
+  const terminal = new Command("terminal")
     .description("a shell on a node, in this terminal")
+    .usage("<allocation> [options]\n       holdfast terminal list|close [options]")
+    .addHelpText(
+      "after",
+      "\n`holdfast terminal attach --help` shows the options, and the keys while you are there.",
+    );
+  withServerOptions(terminal.command("attach", { isDefault: true }))
+    .description("the same, by its whole name")
     .argument("<allocation>", "id, or user@node")
     .option("--session <id>", "a shell of yours that is open already")
     .addHelpText("after", () => `\nKeys:\n${escapeHelp.map((line) => `  ${line}`).join("\n")}`)
