@@ -2,11 +2,11 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
 import { commandLine } from "@holdfast/kit/processes";
 import { TaskFailed } from "@holdfast/tasks/executor";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { commandOf, type Launch } from "../src/drivers/pty/launch.ts";
 import { HostProblem } from "../src/identity/state-directory.ts";
 import { directoryOf, findSockets, readGatewayNote } from "../src/terminals/directory.ts";
@@ -71,6 +71,26 @@ describe("a terminal", () => {
     await ask(stream, "echo its prompt is there");
     const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
     expect(open.filter((target) => /^(socket:|anon_inode:|\/dev\/ptmx)/.test(target))).toEqual([]);
+  });
+
+  it("TERM-10 leaves neither a descriptor nor the umask of whoever started the agent to the shell", async () => {
+    const inherited = openSync("/etc/passwd", "r");
+    onTestFinished(() => closeSync(inherited));
+    // Node.js itself looks after the first sixteen.
+    const stdio = [...Array<"ignore">(24).fill("ignore"), inherited];
+    const launch: Launch = ({ directory: cwd, ...holder }) => {
+      const [file = "", ...args] = commandOf(holder);
+      const umask = process.umask(0);
+      spawn(file, args, { cwd, env: {}, detached: true, stdio }).unref();
+      process.umask(umask);
+      return { onFailure() {} };
+    };
+    const host = await terminalHost({ launch });
+    const { stream, pid } = await host.open();
+    await stream.attach();
+    expect(await ask(stream, "umask")).toBe("0022");
+    const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+    expect(open.filter((target) => !target.startsWith("/dev/pts/"))).toEqual([]);
   });
 
   it("TERM-10 has the size it was opened with, and any later one", async () => {

@@ -9,6 +9,7 @@
 import { accessSync, constants, readFileSync, renameSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { becomeUser } from "./become-user.mjs";
+import { dropInherited } from "./drop-inherited.mjs";
 import { createReader, sendBytes, sendControl } from "./messages.mjs";
 import { openPty } from "./pty.mjs";
 import { createScrollback } from "./scrollback.mjs";
@@ -25,6 +26,8 @@ import { createScrollback } from "./scrollback.mjs";
 /** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
 
 const HANG_UP_MS = 5_000;
+/** As login(1) has it; a shell's start-up files may set another. The agent's own is nobody's business. */
+const USUAL_UMASK = 0o022;
 /** From one read on that brings so much. */
 const POURING_BYTES = 1024;
 const GATHERED_BYTES = 64 * 1024;
@@ -66,10 +69,11 @@ const server = createServer((socket) => {
   tell(shell ? shell.description() : { type: "spare", pid: process.pid });
 });
 
+dropInherited();
 // Root's from the moment it exists: nobody but the agent can ever connect.
-const umask = process.umask(0o177);
+process.umask(0o177);
 server.listen(`${id}.starting`, () => {
-  process.umask(umask);
+  process.umask(USUAL_UMASK);
   try {
     renameSync(`${id}.starting`, `${id}.spare`);
   } catch {
