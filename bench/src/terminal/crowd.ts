@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { processesOf } from "./borrowed-user.ts";
-import { measureEcho } from "./measures.ts";
+import { type Echo, measureEcho } from "./measures.ts";
 import type { OurTerminals } from "./ours.ts";
 import { openAtPrompt, type Terminal, type TerminalSide } from "./terminal.ts";
 
@@ -12,11 +12,18 @@ export const IDLE_SESSIONS = 50;
 export const SESSIONS = 500;
 export const STREAMING = 10;
 
-export type Crowd = { megabytes: number; quietP99: number; streamingP99: number };
+export type Crowd = { megabytes: number; quietP99: number; steadyP99: number; pouringP99: number };
+
+/** A busy log: some 100 kB in a second, in fifty pieces. */
+const STEADY = `perl -e '$|=1; while (1) { print "a line of the output of some program\\n" x 54; select undef, undef, undef, 0.02 }'`;
+/** All that the way takes. */
+const POURING = "yes a line of the output of some program";
+const INTERRUPT = "\x03";
 
 /** What is opened at the same time: the agent takes as many. */
 const OPENING = 8;
 const SETTLE_MS = 3_000;
+const KEYS = 500;
 
 export async function measureCrowd(ours: OurTerminals): Promise<Crowd> {
   const terminals: Terminal[] = [];
@@ -28,14 +35,22 @@ export async function measureCrowd(ours: OurTerminals): Promise<Crowd> {
     await openMany(ours, terminals, SESSIONS);
     const [typing, ...others] = terminals;
     if (!typing) throw new Error("no terminal is open");
-    const quiet = await measureEcho(typing, 300);
-    for (const terminal of others.slice(0, STREAMING)) terminal.write("yes a line of some output of a program\n");
-    await pause(SETTLE_MS);
-    const streaming = await measureEcho(typing, 300);
-    return { megabytes, quietP99: quiet.p99, streamingP99: streaming.p99 };
+    const quiet = await measureEcho(typing, KEYS);
+    const steady = await echoBeside(STEADY, typing, others.slice(0, STREAMING));
+    const pouring = await echoBeside(POURING, typing, others.slice(0, STREAMING));
+    return { megabytes, quietP99: quiet.p99, steadyP99: steady.p99, pouringP99: pouring.p99 };
   } finally {
     await inParallel(terminals, (terminal) => terminal.close());
   }
+}
+
+async function echoBeside(command: string, typing: Terminal, streaming: Terminal[]): Promise<Echo> {
+  for (const terminal of streaming) terminal.write(`${command}\n`);
+  await pause(SETTLE_MS);
+  const echo = await measureEcho(typing, KEYS);
+  for (const terminal of streaming) terminal.write(INTERRUPT);
+  await pause(SETTLE_MS);
+  return echo;
 }
 
 /** Megabytes that sshd takes for one session. */

@@ -10,6 +10,8 @@ export type Bulk = { oneLine: number; lines: number };
 
 /** Between two keys: what came before has settled everywhere. */
 const GAP_MS = 4;
+/** As a person opens them: the agent has a process ready for the next by then. */
+const BETWEEN_OPENINGS_MS = 1_500;
 const KEYS_PER_LINE = 40;
 const ERASE_LINE = "\x15";
 
@@ -78,7 +80,7 @@ export async function measurePrompt(side: TerminalSide, times: number): Promise<
     const terminal = await openAtPrompt(side);
     waits.push(performance.now() - started);
     await terminal.close();
-    await pause(100);
+    await pause(BETWEEN_OPENINGS_MS);
   }
   return median(waits);
 }
