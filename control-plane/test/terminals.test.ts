@@ -126,6 +126,14 @@ async function metric(line: string): Promise<number> {
 }
 
 describe("a token for a terminal", () => {
+  it("TERM-01 of the agent's own account is for those who administer nodes: it may hold the keys of the host", async () => {
+    await superuser`UPDATE allocations SET own_account = true WHERE id = ${place.allocationId}`;
+    expect(await refusal(mint())).toMatchObject({ status: 403, code: "forbidden" });
+    const admin = api.as(await tokenFor(api, kelp, "admin"));
+    expect((await mint(admin)).token).toMatch(/^hfp_/);
+    expect((await mint(api.operator(kelp.id))).token).toMatch(/^hfp_/);
+  });
+
   it("TERM-01 is given for an active allocation, with all that a client needs", async () => {
     const minted = await mint();
     expect(minted).toMatchObject({ url: TERMINAL_URL, deadline_seconds: 20 });

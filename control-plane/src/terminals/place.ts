@@ -8,6 +8,7 @@ export type Place = {
   id: string;
   status: AllocationStatus;
   username: string;
+  own_account: boolean;
   node_id: string;
   node_name: string;
   node_status: NodeStatus;
@@ -16,7 +17,7 @@ export type Place = {
 
 export async function selectPlace(tx: Tx, allocationId: string): Promise<Place | undefined> {
   const [row] = await tx<Place[]>`
-    SELECT a.id, a.status, a.username, a.node_id, n.name AS node_name, n.status AS node_status,
+    SELECT a.id, a.status, a.username, a.own_account, a.node_id, n.name AS node_name, n.status AS node_status,
       n.revoked_at IS NOT NULL AS node_revoked
     FROM allocations a JOIN nodes n ON n.id = a.node_id WHERE a.id = ${allocationId}`;
   return row;

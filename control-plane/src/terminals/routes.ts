@@ -49,6 +49,7 @@ export function terminalRoutes(api: ApiContext): void {
     if (purpose === "attach" && !isAttachable(there, place, userKey)) {
       throw new ApiError("terminal_session_unknown");
     }
+    if (place.own_account && org.role === "member") throw notForMembers();
     refuseUnusable(api, place, purpose);
     refuseTooMany(unused, limits.terminalsPerUser);
     const gateway = gateways.find(({ id }) => id === there?.gateway_id) ?? gateways[0];
@@ -175,6 +176,16 @@ function unusedNow() {
 
 function targetOf({ id, username, node_name }: SessionRow) {
   return { type: "terminal", id, name: `${username}@${node_name}` };
+}
+
+/** Whoever has a shell of it can be the node, and where the server itself runs under it, the server. */
+function notForMembers(): ApiError {
+  return new ApiError("forbidden", {
+    message: "The allocation is the agent's own account, which can read the node's keys.",
+    nextStep:
+      "Ask an administrator, or one who runs the agent as root: then each allocation has a user of its own.",
+    details: { needed: "to be an administrator of the organization" },
+  });
 }
 
 function notTheirs(): ApiError {
