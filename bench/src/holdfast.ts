@@ -55,11 +55,11 @@ export async function startHoldfast(
   return { apiUrl: ready.api_url, seconds, steps: stepsIn(program.said()), stop: program.stop };
 }
 
-/** The node that `up` made of this machine, once its agent polls. */
+/** The node that `up` made of this machine, once it takes work. */
 export async function firstOnline(call: Client): Promise<string> {
   for (;;) {
     const { items } = await call(listNodes, {});
-    const online = items.find((node) => node.connection === "online");
+    const online = items.find((node) => node.connection === "online" && node.status === "active");
     if (online) return online.id;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
