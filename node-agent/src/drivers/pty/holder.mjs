@@ -26,6 +26,8 @@ import { createScrollback } from "./scrollback.mjs";
 /** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
 
 const HANG_UP_MS = 5_000;
+/** One without a shell is worth nothing but the time to start another: an agent that is restarted is back by then. */
+const SPARE_MS = 15_000;
 /** As login(1) has it; a shell's start-up files may set another. The agent's own is nobody's business. */
 const USUAL_UMASK = 0o022;
 /** From one read on that brings so much. */
@@ -88,10 +90,11 @@ function abandoned() {
   agent = undefined;
   shell?.detach();
   clearTimeout(orphaned);
+  const patienceMs = shell ? orphanMs : Math.min(orphanMs, SPARE_MS);
   orphaned = setTimeout(() => {
     if (shell) shell.close(() => process.exit(0));
     else process.exit(0);
-  }, orphanMs);
+  }, patienceMs);
 }
 
 /** @param {Control} message */
