@@ -288,7 +288,7 @@ describe("a terminal whose way breaks", () => {
     const next = await host.gateway.stream(sessionId, stream);
     expect(next.headers["x-correlation-id"]).toBe(`c-${sessionId}`);
     await next.attach();
-    expect(next.text()).toContain("treasure");
+    await expect.poll(() => next.text()).toContain("treasure");
     expect(await ask(next, "echo $$ $kept")).toBe(`${pid} treasure`);
   });
 

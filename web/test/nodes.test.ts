@@ -280,7 +280,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     for (const [name, path] of Object.entries(pages)) {
       await narrow.page.goto(api.url + path);
       await narrow.page.locator("#main h1").waitFor();
-      await narrow.page.getByText(/Loading/).waitFor({ state: "detached" });
+      await expect.poll(() => narrow.page.getByText(/Loading/).count()).toBe(0);
       const overflow = await narrow.page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
       expect(overflow, path).toBeLessThanOrEqual(0);
       await keepScreenshot(narrow.page, `narrow-${colorScheme}-with-${name}`);
