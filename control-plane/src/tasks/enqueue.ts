@@ -97,10 +97,8 @@ export function createEnqueue(options: {
     run: async (tasks) => {
       const rows = await insertTasks(sql, claimWhatIsTaken(tasks));
       const made = new Map(rows.map((row) => [row.id, row]));
-      const claimed = tasks.filter((task) => made.get(task.id)?.status === "dispatched");
-      for (const [nodeId, its] of Map.groupBy(claimed, (task) => task.nodeId)) {
-        options.hand(nodeId, its.map(deliveredOf));
-      }
+      const claimed = tasks.flatMap((task) => deliveredOf(task, made.get(task.id)));
+      for (const [nodeId, its] of Map.groupBy(claimed, (task) => task.node_id)) options.hand(nodeId, its);
       return tasks.map((task) => made.get(task.id));
     },
   });
@@ -128,21 +126,12 @@ export function createEnqueue(options: {
   };
 }
 
-/** As the claim of a task gives it that was just made. */
-function deliveredOf(task: SignedNewTask): Delivered {
-  return {
-    node_id: task.nodeId,
-    task_id: task.id,
-    stop: false,
-    generation: 1,
-    type: task.type,
-    params: task.params,
-    expires_at: task.expiresAt,
-    signature: task.signature,
-    correlation_id: task.correlationId,
-    priority: task.priority,
-    revision: 2,
-  };
+/** As a claim gives it; nothing where the insert claimed it not. */
+function deliveredOf(task: SignedNewTask, row: TaskRow | undefined): Delivered[] {
+  if (row?.status !== "dispatched") return [];
+  const { id: task_id, node_id, generation, type, params, expires_at, correlation_id, priority, revision } = row;
+  const offer = { task_id, node_id, generation, type, params, expires_at, correlation_id, priority, revision };
+  return [{ ...offer, stop: false, signature: task.signature }];
 }
 
 function checkedParams(type: AnyTaskType, params: unknown): unknown {
