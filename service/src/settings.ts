@@ -34,6 +34,11 @@ export type Exposure = {
   trustedProxies: string[] | undefined;
 };
 
+/** Of a listener with names and TLS of its own: none of the public ones' settings concern it. */
+export function bareExposure(bind: string): Exposure {
+  return { bind, publicUrl: undefined, tlsCertFile: undefined, tlsKeyFile: undefined, trustedProxies: undefined };
+}
+
 const logLevel = oneOf("fatal", "error", "warn", "info", "debug", "trace");
 
 export const bindAddress = {

@@ -7,10 +7,12 @@ import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import { hostHeadersOf, type ListenerPlace, listenerNames } from "@holdfast/service/node-identity/names";
-import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
+import { askForCertificate } from "@holdfast/service/node-identity/tls";
+import { bareExposure } from "@holdfast/service/settings";
 import type { FastifyInstance } from "fastify";
 import { isUnavailable } from "../database/connect.ts";
-import type { Authority, IssuedToServer } from "../identity/authority.ts";
+import type { Authority } from "../identity/authority.ts";
+import { makeListenerCertificate } from "../identity/listener-certificate.ts";
 import type { NodeDirectory } from "../nodes/directory.ts";
 import { identifyNodes } from "./identity-hook.ts";
 import type { NodeApi } from "./route.ts";
@@ -46,12 +48,17 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
   const { authority, directory, log, metrics } = options;
   const now = options.now ?? Date.now;
   const names = listenerNames(options.place);
-  let issued = await authority.issueToServer(names, new Date(now()));
+  const { ticketKeys } = options;
+  const own = await makeListenerCertificate({
+    ...{ authority, names, ticketKeys },
+    purpose: "holdfast-node-api",
+    now: new Date(now()),
+  });
 
   const server = createHttpServer({
     process: "api",
-    exposure: { bind: options.place.bind, ...noFiles },
-    tls: { ...askForCertificate, ...secureContext(options, issued) },
+    exposure: bareExposure(options.place.bind),
+    tls: { ...askForCertificate, ...own.tls },
     hosts: hostHeadersOf(names),
     log,
     metrics,
@@ -81,25 +88,11 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     http,
     listen: server.listen,
     async renewIfDue(at) {
-      const half = (issued.notBefore.getTime() + issued.notAfter.getTime()) / 2;
-      if (at.getTime() < half) return false;
-      issued = await authority.issueToServer(names, at);
-      (http.server as unknown as Server).setSecureContext(secureContext(options, issued));
-      log.info({ not_after: issued.notAfter }, "renewed the certificate of the node-facing listener");
+      const notAfter = await own.renewIfDue(http.server as unknown as Server, at);
+      if (notAfter === undefined) return false;
+      log.info({ not_after: notAfter }, "renewed the certificate of the node-facing listener");
       return true;
     },
     stop: server.stop,
   };
-}
-
-const noFiles = {
-  publicUrl: undefined,
-  tlsCertFile: undefined,
-  tlsKeyFile: undefined,
-  trustedProxies: undefined,
-};
-
-function secureContext({ authority, ticketKeys }: NodeListenerOptions, { cert, key }: IssuedToServer) {
-  const authorities = authority.certificates;
-  return listenerContext({ cert, key, authorities, ticketKeys, purpose: "holdfast-node-api" });
 }

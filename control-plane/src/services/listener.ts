@@ -8,9 +8,11 @@ import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import { hostHeadersOf, type ListenerPlace, listenerNames } from "@holdfast/service/node-identity/names";
-import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
+import { askForCertificate } from "@holdfast/service/node-identity/tls";
+import { bareExposure } from "@holdfast/service/settings";
 import { isUnavailable } from "../database/connect.ts";
-import type { Authority, IssuedToServer } from "../identity/authority.ts";
+import type { Authority } from "../identity/authority.ts";
+import { makeListenerCertificate } from "../identity/listener-certificate.ts";
 import { identifyServices } from "./identity-hook.ts";
 import type { ServiceApi } from "./route.ts";
 
@@ -41,12 +43,17 @@ export async function createServiceListener(options: ServiceListenerOptions): Pr
   const { authority, log, metrics } = options;
   const now = options.now ?? Date.now;
   const names = listenerNames(options.place);
-  let issued = await authority.issueToServer(names, new Date(now()));
+  const { ticketKeys } = options;
+  const own = await makeListenerCertificate({
+    ...{ authority, names, ticketKeys },
+    purpose: "holdfast-internal-api",
+    now: new Date(now()),
+  });
 
   const server = createHttpServer({
     process: "api",
-    exposure: { ...noFiles, bind: options.place.bind },
-    tls: { ...askForCertificate, ...secureContext(options, issued) },
+    exposure: bareExposure(options.place.bind),
+    tls: { ...askForCertificate, ...own.tls },
     hosts: hostHeadersOf(names),
     log,
     metrics,
@@ -72,25 +79,11 @@ export async function createServiceListener(options: ServiceListenerOptions): Pr
     api: { http, identityOf, held },
     listen: server.listen,
     async renewIfDue(at) {
-      const half = (issued.notBefore.getTime() + issued.notAfter.getTime()) / 2;
-      if (at.getTime() < half) return false;
-      issued = await authority.issueToServer(names, at);
-      (http.server as unknown as Server).setSecureContext(secureContext(options, issued));
-      log.info({ not_after: issued.notAfter }, "renewed the certificate of the internal listener");
+      const notAfter = await own.renewIfDue(http.server as unknown as Server, at);
+      if (notAfter === undefined) return false;
+      log.info({ not_after: notAfter }, "renewed the certificate of the internal listener");
       return true;
     },
     stop: server.stop,
   };
-}
-
-const noFiles = {
-  publicUrl: undefined,
-  tlsCertFile: undefined,
-  tlsKeyFile: undefined,
-  trustedProxies: undefined,
-};
-
-function secureContext({ authority, ticketKeys }: ServiceListenerOptions, { cert, key }: IssuedToServer) {
-  const authorities = authority.certificates;
-  return listenerContext({ cert, key, authorities, ticketKeys, purpose: "holdfast-internal-api" });
 }

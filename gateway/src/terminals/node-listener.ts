@@ -25,6 +25,7 @@ import { instanceOf } from "@holdfast/service/node-identity/instance";
 import { hostHeadersOf } from "@holdfast/service/node-identity/names";
 import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
+import { bareExposure } from "@holdfast/service/settings";
 import type { ServiceIdentity } from "../services/enroll.ts";
 import { peerSockets } from "./peer-sockets.ts";
 import type { Sessions } from "./sessions.ts";
@@ -61,7 +62,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
   const hosts = hostHeadersOf(options.names);
   const http = createHttpServer({
     process: "gateway",
-    exposure: { bind: options.bind, ...noFiles },
+    exposure: bareExposure(options.bind),
     tls: askForCertificate,
     hosts,
     log,
@@ -166,13 +167,6 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     },
   };
 }
-
-const noFiles = {
-  publicUrl: undefined,
-  tlsCertFile: undefined,
-  tlsKeyFile: undefined,
-  trustedProxies: undefined,
-};
 
 /** Refusals that say something about the certificate, not about the terminal. */
 const certificateCodes: ReadonlySet<string> = new Set([

@@ -1,0 +1,44 @@
+// The certificate that a listener of ours shows: made in memory from our own CA, and replaced while the
+// listener runs.
+
+import type { Server } from "node:https";
+import type { TlsOptions } from "node:tls";
+import { listenerContext } from "@holdfast/service/node-identity/tls";
+import type { Authority } from "./authority.ts";
+
+export type ListenerCertificate = {
+  /** With the first certificate. */
+  tls: TlsOptions;
+  /** Gives the server another when half of the present one's life is over; connections go on. */
+  renewIfDue(server: Server, at: Date): Promise<Date | undefined>;
+};
+
+export async function makeListenerCertificate(options: {
+  authority: Authority;
+  names: readonly string[];
+  /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
+  ticketKeys: Buffer;
+  purpose: string;
+  now: Date;
+}): Promise<ListenerCertificate> {
+  const { authority, names, ticketKeys, purpose } = options;
+  let issued = await authority.issueToServer(names, options.now);
+  const context = () =>
+    listenerContext({
+      cert: issued.cert,
+      key: issued.key,
+      authorities: authority.certificates,
+      ticketKeys,
+      purpose,
+    });
+  return {
+    tls: context(),
+    async renewIfDue(server, at) {
+      const half = (issued.notBefore.getTime() + issued.notAfter.getTime()) / 2;
+      if (at.getTime() < half) return undefined;
+      issued = await authority.issueToServer(names, at);
+      server.setSecureContext(context());
+      return issued.notAfter;
+    },
+  };
+}
