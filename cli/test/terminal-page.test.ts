@@ -135,7 +135,7 @@ describe.skipIf(lacks("root") || lacks("chromium"))("a terminal in the browser",
     expect(await ask("id -un")).toBe(username);
   });
 
-  it("WEB-01 nothing of it is refused by the page's own policy", () => {
+  it("SEC-03 nothing of it is refused by the page's own policy", () => {
     expect(complaints).toEqual([]);
   });
 });
