@@ -4,22 +4,16 @@ import { describe, expect, it } from "vitest";
 import { ORIGIN, SERVICE_TOKEN, type StandInApi, startStandInApi } from "./support/api.ts";
 import {
   certificateFor,
-  comeUp,
   connectClient,
-  connectNode,
+  openTerminal,
   startTestGateway,
   type TestGateway,
 } from "./support/gateway.ts";
 
-async function opened(api: StandInApi, gateway: TestGateway) {
+const opened = async (api: StandInApi, gateway: TestGateway) => {
   const node = await certificateFor(api.authority);
-  const { token, grant } = api.grant({ node_id: node.id });
-  const client = await connectClient(gateway, token);
-  const stream = await connectNode(gateway, grant.session_id, node);
-  await comeUp(stream);
-  await client.next("ready");
-  return { client, stream, node, sessionId: grant.session_id };
-}
+  return { node, ...(await openTerminal({ api, gateway, node })) };
+};
 
 const readiness = async (gateway: TestGateway) => (await fetch(`${gateway.url}/readyz`)).status;
 

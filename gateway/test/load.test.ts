@@ -5,10 +5,10 @@ import { MOST_UNSENT_BYTES } from "../src/terminals/pass.ts";
 import { type StandInApi, startStandInApi } from "./support/api.ts";
 import {
   certificateFor,
-  comeUp,
   connectClient,
   connectNode,
   type NodeCertificate,
+  openTerminal,
   startTestGateway,
   type TestGateway,
 } from "./support/gateway.ts";
@@ -23,14 +23,7 @@ beforeAll(async () => {
   node = await certificateFor(api.authority);
 });
 
-async function opened(limits = {}) {
-  const { token, grant } = api.grant({ node_id: node.id, limits });
-  const client = await connectClient(gateway, token);
-  const stream = await connectNode(gateway, grant.session_id, node);
-  await comeUp(stream);
-  await client.next("ready");
-  return { client, stream, sessionId: grant.session_id };
-}
+const opened = (limits = {}) => openTerminal({ api, gateway, node }, { limits });
 
 /** More than the buffers of two kernels and of the gateway can hold together. */
 const FLOOD_CHUNKS = 320;

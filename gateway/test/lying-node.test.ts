@@ -7,10 +7,10 @@ import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type StandInApi, startStandInApi } from "./support/api.ts";
 import {
   certificateFor,
-  comeUp,
   connectClient,
   connectNode,
   type NodeCertificate,
+  openTerminal,
   startTestGateway,
   type TestGateway,
 } from "./support/gateway.ts";
@@ -25,14 +25,7 @@ beforeAll(async () => {
   node = await certificateFor(api.authority);
 });
 
-async function opened(limits = {}) {
-  const { token, grant } = api.grant({ node_id: node.id, limits });
-  const client = await connectClient(gateway, token);
-  const stream = await connectNode(gateway, grant.session_id, node);
-  await comeUp(stream);
-  await client.next("ready");
-  return { client, stream, sessionId: grant.session_id };
-}
+const opened = (limits = {}) => openTerminal({ api, gateway, node }, { limits });
 
 describe("a node that lies", () => {
   it.for([

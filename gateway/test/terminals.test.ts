@@ -8,10 +8,9 @@ import {
   connectClient,
   connectNode,
   type NodeCertificate,
+  openTerminal,
   startTestGateway,
-  type TestClient,
   type TestGateway,
-  type TestNodeStream,
 } from "./support/gateway.ts";
 
 let api: StandInApi;
@@ -24,16 +23,7 @@ beforeAll(async () => {
   node = await certificateFor(api.authority);
 });
 
-type Opened = { client: TestClient; stream: TestNodeStream; sessionId: string; correlationId: string };
-
-async function opened(limits: Parameters<StandInApi["grant"]>[0] = {}): Promise<Opened> {
-  const { token, grant } = api.grant({ node_id: node.id, ...limits });
-  const client = await connectClient(gateway, token);
-  const stream = await connectNode(gateway, grant.session_id, node);
-  await comeUp(stream);
-  await client.next("ready");
-  return { client, stream, sessionId: grant.session_id, correlationId: grant.correlation_id };
-}
+const opened = (granted: Parameters<StandInApi["grant"]>[0] = {}) => openTerminal({ api, gateway, node }, granted);
 
 const attachToken = (sessionId: string, more: object = {}) =>
   api.grant({ session_id: sessionId, node_id: node.id, purpose: "attach", ...more }).token;

@@ -240,3 +240,23 @@ export async function comeUp(
   stream.send({ type: "attached", attachment: attach.attachment, offset: attach.from ?? offset, replay });
   return attach;
 }
+
+export type OpenTerminal = {
+  client: TestClient;
+  stream: TestNodeStream;
+  sessionId: string;
+  correlationId: string;
+};
+
+/** A terminal that is ready, with both its peers. */
+export async function openTerminal(
+  { api, gateway, node }: { api: StandInApi; gateway: TestGateway; node: NodeCertificate },
+  granted: Parameters<StandInApi["grant"]>[0] = {},
+): Promise<OpenTerminal> {
+  const { token, grant } = api.grant({ node_id: node.id, ...granted });
+  const client = await connectClient(gateway, token);
+  const stream = await connectNode(gateway, grant.session_id, node);
+  await comeUp(stream);
+  await client.next("ready");
+  return { client, stream, sessionId: grant.session_id, correlationId: grant.correlation_id };
+}
