@@ -7,8 +7,9 @@ import { readSettings } from "@holdfast/kit/settings";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { detectHost } from "../../node-agent/src/host/facts.ts";
 import { join } from "../../node-agent/src/identity/join.ts";
-import { agentVersion, startAgent } from "../../node-agent/src/main.ts";
+import { startAgent } from "../../node-agent/src/main.ts";
 import { agentSettings } from "../../node-agent/src/settings.ts";
+import { agentVersion } from "../../node-agent/src/version.ts";
 
 export async function joinAndRun(options: { token: string; apiUrl: string; name?: string }): Promise<{
   nodeId: string;
