@@ -10,15 +10,17 @@ import { UsageError } from "@holdfast/kit/settings";
 import { openDiagnostics } from "./diagnostics/ring.ts";
 import { detectHost } from "./host/facts.ts";
 import { nodeApiUrl, readAgentFile } from "./identity/agent-file.ts";
+import { JoinFailure } from "./identity/enroll.ts";
 import { parseEnrollmentToken } from "./identity/enrollment-token.ts";
-import { checkedOrigin, type Joined, JoinFailure, join } from "./identity/join.ts";
+import { checkedOrigin, type Joined, join } from "./identity/join.ts";
 import { HostProblem, prepareStateDirectory, stateFiles } from "./identity/state-directory.ts";
 import { retryDelay } from "./link/decisions.ts";
 import type { Classified } from "./link/failures.ts";
 import { openLocalListener } from "./local/listener.ts";
 import type { Log } from "./log.ts";
-import { type AgentSettings, agentVersion } from "./main.ts";
+import type { AgentSettings } from "./main.ts";
 import { createMetrics } from "./metrics.ts";
+import { agentVersion } from "./version.ts";
 
 /** Only a person changes what was refused, and each attempt counts against everybody at this address. */
 const refused = { firstMs: 10_000, maxMs: 600_000 };

@@ -3,7 +3,6 @@
 // end. Only what a person must decide first ends it: a wrong setting, or a machine that never joined.
 
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import type { Values } from "@holdfast/kit/settings";
@@ -14,6 +13,7 @@ import { describe } from "./executor/outcomes.ts";
 import type { LoadedType } from "./executor/run.ts";
 import { loadTaskType } from "./executor/task-types.ts";
 import { detectHost } from "./host/facts.ts";
+import { renew } from "./identity/renew.ts";
 import { HostProblem, stateFiles } from "./identity/state-directory.ts";
 import { type Journal, openJournal } from "./journal/journal.ts";
 import { retryDelay } from "./link/decisions.ts";
@@ -29,6 +29,7 @@ import { createLog, type Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import type { agentSettings } from "./settings.ts";
 import { openTerminals } from "./terminals/lazily.ts";
+import { agentVersion } from "./version.ts";
 
 export type AgentSettings = Values<typeof agentSettings>;
 
@@ -38,10 +39,6 @@ type Work = { journal: Journal; executor: TaskExecutor; outbox: Outbox };
 const STOP = { linkMs: 1_000, tasksMs: 4_000, deliveryMs: 1_000 };
 /** A loop that has not come round for so long is dead: every step of it is bounded well below. */
 const DEAD_AFTER_MS = 90_000;
-
-export const agentVersion: string = (
-  JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
-).version;
 
 export async function startAgent(
   settings: AgentSettings,
@@ -76,8 +73,15 @@ export async function startAgent(
 
   const skewSeconds = () => skewSecondsOf(link.status());
   const renewals = createRenewals({
-    files,
-    session,
+    certificate: () => session.identity()?.certificate,
+    renew: async () => {
+      const identity = session.identity();
+      if (!identity) throw new HostProblem("identity_key_missing", "There is no identity to renew.");
+      const ask = (csr: string) => session.client().renew(csr);
+      const renewed = await renew({ files, identity, roots: session.roots(), ask });
+      session.renewed(renewed.identity, renewed.roots);
+      return renewed.identity.certificate;
+    },
     serverNow: () => Date.now() + (link.status().skew?.offset ?? 0),
     onRenewed: ({ serial, notAfter }) =>
       log.info("certificate renewed", { serial, not_after: new Date(notAfter).toISOString() }),

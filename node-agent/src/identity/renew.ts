@@ -22,19 +22,34 @@ export function renewalDue(certificate: CertificateFacts, now: number, random: n
 
 export type Renewed = { identity: Identity; roots: string[] };
 
+/** Into the files, once it is there. */
+export async function renew({ files, ...request }: RenewalRequest & { files: StateFiles }): Promise<Renewed> {
+  const renewed = await requestRenewal(request);
+  const known = new Set(request.roots.map(sha256OfRoot));
+  if (
+    renewed.roots.some((root) => !known.has(sha256OfRoot(root))) ||
+    renewed.roots.length !== request.roots.length
+  ) {
+    writeTrust(files, renewed.roots);
+  }
+  writeIdentity(files, renewed.identity);
+  return renewed;
+}
+
+type RenewalRequest = {
+  identity: Pick<Identity, "nodeId">;
+  roots: readonly string[];
+  /** Sends the request. */
+  ask: (csr: string) => Promise<IssuedCertificate & { trust_bundle: string[] }>;
+};
+
 /**
- * `ask` sends the request. The new roots are believed because the answer came over a connection that
+ * The new roots are believed because the answer came over a connection that
  * the present roots vouch for; a new set without any of them would be a break, and is refused.
  */
-export async function renew(options: {
-  files: StateFiles;
-  identity: Identity;
-  roots: readonly string[];
-  ask: (csr: string) => Promise<IssuedCertificate & { trust_bundle: string[] }>;
-}): Promise<Renewed> {
-  const { files, identity, roots } = options;
+export async function requestRenewal({ identity, roots, ask }: RenewalRequest): Promise<Renewed> {
   const key = newPrivateKey();
-  const issued = await options.ask(certificateRequest(key, identity.nodeId));
+  const issued = await ask(certificateRequest(key, identity.nodeId));
   const keyPem = privateKeyPem(key);
   const renewed = parseIdentity(keyPem + issued.certificate, "the server's answer");
   if (renewed.nodeId !== identity.nodeId) {
@@ -46,10 +61,6 @@ export async function renew(options: {
     throw new Error("The server answered with roots that share none with the present ones; nothing is changed.");
   }
   checkChain(renewed.chainPem, trusted);
-  if (trusted.some((root) => !known.has(sha256OfRoot(root))) || trusted.length !== roots.length) {
-    writeTrust(files, trusted);
-  }
-  writeIdentity(files, renewed);
   return { identity: renewed, roots: trusted };
 }
 

@@ -1,7 +1,7 @@
 // One HTTP request and its JSON answer, on node:https alone. Everything is bounded: time to connect,
 // time to answer, size of the answer. Whatever goes wrong leaves as a LinkFailure.
 
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import https from "node:https";
 import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
 import { http } from "../http-module.ts";
@@ -72,7 +72,8 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
         clearTimeout(deadline);
         try {
           const receivedAt = Date.now();
-          resolve({ body: read<T>(incoming, text, { sentAt, receivedAt }), sentAt, receivedAt });
+          const { statusCode: status = 0, headers } = incoming;
+          resolve(readAnswer<T>({ status, headers, text }, { sentAt, receivedAt }));
         } catch (error) {
           fail(error);
         }
@@ -98,15 +99,19 @@ async function collect(incoming: IncomingMessage): Promise<string> {
 }
 
 /** The answer asked for, or a LinkFailure with what came instead. */
-function read<T>(incoming: IncomingMessage, text: string, times: Times): T {
-  const status = incoming.statusCode ?? 0;
+export function readAnswer<T>(
+  { status, headers, text }: { status: number; headers: IncomingHttpHeaders; text: string },
+  times: Times,
+): Answer<T> {
   const value = parse(text);
-  if (status >= 200 && status < 300 && typeof value === "object" && value !== null) return value as T;
+  if (status >= 200 && status < 300 && typeof value === "object" && value !== null) {
+    return { body: value as T, ...times };
+  }
   const { code, message, next_step } = (value ?? {}) as Record<string, unknown>;
   const own = typeof code === "string" && /^[a-z_]{1,64}$/.test(code);
-  const correlationId = incoming.headers[CORRELATION_HEADER];
+  const correlationId = headers[CORRELATION_HEADER];
   // The header has whole seconds: on average half of one has passed.
-  const serverTime = Date.parse(incoming.headers.date ?? "") + 500;
+  const serverTime = Date.parse(headers.date ?? "") + 500;
   throw new LinkFailure(
     {
       kind: "answer",
@@ -114,7 +119,7 @@ function read<T>(incoming: IncomingMessage, text: string, times: Times): T {
       code: own ? code : undefined,
       excerpt: own && typeof message === "string" ? message : excerptOf(text),
       nextStep: own && typeof next_step === "string" ? next_step : undefined,
-      retryAfterSeconds: retryAfter(incoming.headers["retry-after"]),
+      retryAfterSeconds: retryAfter(headers["retry-after"]),
     },
     {
       correlationId: typeof correlationId === "string" ? correlationId : undefined,

@@ -12,7 +12,7 @@ import type {
   WaitAnswer,
 } from "@holdfast/contracts/node-protocol";
 import { HostProblem } from "../identity/state-directory.ts";
-import type { LinkClient } from "./client.ts";
+import type { LinkCalls } from "./calls.ts";
 import { type ClockSkew, certainSkewSeconds, clockSkew } from "./clock-skew.ts";
 import { afterFailure, afterHeartbeat, afterWait, atStart, type LinkState, nextStep } from "./decisions.ts";
 import { type Classified, classify, failureOf, LinkFailure } from "./failures.ts";
@@ -30,7 +30,7 @@ export type LinkStatus = {
 
 export type LinkOptions = {
   /** Throws a HostProblem while this host has no usable identity. */
-  client: () => LinkClient;
+  client: () => Pick<LinkCalls, "heartbeat" | "wait">;
   heartbeat: () => Heartbeat;
   holding: () => Held[];
   room: () => number;

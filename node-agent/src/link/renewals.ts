@@ -5,10 +5,9 @@
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import type { CertificateFacts } from "../identity/identity-file.ts";
-import { renew, renewalDueAt } from "../identity/renew.ts";
-import { HostProblem, type StateFiles } from "../identity/state-directory.ts";
+import { renewalDueAt } from "../identity/renew.ts";
+import { HostProblem } from "../identity/state-directory.ts";
 import { classify, failureOf, LinkFailure } from "./failures.ts";
-import type { Session } from "./session.ts";
 
 export type Renewals = {
   /** Undefined while there is no certificate. */
@@ -22,15 +21,16 @@ export type Renewals = {
 const backoff = { firstMs: 30_000, maxMs: 600_000 };
 
 export function createRenewals(options: {
-  files: StateFiles;
-  session: Session;
+  /** The one in use; undefined while there is none. */
+  certificate: () => CertificateFacts | undefined;
+  /** Gets a new one and puts it to use. */
+  renew: () => Promise<CertificateFacts>;
   /** By the server's clock, as far as it is known: it decides when a certificate ends. */
   serverNow: () => number;
   onRenewed: (certificate: CertificateFacts) => void;
   onFailure: (reason: DiagnosticReason, detail: string) => void;
   random?: () => number;
 }): Renewals {
-  const { files, session } = options;
   const random = options.random ?? Math.random;
   let chosen: { serial: string; dueAt: number } | undefined;
   let underWay: Promise<void> | undefined;
@@ -39,7 +39,7 @@ export function createRenewals(options: {
   let notBefore = 0;
 
   const dueAt = () => {
-    const certificate = session.identity()?.certificate;
+    const certificate = options.certificate();
     if (!certificate) return undefined;
     if (chosen?.serial !== certificate.serial) {
       chosen = { serial: certificate.serial, dueAt: renewalDueAt(certificate, random()) };
@@ -49,13 +49,8 @@ export function createRenewals(options: {
   };
 
   const attempt = async () => {
-    const identity = session.identity();
-    if (!identity) return;
     try {
-      const ask = (csr: string) => session.client().renew(csr);
-      const renewed = await renew({ files, identity, roots: session.roots(), ask });
-      session.renewed(renewed.identity, renewed.roots);
-      options.onRenewed(renewed.identity.certificate);
+      options.onRenewed(await options.renew());
     } catch (error) {
       notBefore = performance.now() + backoffDelay(backoff, failures++, random());
       options.onFailure(...explain(error));

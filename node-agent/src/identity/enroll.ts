@@ -1,0 +1,182 @@
+// Asks a server for a node identity on the strength of an enrollment token. Nothing secret is sent before the
+// server has shown the root certificate whose SHA-256 stands in the token, and proved over TLS that it leads to it.
+// Knows no files: whoever asks keeps what comes back.
+
+import type { KeyObject } from "node:crypto";
+import type { Agent, RequestOptions } from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type {
+  EnvironmentProfile,
+  HostFacts,
+  IssuedCertificate,
+  VerifierKeys,
+} from "@holdfast/contracts/node-protocol";
+import { backoffDelay } from "@holdfast/kit/backoff";
+import { certificateRequest, privateKeyPem } from "@holdfast/kit/certificate-request";
+import { checkApiIdentity } from "../link/api-identity.ts";
+import { exchange } from "../link/exchange.ts";
+import { classify, failureOf, LinkFailure } from "../link/failures.ts";
+import { type Identity, parseIdentity } from "./identity-file.ts";
+import { checkChain } from "./renew.ts";
+import { sha256OfRoot } from "./trust-file.ts";
+
+/** The join did not happen: `unreachable` when nobody answered, `refused` when somebody or something said no. */
+export class JoinFailure extends Error {
+  override name = "JoinFailure";
+  readonly kind: "refused" | "unreachable";
+  readonly code: string;
+  readonly nextStep: string;
+  /** How the agent's own history calls it. */
+  readonly reason: DiagnosticReason;
+  /** The server asked for this much patience. */
+  readonly retryAfterMs: number | undefined;
+  readonly correlationId: string | undefined;
+
+  constructor(
+    kind: "refused" | "unreachable",
+    code: string,
+    told: { message: string; nextStep: string } & Partial<
+      Pick<JoinFailure, "reason" | "retryAfterMs" | "correlationId">
+    >,
+  ) {
+    super(told.message);
+    this.kind = kind;
+    this.code = code;
+    this.nextStep = told.nextStep;
+    this.reason = told.reason ?? "recovery_enrollment_blocked";
+    this.retryAfterMs = told.retryAfterMs;
+    this.correlationId = told.correlationId;
+  }
+}
+
+export type EnrollAnswer = IssuedCertificate & {
+  node_id: string;
+  org_id: string;
+  node_name: string;
+  trust_bundle: string[];
+  verifiers: VerifierKeys;
+  profile: EnvironmentProfile;
+};
+
+const TIMEOUT_MS = 15_000;
+
+/** `agent`: connections to be used again; left out, each request has its own. */
+export type EnrollmentCall = { origin: string; attempts: number; agent?: Agent };
+
+export async function fetchRoot(call: EnrollmentCall, expectedSha256: string): Promise<string> {
+  // Whoever answers is not believed: what counts is whether the certificate is the one in the token.
+  const via = { agent: false as const, rejectUnauthorized: false };
+  const { roots } = await ask<{ roots: string[] }>(call, { method: "GET", path: "/v1/trust-bundle", via });
+  const found = Array.isArray(roots) ? roots.find((root) => digestOf(root) === expectedSha256) : undefined;
+  if (found !== undefined) return found;
+  throw new JoinFailure("refused", "ca_mismatch", {
+    reason: "server_tls_untrusted",
+    message:
+      `The server at ${call.origin} shows another root certificate than the one this token was made under; ` +
+      "nothing was sent to it. Either the address leads to another installation, or somebody stands in between.",
+    nextStep: "Compare the address with the one that `holdfast node token create` printed.",
+  });
+}
+
+export type Enrollee = { token: string; key: KeyObject; nodeId?: string; nodeName?: string; facts: HostFacts };
+
+/** Whom the host trusts beside that root does not count: a proxy that opens TLS would read the token. */
+export async function enroll(
+  call: EnrollmentCall,
+  root: string,
+  { token, key, nodeId, nodeName, facts }: Enrollee,
+): Promise<{ identity: Identity; answer: EnrollAnswer }> {
+  const via = { agent: call.agent ?? (false as const), ca: [root], checkServerIdentity: checkApiIdentity };
+  const body = {
+    token,
+    csr: certificateRequest(key, nodeName ?? facts.hostname),
+    node_id: nodeId,
+    node_name: nodeName,
+    facts,
+  };
+  const answer = await ask<EnrollAnswer>(call, { method: "POST", path: "/v1/enroll", body, via });
+  return { identity: checkedIdentity(answer, key, root), answer };
+}
+
+async function ask<T>(
+  { origin, attempts }: EnrollmentCall,
+  request: { method: "GET" | "POST"; path: string; body?: unknown; via: RequestOptions },
+): Promise<T> {
+  const { path, ...rest } = request;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return (await exchange<T>({ ...rest, url: new URL(path, origin), timeoutMs: TIMEOUT_MS })).body;
+    } catch (error) {
+      const told = joinFailure(error, origin);
+      if (told.kind === "refused" || attempt + 1 >= attempts) throw told;
+      await sleep(backoffDelay({ firstMs: 300, maxMs: 3_000 }, attempt));
+    }
+  }
+}
+
+function joinFailure(error: unknown, origin: string): JoinFailure {
+  const failure = failureOf(error);
+  const { reason, detail, retryAfterMs } = classify(failure);
+  const correlationId = error instanceof LinkFailure ? error.correlationId : undefined;
+  const isFinal = failure.kind === "answer" && (failure.status < 500 || failure.code === "ca_unavailable");
+  if (isFinal && failure.code !== undefined) {
+    const { code, excerpt, nextStep = "", retryAfterSeconds } = failure;
+    const patience = retryAfterSeconds === undefined ? "" : ` (${retryAfterSeconds} s)`;
+    return new JoinFailure("refused", code, {
+      message: excerpt,
+      nextStep: `${nextStep}${patience}`,
+      reason: aboutTheToken.has(reason) ? "recovery_enrollment_blocked" : reason,
+      retryAfterMs,
+      correlationId,
+    });
+  }
+  if (reason === "server_tls_untrusted" || reason === "clock_skew") {
+    return new JoinFailure("refused", reason, {
+      message: `The server at ${origin} cannot prove that it is the one of this token (${detail}). The token was not sent.`,
+      nextStep:
+        "Use the node-facing address that `holdfast node token create` printed, not the one for browsers; then check " +
+        "this host's clock, and whether a proxy opens TLS on the way.",
+      reason,
+    });
+  }
+  return new JoinFailure("unreachable", reason, {
+    message: `The server at ${origin} does not answer as it should: ${detail}`,
+    nextStep: "Check the address, name resolution and firewall from this host, then run the same command again.",
+    reason,
+    retryAfterMs,
+    correlationId,
+  });
+}
+
+/** What these mean for a request with a certificate is not what they mean for a token. */
+const aboutTheToken: ReadonlySet<DiagnosticReason> = new Set([
+  "auth_failed",
+  "identity_revoked",
+  "task_poll_failed",
+]);
+
+function checkedIdentity(answer: EnrollAnswer, key: KeyObject, root: string): Identity {
+  const identity = parseIdentity(privateKeyPem(key) + answer.certificate, "the server's answer");
+  checkChain(identity.chainPem, [root]);
+  if (identity.nodeId !== answer.node_id) {
+    throw new JoinFailure("refused", "certificate_unusable", {
+      message: "The server's answer names one node and its certificate another; nothing was kept.",
+      nextStep: "Tell the operator of the server.",
+    });
+  }
+  return identity;
+}
+
+export function withRoot(bundle: readonly string[], root: string): string[] {
+  const known = digestOf(root);
+  return bundle.some((one) => digestOf(one) === known) ? [...bundle] : [root, ...bundle];
+}
+
+function digestOf(pem: string): string | undefined {
+  try {
+    return sha256OfRoot(pem);
+  } catch {
+    return undefined;
+  }
+}
