@@ -4,126 +4,226 @@
 /** Who can mend it. */
 export type DiagnosticOwner = "nobody" | "node" | "network" | "platform";
 
-type DiagnosticEntry = { message: string; owner: DiagnosticOwner; nextStep: string };
+/** Where on the way between a host's agent and the server. From the host outwards, then the work itself. */
+export const hops = [
+  ...(["agent_process", "host_disk", "host_clock", "profile"] as const),
+  ...(["dns", "tcp", "tls", "edge", "identity", "standing", "api"] as const),
+  ...(["heartbeat", "task_claim", "task_result"] as const),
+  ...(["terminal_stream", "terminal_pty"] as const),
+] as const;
+export type Hop = (typeof hops)[number];
+
+/** `hop` is null when nothing is wrong on the way; `signal` is what dashboards and alarms call it. */
+type DiagnosticEntry = {
+  hop: Hop | null;
+  signal: string | null;
+  message: string;
+  owner: DiagnosticOwner;
+  nextStep: string;
+};
 
 export const diagnosticReasons = {
   process_alive: {
+    hop: null,
+    signal: null,
     message: "The agent runs and reaches the server.",
     owner: "nobody",
     nextStep: "Nothing to do.",
   },
+  agent_down: {
+    hop: "agent_process",
+    signal: "node_agent_process_down",
+    message: "The agent does not run on this host.",
+    owner: "node",
+    nextStep:
+      "Start it: `holdfast agent run`, or the service that runs it; its log (journalctl) says why it ended.",
+  },
+  agent_version_drift: {
+    hop: "agent_process",
+    signal: "node_agent_binary_invalid",
+    message: "The server does not understand this agent: it is of another version, or not whole.",
+    owner: "node",
+    nextStep: "Install the agent that belongs to the server; `holdfast --version` on both sides tells which.",
+  },
+  api_name_unresolved: {
+    hop: "dns",
+    signal: "node_agent_api_unreachable",
+    message: "The server's name could not be resolved.",
+    owner: "network",
+    nextStep:
+      "On this host, ask for the name (`getent hosts <name>`) and look at /etc/resolv.conf; the name server is at fault, or the way to it.",
+  },
   api_unreachable: {
+    hop: "tcp",
+    signal: "node_agent_api_unreachable",
     message: "The server cannot be reached over the network.",
     owner: "network",
     nextStep: "From this host, check name resolution, route and firewall towards the server's node address.",
   },
+  link_slow: {
+    hop: "tcp",
+    signal: "node_agent_link_slow",
+    message: "The server answers this host slowly.",
+    owner: "network",
+    nextStep:
+      "Tasks go on, later than usual. If other nodes are quick, look for delay and loss between here and the server.",
+  },
   control_plane_unreachable: {
+    hop: "api",
+    signal: "control_plane_unreachable",
     message: "Something answers at the server's address, but the server behind it is not ready.",
     owner: "platform",
     nextStep: "Wait; the agent tries again by itself. The operator looks at `holdfast status` on the server.",
   },
   server_tls_untrusted: {
+    hop: "tls",
+    signal: "node_agent_api_tls_failed",
     message: "The server's certificate is not signed by the CA this agent was enrolled with.",
     owner: "platform",
     nextStep: "Check that the address leads to the right server and that no proxy opens TLS on the way.",
   },
   endpoint_profile_drift: {
+    hop: "profile",
+    signal: "endpoint_profile_drift",
     message: "This agent uses other addresses than the server's present environment profile.",
     owner: "platform",
     nextStep: "Restart the agent after its profile was refreshed; if it stays, enroll the node again.",
   },
   edge_rate_limited: {
+    hop: "edge",
+    signal: "edge_rate_limited",
     message: "The server or a proxy in front of it asks the agent to slow down.",
     owner: "platform",
     nextStep:
       "Nothing on this host: the agent polls more slowly. The operator looks at the limits of the ingress.",
   },
   auth_failed: {
+    hop: "identity",
+    signal: "node_agent_auth_failed",
     message: "The server does not accept this agent's certificate.",
     owner: "platform",
     nextStep: "Enroll this node again with a token made for it: `holdfast node token create --node <id>`.",
   },
   cert_expired: {
+    hop: "identity",
+    signal: "node_agent_auth_failed",
     message: "This agent's certificate has expired.",
     owner: "node",
     nextStep: "Check the clock first. Then enroll this node again: `holdfast node token create --node <id>`.",
   },
   cert_renewal_overdue: {
+    hop: "identity",
+    signal: "cert_renewal_overdue",
     message: "This agent's certificate should have been renewed by now.",
     owner: "node",
     nextStep: "Look at the reason beside it: the agent tries again at every heartbeat until it expires.",
   },
   identity_revoked: {
+    hop: "identity",
+    signal: "node_agent_auth_failed",
     message: "The operator has revoked this node's identity.",
     owner: "platform",
     nextStep:
       "Ask the operator why. To take the node in again they make a token: `holdfast node token create --node <id>`.",
   },
   identity_key_missing: {
+    hop: "identity",
+    signal: "node_agent_auth_failed",
     message: "The file with this node's key and certificate is missing or cannot be read.",
     owner: "node",
     nextStep:
       "Restore it, or enroll this node again with a token made for it: `holdfast node token create --node <id>`.",
   },
   trust_bundle_invalid: {
+    hop: "tls",
+    signal: "node_agent_api_tls_failed",
     message: "The file with the server's CA is missing, or is not the one this node was enrolled with.",
     owner: "node",
     nextStep:
       "Restore it, or enroll this node again with a token made for it: `holdfast node token create --node <id>`.",
   },
   recovery_enrollment_blocked: {
+    hop: "identity",
+    signal: "node_agent_auth_failed",
     message: "This host cannot enroll by itself.",
     owner: "platform",
     nextStep: "Ask the operator for a token made for this node: `holdfast node token create --node <id>`.",
   },
   node_quarantined: {
+    hop: "standing",
+    signal: "identity_revoked_or_fenced",
     message: "The operator has fenced this node: it gets no tasks until it is reactivated.",
     owner: "platform",
     nextStep: "Ask the operator why; `holdfast node reactivate <id>` ends it.",
   },
   clock_skew: {
+    hop: "host_clock",
+    signal: "clock_skew",
     message: "This host's clock differs from the server's by more than a minute.",
     owner: "node",
     nextStep:
       "Sync the time first (timedatectl set-ntp true, or chronyc makestep); certificates and tasks depend on it.",
   },
   disk_full: {
+    hop: "host_disk",
+    signal: "disk_full",
     message: "The disk with the agent's state is full: it takes no new tasks, and still delivers results it has.",
     owner: "node",
     nextStep: "Free space on that file system; the agent goes on by itself.",
   },
   state_dir_read_only: {
+    hop: "host_disk",
+    signal: "state_dir_read_only",
     message: "The agent cannot write to its state directory.",
     owner: "node",
     nextStep: "Mount it writable and check its owner; the agent takes no tasks meanwhile.",
   },
   node_observability_disk_pressure: {
+    hop: "host_disk",
+    signal: "node_observability_disk_pressure",
     message: "The root file system is nearly full.",
     owner: "node",
     nextStep: "Free space before tasks begin to fail.",
   },
   task_poll_failed: {
+    hop: "task_claim",
+    signal: "node_task_claim_failed",
     message: "Asking for tasks failed.",
     owner: "network",
     nextStep: "Look at the detail; the agent tries again by itself.",
   },
   task_result_failed: {
+    hop: "task_result",
+    signal: "node_task_result_post_failed",
     message: "A result could not be delivered yet; it is kept in the journal.",
     owner: "network",
     nextStep: "Nothing is lost: it is delivered when the server answers again.",
   },
   task_refused: {
+    hop: "task_claim",
+    signal: "node_task_claim_failed",
     message: "The agent refused a task.",
     owner: "platform",
     nextStep: "The detail names the reason; signature problems point to tampering or to keys out of step.",
   },
+  certificate_header_refused: {
+    hop: "agent_process",
+    signal: "node_agent_certificate_header_refused",
+    message: "A process sent this agent a request with the header that only an ingress sends to the server.",
+    owner: "node",
+    nextStep: "Find out who on this host probes the agent's port; the request was refused and changed nothing.",
+  },
   terminal_gateway_unreachable: {
+    hop: "terminal_stream",
+    signal: "terminal_node_stream_timeout",
     message: "A terminal's stream did not get through to the terminal gateway.",
     owner: "network",
     nextStep:
       "From this host, check name resolution, route and firewall towards the gateway's node address (port 18443).",
   },
   terminal_failed: {
+    hop: "terminal_pty",
+    signal: "terminal_pty_failed",
     message: "A terminal could not be opened on this host, or broke.",
     owner: "node",
     nextStep:

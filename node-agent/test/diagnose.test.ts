@@ -54,7 +54,8 @@ function look(directory: string) {
   const picture = lookAt(directory, { now, diskPressurePercent: 100 });
   return {
     picture,
-    reasons: picture.findings.map(({ reason }) => reason),
+    // Most of these do not run, which is a finding of its own.
+    reasons: picture.findings.map(({ reason }) => reason).filter((reason) => reason !== "agent_down"),
     text: explain(picture, now).join("\n"),
   };
 }
@@ -85,7 +86,7 @@ describe("holdfast agent diagnose", () => {
     expect(look(directory).picture.terminals.gateway).toBeNull();
   });
 
-  it("DIAG-01 a healthy node that does not run", async () => {
+  it("DIAG-01 DRIFT-13 a healthy node that does not run", async () => {
     const directory = await enrolled();
     const { picture, reasons, text } = look(directory);
     expect(reasons).toEqual([]);
@@ -93,9 +94,12 @@ describe("holdfast agent diagnose", () => {
     expect(picture).toMatchObject({ state: "enrolled", running_pid: null, node: { id: NODE, name: "web-1" } });
     expect(text).toContain(`web-1 (${NODE})`);
     expect(text).toContain("https://api.example.com:18442");
-    expect(text).toContain("not running; start it with: holdfast agent run");
+    expect(picture.findings).toMatchObject([
+      { reason: "agent_down", hop: "agent_process", signal: "node_agent_process_down", owner: "node" },
+    ]);
+    expect(text).toMatch(/Process +not running\n/);
+    expect(text).toContain("Start it: `holdfast agent run`");
     expect(text).toContain("valid until");
-    expect(text).toContain("Nothing is wrong as far as this host can tell.");
   });
 
   it("DIAG-01 a running agent with unsent results, an unfinished task and a history", async () => {
@@ -117,10 +121,11 @@ describe("holdfast agent diagnose", () => {
     const running = look(directory);
     expect(running.picture).toMatchObject({ running_pid: process.pid, last_problem: { owner: "network" } });
     expect(running.picture.journal).toMatchObject({ unsent_results: 1, unfinished: [{ type: "a.second" }] });
+    expect(running.picture.findings).toEqual([]);
     expect(running.text).toContain(`running, pid ${process.pid}`);
     expect(running.text).toContain("1 result waits for delivery; running now: a.second (second)");
     expect(running.text).toMatch(
-      /api_unreachable: The server cannot be reached.*\n.*ECONNREFUSED \(3 times.*\n.*network/,
+      /api_unreachable: The server cannot be reached.*\n.*hop +tcp, signal node_agent_api_unreachable\n.*ECONNREFUSED \(3 times.*\n.*network/,
     );
     expect(running.text).toMatch(/newest first:\n.*api_unreachable.*\n.*process_alive/);
     diagnostics.record("process_alive", "connected again");
@@ -156,7 +161,9 @@ describe("holdfast agent diagnose", () => {
     const { picture, reasons, text } = look(directory);
     expect(picture).toMatchObject({ state: "not_enrolled", last_problem: { owner: "platform" } });
     expect(reasons).toEqual([]);
-    expect(text).toMatch(/not a node yet.*\n\nWhat is wrong:\n.*recovery_enrollment_blocked.*\n.*token_expired/);
+    expect(text).toMatch(
+      /not a node yet.*\n\nWhat is wrong:\n.*recovery_enrollment_blocked.*\n.*\n.*token_expired/,
+    );
     expect(text).toMatch(/newest first:\n.*recovery_enrollment_blocked/);
   });
 

@@ -1,6 +1,7 @@
 // Nodes: the machines of an organization, as the server knows them.
 
 import { z } from "zod";
+import { hops } from "../diagnostics.ts";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
 import { HostHealth } from "../host-health.ts";
@@ -14,6 +15,10 @@ const Connection = z.enum(["online", "stale", "never"]);
 /** Something a person should look at, with what to do. */
 export const Attention = z.strictObject({
   code: z.string(),
+  /** Where on the way between agent and server; null: not on it, or a newer agent's word. */
+  hop: z.enum(hops).nullable(),
+  /** What alarms call it. */
+  signal: z.string().nullable(),
   message: z.string(),
   next_step: z.string(),
 });

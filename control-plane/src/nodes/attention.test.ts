@@ -71,9 +71,9 @@ describe("what to look at", () => {
 
   it.for(diagnosticReasonNames)("DIAG-01 is what the agent found: %s", (reason) => {
     const items = attentionOf({ ...well, findings: [{ reason, detail: "seen at 12:00" }] }, facts);
-    const { owner, message, nextStep } = diagnosticReasons[reason];
-    if (owner === "nobody") expect(items).toEqual([]);
-    else expect(items).toEqual([{ code: reason, message: `${message} seen at 12:00`, next_step: nextStep }]);
+    const { owner, message, nextStep, hop, signal } = diagnosticReasons[reason];
+    const told = { code: reason, hop, signal, message: `${message} seen at 12:00`, next_step: nextStep };
+    expect(items).toEqual(owner === "nobody" ? [] : [told]);
   });
 
   it("DIAG-01 shows what a newer agent found, and each thing once", () => {

@@ -36,11 +36,18 @@ export function attentionOf(
   return found.filter((one, index) => found.findIndex((other) => other.code === one.code) === index);
 }
 
+const silence = { hop: "heartbeat", signal: "node_agent_heartbeat_stale" } as const;
+
+function known(code: DiagnosticReason): Pick<AttentionItem, "code" | "hop" | "signal"> {
+  const { hop, signal } = diagnosticReasons[code];
+  return { code, hop, signal };
+}
+
 function standingOf({ position, reason }: NodeCondition): AttentionItem | undefined {
   const because = reason ? ` Reason given: ${reason}` : "";
   if (position === "revoked") {
     return {
-      code: "identity_revoked",
+      ...known("identity_revoked"),
       message: `The node's identity is revoked: its certificates count no more.${because}`,
       next_step:
         "To take it in again, make a token for it (`holdfast node token create --node <id>`), enroll, then reactivate it.",
@@ -48,7 +55,7 @@ function standingOf({ position, reason }: NodeCondition): AttentionItem | undefi
   }
   if (position === "quarantined") {
     return {
-      code: "node_quarantined",
+      ...known("node_quarantined"),
       message: `The node is fenced: it gets no tasks.${because}`,
       next_step: "Find out why, then `holdfast node reactivate <id>`.",
     };
@@ -65,6 +72,7 @@ function heartbeatOf(
   if (heartbeatAt === undefined) {
     return {
       code: "never_heard",
+      ...silence,
       message: `The node was enrolled ${duration(silentMs)} ago and has not been heard from.`,
       next_step:
         "Start the agent on the host: `holdfast agent run`; `holdfast agent diagnose` there says what it lacks.",
@@ -72,6 +80,7 @@ function heartbeatOf(
   }
   return {
     code: "heartbeat_stale",
+    ...silence,
     message: `The last heartbeat came ${duration(silentMs)} ago.`,
     next_step: "Check that host and agent run; `holdfast agent diagnose` on the host says why it is silent.",
   };
@@ -85,13 +94,13 @@ function certificateOf({ certificate }: NodeCondition, now: Date): AttentionItem
   const leftMs = life.notAfter - now.getTime();
   if (stage === "expired") {
     return {
-      code: "cert_expired",
+      ...known("cert_expired"),
       message: `The node's certificate expired ${duration(-leftMs)} ago.`,
       next_step: diagnosticReasons.cert_expired.nextStep,
     };
   }
   return {
-    code: "cert_renewal_overdue",
+    ...known("cert_renewal_overdue"),
     message: `The node's certificate should have been renewed by now; it expires in ${duration(leftMs)}.`,
     next_step: "Look at the agent's records below, or run `holdfast agent diagnose` on the host.",
   };
@@ -101,7 +110,7 @@ function clockOf({ clockSkewMs }: NodeCondition): AttentionItem | undefined {
   if (Math.abs(clockSkewMs) <= CLOCK_TOLERANCE_SECONDS * 1000) return undefined;
   const { nextStep } = diagnosticReasons.clock_skew;
   return {
-    code: "clock_skew",
+    ...known("clock_skew"),
     message: `The node's clock is ${duration(Math.abs(clockSkewMs))} ${clockSkewMs > 0 ? "ahead of" : "behind"} the server's.`,
     next_step: nextStep,
   };
@@ -110,11 +119,12 @@ function clockOf({ clockSkewMs }: NodeCondition): AttentionItem | undefined {
 /** A newer agent may report what this server has no words for. */
 function findingOf({ reason, detail }: { reason: string; detail: string }): AttentionItem | undefined {
   if (!isKnown(reason)) {
-    return { code: reason, message: detail, next_step: "Run `holdfast agent diagnose` on the host." };
+    const nowhere = { hop: null, signal: null };
+    return { code: reason, ...nowhere, message: detail, next_step: "Run `holdfast agent diagnose` on the host." };
   }
   const { owner, message, nextStep } = diagnosticReasons[reason];
   if (owner === "nobody") return undefined;
-  return { code: reason, message: detail === "" ? message : `${message} ${detail}`, next_step: nextStep };
+  return { ...known(reason), message: detail === "" ? message : `${message} ${detail}`, next_step: nextStep };
 }
 
 function isKnown(reason: string): reason is DiagnosticReason {

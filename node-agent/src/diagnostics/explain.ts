@@ -3,7 +3,7 @@
 // itself told. `explain` makes the text from plain data, `lookAt` gathers it.
 
 import { accessSync, constants, existsSync } from "node:fs";
-import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { type DiagnosticReason, diagnosticReasons, type Hop } from "@holdfast/contracts/diagnostics";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { isErrno } from "@holdfast/kit/files";
 import { isAlive } from "@holdfast/kit/processes";
@@ -17,7 +17,15 @@ import { toTell } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
 import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
 
-type Explained = Finding & { message: string; owner: string; next_step: string };
+type Explained = Finding & {
+  /** Where on the way to the server; null: a newer agent's word. */
+  hop: Hop | null;
+  /** What alarms call it. */
+  signal: string | null;
+  message: string;
+  owner: string;
+  next_step: string;
+};
 
 /** Also what `--json` prints. */
 export type AgentPicture = {
@@ -69,10 +77,13 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && !history.reachedServer;
   const measured = { now, diskPressurePercent, rootUsedPercent: rootUsedPercent() };
   const unknown = { apiUrl: undefined, clockSkewSeconds: undefined };
+  const running = pidOf(stateDir);
+  const found = neverJoined ? [] : findings({ ...state, ...measured, ...unknown });
+  if (!neverJoined && running === null && !found.some(hidesTheLock)) found.push(notRunning);
   return {
     ...nothing,
     state: neverJoined ? "not_enrolled" : "enrolled",
-    running_pid: pidOf(stateDir),
+    running_pid: running,
     node:
       "found" in agent
         ? {
@@ -92,7 +103,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
         : null,
     journal: journalOf(stateDir),
     terminals: terminalsOf(stateDir),
-    findings: neverJoined ? [] : findings({ ...state, ...measured, ...unknown }).map(explained),
+    findings: found.map(explained),
     last_problem: history.latest && history.latest.reason !== "process_alive" ? explained(history.latest) : null,
     records: history.records.slice(-records).reverse(),
     records_problem: history.problem,
@@ -130,8 +141,9 @@ export function explain(picture: AgentPicture, now: number): string[] {
 function problemLines(problems: readonly Explained[]): string[] {
   return [
     problems.length === 0 ? "Nothing is wrong as far as this host can tell." : "What is wrong:",
-    ...problems.flatMap(({ reason, message, detail, owner, next_step }) => [
+    ...problems.flatMap(({ reason, hop, signal, message, detail, owner, next_step }) => [
       `  ${reason}: ${message}`,
+      ...(hop ? [`    hop    ${hop}, signal ${signal}`] : []),
       `    seen   ${detail}`,
       `    who    ${ownerText[owner] ?? owner}`,
       `    next   ${next_step}`,
@@ -158,10 +170,7 @@ function facts(picture: AgentPicture, now: number): string[] {
           ["Profile", node.profile],
         ] as [string, string][])
       : []),
-    [
-      "Process",
-      running_pid === null ? "not running; start it with: holdfast agent run" : `running, pid ${running_pid}`,
-    ],
+    ["Process", running_pid === null ? "not running" : `running, pid ${running_pid}`],
     ["Certificate", certificate ? validity(certificate.not_after, now) : "none that can be used"],
     ["Journal", journal ? journalText(journal, running_pid !== null) : "none yet"],
     ["Terminals", terminalsText(picture.terminals, now)],
@@ -204,9 +213,15 @@ function terminalsText({ open, gateway }: AgentPicture["terminals"], now: number
     : `${shells}; the terminal gateway ${url} cannot be reached since ${at}: ${detail}`;
 }
 
+const notRunning: Finding = { reason: "agent_down", detail: "no process holds the agent's state directory" };
+/** An agent that cannot have its journal cannot hold the directory either: whether it runs is not known. */
+const hidesTheLock = ({ reason }: Finding) => reason === "disk_full" || reason === "state_dir_read_only";
+
 /** What only the server's next good answer disproves. Everything else is checked anew, or is over. */
 const aboutTheLink: ReadonlySet<DiagnosticReason> = new Set([
+  "api_name_unresolved",
   "api_unreachable",
+  "agent_version_drift",
   "control_plane_unreachable",
   "server_tls_untrusted",
   "edge_rate_limited",
@@ -231,11 +246,14 @@ const sameAs = (one: Finding) => (other: Finding) => other.reason === one.reason
 function explained({ reason, detail }: { reason: DiagnosticReason; detail: string }): Explained {
   // A newer agent may have written a reason that this one does not know.
   const entry = diagnosticReasons[reason] ?? {
+    hop: null,
+    signal: null,
     message: "Unknown to this version.",
     owner: "node",
     nextStep: "Update holdfast here.",
   };
-  return { reason, detail: redact(detail), message: entry.message, owner: entry.owner, next_step: entry.nextStep };
+  const { hop, signal, message, owner, nextStep } = entry;
+  return { reason, detail: redact(detail), hop, signal, message, owner, next_step: nextStep };
 }
 
 type History = {

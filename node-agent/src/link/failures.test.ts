@@ -15,11 +15,18 @@ const identityReasons = ["auth_failed", "cert_expired", "identity_revoked"];
 
 describe("classify", () => {
   it.for([
-    ...["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"],
-    ...["EPIPE", "CONNECT_TIMEOUT", "NO_ANSWER_IN_TIME", "UNKNOWN"],
+    ...["ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "EPIPE"],
+    ...["CONNECT_TIMEOUT", "NO_ANSWER_IN_TIME", "UNKNOWN"],
   ])("AGENT-01 %s is an unreachable API", (code) => {
     expect(classify(noAnswer(code)).reason).toBe("api_unreachable");
   });
+
+  it.for(["ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EREFUSED", "LOOKUP_TIMEOUT"])(
+    "AGENT-01 DRIFT-13 %s is a name without an address",
+    (code) => {
+      expect(classify(noAnswer(code)).reason).toBe("api_name_unresolved");
+    },
+  );
 
   it.for([
     ...["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"],
@@ -38,7 +45,7 @@ describe("classify", () => {
     expect(classify(noAnswer("CERT_NOT_YET_VALID")).reason).toBe("clock_skew");
   });
 
-  it.for(["EPROTO", "ERR_SSL_WRONG_VERSION_NUMBER", "HPE_INVALID_CONSTANT", "ANSWER_TOO_LARGE"])(
+  it.for(["EPROTO", "ERR_SSL_WRONG_VERSION_NUMBER", "HPE_INVALID_CONSTANT", "ANSWER_TOO_LARGE", "TLS_TIMEOUT"])(
     "AGENT-01 %s: something else answers there",
     (code) => {
       expect(classify(noAnswer(code)).reason).toBe("control_plane_unreachable");
@@ -65,7 +72,9 @@ describe("classify", () => {
     [403, "node_mismatch", "auth_failed"],
     [404, "route_not_found", "endpoint_profile_drift"],
     [421, "host_refused", "endpoint_profile_drift"],
-    [400, "invalid_request", "task_poll_failed"],
+    [400, "invalid_request", "agent_version_drift"],
+    [422, "invalid_request", "agent_version_drift"],
+    [409, "conflict", "task_poll_failed"],
     [429, "rate_limit_exceeded", "edge_rate_limited"],
     [503, "rate_limit_exceeded", "edge_rate_limited"],
     [500, "internal_error", "control_plane_unreachable"],

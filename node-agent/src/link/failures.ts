@@ -34,8 +34,10 @@ const untrusted =
 const ownCertificateRefused =
   /^ERR_SSL_(TLSV1|SSLV3|TLSV13|TLS)_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_(UNKNOWN|REVOKED|REQUIRED)|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|NO_CERTIFICATE)$/;
 const ownCertificateExpired = /^ERR_SSL_\w+_ALERT_CERTIFICATE_EXPIRED$/;
-/** Something speaks there, but not TLS, or not HTTP. */
-const otherProtocol = /^(ERR_SSL_|EPROTO$|HPE_|ERR_HTTP_|ANSWER_)/;
+/** Something speaks there, but not TLS, or not HTTP; or takes connections and says nothing. */
+const otherProtocol = /^(ERR_SSL_|EPROTO$|HPE_|ERR_HTTP_|ANSWER_|TLS_TIMEOUT$)/;
+/** The system's resolver, and our own deadline while it was asked. */
+const nameUnresolved = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|EREFUSED|LOOKUP_TIMEOUT)$/;
 
 const rateLimitPage = /\b(rate.?limit|too many requests|slow down)/i;
 
@@ -70,6 +72,7 @@ function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
   if (ownCertificateExpired.test(code)) return { reason: "cert_expired", detail };
   if (ownCertificateRefused.test(code)) return { reason: "auth_failed", detail };
   if (otherProtocol.test(code)) return { reason: "control_plane_unreachable", detail };
+  if (nameUnresolved.test(code)) return { reason: "api_name_unresolved", detail };
   return { reason: "api_unreachable", detail };
 }
 
@@ -84,6 +87,8 @@ function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" })
   if (code === "identity_revoked") return "identity_revoked";
   if (status === 401 || status === 403) return "auth_failed";
   if (code === "route_not_found" || code === "host_refused") return "endpoint_profile_drift";
+  // What every agent of the server's own version sends has the right form.
+  if (status === 400 || status === 422) return "agent_version_drift";
   return "task_poll_failed";
 }
 

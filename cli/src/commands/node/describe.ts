@@ -55,9 +55,9 @@ export function describeNode(node: NodeDetail): string {
     node.name,
     ...shown.map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
     ...describeHealth(node.health),
-    ...node.attention.flatMap(({ code, message, next_step }) => [
+    ...node.attention.flatMap(({ code, hop, message, next_step }) => [
       "",
-      `  ! ${message} (${code})`,
+      `  ! ${message} (${code}${hop ? `, at ${hop}` : ""})`,
       `    ${next_step}`,
     ]),
   ].join("\n");
