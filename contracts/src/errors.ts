@@ -211,6 +211,20 @@ export const errorCatalogue = {
     nextStep:
       "Ask the operator; a token made for this node takes it in again: `holdfast node token create --node <id>`.",
   },
+  certificate_header_refused: {
+    status: 403,
+    message: "The request carries a certificate in a header, which only an ingress of this installation may.",
+    retryable: false,
+    nextStep:
+      "Connect with the certificate itself. A proxy in front needs an ingress certificate, and must set the header once: deploy/nginx shows how.",
+  },
+  ingress_identity_refused: {
+    status: 503,
+    message: "The ingress in front of this server shows a certificate that counts no more.",
+    retryable: true,
+    nextStep:
+      "The operator looks at `holdfast ingress` beside the proxy: it renews the certificate while it runs and has the present HOLDFAST_INGRESS_TOKEN.",
+  },
   node_mismatch: {
     status: 403,
     message: "The certificate belongs to another node than the path names.",

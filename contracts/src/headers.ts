@@ -9,3 +9,6 @@ export const REPLAYED_HEADER = "idempotency-replayed";
 /** A correlation id from outside is taken over only in this form, because it is logged and stored. */
 export const correlationIdForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
 export const idempotencyKeyForm = /^[\x21-\x7e]{1,128}$/;
+
+/** By which an ingress hands over the certificate that a node has shown it: PEM, URL-escaped. Nobody else may send it. */
+export const CERTIFICATE_HEADER = "x-holdfast-client-certificate";

@@ -1,13 +1,15 @@
-// What the gateway asks of the api, on the api's internal listener (3004). Both show a service
-// certificate of our own CA; the first is got with the service token that both were given, which never
-// crosses the wire: each side proves that it knows it.
+// What the gateway asks of the api, on the api's internal listener (3004), and how an ingress gets its
+// certificates there. Gateway and api both show a service certificate of our own CA; the first is got with the
+// service token that both were given, which never crosses the wire: each side proves that it knows it.
 
 import { z } from "zod";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { Id, Text, Time } from "./fields.ts";
+import { correlationIdForm } from "./headers.ts";
 import { readinessSteps } from "./terminal-frames.ts";
 
 const Mac = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "an HMAC-SHA256, base64url");
+const ingressName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const session = z.strictObject({ session_id: Id });
 
 const ServiceIdentity = z.strictObject({
@@ -47,6 +49,41 @@ export const enrollService = endpoint({
   errors: ["service_token_wrong", "csr_invalid", "ca_unavailable"],
 });
 
+/** What the ingress shows: to the api as the one who asks, and to nodes as the listener that they dial. */
+export const enrollIngress = endpoint({
+  name: "enrollIngress",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/ingresses/enroll",
+  summary: "Certificates of an ingress for whoever knows the ingress token",
+  access: "public",
+  body: z.strictObject({
+    name: z.string().regex(ingressName, "lower-case letters, digits and dashes, 63 at most"),
+    /** PEM: for the key it asks the api with. */
+    csr: z.string().max(8_192),
+    /** PEM: for the key that its own listener has. */
+    listener_csr: z.string().max(8_192),
+    /** Names and addresses that nodes reach it by. */
+    names: z.array(z.string().max(253)).min(1).max(64),
+    nonce: z.string().min(16).max(64),
+    sent_at: Time,
+    /** Over the canonical JSON of all the above, with the ingress token as the key. */
+    mac: Mac,
+  }),
+  answer: z.strictObject({
+    /** Leaf and issuing CA, PEM. */
+    certificate: z.string(),
+    listener_certificate: z.string(),
+    /** Of both. */
+    not_after: Time,
+    /** Roots, PEM: what the api's own certificate leads to. */
+    trust_bundle: z.array(z.string()),
+    /** Over the nonce and the canonical JSON of the rest. */
+    mac: Mac,
+  }),
+  errors: ["service_token_wrong", "csr_invalid", "ca_unavailable"],
+});
+
 /** Its origin stands in the policy of every page: nothing in it may mean anything there. */
 const terminalAddress = /^wss?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?\/[^\s?#]*$/i;
 
@@ -73,6 +110,25 @@ export const announceGateway = endpoint({
     /** Origins of pages that may open terminals. */
     origins: z.array(z.string()),
     ticket_keys: z.string().describe("48 bytes, base64: for TLS sessions that nodes resume at any gateway."),
+    ingress_mark: z.string().nullable().describe("What ingress certificates that count carry; null: none do."),
+  }),
+});
+
+export const reportForgedCertificates = endpoint({
+  name: "reportForgedCertificates",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/gateways/forged-certificates",
+  summary: "Tell of requests that carried a node's certificate in a header without being an ingress",
+  access: "service",
+  body: z.strictObject({
+    gateway_id: Id,
+    listener: z.enum(["gateway", "node_terminal"]),
+    /** Where the last one came from. */
+    address: Text.max(64),
+    correlation_id: z.string().regex(correlationIdForm),
+    /** Since the last report. */
+    count: z.int().positive(),
   }),
 });
 
@@ -199,7 +255,9 @@ export const followServiceNews = endpoint({
 
 export const serviceEndpoints: readonly Endpoint[] = [
   enrollService,
+  enrollIngress,
   announceGateway,
+  reportForgedCertificates,
   claimTerminalToken,
   openTerminal,
   reportTerminalEvents,

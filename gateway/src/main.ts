@@ -10,6 +10,7 @@ import { createHttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
 import { checkExposure } from "@holdfast/service/settings";
+import { watchGatewayForgeries } from "./services/forgeries.ts";
 import { gatewaySettings } from "./settings.ts";
 import { publicHosts } from "./terminals/addresses.ts";
 import { openTerminals, type Terminals } from "./terminals/open.ts";
@@ -17,6 +18,7 @@ import { openTerminals, type Terminals } from "./terminals/open.ts";
 export async function startGateway(settings: Values<typeof gatewaySettings>, log: Log): Promise<RunningProcess> {
   checkExposure(settings, gatewaySettings.bind.env);
   const metrics = createMetrics("gateway");
+  const forgeries = watchGatewayForgeries(log);
   let terminals: Terminals | undefined;
   const http = createHttpServer({
     process: "gateway",
@@ -25,6 +27,7 @@ export async function startGateway(settings: Values<typeof gatewaySettings>, log
     log,
     metrics,
     bodyLimit: 64 * 1024,
+    onForged: (forgery) => forgeries.saw("gateway", forgery),
     readiness: async () => terminals?.readiness() ?? notYet(settings.serviceToken),
   });
   http.app.addHook("onRequest", (request, reply, done) => {
@@ -44,11 +47,16 @@ export async function startGateway(settings: Values<typeof gatewaySettings>, log
     log.warn(`there are no terminals: ${gatewaySettings.serviceToken.env} is not set`);
     return { ports: { public: publicPort }, stop: () => http.stop() };
   }
-  const opened = await openTerminals({ settings, token, http: http.app.server, publicPort, log, metrics });
+  const opened = await openTerminals({
+    ...{ settings, token, publicPort, forgeries, log, metrics },
+    http: http.app.server,
+    refuseForged: http.refuseForged,
+  });
   terminals = opened;
   return {
     ports: { public: publicPort, node: opened.port },
     async stop() {
+      forgeries.stop();
       await opened.stop();
       await http.stop();
     },

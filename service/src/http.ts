@@ -1,23 +1,36 @@
 // The HTTP listener every process builds on. It decides, in this order and before anything else
-// looks at a request: correlation id, allowed Host, security headers. Whatever goes wrong leaves as
-// one envelope with a code from the catalogue.
+// looks at a request: correlation id, allowed Host, no forged certificate, security headers. Whatever goes
+// wrong leaves as one envelope with a code from the catalogue.
 
+import type { IncomingMessage } from "node:http";
+import { Server as TcpServer } from "node:net";
 import type { TlsOptions } from "node:tls";
 import { ApiError } from "@holdfast/contracts/errors";
 import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
 import { explainListenError } from "@holdfast/kit/listening";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { Forgery } from "./forgeries.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { allowedHosts, isAllowedHost } from "./hosts.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+import { carriesCertificate } from "./node-identity/handed-over.ts";
 import { type Exposure, readTls } from "./settings.ts";
 
 export type HttpServer = {
   app: FastifyInstance;
   /** Starts to listen and tells the port, which matters when it was 0. */
   listen(options: { port: number; portSetting: string }): Promise<number>;
+  /** For an upgrade, which no hook sees: throws when it carries a certificate in a header. */
+  refuseForged(request: IncomingMessage, correlationId: string): void;
+  /** Serves as before, but says that it is not ready, and that each connection ends with its answer. */
+  startDraining(): void;
+  /**
+   * Takes no new connection. Those that are there are served until their clients have closed them, or for that
+   * long: closed from here, one might lose a request that is on its way.
+   */
+  stopAccepting(withinMs: number): Promise<void>;
   /** Answers what is under way, refuses what is new, then closes. */
   stop(): Promise<void>;
 };
@@ -33,6 +46,10 @@ export type HttpOptions = {
   log: Log;
   metrics: Metrics;
   bodyLimit: number;
+  /** The connection is one of an ingress, and may carry a certificate in a header; left out: none is. */
+  isHandedOver?: (request: IncomingMessage) => boolean;
+  /** A request was refused because it carries a certificate in a header. */
+  onForged?: (forgery: Forgery) => void;
   /** Left out: no health routes either. */
   readiness?: () => Promise<Readiness>;
   /** Turns an error of a lower layer into one for clients; undefined leaves it an internal error. */
@@ -72,6 +89,13 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   // secret fields took 20 of its 26 µs; the finished line is scanned for secrets all the same.
   const requestLog = options.log.child({}, { redact: [] });
   let stopping = false;
+  let draining = false;
+
+  const refuseForged = (request: IncomingMessage, correlationId: string, address?: string) => {
+    if (!carriesCertificate(request) || options.isHandedOver?.(request)) return;
+    options.onForged?.({ address: address ?? request.socket.remoteAddress ?? "unknown", correlationId });
+    throw new ApiError("certificate_header_refused");
+  };
 
   const app = Fastify({
     ...(tls ? { https: tls } : {}),
@@ -104,7 +128,15 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     reply.headers(headers);
     if (stopping) done(new ApiError("shutting_down", { headers: { connection: "close", "retry-after": "2" } }));
     else if (!isAllowedHost(request.headers.host, hosts)) done(new ApiError("host_refused"));
-    else done();
+    else {
+      refuseForged(request.raw, request.id, request.ip);
+      done();
+    }
+  });
+
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    if (draining) reply.header("connection", "close");
+    done(null, payload);
   });
 
   app.addHook("onResponse", (request, reply, done) => {
@@ -127,7 +159,11 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     if (methods.length === 0) throw new ApiError("route_not_found");
     throw new ApiError("method_not_allowed", { headers: { allow: methods.join(", ") } });
   });
-  if (options.readiness) addHealthRoutes(app, { metrics: options.metrics, readiness: options.readiness });
+  const { readiness } = options;
+  if (readiness) {
+    const readinessNow = async () => (draining ? notReadyAgain(await readiness()) : readiness());
+    addHealthRoutes(app, { metrics: options.metrics, readiness: readinessNow });
+  }
 
   return {
     app,
@@ -146,6 +182,20 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       const address = app.server.address();
       return typeof address === "object" && address ? address.port : port;
     },
+    refuseForged,
+    startDraining() {
+      draining = true;
+    },
+    async stopAccepting(withinMs) {
+      // Not the HTTP server's own, which also closes connections that happen to have no request.
+      const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(app.server, () => resolve()));
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, withinMs);
+      });
+      await Promise.race([closed, late]);
+      clearTimeout(timer);
+    },
     async stop() {
       stopping = true;
       const deadline = setTimeout(() => app.server.closeAllConnections(), STOP_DEADLINE_MS);
@@ -153,6 +203,10 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       clearTimeout(deadline);
     },
   };
+}
+
+function notReadyAgain({ checks }: Readiness): Readiness {
+  return { ready: false, checks: { ...checks, draining: { ok: false, reason: "this process is about to stop" } } };
 }
 
 const quietRoutes = new Set(["/healthz", "/readyz", "/metrics"]);

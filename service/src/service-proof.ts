@@ -18,6 +18,11 @@ export function isSameProof(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
+/** What an ingress certificate carries: with another token, all that were got with this one count no more. */
+export function markOfIngressToken(token: string): string {
+  return macOf(token, "holdfast ingress certificate");
+}
+
 /** Of the text given, base64url. */
 function macOf(token: string, text: string): string {
   return createHmac("sha256", token).update(text).digest("base64url");

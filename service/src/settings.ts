@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { createSecureContext } from "node:tls";
-import { kinds, oneOf, optional, setting, UsageError } from "@holdfast/kit/settings";
+import { integer, kinds, oneOf, optional, setting, UsageError } from "@holdfast/kit/settings";
 
 export const exposureSettings = {
   publicUrl: optional(kinds.httpUrl, {
@@ -99,15 +99,27 @@ function readPem(name: string, path: string): Buffer {
 export const logLevelSetting = (env: `HOLDFAST_${string}`, aliases: readonly string[] = []) =>
   setting(logLevel, { env, aliases, default: "info", help: "How much this process logs." });
 
+const sharedSecret = {
+  allowed: "32 to 200 printable ASCII characters without spaces, as from `openssl rand -hex 32`",
+  parse: (text: string) => (/^[\x21-\x7e]{32,200}$/.test(text) ? text : undefined),
+};
+
 /** Of every process that is part of an installation: what they know each other by. */
-export const serviceTokenSetting = optional(
-  {
-    allowed: "32 to 200 printable ASCII characters without spaces, as from `openssl rand -hex 32`",
-    parse: (text: string) => (/^[\x21-\x7e]{32,200}$/.test(text) ? text : undefined),
-  },
-  {
-    env: "HOLDFAST_SERVICE_TOKEN",
-    secret: true,
-    help: "What the api and its gateways know each other by: the same random text for all of them. Without it there are no terminals.",
-  },
-);
+export const serviceTokenSetting = optional(sharedSecret, {
+  env: "HOLDFAST_SERVICE_TOKEN",
+  secret: true,
+  help: "What the api and its gateways know each other by: the same random text for all of them. Without it there are no terminals.",
+});
+
+/** Another than the gateways': whoever has it may say which node a request is from. */
+export const ingressTokenSetting = optional(sharedSecret, {
+  env: "HOLDFAST_INGRESS_TOKEN",
+  secret: true,
+  help: "What the api and `holdfast ingress` know each other by: the same random text for both, and another than HOLDFAST_SERVICE_TOKEN. Another one ends all ingress certificates. Without it no proxy is believed.",
+});
+
+export const drainSetting = setting(integer({ min: 0, max: 600 }), {
+  env: "HOLDFAST_DRAIN_SECONDS",
+  default: 0,
+  help: "When told to stop: how long to say so at /readyz while serving as before, and then how long to serve connections that are open. Behind a load balancer, longer than it keeps unused connections.",
+});

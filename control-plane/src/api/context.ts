@@ -1,5 +1,6 @@
 // What the api process has at hand to answer requests: made once at start, given to every noun.
 
+import type { IncomingMessage } from "node:http";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyInstance } from "fastify";
@@ -18,6 +19,8 @@ import type { Terminals } from "../terminals/open.ts";
 export type ApiContext = {
   http: FastifyInstance;
   /** Row-level security shows this one an organization at a time; use it through `withOrg`. */
+  /** Where a client comes from, on a listener that knows better than the connection. */
+  addressOf?: (request: IncomingMessage) => string;
   app: Sql;
   /** Sees all organizations: sign-in and platform routes only. */
   system: Sql;

@@ -1,5 +1,6 @@
 // The api process: everything durable, the public API and the web app.
 
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
@@ -11,7 +12,7 @@ import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import { UsageError, type Values } from "@holdfast/kit/settings";
 import type { Readiness } from "@holdfast/service/health";
 import { allowedHosts, isAllowedHost } from "@holdfast/service/hosts";
-import { createHttpServer } from "@holdfast/service/http";
+import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
 import { listenerUrl } from "@holdfast/service/node-identity/names";
@@ -22,6 +23,7 @@ import { allocationRoutes } from "../allocations/routes.ts";
 import { watchAllocations } from "../allocations/watch.ts";
 import { auditRoutes } from "../audit/routes.ts";
 import { isUnavailable, openPool, type Sql } from "../database/connect.ts";
+import { auditForgeries } from "../audit/forgeries.ts";
 import { migrate, pendingMigrations } from "../database/migrate.ts";
 import { createAnswerVault } from "../idempotency/replay.ts";
 import { linkRoutes } from "../links/routes.ts";
@@ -93,7 +95,11 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
 
   const metrics = createMetrics("api");
   measureLate(metrics, system);
-  const nodeSide = await openNodeSide({ settings, system, keyring, signals, keys: signer, metrics, log });
+  const forgeries = auditForgeries(system, log);
+  const nodeSide = await openNodeSide({
+    ...{ settings, system, keyring, signals, keys: signer, metrics, log },
+    onForged: (forgery) => forgeries.saw("node_api", forgery),
+  });
 
   const news = createNews({ missed: () => selectClosing(system, null), log });
   const terminals = openTerminals({ limits: settings, metrics, system, signals, tell: news.tell, log });
@@ -109,6 +115,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     methodsOf,
   });
   const context: ApiContext = {
+    onForged: (forgery) => forgeries.saw("api", forgery),
     http: http.app,
     app,
     system,
@@ -131,8 +138,13 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   };
   addRoutes(context);
   const hosts = allowedHosts(settings);
-  const live = serveLive(context, { signals, isAllowedHost: (host) => isAllowedHost(host, hosts) });
-  addNodeFacingRoutes({ ...context, http: nodeSide.listener.http }, nodeSide.listener.api);
+  const live = serveLive(context, {
+    signals,
+    isAllowedHost: (host) => isAllowedHost(host, hosts),
+    refuseForged: http.refuseForged,
+  });
+  const { http: nodeHttp, addressOf } = nodeSide.listener;
+  addNodeFacingRoutes({ ...context, http: nodeHttp, addressOf }, nodeSide.listener.api);
   let pageOrigins: string[] = [];
   const serviceSide = await openServiceSide({
     ...{ settings, system, keyring, signals, news, metrics, log },
@@ -145,6 +157,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   const port = await http.listen({ port: settings.port, portSetting: apiSettings.port.env });
   await nodeSide.publish(settings.publicUrl ?? ownUrl(settings, port));
   pageOrigins = originsOf(settings, port);
+    onForged: (forgery) => forgeries.saw("internal", forgery),
   // Last: whoever asks here finds everything in place.
   const internalPort = await serviceSide?.listen();
   const probing = runProbes(settings, { system, tasks, log });
@@ -161,12 +174,15 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
       await Promise.all([allocations.stop(), tasks.stop(), terminals.watch.stop()]);
       await Promise.all([http.stop(), nodeSide.stop(), serviceSide?.stop()]);
       news.stop();
+      await drain(settings.drainSeconds, { listeners: [http, nodeSide.listener], live, log });
       signer.stop();
       await Promise.all([signals.stop(), replicas.stop()]);
       const pools = [app, system, taskPools.swift, taskPools.durable];
       await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
     },
   };
+      forgeries.stop();
+      await forgeries.settled();
 }
 
 function runProbes(
@@ -175,6 +191,24 @@ function runProbes(
 ): Pick<Periodic, "stop"> {
   const { nodeHealthProbeIntervalSeconds: intervalSeconds, nodeHeartbeatStaleSeconds: staleAfterSeconds } =
     settings;
+type Drained = Pick<HttpServer, "startDraining" | "stopAccepting">;
+
+/**
+ * Lets a load balancer in front go elsewhere before anything is refused. First it hears that this process is not ready,
+ * and everything is served as before; then no new connection is taken, and what is open is served to its end.
+ */
+async function drain(
+  seconds: number,
+  { listeners, live, log }: { listeners: readonly Drained[]; live: { stop(): void }; log: Log },
+): Promise<void> {
+  if (seconds === 0) return;
+  log.info({ seconds }, "drains before it stops");
+  for (const one of listeners) one.startDraining();
+  await wait(seconds * 1000);
+  live.stop();
+  await Promise.all(listeners.map((one) => one.stopAccepting(seconds * 1000)));
+}
+
   if (intervalSeconds === 0) return { stop: async () => undefined };
   return runPeriodically({
     name: "probe-health",

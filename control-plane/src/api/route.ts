@@ -234,7 +234,8 @@ async function requireActor(api: ApiContext, endpoint: Endpoint, request: Fastif
 function callOf<E>(api: ApiContext, endpoint: Endpoint, request: FastifyRequest): Call<E> {
   const input = readInput(endpoint, request) as Pick<Call<E>, "params" | "query" | "body">;
   const baseUrl = api.publicUrl ?? `${request.protocol}://${request.host}`;
-  return { ...input, correlationId: request.id, address: request.ip, baseUrl };
+  const address = api.addressOf?.(request.raw) ?? request.ip;
+  return { ...input, correlationId: request.id, address, baseUrl };
 }
 
 function register(

@@ -1,7 +1,7 @@
 // Settings of the api process.
 
 import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
-import { bindAddress, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
+import { bindAddress, drainSetting, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
 import { databaseSettings } from "../database/settings.ts";
 import { httpsUrl, namedAddresses, namedUrls } from "../profiles/settings.ts";
 import { sealingSettings } from "../sealing/settings.ts";
@@ -61,6 +61,7 @@ export const apiSettings = {
     default: 900,
     help: "How often each node that is online is asked how its host is: kernel, memory, virtualization, GPUs, links.",
   }),
+  drainSeconds: drainSetting,
   ...serviceSettings,
   ...terminalSettings,
   ...exposureSettings,

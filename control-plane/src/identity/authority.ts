@@ -11,6 +11,7 @@ import {
   importPrivateKey,
   type KeyPair,
   lifeOf,
+  makeIngressCertificate,
   makeIssuing,
   makeKeyPair,
   makeNodeCertificate,
@@ -27,6 +28,8 @@ import { x509 } from "./x509.ts";
 
 /** To whom keeps the key: a node, or another process of ours. */
 export type Issued = { serial: string; chain: string; notBefore: Date; notAfter: Date };
+/** To an ingress: what it shows to us, and what it shows to nodes. */
+export type IssuedToIngress = { chain: string; listenerChain: string; notAfter: Date };
 export type IssuedToServer = { cert: string; key: string; notBefore: Date; notAfter: Date };
 
 export type Authority = Issuers & {
@@ -44,6 +47,15 @@ export type Authority = Issuers & {
     service: ServiceIdentity & { names: readonly string[]; publicKey: x509.PublicKey },
     now: Date,
   ): Promise<Issued>;
+  issueToIngress(
+    ingress: {
+      name: string;
+      mark: string;
+      publicKey: x509.PublicKey;
+      listener: { names: readonly string[]; publicKey: x509.PublicKey };
+    },
+    now: Date,
+  ): Promise<IssuedToIngress>;
 };
 
 const ROOT = "ca:root";
@@ -112,6 +124,14 @@ function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
       const life = lifeOf(now, SERVICE_LIFE_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
       const leaf = await makeServiceCertificate(newest, { service: { name, instanceId }, names, publicKey, life });
       return { serial: leaf.serialNumber.toLowerCase(), chain: chainOf(leaf), ...life };
+    },
+    async issueToIngress({ name, mark, publicKey, listener }, now) {
+      const life = lifeOf(now, SERVER_LIFE_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
+      const [own, shown] = await Promise.all([
+        makeIngressCertificate(newest, { name, mark, publicKey, life }),
+        makeServerCertificate(newest, { ...listener, life }),
+      ]);
+      return { chain: chainOf(own), listenerChain: chainOf(shown), notAfter: life.notAfter };
     },
     ...issuersOf(issuers),
   };

@@ -1,5 +1,5 @@
-// The five kinds of certificates: root, issuing CA, node, server of a listener, service. All
-// keys are P-256. What makes a certificate one for a node is read by service/src/node-identity.
+// The six kinds of certificates: root, issuing CA, node, server of a listener, service, ingress. All keys are
+// P-256. What makes a certificate one for a node or an ingress is read by service/src/node-identity.
 
 import { randomBytes, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
@@ -78,13 +78,27 @@ export async function makeNodeCertificate(
 
 export async function makeServerCertificate(
   issuer: Signer,
-  server: { names: readonly string[]; publicKey: webcrypto.CryptoKey; life: Life },
+  server: { names: readonly string[]; publicKey: x509.PublicKey | webcrypto.CryptoKey; life: Life },
 ): Promise<x509.X509Certificate> {
   return signed(issuer, {
     subject: "CN=Holdfast node-facing API",
     publicKey: server.publicKey,
     life: server.life,
     extensions: await leafExtensions(server.publicKey, [SERVER_AUTH], server.names.map(generalName)),
+  });
+}
+
+/** Of the proxy in front: on its connections, and no others, a node's certificate may come in a header. */
+export async function makeIngressCertificate(
+  issuer: Signer,
+  ingress: { name: string; mark: string; publicKey: x509.PublicKey; life: Life },
+): Promise<x509.X509Certificate> {
+  const uri = { type: "url" as const, value: `holdfast://ingress/${ingress.name}` };
+  return signed(issuer, {
+    subject: `CN=${ingress.mark}`,
+    publicKey: ingress.publicKey,
+    life: ingress.life,
+    extensions: await leafExtensions(ingress.publicKey, [CLIENT_AUTH], [uri]),
   });
 }
 

@@ -9,6 +9,7 @@ import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/live";
 import type { Scope } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { isSameOrigin } from "@holdfast/service/hosts";
+import type { HttpServer } from "@holdfast/service/http";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { type WebSocket, WebSocketServer } from "ws";
 import { actingOrg, authenticate, holdsScope } from "../api/access.ts";
@@ -29,7 +30,11 @@ type Listener = { socket: WebSocket; orgId: string; headers: IncomingMessage["he
 
 export function serveLive(
   api: ApiContext,
-  options: { signals: Signals; isAllowedHost: (host: string | undefined) => boolean },
+  options: {
+    signals: Signals;
+    isAllowedHost: (host: string | undefined) => boolean;
+    refuseForged: HttpServer["refuseForged"];
+  },
 ): { stop(): void } {
   const listeners = new Set<Listener>();
   const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false });
@@ -45,7 +50,8 @@ export function serveLive(
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    admit(request).then(
+    const correlationId = uuidv7();
+    admit(request, correlationId).then(
       (orgId) =>
         server.handleUpgrade(request, socket, head, (opened) => {
           const listener = { socket: opened, orgId, headers: request.headers, alive: true };
@@ -57,14 +63,15 @@ export function serveLive(
           opened.on("error", () => opened.terminate());
         }),
       (error: unknown) =>
-        refuseUpgrade(socket, error instanceof ApiError ? error : new ApiError("internal_error"), uuidv7()),
+        refuseUpgrade(socket, error instanceof ApiError ? error : new ApiError("internal_error"), correlationId),
     );
   };
 
-  const admit = async (request: IncomingMessage): Promise<string> => {
+  const admit = async (request: IncomingMessage, correlationId: string): Promise<string> => {
     const url = new URL(request.url ?? "/", "http://localhost");
     if (url.pathname !== LIVE_PATH) throw new ApiError("route_not_found");
     if (!options.isAllowedHost(request.headers.host)) throw new ApiError("host_refused");
+    options.refuseForged(request, correlationId);
     const { origin, host } = request.headers;
     if (origin === undefined || (origin !== api.publicUrl && !isSameOrigin(origin, host))) {
       throw new ApiError("origin_refused");

@@ -1,17 +1,14 @@
-// The only source of a caller's node. Runs on every request of the node-facing listener, before its
-// body is read, and never asks whether TLS found the certificate good: a resumed session stays
-// "authorized" after its certificate has expired.
+// The only source of a caller's node, whether it dials us itself or comes by an ingress. Runs on every request
+// of the node-facing listener, before its body is read, and never asks whether TLS found the certificate good: a
+// resumed session stays "authorized" after its certificate has expired.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
+import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
-import {
-  type Issuers,
-  judge,
-  readEachOnce,
-  type ShownCertificate,
-} from "@holdfast/service/node-identity/certificate";
+import { judge, type ShownCertificate } from "@holdfast/service/node-identity/certificate";
 import { instanceOf } from "@holdfast/service/node-identity/instance";
+import type { Shown } from "@holdfast/service/node-identity/shown";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory.ts";
 
@@ -24,11 +21,13 @@ export type NodeIdentity = {
 };
 
 export type IdentityOptions = {
-  authority: Issuers;
+  certificates: Pick<Shown, "of">;
   directory: NodeDirectory;
   /** Routes that a machine without a certificate may use, as they were registered. */
   open: ReadonlySet<string>;
   onRefused(code: ErrorCode): void;
+  /** An ingress handed over what is no certificate. */
+  onForged?: ((forgery: Forgery) => void) | undefined;
   log: Log;
   /** Milliseconds, of our clock. */
   now: () => number;
@@ -45,10 +44,7 @@ export function identifyNodes(
   const identities = new WeakMap<FastifyRequest, NodeIdentity>();
   const admit = limitEachNode();
 
-  const shownBy = readEachOnce(options.authority);
-
-  const identify = async (request: FastifyRequest): Promise<NodeIdentity> => {
-    const shown = shownBy(request.raw.socket);
+  const identify = async (request: FastifyRequest, shown: ShownCertificate): Promise<NodeIdentity> => {
     const nodeId = shown.kind === "node" ? shown.nodeId : undefined;
     const standing = nodeId === undefined ? undefined : await options.directory.standing(nodeId);
     const serial = "serial" in shown ? shown.serial : "";
@@ -68,12 +64,14 @@ export function identifyNodes(
   http.addHook("onRequest", async (request, reply) => {
     // The route's template: what the URL looks like before decoding says nothing.
     if (options.open.has(request.routeOptions.url ?? "")) return;
+    let shown: ShownCertificate = { kind: "none" };
     try {
-      const identity = await identify(request);
+      shown = options.certificates.of(request.raw);
+      const identity = await identify(request, shown);
       admit(identity.id, request.raw, reply.raw);
       identities.set(request, identity);
     } catch (error) {
-      if (error instanceof ApiError) noteRefusal(options, request, shownBy(request.raw.socket), error.code);
+      if (error instanceof ApiError) noteRefusal(options, request, shown, error.code);
       throw error;
     }
   });
@@ -123,10 +121,13 @@ function noteRefusal(
   code: ErrorCode,
 ): void {
   options.onRefused(code);
+  if (code === "certificate_header_refused") options.onForged?.({ address: request.ip, correlationId: request.id });
   const details = { correlation_id: request.id, reason: code };
   if (shown.kind === "node") {
     const { nodeId: node_id, serial } = shown;
     options.log.warn({ ...details, node_id, serial }, "refused a node's request");
+  } else if (code === "ingress_identity_refused") {
+    options.log.warn(details, "refused what an ingress brought: its own certificate counts no more");
   } else {
     options.log.debug(details, "refused a request without a node's certificate");
   }

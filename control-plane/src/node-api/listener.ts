@@ -3,13 +3,16 @@
 
 import type { Server } from "node:https";
 import { ApiError } from "@holdfast/contracts/errors";
+import type { Forgery } from "@holdfast/service/forgeries";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import { hostHeadersOf, type ListenerPlace, listenerNames } from "@holdfast/service/node-identity/names";
+import { type Shown, shownCertificates } from "@holdfast/service/node-identity/shown";
 import { askForCertificate } from "@holdfast/service/node-identity/tls";
 import { bareExposure } from "@holdfast/service/settings";
 import type { FastifyInstance } from "fastify";
+import { agentRoutes } from "../agent-release/routes.ts";
 import { isUnavailable } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
 import { makeListenerCertificate } from "../identity/listener-certificate.ts";
@@ -21,9 +24,14 @@ export type NodeListener = {
   api: NodeApi;
   /** For the routes that need no certificate. */
   http: FastifyInstance;
+  /** Where a client of these comes from. */
+  addressOf: Shown["addressOf"];
   listen: HttpServer["listen"];
   /** Replaces the server certificate when half of its life is over; connections go on. */
   renewIfDue(now: Date): Promise<boolean>;
+  /** Polls that are held, and those that come, are answered with nothing: nodes go on at another replica. */
+  startDraining(): void;
+  stopAccepting: HttpServer["stopAccepting"];
   stop(): Promise<void>;
 };
 
@@ -34,14 +42,17 @@ export type NodeListenerOptions = {
   directory: NodeDirectory;
   /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
   ticketKeys: Buffer;
+  /** What certificates of ingresses that count carry; left out: there is no ingress. */
+  ingressMark?: string | undefined;
+  onForged?: (forgery: Forgery) => void;
   log: Log;
   metrics: Metrics;
   now?: () => number;
   methodsOf?: (path: string) => string[];
 };
 
-/** Routes without a certificate: how a machine gets one. */
-const openRoutes: ReadonlySet<string> = new Set(["/v1/trust-bundle", "/v1/enroll"]);
+/** Routes without a certificate: how a machine gets an agent, and the agent a certificate. */
+const openRoutes: ReadonlySet<string> = new Set(["/v1/trust-bundle", "/v1/enroll", ...Object.values(agentRoutes)]);
 const BODY_LIMIT = 256 * 1024;
 
 export async function createNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
@@ -55,6 +66,11 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     now: new Date(now()),
   });
 
+  const certificates = shownCertificates({
+    issuers: () => authority,
+    ingressMark: () => options.ingressMark,
+    now,
+  });
   const server = createHttpServer({
     process: "api",
     exposure: bareExposure(options.place.bind),
@@ -63,29 +79,34 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     log,
     metrics,
     bodyLimit: BODY_LIMIT,
+    isHandedOver: certificates.isHandedOver,
+    ...(options.onForged ? { onForged: options.onForged } : {}),
     translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
     ...(options.methodsOf ? { methodsOf: options.methodsOf } : {}),
   });
   const http = server.app;
   const identityOf = identifyNodes(http, {
-    authority,
+    certificates,
     directory,
     open: openRoutes,
     onRefused: metrics.countByCode(
       "holdfast_node_api_refusals_total",
       "Requests on the node-facing listener that the identity hook refused",
     ),
+    onForged: options.onForged,
     log,
     now,
   });
   const held: NodeApi["held"] = new Set();
+  let draining = false;
   http.addHook("preClose", async () => {
     for (const end of held) end(new ApiError("shutting_down", { headers: { "retry-after": "1" } }));
   });
 
   return {
-    api: { http, directory, log, identityOf, held },
+    api: { http, directory, log, identityOf, held, isDraining: () => draining },
     http,
+    addressOf: certificates.addressOf,
     listen: server.listen,
     async renewIfDue(at) {
       const notAfter = await own.renewIfDue(http.server as unknown as Server, at);
@@ -93,6 +114,12 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
       log.info({ not_after: notAfter }, "renewed the certificate of the node-facing listener");
       return true;
     },
+    startDraining() {
+      server.startDraining();
+      draining = true;
+      for (const end of [...held]) end();
+    },
+    stopAccepting: server.stopAccepting,
     stop: server.stop,
   };
 }

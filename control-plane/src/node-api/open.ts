@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { Values } from "@holdfast/kit/settings";
+import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import { listenerUrl } from "@holdfast/service/node-identity/names";
@@ -13,6 +14,7 @@ import { createNodeDirectory } from "../nodes/directory.ts";
 import { openProfile, type ProfileSource, profileContent } from "../profiles/profile.ts";
 import type { Keyring } from "../sealing/keyring.ts";
 import { presentNodeUrl } from "../services/gateways.ts";
+import { ingressMarkOf } from "../services/open.ts";
 import type { Signals } from "../signals/signals.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
 import { runPeriodically } from "../worker/periodic.ts";
@@ -40,6 +42,7 @@ export async function openNodeSide(options: {
   keys: TaskSigner;
   metrics: Metrics;
   log: Log;
+  onForged(forgery: Forgery): void;
 }): Promise<NodeSide> {
   const { settings, system, keyring, signals, log } = options;
   const now = new Date();
@@ -56,6 +59,8 @@ export async function openNodeSide(options: {
     authority: authority ?? (await temporaryAuthority(now)),
     directory,
     ticketKeys: await keyring.getOrCreate("tls-tickets:node-api", () => randomBytes(48)),
+    ingressMark: ingressMarkOf(settings),
+    onForged: options.onForged,
     log,
     metrics: options.metrics,
   });

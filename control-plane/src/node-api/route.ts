@@ -18,8 +18,10 @@ export type NodeApi = {
   directory: NodeDirectory;
   log: Log;
   identityOf(request: FastifyRequest): NodeIdentity;
-  /** How to end each request that is being held. */
-  held: Set<(reason: ApiError) => void>;
+  /** How to end each request that is being held; without a reason it is answered with what there is. */
+  held: Set<(reason?: ApiError) => void>;
+  /** About to stop: nothing is held any more. */
+  isDraining(): boolean;
 };
 
 export type NodeCall<E> = {
@@ -30,7 +32,7 @@ export type NodeCall<E> = {
   node: { id: string; orgId: string; serial: string };
   instanceId: string;
   bootId: string;
-  /** Aborted when the connection closes, when the node is revoked, and, for a GET, when the server stops. */
+  /** Aborted when the connection closes, when the node is revoked, and, for a GET, when the server is about to stop. */
   signal: AbortSignal;
 };
 
@@ -76,9 +78,9 @@ async function untilEnded<T>(
   const { id, serial } = api.identityOf(request);
   const controller = new AbortController();
   const ended = Promise.withResolvers<never>();
-  const end = (reason: ApiError) => {
+  const end = (reason?: ApiError) => {
     controller.abort(reason);
-    ended.reject(reason);
+    if (reason) ended.reject(reason);
   };
   const onClose = () => {
     // Nobody reads this answer; it only ends the request.
@@ -87,7 +89,10 @@ async function untilEnded<T>(
   const onRevoked = () => end(new ApiError("identity_revoked"));
   const unwatch = api.directory.onRevoked({ id, serial }, onRevoked);
   reply.raw.once("close", onClose);
-  if (endpoint.method === "GET") api.held.add(end);
+  if (endpoint.method === "GET") {
+    if (api.isDraining()) end();
+    else api.held.add(end);
+  }
   try {
     // The body took its time: the node may have been revoked since the hook ran.
     const standing = api.directory.known(id);

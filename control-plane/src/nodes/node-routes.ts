@@ -2,8 +2,9 @@
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { renewCertificate, sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
-import type { HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
 import type { ApiContext } from "../api/context.ts";
+import { auditForgery } from "../audit/forgeries.ts";
 import { readKeyRequest } from "../identity/requests.ts";
 import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
 import { takeAttempt } from "../people/rate-limit.ts";
@@ -13,6 +14,7 @@ import { moveNode } from "./state.ts";
 
 /** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
 const renewals = { attempts: 60, windowSeconds: 60 * 60 };
+const forgeries = { attempts: 20, windowSeconds: 60 * 60 };
 
 export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   nodeRoute(nodeApi, sendHeartbeat, async (call): Promise<HeartbeatAnswer> => {
@@ -52,9 +54,36 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
     return { ...toIssued(certificate), trust_bundle: [...authority.trustBundle] };
   });
 
-  nodeRoute(nodeApi, sendDiagnostics, async ({ body, node }) => ({
-    seq: await recordDiagnostics(api.system, node, body),
-  }));
+  nodeRoute(nodeApi, sendDiagnostics, async ({ body, node }) => {
+    const seq = await recordDiagnostics(api.system, node, body);
+    const forged = body.records.filter(({ reason }) => reason === "certificate_header_refused");
+    for (const record of forged) await auditForged(api, node, record);
+    return { seq };
+  });
+}
+
+/** What an agent's own listener refused. A node that was taken over must not fill the audit. */
+async function auditForged(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
+  const { system, log } = api;
+  try {
+    await takeAttempt(system, forgeries, "forged", node.id);
+  } catch (error) {
+    if (error instanceof ApiError) return;
+    throw error;
+  }
+  const [row] = await system<{ name: string }[]>`SELECT name FROM nodes WHERE id = ${node.id}`;
+  const name = row?.name ?? node.id;
+  const { detail: address, correlation_id } = record;
+  await auditForgery(
+    system,
+    log,
+    { listener: "agent", address, correlationId: correlation_id ?? "", count: 1 },
+    {
+      orgId: node.orgId,
+      actor: { actor_type: "node", actor_id: node.id, actor_name: name, role: "node" },
+      target: { id: node.id, name },
+    },
+  );
 }
 
 /** The first heartbeat makes an enrolling node active. */

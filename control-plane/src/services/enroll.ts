@@ -1,11 +1,11 @@
-// A process that knows the service token gets a certificate. Nothing of the request is looked at
-// before its proof was found right.
+// A process that knows the service token gets a certificate, and an ingress that knows the ingress token gets its
+// two. Nothing of a request is looked at before its proof was found right.
 
 import { isIP } from "node:net";
 import type { AnswerOf, BodyOf } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { enrollService } from "@holdfast/contracts/service-endpoints";
-import { isSameProof, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";
+import type { enrollIngress, enrollService } from "@holdfast/contracts/service-endpoints";
+import { isSameProof, markOfIngressToken, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";
 import type { Authority } from "../identity/authority.ts";
 import { readKeyRequest } from "../identity/requests.ts";
 
@@ -14,22 +14,17 @@ const MOST_SKEW_MS = 2 * 60_000;
 
 const hostName = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
+/** Undefined: no such token was given to this api, or its CA is gone. */
+type Known = { token: string | undefined; authority: Authority | undefined; now: number };
+
 export async function enroll(
   body: BodyOf<typeof enrollService>,
-  known: { token: string; authority: Authority | undefined; now: number },
+  known: Known,
 ): Promise<AnswerOf<typeof enrollService>> {
   const { mac, ...request } = body;
-  if (!isSameProof(mac, proofOfRequest(known.token, request))) throw new ApiError("service_token_wrong");
-  if (Math.abs(Date.parse(request.sent_at) - known.now) > MOST_SKEW_MS) {
-    throw new ApiError("service_token_wrong", {
-      message: "The clocks of the two processes differ by more than two minutes.",
-      nextStep: "Set both clocks right (timedatectl, chronyc); the process asks again by itself.",
-    });
-  }
-  const { authority } = known;
-  if (!authority) throw new ApiError("ca_unavailable");
+  const { token, authority } = proven(request, mac, known);
   const { publicKey } = await readKeyRequest(request.csr);
-  const names = request.names.filter((name) => isIP(name) !== 0 || hostName.test(name));
+  const names = request.names.filter(isName);
   const service = { name: request.service, instanceId: request.instance_id };
   const issued = await authority.issueToService({ ...service, names, publicKey }, new Date(known.now));
   const identity = {
@@ -38,5 +33,52 @@ export async function enroll(
     trust_bundle: [...authority.trustBundle],
     authorities: [...authority.certificates],
   };
-  return { ...identity, mac: proofOfAnswer(known.token, request.nonce, identity) };
+  return { ...identity, mac: proofOfAnswer(token, request.nonce, identity) };
+}
+
+export async function enrollAsIngress(
+  body: BodyOf<typeof enrollIngress>,
+  known: Known,
+): Promise<AnswerOf<typeof enrollIngress>> {
+  const { mac, ...request } = body;
+  const { token, authority } = proven(request, mac, known);
+  const [own, listener] = await Promise.all([readKeyRequest(request.csr), readKeyRequest(request.listener_csr)]);
+  const issued = await authority.issueToIngress(
+    {
+      name: request.name,
+      mark: markOfIngressToken(token),
+      publicKey: own.publicKey,
+      listener: { names: request.names.filter(isName), publicKey: listener.publicKey },
+    },
+    new Date(known.now),
+  );
+  const identity = {
+    certificate: issued.chain,
+    listener_certificate: issued.listenerChain,
+    not_after: issued.notAfter.toISOString(),
+    trust_bundle: [...authority.trustBundle],
+  };
+  return { ...identity, mac: proofOfAnswer(token, request.nonce, identity) };
+}
+
+function proven(
+  request: { sent_at: string },
+  mac: string,
+  { token, authority, now }: Known,
+): { token: string; authority: Authority } {
+  if (token === undefined || !isSameProof(mac, proofOfRequest(token, request))) {
+    throw new ApiError("service_token_wrong");
+  }
+  if (Math.abs(Date.parse(request.sent_at) - now) > MOST_SKEW_MS) {
+    throw new ApiError("service_token_wrong", {
+      message: "The clocks of the two processes differ by more than two minutes.",
+      nextStep: "Set both clocks right (timedatectl, chronyc); the process asks again by itself.",
+    });
+  }
+  if (!authority) throw new ApiError("ca_unavailable");
+  return { token, authority };
+}
+
+function isName(name: string): boolean {
+  return isIP(name) !== 0 || hostName.test(name);
 }

@@ -3,7 +3,8 @@
 
 import type { Server } from "node:https";
 import { ApiError } from "@holdfast/contracts/errors";
-import { enrollService } from "@holdfast/contracts/service-endpoints";
+import { enrollIngress, enrollService } from "@holdfast/contracts/service-endpoints";
+import type { Forgery } from "@holdfast/service/forgeries";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
@@ -30,13 +31,14 @@ export type ServiceListenerOptions = {
   authority: Authority;
   /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
   ticketKeys: Buffer;
+  onForged?: (forgery: Forgery) => void;
   log: Log;
   metrics: Metrics;
   now?: () => number;
 };
 
 /** Without a certificate: how a process gets one. */
-const openRoutes: ReadonlySet<string> = new Set([enrollService.path]);
+const openRoutes: ReadonlySet<string> = new Set([enrollService.path, enrollIngress.path]);
 const BODY_LIMIT = 64 * 1024;
 
 export async function createServiceListener(options: ServiceListenerOptions): Promise<ServiceListener> {
@@ -58,6 +60,7 @@ export async function createServiceListener(options: ServiceListenerOptions): Pr
     log,
     metrics,
     bodyLimit: BODY_LIMIT,
+    ...(options.onForged ? { onForged: options.onForged } : {}),
     translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
   });
   const http = server.app;

@@ -2,8 +2,10 @@
 
 import { randomBytes } from "node:crypto";
 import type { Values } from "@holdfast/kit/settings";
+import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
+import { markOfIngressToken } from "@holdfast/service/service-proof";
 import { apiSettings } from "../api/settings.ts";
 import type { Sql } from "../database/connect.ts";
 import { type Authority, temporaryAuthority } from "../identity/authority.ts";
@@ -25,7 +27,12 @@ export type ServiceSide = {
 
 const RENEWAL_SECONDS = 60 * 60;
 
-/** Undefined: there is no service token, and so nobody to listen to. */
+/** What certificates of ingresses that count carry; undefined: there are none. */
+export function ingressMarkOf({ ingressToken }: { ingressToken: string | undefined }): string | undefined {
+  return ingressToken === undefined ? undefined : markOfIngressToken(ingressToken);
+}
+
+/** Undefined: there is neither a service token nor one of ingresses, and so nobody to listen to. */
 export async function openServiceSide(options: {
   settings: Values<typeof apiSettings>;
   system: Sql;
@@ -37,14 +44,16 @@ export async function openServiceSide(options: {
   origins: () => string[];
   onAnnounced(): Promise<void>;
   news: News;
+  onForged(forgery: Forgery): void;
 }): Promise<ServiceSide | undefined> {
   const { settings, system, keyring, signals, authority, news, metrics, log } = options;
-  const token = settings.serviceToken;
-  if (token === undefined) return undefined;
+  const { serviceToken: token, ingressToken } = settings;
+  if (token === undefined && ingressToken === undefined) return undefined;
   const listener = await createServiceListener({
     place: { bind: settings.internalBind, url: settings.internalUrl },
     authority: authority ?? (await temporaryAuthority(new Date())),
     ticketKeys: await keyring.getOrCreate("tls-tickets:internal-api", () => randomBytes(48)),
+    onForged: options.onForged,
     log,
     metrics,
   });
@@ -52,6 +61,8 @@ export async function openServiceSide(options: {
   serviceRoutes(listener.api, {
     system,
     token,
+    ingressToken,
+    ingressMark: ingressMarkOf(settings),
     authority,
     news,
     origins: options.origins,

@@ -1,7 +1,7 @@
 // Settings of the api's internal listener, which the other processes of an installation ask.
 
 import { kinds, optional, setting } from "@holdfast/kit/settings";
-import { bindAddress, serviceTokenSetting } from "@holdfast/service/settings";
+import { bindAddress, ingressTokenSetting, serviceTokenSetting } from "@holdfast/service/settings";
 import { httpsUrl } from "../profiles/settings.ts";
 
 export const serviceSettings = {
@@ -20,4 +20,5 @@ export const serviceSettings = {
     help: "At the api: the address gateways use, if its host is not one that the api is known by anyway.",
   }),
   serviceToken: serviceTokenSetting,
+  ingressToken: ingressTokenSetting,
 };

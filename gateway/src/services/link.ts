@@ -30,6 +30,8 @@ export type LinkOptions = Omit<EnrollOptions, "signal"> & {
   announcement(): Omit<BodyInputOf<typeof announceGateway>, "instance_id">;
   /** A new identity, and what the api answered to its first announcement. */
   onIdentity(identity: ServiceIdentity, announced: Announced): void;
+  /** Whatever the api answers to any announcement. */
+  onAnnounced(announced: Announced): void;
   /** The news are heard from here on; what came before may have been missed. */
   onListening(): void;
   onNews(news: ServiceNews): void;
@@ -73,6 +75,7 @@ export function linkToApi(options: LinkOptions): ApiLink {
       try {
         const renewed = await renewIfDue();
         announced = await announce();
+        options.onAnnounced(announced);
         if (renewed) {
           options.onIdentity(renewed, announced);
           log.info({ not_after: new Date(renewed.notAfter) }, "enrolled with the api");

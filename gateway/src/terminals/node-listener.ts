@@ -6,10 +6,10 @@ import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Server } from "node:https";
 import type { Duplex } from "node:stream";
-import type { TLSSocket } from "node:tls";
 import { ApiError } from "@holdfast/contracts/errors";
 import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
 import { uuidv7 } from "@holdfast/kit/uuid";
+import type { Forgery } from "@holdfast/service/forgeries";
 import { isAllowedHost } from "@holdfast/service/hosts";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
@@ -18,11 +18,11 @@ import {
   type Issuers,
   issuersOf,
   judge,
-  readShown,
   type ShownCertificate,
 } from "@holdfast/service/node-identity/certificate";
 import { instanceOf } from "@holdfast/service/node-identity/instance";
 import { hostHeadersOf } from "@holdfast/service/node-identity/names";
+import { shownCertificates } from "@holdfast/service/node-identity/shown";
 import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { bareExposure } from "@holdfast/service/settings";
@@ -34,6 +34,8 @@ export type NodeListener = {
   listen: HttpServer["listen"];
   /** From here on it can be spoken to; connections that are there go on. */
   use(identity: ServiceIdentity, ticketKeys: Buffer): void;
+  /** What certificates of ingresses that count carry; undefined: there are none. */
+  trustIngress(mark: string | undefined): void;
   isUsable(): boolean;
   /** Sockets that are open. */
   size(): number;
@@ -46,6 +48,7 @@ export type NodeListenerOptions = {
   names: readonly string[];
   sessions: Pick<Sessions, "admit" | "streamArrived" | "streamRefused">;
   onRefused(code: string): void;
+  onForged(forgery: Forgery): void;
   log: Log;
   metrics: Metrics;
 };
@@ -60,6 +63,13 @@ const CERTIFICATE_OVER = 4401;
 export function createNodeListener(options: NodeListenerOptions): NodeListener {
   const { sessions, log } = options;
   const hosts = hostHeadersOf(options.names);
+  let issuers: Issuers | undefined;
+  let ingressMark: string | undefined;
+  const certificates = shownCertificates({
+    issuers: () => issuers,
+    ingressMark: () => ingressMark,
+    now: Date.now,
+  });
   const http = createHttpServer({
     process: "gateway",
     exposure: bareExposure(options.bind),
@@ -68,11 +78,12 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     log,
     metrics: options.metrics,
     bodyLimit: 1024,
+    isHandedOver: certificates.isHandedOver,
+    onForged: options.onForged,
   });
   const server = http.app.server as unknown as Server;
   const peers = peerSockets();
   const arriving = new Map<string, number>();
-  let issuers: Issuers | undefined;
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
@@ -100,9 +111,10 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
   const admit = async (request: IncomingMessage, correlationId: string) => {
     const place = placeOf(request);
     if (!isAllowedHost(request.headers.host, hosts)) throw new ApiError("host_refused");
-    const leaf = (request.socket as TLSSocket).getPeerX509Certificate();
-    const shown: ShownCertificate = issuers ? readShown(leaf, issuers) : { kind: "none" };
+    http.refuseForged(request, correlationId);
+    let shown: ShownCertificate = { kind: "none" };
     try {
+      shown = certificates.of(request);
       return await admitShown(request, place, shown, correlationId);
     } catch (error) {
       noteRefusal(error, place, shown, correlationId);
@@ -157,6 +169,9 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
       server.setSecureContext(
         listenerContext({ cert: certificate, key, authorities, ticketKeys, purpose: "holdfast-node-terminal" }),
       );
+    },
+    trustIngress(mark) {
+      ingressMark = mark;
     },
     isUsable: () => issuers !== undefined,
     size: peers.size,

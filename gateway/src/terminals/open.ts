@@ -5,10 +5,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Values } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Readiness } from "@holdfast/service/health";
+import type { HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import { listenerNames, listenerUrl } from "@holdfast/service/node-identity/names";
 import { memoryBindings } from "../bindings/bindings.ts";
+import type { GatewayForgeries } from "../services/forgeries.ts";
 import { type ApiLink, linkToApi } from "../services/link.ts";
 import { createOutbox } from "../services/outbox.ts";
 import { gatewaySettings } from "../settings.ts";
@@ -33,11 +35,13 @@ export async function openTerminals(options: {
   settings: Values<typeof gatewaySettings>;
   token: string;
   http: Server;
+  refuseForged: HttpServer["refuseForged"];
+  forgeries: GatewayForgeries;
   publicPort: number;
   log: Log;
   metrics: Metrics;
 }): Promise<Terminals> {
-  const { settings, token, http, log, metrics } = options;
+  const { settings, token, http, forgeries, log, metrics } = options;
   const instanceId = uuidv7();
   const place = { bind: settings.nodeBind, url: settings.nodeUrl };
   const names = listenerNames(place);
@@ -56,6 +60,7 @@ export async function openTerminals(options: {
       return link.ask(endpoint, asked);
     },
   };
+  forgeries.tellTo(api);
   const outbox = createOutbox({ api, log });
   const bindings = memoryBindings(instanceId);
   const sessions = createSessions({
@@ -85,6 +90,7 @@ export async function openTerminals(options: {
     names,
     sessions,
     onRefused: refused,
+    onForged: (forgery) => forgeries.saw("node_terminal", forgery),
     log,
     metrics,
   });
@@ -103,6 +109,7 @@ export async function openTerminals(options: {
       sessions: sessions.count(),
     }),
     onIdentity: (identity, { ticket_keys }) => nodeListener.use(identity, Buffer.from(ticket_keys, "base64")),
+    onAnnounced: ({ ingress_mark }) => nodeListener.trustIngress(ingress_mark ?? undefined),
     onListening: () => void sessions.askAgain(),
     onNews: sessions.onNews,
     log,
@@ -112,6 +119,7 @@ export async function openTerminals(options: {
     hosts: publicHosts(settings),
     origins: () => link?.announced()?.origins,
     sessions,
+    refuseForged: options.refuseForged,
     onRefused: refused,
     log,
   });

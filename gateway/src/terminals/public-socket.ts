@@ -10,6 +10,7 @@ import { secretPrefix } from "@holdfast/contracts/secrets";
 import { TERMINAL_PATH, TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { isAllowedHost } from "@holdfast/service/hosts";
+import type { HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { clientOf } from "./client.ts";
@@ -30,6 +31,7 @@ export type PublicSocketOptions = {
   /** Origins of pages that may open terminals; undefined: the api has not said yet. */
   origins(): readonly string[] | undefined;
   sessions: Pick<Sessions, "join">;
+  refuseForged: HttpServer["refuseForged"];
   onRefused(code: string): void;
   log: Log;
 };
@@ -52,11 +54,12 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
     refuseUpgrade(socket, error, correlationId);
   };
 
-  const admit = (request: IncomingMessage): string => {
+  const admit = (request: IncomingMessage, correlationId: string): string => {
     const { host, origin } = request.headers;
     if (pathOf(request) !== TERMINAL_PATH) throw new ApiError("route_not_found");
     if (closing) throw new ApiError("shutting_down", { headers: { "retry-after": "2" } });
     if (!isAllowedHost(host, options.hosts)) throw new ApiError("host_refused");
+    options.refuseForged(request, correlationId);
     // Before the api has said which, nobody gets further than to an error frame.
     const allowed = options.origins();
     if (origin !== undefined && allowed && !allowed.includes(origin)) throw new ApiError("origin_refused");
@@ -70,7 +73,7 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
     const correlationId = typeof offered === "string" && correlationIdForm.test(offered) ? offered : uuidv7();
     let token: string;
     try {
-      token = admit(request);
+      token = admit(request, correlationId);
     } catch (error) {
       return refuse(socket, error instanceof ApiError ? error : new ApiError("internal_error"), correlationId);
     }

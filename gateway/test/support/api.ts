@@ -139,7 +139,7 @@ export async function startStandInApi(): Promise<StandInApi> {
     const body = (await json(request)) as Record<string, unknown>;
     if (noun === "gateways") {
       api.announcements.push(body as never);
-      return { origins: [ORIGIN], ticket_keys: Buffer.alloc(48, 5).toString("base64") };
+      return { origins: [ORIGIN], ticket_keys: Buffer.alloc(48, 5).toString("base64"), ingress_mark: null };
     }
     if (noun === "terminal-tokens") {
       api.claims += 1;

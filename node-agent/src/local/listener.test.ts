@@ -1,15 +1,17 @@
+import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 import { isAllowedHost, openLocalListener } from "./listener.ts";
 
 const open = async (ok: boolean, port = 0, bind = "127.0.0.1") => {
   let taken: string | undefined;
+  const forged: string[] = [];
   const listener = await openLocalListener(
-    { bind, port, onTaken: (why) => (taken = why) },
+    { bind, port, onTaken: (why) => (taken = why), onForged: (detail) => forged.push(detail) },
     { healthz: () => ({ ok, detail: "x" }), capacity: () => ({ cpus: 1 }), metrics: () => "metric 1\n" },
   );
   atEnd(() => listener.close());
-  return { ...listener, taken, url: `http://127.0.0.1:${listener.port}` };
+  return { ...listener, taken, forged, url: `http://127.0.0.1:${listener.port}` };
 };
 
 describe("the agent's own listener", () => {
@@ -27,6 +29,14 @@ describe("the agent's own listener", () => {
     expect(head.status).toBe(200);
     expect(await head.text()).toBe("");
     expect(head.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  });
+
+  it("ID-13 refuses whoever sends the header of an ingress, and tells of it", async () => {
+    const { url, forged } = await open(true);
+    const response = await fetch(`${url}/healthz`, { headers: { [CERTIFICATE_HEADER]: "x" } });
+    expect([response.status, await response.json()]).toEqual([403, { code: "certificate_header_refused" }]);
+    expect(forged).toEqual(["from 127.0.0.1"]);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
   });
 
   it("AGENT-07 takes another port when somebody has it, and says who", async () => {

@@ -3,6 +3,7 @@
 // name at this address is refused by its Host.
 
 import type { IncomingMessage } from "node:http";
+import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
 import { isErrno } from "@holdfast/kit/files";
 import { explainListenError } from "@holdfast/kit/listening";
 import { redact } from "@holdfast/kit/redact";
@@ -20,11 +21,14 @@ export type LocalListener = { port: number; close(): Promise<void> };
 
 /** Every user of the host can take the port first. That must not stop the agent: it takes a free one, and tells. */
 export async function openLocalListener(
-  options: { bind: string; port: number; onTaken: (why: string) => void },
+  options: { bind: string; port: number; onTaken: (why: string) => void; onForged: (detail: string) => void },
   answers: LocalAnswers,
 ): Promise<LocalListener> {
   const server = http.createServer((request, response) => {
-    const { status, type, body } = answer(request, options.bind, answers);
+    const forged = request.headers[CERTIFICATE_HEADER] !== undefined;
+    if (forged) options.onForged(`from ${request.socket.remoteAddress ?? "unknown"}`);
+    const refused = json(403, { code: "certificate_header_refused" });
+    const { status, type, body } = forged ? refused : answer(request, options.bind, answers);
     response.writeHead(status, {
       "content-type": type,
       "content-length": Buffer.byteLength(body),

@@ -1,10 +1,9 @@
-// What a connection's client certificate says, and whether it counts at a given moment: the same for
-// every listener that nodes dial. Read once per connection, judged anew on every request: a certificate
-// may end, and a node may be revoked, while a connection or a resumed session goes on.
+// What a client certificate says, and whether it counts at a given moment: the same for every listener
+// that nodes dial, and whether the connection shows it or an ingress hands it over. Read once, judged anew
+// on every request: a certificate may end, and a node may be revoked, while a connection or a resumed
+// session goes on.
 
 import type { X509Certificate } from "node:crypto";
-import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
 import type { ErrorCode } from "@holdfast/contracts/errors";
 
 export const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
@@ -14,7 +13,18 @@ export type ShownCertificate =
   | { kind: "foreign" }
   /** Ours, but not made for a node. */
   | { kind: "other"; serial: string }
-  | { kind: "node"; nodeId: string; serial: string; notBefore: Date; notAfter: Date };
+  | { kind: "node"; nodeId: string; serial: string; notBefore: Date; notAfter: Date }
+  | ShownByIngress;
+
+export type ShownByIngress = {
+  kind: "ingress";
+  name: string;
+  /** Of the token that it was got with. */
+  mark: string;
+  serial: string;
+  notBefore: Date;
+  notAfter: Date;
+};
 
 /** Who may have signed a node's certificate. */
 export type Issuers = {
@@ -34,23 +44,15 @@ export function readShown(leaf: X509Certificate | undefined, issuers: Issuers): 
   if (!leaf) return { kind: "none" };
   if (!issuers.hasIssued(leaf)) return { kind: "foreign" };
   const serial = leaf.serialNumber.toLowerCase();
-  const nodeId = nodeOf(leaf);
   // Node's `keyUsage` is the extended key usage.
-  if (nodeId === undefined || !leaf.keyUsage?.includes(CLIENT_AUTH)) return { kind: "other", serial };
-  return { kind: "node", nodeId, serial, notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
-}
-
-/** Reads each connection's certificate once. */
-export function readEachOnce(issuers: Issuers): (socket: Socket) => ShownCertificate {
-  const shownOn = new WeakMap<Socket, ShownCertificate>();
-  return (socket) => {
-    const present = shownOn.get(socket);
-    if (present) return present;
-    const leaf = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
-    const shown = readShown(leaf, issuers);
-    shownOn.set(socket, shown);
-    return shown;
-  };
+  if (!leaf.keyUsage?.includes(CLIENT_AUTH)) return { kind: "other", serial };
+  const life = { notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
+  const nodeId = nodeSan.exec(leaf.subjectAltName ?? "")?.[1];
+  if (nodeId !== undefined) return { kind: "node", nodeId, serial, ...life };
+  const name = ingressSan.exec(leaf.subjectAltName ?? "")?.[1];
+  const mark = /^CN=([\w-]{43})$/.exec(leaf.subject)?.[1];
+  if (name !== undefined && mark !== undefined) return { kind: "ingress", name, mark, serial, ...life };
+  return { kind: "other", serial };
 }
 
 export type Judgement = { nodeId: string; serial: string } | { refused: ErrorCode };
@@ -63,6 +65,7 @@ export function judge(shown: ShownCertificate, facts: { now: number; revoked: bo
     case "foreign":
       return { refused: "certificate_untrusted" };
     case "other":
+    case "ingress":
       return { refused: "certificate_unusable" };
     case "node": {
       // Before the dates: a revoked node must not take an expired certificate for its only problem.
@@ -75,8 +78,4 @@ export function judge(shown: ShownCertificate, facts: { now: number; revoked: bo
 }
 
 const nodeSan = /^URI:holdfast:\/\/node\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
-
-/** The node that a certificate of ours was made for; undefined when it was made for anything else. */
-function nodeOf(certificate: { subjectAltName: string | undefined }): string | undefined {
-  return nodeSan.exec(certificate.subjectAltName ?? "")?.[1];
-}
+const ingressSan = /^URI:holdfast:\/\/ingress\/([a-z0-9-]{1,63})$/;
