@@ -20,7 +20,7 @@ import { retryDelay } from "./link/decisions.ts";
 import { createDiagnosticsUpload } from "./link/diagnostics-upload.ts";
 import type { Classified } from "./link/failures.ts";
 import { type Counters, describeAgent, noCounters } from "./link/heartbeat.ts";
-import { createLink, skewSecondsOf } from "./link/loop.ts";
+import { createLink, quickestRoundTrip, skewSecondsOf } from "./link/loop.ts";
 import { createOutbox, type Outbox } from "./link/outbox.ts";
 import { createRenewals } from "./link/renewals.ts";
 import { openSession } from "./link/session.ts";
@@ -68,6 +68,8 @@ export async function startAgent(
   const session = openSession({ files, apiUrl: settings.nodeApiUrl, instanceId, bootId: host.bootId });
   let findings: Finding[] = [];
   let work: Work | undefined;
+  /** Of the tasks that were offered and not settled yet, by their ids. */
+  const correlations = new Map<string, string>();
   /** Called when nothing is held any more. */
   let whenAnswered: (() => void) | undefined;
 
@@ -131,13 +133,15 @@ export async function startAgent(
     const outbox = createOutbox({
       journal,
       post: (results) => session.client().results(results),
-      onFailure: (failure, failures) => {
+      onFailure: (failure, failures, taskIds) => {
         count("results_failed");
-        record("task_result_failed", `${failure.reason}: ${failure.detail}`);
+        const correlationId = taskIds.map((id) => correlations.get(id)).find((id) => id !== undefined);
+        record("task_result_failed", `${failure.reason}: ${failure.detail}`, correlationId);
         return retryDelay({ ...failure, failures }, Math.random());
       },
       onSettled: (settled) => {
         for (const { task_id, verdict } of settled) {
+          correlations.delete(task_id);
           if (verdict !== "accepted") log.info(`result is ${verdict}`, { task_id });
         }
         work?.executor.pump();
@@ -177,6 +181,7 @@ export async function startAgent(
       apiUrl: session.apiUrl,
       diskPressurePercent: settings.diskPressurePercent,
       clockSkewSeconds: skewSeconds(),
+      roundTripMs: quickestRoundTrip(link.status()),
       now: Date.now(),
     });
     for (const { reason, detail } of findings) if (!before.has(reason)) record(reason, detail);
@@ -193,6 +198,7 @@ export async function startAgent(
   };
 
   const link = createLink({
+    heartbeatMs: settings.heartbeatSeconds * 1000,
     client: () => session.client(),
     heartbeat: () => {
       openWork();
@@ -216,7 +222,10 @@ export async function startAgent(
     holding: () => work?.executor.holding() ?? [],
     room: () => work?.executor.room() ?? 0,
     cancel: (taskIds) => work?.executor.cancel(taskIds) ?? 0,
-    offer: (offers) => work?.executor.offer(offers),
+    offer: (offers) => {
+      for (const { task_id, correlation_id } of offers) correlations.set(task_id, correlation_id);
+      work?.executor.offer(offers);
+    },
     answered: (withinMs) =>
       new Promise((resolve) => {
         const timer = setTimeout(() => whenAnswered?.(), withinMs);

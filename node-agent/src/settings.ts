@@ -3,6 +3,7 @@
 import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
 import { type Environment, integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
 import type { LogLevel } from "./log.ts";
 
@@ -80,6 +81,11 @@ export const agentSettings = {
     env: "HOLDFAST_NODE_TERMINAL_URL",
     aliases: ["GPUAAS_TERMINAL_API_URL"],
     help: "On a host: the node-facing address of the terminal gateway, instead of the one in the node's profile.",
+  }),
+  heartbeatSeconds: setting(integer({ min: 1, max: HEARTBEAT_SECONDS }), {
+    env: "HOLDFAST_AGENT_HEARTBEAT_SECONDS",
+    default: HEARTBEAT_SECONDS,
+    help: "How often the agent says that it is well. Less lets the server notice sooner that it is not; see HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS.",
   }),
   diskPressurePercent: setting(integer({ min: 50, max: 99 }), {
     env: "HOLDFAST_NODE_DISK_PRESSURE_PERCENT",

@@ -185,9 +185,9 @@ describe("tasks of an agent", () => {
     expect(Object.keys(api.resultOf(running.task_id)?.timings ?? {})).toEqual(["working"]);
   });
 
-  it("TASK-10 keep their outcome while results cannot be delivered", async () => {
+  it("TASK-10 CHAOS-02 keep their outcome while results cannot be delivered, and its correlation id", async () => {
     const api = await startFakeApi();
-    const agent = await startTestAgent(api);
+    const agent = await startTestAgent(api, { env: { HOLDFAST_AGENT_HEARTBEAT_SECONDS: "2" } });
     api.fault = (path) =>
       path === "/results" ? { do: "answer", status: 503, body: "<h1>Bad gateway</h1>" } : undefined;
     const task = offer(api, { task_type: "node.noop", params: { echo: "kept" } });
@@ -198,8 +198,10 @@ describe("tasks of an agent", () => {
       .poll(() => api.resultOf(task.task_id))
       .toMatchObject({ outcome: { status: "succeeded", result: { echo: "kept" } } });
     await expect
-      .poll(() => api.diagnostics.map((one) => one.reason), { timeout: 40_000 })
-      .toContain("task_result_failed");
+      .poll(() => api.diagnostics, { timeout: 40_000 })
+      .toContainEqual(
+        expect.objectContaining({ reason: "task_result_failed", correlation_id: task.correlation_id }),
+      );
   });
 
   it("TASK-05 that ended during an outage are delivered when the server is back, also after a restart", async () => {

@@ -51,6 +51,8 @@ const rows: Row[] = [
     ["clock_skew", "cert_expired"],
     "this host's clock is 2 hours behind the server's",
   ],
+  ["an answer takes its time", { roundTripMs: 499 }, []],
+  ["a slow way", { roundTripMs: 1240 }, ["link_slow"], "the last heartbeats took 1.2 s or longer to be answered"],
   ["a minute is tolerated", { clockSkewSeconds: 60 }, []],
   ["more is not", { clockSkewSeconds: -61 }, ["clock_skew"]],
   [

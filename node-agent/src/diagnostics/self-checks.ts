@@ -26,19 +26,26 @@ export type SelfCheckFacts = {
   apiUrl: string | undefined;
   /** Server's clock minus ours, as last seen; undefined before the first answer. */
   clockSkewSeconds: number | undefined;
+  /** How long the server takes to answer at best, in milliseconds; undefined while that is not known. */
+  roundTripMs?: number | undefined;
   stateDir: "writable" | "full" | "read_only" | "missing";
   /** Of the root file system; undefined where it cannot be told. */
   rootUsedPercent: number | undefined;
   diskPressurePercent: number;
 };
 
-export type CheckOptions = Pick<SelfCheckFacts, "now" | "clockSkewSeconds" | "diskPressurePercent"> & {
+export type CheckOptions = Pick<
+  SelfCheckFacts,
+  "now" | "clockSkewSeconds" | "roundTripMs" | "diskPressurePercent"
+> & {
   stateDir: string;
   apiUrl?: string;
 };
 
 /** The agent itself needs nothing more; tasks and the renewed certificate do. */
 const FULL_BELOW_BYTES = 1024 * 1024;
+/** Twice the longest way around the earth. */
+const SLOW_FROM_MS = 500;
 
 /** Reads the state directory and the disks, then judges (`findings`). */
 export function selfCheck({ stateDir, apiUrl, ...known }: CheckOptions): Finding[] {
@@ -54,6 +61,7 @@ export function findings(facts: SelfCheckFacts): Finding[] {
     ...trust(facts),
     ...profile(facts),
     ...disk(facts),
+    ...link(facts),
   ];
 }
 
@@ -133,6 +141,12 @@ function disk({ rootUsedPercent, diskPressurePercent }: SelfCheckFacts): Finding
   if (rootUsedPercent === undefined || rootUsedPercent < diskPressurePercent) return [];
   const detail = `${Math.floor(rootUsedPercent)} % of the root file system are used, the limit is ${diskPressurePercent} %`;
   return [{ reason: "node_observability_disk_pressure", detail }];
+}
+
+function link({ roundTripMs }: SelfCheckFacts): Finding[] {
+  if (roundTripMs === undefined || roundTripMs < SLOW_FROM_MS) return [];
+  const tenths = Math.round(roundTripMs / 100) / 10;
+  return [{ reason: "link_slow", detail: `the last heartbeats took ${tenths} s or longer to be answered` }];
 }
 
 type StateFacts = Pick<SelfCheckFacts, "identity" | "trust" | "stateDir"> & { agent: Found<AgentFile> };

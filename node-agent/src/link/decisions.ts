@@ -6,6 +6,7 @@ import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 
 export type LinkState = {
+  heartbeatMs: number;
   heartbeatDueAt: number;
   /** Nothing is sent before. */
   pausedUntil: number;
@@ -17,7 +18,13 @@ export type LinkState = {
 
 export type Step = { do: "heartbeat" } | { do: "wait"; seconds: number } | { do: "pause"; ms: number };
 
-export const atStart: LinkState = { heartbeatDueAt: 0, pausedUntil: 0, failures: 0, emptyHanded: 0 };
+export const atStart: LinkState = {
+  heartbeatMs: HEARTBEAT_SECONDS * 1000,
+  heartbeatDueAt: 0,
+  pausedUntil: 0,
+  failures: 0,
+  emptyHanded: 0,
+};
 
 /** A heartbeat when it is due, and between two of them a poll that ends when the next one is. */
 export function nextStep(state: LinkState, now: number): Step {
@@ -27,7 +34,7 @@ export function nextStep(state: LinkState, now: number): Step {
 }
 
 export function afterHeartbeat(state: LinkState, sentAt: number): LinkState {
-  return { ...state, heartbeatDueAt: sentAt + HEARTBEAT_SECONDS * 1000, pausedUntil: 0, failures: 0 };
+  return { ...state, heartbeatDueAt: sentAt + state.heartbeatMs, pausedUntil: 0, failures: 0 };
 }
 
 /** A poll that comes back early and empty is no reason to ask at once again, and again. */

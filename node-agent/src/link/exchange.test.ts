@@ -1,9 +1,18 @@
 import { once } from "node:events";
 import http from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
-import { exchange, retryAfter } from "./exchange.ts";
+import { type Ask, exchange, retryAfter } from "./exchange.ts";
+import { classify, LinkFailure } from "./failures.ts";
+import { lookupBy } from "./lookup.ts";
+
+async function failureOfAsking(url: string, more: Partial<Ask> = {}): Promise<LinkFailure> {
+  const ask: Ask = { method: "GET", url: new URL(url), timeoutMs: 30_000, via: { agent: false }, ...more };
+  const failure = await exchange(ask).catch((error: unknown) => error);
+  if (!(failure instanceof LinkFailure)) throw new Error("it did not fail");
+  return failure;
+}
 
 /** What an agent makes of a page in place of an answer. */
 async function excerptOf(page: string): Promise<string> {
@@ -27,6 +36,55 @@ describe("a page instead of an answer", () => {
 
   it.for(["<", "<script ", "<style></styl"])("AGENT-01 made of %s keeps no agent busy", async (part) => {
     expect(await excerptOf(part.repeat(4_000_000 / part.length))).toContain("HTTP 502, not from the server");
+  });
+});
+
+describe("a connection that does not come about", () => {
+  const lookup = lookupBy(() => ({ "api.example.com": ["127.0.0.1"] }));
+
+  it("AGENT-01 DRIFT-13 names the hop at which it is stuck", async () => {
+    const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    atEnd(() => silent.close());
+    await once(silent, "listening");
+    const port = (silent.address() as AddressInfo).port;
+    const named = (via: Ask["via"]) =>
+      failureOfAsking(`https://api.example.com:${port}`, { via: { agent: false, ...via }, connectTimeoutMs: 50 });
+
+    const unresolved = await named({ lookup: () => undefined });
+    expect(classify(unresolved.failure)).toMatchObject({
+      reason: "api_name_unresolved",
+      detail: "LOOKUP_TIMEOUT: the name api.example.com was not resolved within 50 ms",
+    });
+    const mute = await named({ lookup });
+    expect(classify(mute.failure)).toMatchObject({
+      reason: "control_plane_unreachable",
+      detail: expect.stringMatching(/^TLS_TIMEOUT: 127.0.0.1 took .* within 50 ms \(api.example.com led to 127/),
+    });
+  });
+
+  it("AGENT-01 DRIFT-13 says where a name led that nobody answers at", async () => {
+    const refused = await failureOfAsking("https://api.example.com:1", { via: { agent: false, lookup } });
+    expect(classify(refused.failure)).toMatchObject({
+      reason: "api_unreachable",
+      detail: expect.stringMatching(/ECONNREFUSED 127.0.0.1:1 \(api.example.com led to 127.0.0.1\)$/),
+    });
+  });
+});
+
+describe("a correlation id", () => {
+  it("CHAOS-02 is the agent's own, and the same on both sides when no answer comes", async () => {
+    const seen: unknown[] = [];
+    const server = http.createServer((request) => {
+      seen.push(request.headers["x-correlation-id"]);
+      request.socket.destroy();
+    });
+    server.listen(0, "127.0.0.1");
+    atEnd(() => server.close());
+    await once(server, "listening");
+    const failure = await failureOfAsking(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    expect(classify(failure.failure).reason).toBe("api_unreachable");
+    expect(seen).toEqual([failure.correlationId]);
+    expect(failure.correlationId).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
 

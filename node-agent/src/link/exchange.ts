@@ -3,7 +3,9 @@
 
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import https from "node:https";
+import { isIP, type Socket } from "node:net";
 import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import { http } from "../http-module.ts";
 import { failureOf, LinkFailure } from "./failures.ts";
 
@@ -14,6 +16,8 @@ export type Ask = {
   headers?: Record<string, string>;
   /** Until the whole answer is here, from the first byte sent. */
   timeoutMs: number;
+  /** Until there is a connection; 10 seconds unless told. */
+  connectTimeoutMs?: number;
   /** TLS options and the pool of connections. */
   via: https.RequestOptions;
   signal?: AbortSignal;
@@ -31,6 +35,8 @@ const LOOKED_THROUGH = 8 * 1024;
 export function exchange<T>(ask: Ask): Promise<Answer<T>> {
   return new Promise((resolve, reject) => {
     const sentAt = Date.now();
+    // Ours, so that a request whose answer never came can be found in the server's log all the same.
+    const correlationId = uuidv7();
     const body = ask.body === undefined ? undefined : JSON.stringify(ask.body);
     const { request } = ask.url.protocol === "http:" ? http : https;
     const outgoing = request(ask.url, {
@@ -39,6 +45,7 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
       signal: ask.signal,
       headers: {
         ...ask.headers,
+        [CORRELATION_HEADER]: correlationId,
         accept: "application/json",
         ...(body === undefined
           ? {}
@@ -46,10 +53,9 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
       },
     });
     const late = (code: string, message: string) => outgoing.destroy(Object.assign(new Error(message), { code }));
-    let deadline = setTimeout(
-      () => late("CONNECT_TIMEOUT", `no connection within ${CONNECT_TIMEOUT_MS} ms`),
-      CONNECT_TIMEOUT_MS,
-    );
+    const way = followConnection(ask.url);
+    const connectMs = ask.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+    let deadline = setTimeout(() => late(...way.stuck(connectMs)), connectMs);
     const connected = () => {
       clearTimeout(deadline);
       deadline = setTimeout(
@@ -58,13 +64,15 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
       );
     };
     outgoing.once("socket", (socket) => {
-      const secure = ask.url.protocol === "https:";
       if (outgoing.reusedSocket) connected();
-      else socket.once(secure ? "secureConnect" : "connect", connected);
+      else way.follow(socket, connected);
     });
     const fail = (error: unknown) => {
       clearTimeout(deadline);
-      reject(error instanceof LinkFailure ? error : new LinkFailure(failureOf(error)));
+      if (error instanceof LinkFailure) return reject(error);
+      const failure = failureOf(error);
+      const message = `${(error as Error).message}${way.led()}`;
+      reject(new LinkFailure(failure.kind === "no_answer" ? { ...failure, message } : failure, { correlationId }));
     };
     outgoing.once("error", fail);
     outgoing.once("response", (incoming) => {
@@ -81,6 +89,42 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
     });
     outgoing.end(body);
   });
+}
+
+/** How far a new connection has come: what to name when it comes no further. */
+function followConnection({ hostname, protocol }: URL) {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const named = isIP(host) === 0;
+  let stage: "lookup" | "connect" | "handshake" | "done" = named ? "lookup" : "connect";
+  let address = host;
+  const stuckAt = {
+    lookup: ["LOOKUP_TIMEOUT", () => `the name ${host} was not resolved`],
+    connect: ["CONNECT_TIMEOUT", () => `${address} took no connection`],
+    handshake: ["TLS_TIMEOUT", () => `${address} took the connection and did not finish the TLS handshake`],
+    done: ["CONNECT_TIMEOUT", () => "no connection"],
+  } as const;
+  return {
+    follow(socket: Socket, connected: () => void) {
+      socket.once("lookup", (error, found) => {
+        if (error) return;
+        stage = "connect";
+        address = found;
+      });
+      socket.once("connect", () => {
+        stage = "handshake";
+      });
+      socket.once(protocol === "https:" ? "secureConnect" : "connect", () => {
+        stage = "done";
+        connected();
+      });
+    },
+    stuck(ms: number): [code: string, message: string] {
+      const [code, what] = stuckAt[stage];
+      return [code, `${what()} within ${ms} ms`];
+    },
+    /** Whoever reads it may know that the address is a wrong one. */
+    led: () => (named && (stage === "connect" || stage === "handshake") ? ` (${host} led to ${address})` : ""),
+  };
 }
 
 async function collect(incoming: IncomingMessage): Promise<string> {

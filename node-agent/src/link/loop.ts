@@ -24,6 +24,8 @@ export type LinkStatus = {
   lastHeartbeatAt: number | undefined;
   problem: { reason: DiagnosticReason; detail: string } | undefined;
   skew: ClockSkew | undefined;
+  /** How long the last heartbeats took to be answered, in milliseconds. */
+  roundTrips: number[];
   /** When the loop last came round, by the steady clock. */
   lastStepAt: number;
 };
@@ -46,6 +48,8 @@ export type LinkOptions = {
   onConnected: () => void;
   onStanding: (standing: NodeStanding) => void;
   onHeartbeat: () => void;
+  /** Between two heartbeats. */
+  heartbeatMs?: number;
   /** Steady: it only ever grows. */
   now?: () => number;
   random?: () => number;
@@ -65,6 +69,7 @@ export type Link = {
  * its turn behind a poll that has nothing to say. Longer tasks do not keep the poll waiting.
  */
 const ANSWER_FIRST_MS = 5;
+const ROUND_TRIPS_KEPT = 3;
 
 export function createLink(options: LinkOptions): Link {
   // Steady, because a host's clock is set back now and then: nothing may wait an hour for that.
@@ -77,9 +82,10 @@ export function createLink(options: LinkOptions): Link {
     lastHeartbeatAt: undefined,
     problem: undefined,
     skew: undefined,
+    roundTrips: [],
     lastStepAt: now(),
   };
-  let state: LinkState = atStart;
+  let state: LinkState = { ...atStart, heartbeatMs: options.heartbeatMs ?? atStart.heartbeatMs };
   let beside: Promise<void> | undefined;
 
   const heartbeat = async () => {
@@ -88,6 +94,7 @@ export function createLink(options: LinkOptions): Link {
     const { server_time, node, cancel, verifiers, profile } = answer.body;
     status.skew = clockSkew({ ...answer, serverTime: Date.parse(server_time) });
     status.lastHeartbeatAt = answer.sentAt;
+    status.roundTrips = [...status.roundTrips, now() - sentAt].slice(-ROUND_TRIPS_KEPT);
     state = afterHeartbeat(state, sentAt);
     if (verifiers || profile) options.learn({ verifiers, profile });
     heard(node);
@@ -167,6 +174,11 @@ function classified(error: unknown): Classified {
 
 export function skewSecondsOf(status: LinkStatus): number | undefined {
   return status.skew && certainSkewSeconds(status.skew);
+}
+
+/** The quickest of the last few: one late answer says nothing of the way. Undefined until there are that many. */
+export function quickestRoundTrip({ roundTrips }: LinkStatus): number | undefined {
+  return roundTrips.length < ROUND_TRIPS_KEPT ? undefined : Math.min(...roundTrips);
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -23,7 +23,7 @@ export type OutboxOptions = {
   journal: Pick<Journal, "unsent" | "settled">;
   post: (results: TaskResultReport[]) => Promise<{ verdicts: { task_id: string; verdict: Verdict }[] }>;
   /** Before every new attempt; answers how long to wait. */
-  onFailure: (failure: Classified, failures: number) => number;
+  onFailure: (failure: Classified, failures: number, taskIds: string[]) => number;
   onSettled: (settled: readonly { task_id: string; verdict: Verdict }[]) => void;
   /** A result that the server will never take. */
   onGivenUp: (report: TaskResultReport, why: string) => void;
@@ -64,7 +64,10 @@ export function createOutbox(options: OutboxOptions): Outbox {
       } catch (error) {
         const failure = failureOf(error);
         if (isRefusedByForm(failure)) setAside(batch, classify(failure).detail);
-        else await pause(options.onFailure(classify(failure), failures++));
+        else {
+          const taskIds = batch.map((one) => one.task_id);
+          await pause(options.onFailure(classify(failure), failures++, taskIds));
+        }
       }
     }
   };
