@@ -72,7 +72,11 @@ export async function startUnjoined(
   };
 
   const listener = await openLocalListener(
-    { bind: settings.bind, port: settings.port, onTaken: (why) => log.warn(why) },
+    {
+      ...{ bind: settings.bind, port: settings.port },
+      onTaken: (why) => log.warn(why),
+      onForged: (detail) => diagnostics.record("certificate_header_refused", detail),
+    },
     {
       healthz: () => ({
         ok: true,

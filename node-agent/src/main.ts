@@ -267,7 +267,11 @@ export async function startAgent(
 
   openWork();
   const listener = await openLocalListener(
-    { bind: settings.bind, port: settings.port, onTaken: (why) => log.warn(why) },
+    {
+      ...{ bind: settings.bind, port: settings.port },
+      onTaken: (why) => log.warn(why),
+      onForged: (detail) => record("certificate_header_refused", detail),
+    },
     {
       healthz: () => {
         const { connected, standing, lastHeartbeatAt, problem, lastStepAt } = link.status();
