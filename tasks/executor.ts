@@ -1,7 +1,7 @@
 // What a task type does on the host. Types only and one identity function: the agent loads no
 // schema library until a task comes.
 
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile, HostFacts } from "@holdfast/contracts/node-protocol";
 import type { z } from "zod";
 import type { AnyTaskType, TaskType } from "./type.ts";
 
@@ -56,6 +56,15 @@ export type Executor<T extends AnyTaskType = AnyTaskType> = { run: Run<T> };
 
 export function executor<T extends AnyTaskType>(_contract: T, executor: Executor<T>): Executor<T> {
   return executor;
+}
+
+/** A node without a host: what it tells about itself is invented. */
+export type SimulatedNode = { facts: HostFacts; startedAt: number };
+export type Simulation<T extends AnyTaskType = AnyTaskType> = (node: SimulatedNode) => Executor<T>;
+
+/** What a simulated node does instead: it neither looks at this host nor changes it. */
+export function simulation<T extends AnyTaskType>(_contract: T, simulation: Simulation<T>): Simulation<T> {
+  return simulation;
 }
 
 /** Thrown to end a task with one of its failures. */

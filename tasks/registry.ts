@@ -1,8 +1,8 @@
 // Finds the task types: the folders beside this file. Read from the disk, so that a new folder is
 // all a new type needs.
 
-import { readdirSync } from "node:fs";
-import type { Executor } from "./executor.ts";
+import { existsSync, readdirSync } from "node:fs";
+import type { Executor, Simulation } from "./executor.ts";
 import type { AnyTaskType } from "./type.ts";
 
 const here = new URL("./", import.meta.url);
@@ -40,4 +40,11 @@ export async function loadExecutor(name: string): Promise<Executor | undefined> 
   if (!taskTypeNames().includes(name)) return undefined;
   const { default: executor } = (await import(new URL(`${name}/execute.ts`, here).href)) as { default: Executor };
   return executor;
+}
+
+/** Undefined: simulated nodes do not have this type. */
+export async function loadSimulation(name: string): Promise<Simulation | undefined> {
+  const file = new URL(`${name}/simulate.ts`, here);
+  if (!taskTypeNames().includes(name) || !existsSync(file)) return undefined;
+  return ((await import(file.href)) as { default: Simulation }).default;
 }

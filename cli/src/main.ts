@@ -99,6 +99,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/agent/agent.ts")).agentCommand(),
   },
   {
+    name: "sim",
+    summary: "a fleet of simulated nodes to look at",
+    load: async () => (await import("./commands/sim/sim.ts")).simCommand(),
+  },
+  {
     name: "migrate",
     summary: "bring a database's schema up to date",
     load: async () => (await import("./commands/migrate.ts")).migrateCommand(),

@@ -87,19 +87,55 @@ export function journalOn(
   storage: Storage,
   { directory, now }: { directory: string; now: () => number },
 ): Journal {
-  const states = taskStates(storage.capacity / 8);
+  const states = taskStates(idBudget(storage.capacity));
   const files = openRecordFiles(storage, (payload) => {
     states.apply(JSON.parse(payload) as JournalRecord, Buffer.byteLength(payload));
   });
   states.restart();
+  return journalOf(states, diskWriter(files, states, { directory, now }), {
+    ...{ directory, now },
+    capacity: storage.capacity,
+    damage: files.damage,
+    close: () => storage.close(),
+  });
+}
+
+/** Of what a journal can take, for ids that may be forgotten early. */
+export const idBudget = (capacity: number) => capacity / 8;
+
+/** Where records go besides the state, if anywhere. */
+export type RecordWriter = {
+  /** Written and in the state, or neither. */
+  write(record: JournalRecord): void;
+  /** In the state in any case. */
+  writeEvenIfItFails(record: JournalRecord): void;
+  /** For what may be lost: the state has it, the file as soon as it can. */
+  writeIfPossible(record: JournalRecord): void;
+  sync(): Promise<void>;
+  works(): boolean;
+  settle(): Promise<void>;
+};
+
+/** The rules of the journal, whatever it is written on. `directory` is only named in errors. */
+export function journalOf(
+  states: TaskStates,
+  disk: RecordWriter,
+  options: {
+    directory: string;
+    now: () => number;
+    capacity: number;
+    damage?: string | undefined;
+    close: () => void;
+  },
+): Journal {
+  const { directory, now } = options;
   const interrupted = new Set(states.startedTasks().map(({ task_id }) => task_id));
-  const disk = diskWriter(files, states, { directory, now });
-  // The rest of the file is for records between two rewrites: with too little of it, every record would cost one.
-  const budget = storage.capacity / 2;
+  // The rest is for records between two rewrites: with too little of it, every record would cost one.
+  const budget = options.capacity / 2;
   const room = () => budget - states.neededBytes();
 
   return {
-    damage: files.damage,
+    damage: options.damage,
     roomFor: (resultBytes) => (disk.works() ? Math.max(0, Math.floor(room() / reservedBytes(resultBytes))) : 0),
     claimed({ task_id, generation, type, expires_at, idempotent, resultBytes }) {
       // Only these: an offer handed over whole must not bring its params along.
@@ -148,7 +184,7 @@ export function journalOn(
     interrupted: () => states.startedTasks().filter(({ task_id }) => interrupted.has(task_id)),
     async close() {
       await disk.settle();
-      storage.close();
+      options.close();
     },
   };
 }
@@ -161,7 +197,7 @@ function diskWriter(
   files: RecordFiles,
   states: TaskStates,
   { directory, now }: { directory: string; now: () => number },
-) {
+): RecordWriter {
   let failed = false;
   let triedAt = 0;
   let rememberedAtPurge = 0;
@@ -206,11 +242,8 @@ function diskWriter(
   }
 
   return {
-    /** On disk and in the state, or neither. */
     write,
-    /** In the state in any case. */
     writeEvenIfItFails,
-    /** For what may be lost: the state has it, the file as soon as it can. */
     writeIfPossible(record: JournalRecord): void {
       try {
         writeEvenIfItFails(record);

@@ -1,0 +1,39 @@
+// How long the next poll waits for the results of the tasks that the last one brought. Results of short tasks go
+// first, over the same connection; a task that takes longer does not keep the poll waiting.
+
+export type Answering = {
+  /** Resolves when nothing is held any more, or when it is not worth waiting longer. */
+  answered(withinMs: number): Promise<void>;
+  /** Something was settled. */
+  settled(): void;
+};
+
+/**
+ * For results that are on their way, and nothing else: beside them the poll would need a second connection, and when a
+ * whole fleet is given work at once that is a second handshake for every node.
+ */
+const ON_THEIR_WAY_MS = 1_000;
+
+export function createAnswering(counts: () => { held: number; unsent: number }): Answering {
+  let end: (() => void) | undefined;
+  const settled = () => {
+    if (counts().held === 0) end?.();
+  };
+  return {
+    settled,
+    answered: (withinMs) =>
+      new Promise((resolve) => {
+        let timer = setTimeout(() => {
+          const { held, unsent } = counts();
+          if (held === unsent) timer = setTimeout(() => end?.(), ON_THEIR_WAY_MS);
+          else end?.();
+        }, withinMs);
+        end = () => {
+          clearTimeout(timer);
+          end = undefined;
+          resolve();
+        };
+        settled();
+      }),
+  };
+}

@@ -1,0 +1,109 @@
+// What a simulated agent asks the server, over connections of its own: one while it is idle, a second only while a
+// result or progress travels beside a held poll, as a real agent has them.
+
+import type { LookupFunction } from "node:net";
+import type { SecureContext } from "node:tls";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import { type LinkCalls, linkCalls, type Request } from "../link/calls.ts";
+import { type Credentials, secureContextOf } from "../link/client.ts";
+import { type Answer, readAnswer } from "../link/exchange.ts";
+import { failureOf, LinkFailure } from "../link/failures.ts";
+import { type Connection, openConnection } from "./connection.ts";
+
+export type SimClient = LinkCalls & {
+  /** From the next connection on. */
+  use(credentials: Credentials): void;
+  /** Ends what is under way; the next request opens a connection again. */
+  hangUp(): void;
+};
+
+const UNUSED_CONNECTION_MS = 5_000;
+
+export function createSimClient(options: {
+  apiUrl: URL;
+  lookup: LookupFunction;
+  nodeId: string;
+  instanceId: string;
+  bootId: string;
+  credentials: Credentials;
+}): SimClient {
+  const { apiUrl, lookup, nodeId, instanceId, bootId } = options;
+  const place = { host: apiUrl.hostname, port: Number(apiUrl.port || 443), lookup };
+  const head =
+    ` HTTP/1.1\r\nhost: ${apiUrl.host}\r\naccept: application/json\r\n` +
+    `${INSTANCE_HEADER}: ${instanceId}\r\n${BOOT_HEADER}: ${bootId}\r\n`;
+  let { credentials } = options;
+  /** Made at the first connection: reading a key and its chain costs more than anything else here. */
+  let secureContext: SecureContext | undefined;
+  let session: Buffer | undefined;
+  let free: Connection | undefined;
+  let unused: NodeJS.Timeout | undefined;
+  const open = new Set<Connection>();
+  /** Of an identity that was replaced: closed when they are given back. */
+  let retired = new WeakSet<Connection>();
+
+  const connection = (): Connection => {
+    clearTimeout(unused);
+    if (free) {
+      const reused = free;
+      free = undefined;
+      return reused;
+    }
+    secureContext ??= secureContextOf(credentials);
+    const opened: Connection = openConnection({
+      place,
+      secureContext,
+      session,
+      onSession: (fresh) => {
+        session = fresh;
+      },
+      onClosed: () => {
+        open.delete(opened);
+        if (free === opened) free = undefined;
+      },
+    });
+    open.add(opened);
+    return opened;
+  };
+
+  const giveBack = (used: Connection) => {
+    if (!open.has(used)) return;
+    if (free || retired.has(used)) return used.close();
+    free = used;
+    unused = setTimeout(() => used.close(), UNUSED_CONNECTION_MS);
+  };
+
+  const send = async <T>({ method, path, body, timeoutMs, signal }: Request): Promise<Answer<T>> => {
+    const sentAt = Date.now();
+    const content = body === undefined ? "" : JSON.stringify(body);
+    const about =
+      body === undefined
+        ? ""
+        : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(content)}\r\n`;
+    const text = `${method} /internal/v1/nodes/${nodeId}${path}${head}${about}\r\n${content}`;
+    const used = connection();
+    try {
+      const answer = await used.exchange({ text, timeoutMs, ...(signal ? { signal } : {}) });
+      if (answer.headers.connection === "close") used.close();
+      else giveBack(used);
+      return readAnswer<T>(answer, { sentAt, receivedAt: Date.now() });
+    } catch (error) {
+      throw error instanceof LinkFailure ? error : new LinkFailure(failureOf(error));
+    }
+  };
+
+  return {
+    ...linkCalls(send),
+    use(fresh) {
+      credentials = fresh;
+      secureContext = undefined;
+      session = undefined;
+      retired = new WeakSet(open);
+      free?.close();
+    },
+    hangUp() {
+      clearTimeout(unused);
+      for (const one of [...open]) one.close();
+    },
+  };
+}

@@ -1,0 +1,80 @@
+// Many simulated agents in one process, and what can be said of them together.
+
+import { randomUUID } from "node:crypto";
+import { lookupBy } from "../link/lookup.ts";
+import { type SimAgent, type SimIdentity, sharedKeyrings, startSimAgent } from "./agent.ts";
+import type { Character } from "./character.ts";
+import { apiUrlOf } from "./join.ts";
+import { createSimTypes } from "./types.ts";
+
+export type FleetStatus = {
+  agents: number;
+  connected: number;
+  /** Told to be off the network. */
+  away: number;
+  /** Of those that are neither: why, by reason. */
+  problems: Record<string, number>;
+  heartbeats: number;
+  tasks: { succeeded: number; failed: number; refused: number };
+};
+
+export type Fleet = {
+  add(joined: SimIdentity, character: Character): SimAgent;
+  status(): FleetStatus;
+  stop(): Promise<void>;
+};
+
+/** `random` decides which tasks fail; undefined: none does. */
+export function createFleet(options: { random?: () => number } = {}): Fleet {
+  const { random } = options;
+  const types = createSimTypes();
+  const keyringOf = sharedKeyrings();
+  const bootId = randomUUID();
+  const agents: SimAgent[] = [];
+  const tasks = { started: 0, succeeded: 0, failed: 0, refused: 0 };
+  let heartbeats = 0;
+
+  return {
+    add(joined, character) {
+      const { resolve } = joined.agent.profile;
+      const agent = startSimAgent({
+        ...{ joined, character, types, bootId, keyringOf },
+        apiUrl: apiUrlOf(joined),
+        lookup: lookupBy(() => resolve),
+        fails: () => random !== undefined && random() < character.failureRate,
+        onHeartbeat: () => {
+          heartbeats += 1;
+        },
+        onTask: (event) => {
+          tasks[event] += 1;
+        },
+      });
+      agents.push(agent);
+      return agent;
+    },
+    status() {
+      const away = agents.filter((one) => one.away()).length;
+      const problems: Record<string, number> = {};
+      let connected = 0;
+      for (const agent of agents) {
+        if (agent.connected()) connected += 1;
+        else if (!agent.away()) {
+          const problem = agent.problem() ?? "connecting";
+          problems[problem] = (problems[problem] ?? 0) + 1;
+        }
+      }
+      const { succeeded, failed, refused } = tasks;
+      return {
+        agents: agents.length,
+        connected,
+        away,
+        problems,
+        heartbeats,
+        tasks: { succeeded, failed, refused },
+      };
+    },
+    async stop() {
+      await Promise.all(agents.map((agent) => agent.stop()));
+    },
+  };
+}

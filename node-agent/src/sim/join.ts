@@ -1,0 +1,48 @@
+// Makes simulated nodes members of a fleet, by the agent's own enrollment: each has a token, a key and a certificate
+// of its own. Identities stay in memory: the next run gets new ones for the same nodes.
+
+import https from "node:https";
+import { newPrivateKey } from "@holdfast/kit/certificate-request";
+import { nodeApiUrl } from "../identity/agent-file.ts";
+import { enroll, fetchRoot, withRoot } from "../identity/enroll.ts";
+import { parseEnrollmentToken } from "../identity/enrollment-token.ts";
+import type { SimIdentity } from "./agent.ts";
+import type { Character } from "./character.ts";
+
+export type SimJoin = (node: { token: string; nodeId?: string; character: Character }) => Promise<SimIdentity>;
+
+export type SimJoiner = { join: SimJoin; close(): void };
+
+/** Over a few connections that are used again: whoever joins shows no certificate, so any may carry any. */
+export function createSimJoiner(options: { apiUrl: string; atOnce: number }): SimJoiner {
+  const agent = new https.Agent({ keepAlive: true, maxSockets: options.atOnce });
+  const call = { origin: new URL(options.apiUrl).origin, attempts: 4, agent };
+  const roots = new Map<string, Promise<string>>();
+  const rootOf = (sha256: string) => {
+    const root = roots.get(sha256) ?? fetchRoot(call, sha256);
+    roots.set(sha256, root);
+    return root;
+  };
+  return {
+    async join({ token, nodeId, character }) {
+      const { text, rootSha256 } = parseEnrollmentToken(token);
+      const root = await rootOf(rootSha256);
+      const { identity, answer } = await enroll(call, root, {
+        token: text,
+        key: newPrivateKey(),
+        ...(nodeId === undefined ? {} : { nodeId }),
+        nodeName: character.facts.hostname,
+        facts: character.facts,
+      });
+      const { org_id, node_name, profile, verifiers, trust_bundle } = answer;
+      const joined = { node_id: identity.nodeId, org_id, node_name, api_url: call.origin, profile, verifiers };
+      return { identity, roots: withRoot(trust_bundle, root), agent: joined };
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Where the nodes of an installation find it, by the profile that the first of them was given. */
+export function apiUrlOf({ agent }: SimIdentity): URL {
+  return new URL(nodeApiUrl(agent, undefined));
+}
