@@ -90,7 +90,14 @@ export const createEnrollmentToken = endpoint({
   answer: EnrollmentToken.extend({
     token: z.string().describe("Shown once. Holds the SHA-256 of the root CA behind the dot."),
     api_url: z.string().describe("What the agent joins through."),
-    join_command: z.string().describe("To be run on the machine that shall become a node."),
+    join_command: z.string().describe("For a machine that has a checkout of Holdfast."),
+    install_command: z
+      .string()
+      .nullable()
+      .describe(
+        "One line for the machine that shall become a node: downloads the agent, checks its digest, installs, joins and " +
+          "starts it. Null while this server has no agent packed.",
+      ),
     /** Other machines cannot reach the address: the listener is on loopback. */
     only_this_machine: z.boolean(),
   }),

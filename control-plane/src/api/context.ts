@@ -4,6 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyInstance } from "fastify";
+import type { AgentReleases } from "../agent-release/release.ts";
 import type { Allocations } from "../allocations/watch.ts";
 import type { Sql } from "../database/connect.ts";
 import type { AnswerVault } from "../idempotency/replay.ts";
@@ -33,6 +34,7 @@ export type ApiContext = {
   publicUrl: string | undefined;
   signals: Signals;
   nodes: NodeServices;
+  agentReleases: AgentReleases;
   terminals: Terminals;
 };
 

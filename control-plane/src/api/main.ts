@@ -19,6 +19,8 @@ import { listenerUrl } from "@holdfast/service/node-identity/names";
 import { checkExposure } from "@holdfast/service/settings";
 import { version } from "@holdfast/service/version";
 import { loadAllContracts } from "@holdfast/tasks/registry";
+import { openAgentReleases } from "../agent-release/release.ts";
+import { createAgentRoutes } from "../agent-release/routes.ts";
 import { allocationRoutes } from "../allocations/routes.ts";
 import { watchAllocations } from "../allocations/watch.ts";
 import { auditRoutes } from "../audit/routes.ts";
@@ -134,9 +136,13 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     publicUrl: settings.publicUrl,
     signals,
     nodes: nodeSide.services,
+    agentReleases: openAgentReleases(log),
     terminals,
   };
   addRoutes(context);
+  const agentRoutes = createAgentRoutes(context.agentReleases);
+  agentRoutes(http.app);
+  agentRoutes(nodeSide.listener.http);
   const hosts = allowedHosts(settings);
   const live = serveLive(context, {
     signals,

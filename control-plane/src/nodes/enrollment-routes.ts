@@ -11,6 +11,7 @@ import {
   tokenMinutes,
 } from "@holdfast/contracts/endpoints/enrollment";
 import { ApiError } from "@holdfast/contracts/errors";
+import { installCommand } from "../agent-release/install-command.ts";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute, publicRoute } from "../api/route.ts";
@@ -50,11 +51,13 @@ export function enrollmentTokenRoutes(api: ApiContext): void {
     call.touched({ type: "enrollment_token", id, name: node_name }, { kind, node_id, expires_at });
     const token = `${secret}.${rootDigest}`;
     const apiUrl = api.nodes.apiUrl();
+    const release = api.agentReleases.current();
     return {
       ...toEnrollmentToken(row),
       token,
       api_url: apiUrl,
       join_command: `holdfast agent join --token ${token} --api ${apiUrl}`,
+      install_command: release ? installCommand(release, { token, apiUrl, rejoin: node_id !== null }) : null,
       only_this_machine: onlyThisMachine(apiUrl),
     };
   });

@@ -1,0 +1,12 @@
+#!/bin/sh
+# The `holdfast` command on a node: the agent with the Node.js that came with it. What changes the installation
+# itself is the installer's.
+
+here=$(dirname -- "$(readlink -f -- "$0")")/..
+case "$1 $2" in
+"agent upgrade" | "agent rollback" | "agent uninstall")
+	shift
+	exec sh "$here/share/install-agent.sh" "$@"
+	;;
+esac
+exec "$here/bin/node" "$here/lib/agent.mjs" "$@"
