@@ -5,7 +5,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { backoffDelay } from "@holdfast/kit/backoff";
-import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import { UsageError } from "@holdfast/kit/settings";
 import { openDiagnostics } from "./diagnostics/ring.ts";
 import { detectHost } from "./host/facts.ts";
@@ -18,7 +17,7 @@ import { retryDelay } from "./link/decisions.ts";
 import type { Classified } from "./link/failures.ts";
 import { openLocalListener } from "./local/listener.ts";
 import type { Log } from "./log.ts";
-import type { AgentSettings } from "./main.ts";
+import type { AgentSettings, RunningAgent } from "./main.ts";
 import { createMetrics } from "./metrics.ts";
 import { agentVersion } from "./version.ts";
 
@@ -30,10 +29,11 @@ export async function startUnjoined(
   options: {
     log: Log;
     /** The agent, once there is an identity. */
-    start: () => Promise<RunningProcess>;
+    start: () => Promise<RunningAgent>;
+    onStatus?: (text: string) => void;
     pause?: (ms: number, signal: AbortSignal) => Promise<void>;
   },
-): Promise<RunningProcess> {
+): Promise<RunningAgent> {
   const { log, start, pause = pauseFor } = options;
   const { stateDir, bootstrapToken, nodeName } = settings;
   const token = parseEnrollmentToken(bootstrapToken, ["bootstrap"]).text;
@@ -47,6 +47,7 @@ export async function startUnjoined(
     stop.signal.addEventListener("abort", () => resolve(undefined));
   });
   let problem: Classified | undefined;
+  let started: RunningAgent | undefined;
 
   const attempt = () => join({ token, apiUrl, stateDir, nodeName, facts: host.hostFacts(), attempts: 1 });
   /** Undefined: it was stopped. */
@@ -56,6 +57,7 @@ export async function startUnjoined(
         return await Promise.race([attempt(), stopped]);
       } catch (error) {
         problem = explain(error);
+        options.onStatus?.(`not joined: ${problem.reason}`);
         diagnostics.record(
           problem.reason,
           problem.detail,
@@ -101,10 +103,12 @@ export async function startUnjoined(
     await listener.close();
     if (!node || stop.signal.aborted) return undefined;
     log.info("joined", { node_id: node.nodeId, node_name: node.nodeName });
-    return start();
+    started = await start();
+    return started;
   });
   return {
     ports: { local: listener.port },
+    isAlive: () => started?.isAlive() ?? true,
     async stop() {
       stop.abort();
       await (await agent)?.stop();

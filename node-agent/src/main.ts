@@ -40,10 +40,17 @@ const STOP = { linkMs: 1_000, tasksMs: 4_000, deliveryMs: 1_000 };
 /** A loop that has not come round for so long is dead: every step of it is bounded well below. */
 const DEAD_AFTER_MS = 90_000;
 
-export async function startAgent(
-  settings: AgentSettings,
-  options: { log?: Log; loadType?: (name: string) => Promise<LoadedType | undefined> } = {},
-): Promise<RunningProcess> {
+/** `isAlive`: its work goes on, whether or not the server answers. */
+export type RunningAgent = RunningProcess & { isAlive(): boolean };
+
+export type AgentOptions = {
+  log?: Log;
+  loadType?: (name: string) => Promise<LoadedType | undefined>;
+  /** Told in one line how it is, when that changes. */
+  onStatus?: (text: string) => void;
+};
+
+export async function startAgent(settings: AgentSettings, options: AgentOptions = {}): Promise<RunningAgent> {
   const startedAt = Date.now();
   const instanceId = randomUUID();
   const log = options.log ?? createLog({ level: settings.logLevel, fields: { instance_id: instanceId } });
@@ -192,6 +199,7 @@ export async function startAgent(
     if (rejections.has(failure.reason)) count("identity_rejections");
     metrics.set("connection_up", 0);
     record(failure.reason, failure.detail, correlationId);
+    options.onStatus?.(`not connected: ${failure.reason}`);
     const doubted = rejections.has(failure.reason) || failure.reason === "server_tls_untrusted";
     const joinedAgain = doubted && session.reconsider();
     if (failure.reason === "identity_revoked" && !joinedAgain) terminals.endAll();
@@ -248,6 +256,7 @@ export async function startAgent(
     onConnected: () => {
       metrics.set("connection_up", 1);
       record("process_alive", `connected to ${session.apiUrl}`);
+      options.onStatus?.(`connected to ${session.apiUrl} as ${session.agent().node_name}`);
       work?.outbox.reconnected();
     },
     onStanding: ({ status, reason }) => {
@@ -265,6 +274,8 @@ export async function startAgent(
     },
   });
 
+  const isAlive = () => performance.now() - link.status().lastStepAt < DEAD_AFTER_MS;
+
   openWork();
   const listener = await openLocalListener(
     {
@@ -274,9 +285,9 @@ export async function startAgent(
     },
     {
       healthz: () => {
-        const { connected, standing, lastHeartbeatAt, problem, lastStepAt } = link.status();
+        const { connected, standing, lastHeartbeatAt, problem } = link.status();
         return {
-          ok: performance.now() - lastStepAt < DEAD_AFTER_MS,
+          ok: isAlive(),
           connected,
           standing: standing ?? null,
           last_heartbeat_at: lastHeartbeatAt === undefined ? null : new Date(lastHeartbeatAt).toISOString(),
@@ -303,6 +314,7 @@ export async function startAgent(
 
   return {
     ports: { local: listener.port },
+    isAlive,
     async stop() {
       link.stop();
       upload.stop();

@@ -40,13 +40,13 @@ export function agentCommand(): Command {
 }
 
 async function joinThisMachine(options: JoinOptions): Promise<void> {
-  const [{ join, JoinFailure }, { HostProblem }, { joinSettings }, { detectHost }, { version }] =
+  const [{ join, JoinFailure }, { HostProblem }, { joinSettings }, { detectHost }, { agentVersion }] =
     await Promise.all([
       import("@holdfast/node-agent/identity/join"),
       import("@holdfast/node-agent/identity/state-directory"),
       import("@holdfast/node-agent/settings"),
       import("@holdfast/node-agent/host/facts"),
-      import("@holdfast/service/version"),
+      import("@holdfast/node-agent/version"),
     ]);
   const settings = readSettings(joinSettings, process.env);
   const { stateDir, advertiseAddress } = settings;
@@ -59,7 +59,7 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
   }
   const apiUrl = options.api ?? settings.nodeApiUrl;
   if (apiUrl === undefined) throw new UsageError("Give the server's address with --api.");
-  const host = detectHost({ agentVersion: version, stateDir, advertisedAddress: advertiseAddress ?? null });
+  const host = detectHost({ agentVersion, stateDir, advertisedAddress: advertiseAddress ?? null });
   try {
     const joined = await join({
       token,

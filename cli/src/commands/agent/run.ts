@@ -1,16 +1,18 @@
 // holdfast agent run: the agent in the foreground, configured by the environment alone. Imports
 // nothing but the agent: whatever is loaded here stays in memory on every host.
 
-import { type RunningProcess, runProcess } from "@holdfast/kit/lifecycle";
+import { runProcess } from "@holdfast/kit/lifecycle";
 import { readSettings } from "@holdfast/kit/settings";
 import { hasIdentity } from "@holdfast/node-agent/identity/has-identity";
 import { HostProblem } from "@holdfast/node-agent/identity/state-directory";
 import { createLog, type Log } from "@holdfast/node-agent/log";
-import { type AgentSettings, startAgent } from "@holdfast/node-agent/main";
+import { type AgentSettings, type RunningAgent, startAgent } from "@holdfast/node-agent/main";
+import { openServiceManager, type ServiceManager } from "@holdfast/node-agent/service-manager";
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 
 export async function runAgent(): Promise<void> {
   let log = createLog();
+  const manager = openServiceManager(process.env);
   await runProcess(
     {
       info: (message) => log.info(message),
@@ -29,15 +31,29 @@ export async function runAgent(): Promise<void> {
         for (const name of [env, ...aliases]) delete process.env[name];
       }
       log = createLog({ level: settings.logLevel });
-      return start(settings, log);
+      const agent = await start(settings, log, manager);
+      manager?.ready();
+      manager?.watch(agent.isAlive);
+      return {
+        ...agent,
+        stop: () => {
+          manager?.stopping();
+          return agent.stop();
+        },
+      };
     },
   );
 }
 
-async function start({ bootstrapToken, ...others }: AgentSettings, log: Log): Promise<RunningProcess> {
+async function start(
+  { bootstrapToken, ...others }: AgentSettings,
+  log: Log,
+  manager: ServiceManager | undefined,
+): Promise<RunningAgent> {
   const settings = { ...others, bootstrapToken: undefined };
-  const begin = () => startAgent(settings, { log });
+  const onStatus = manager?.status;
+  const begin = () => startAgent(settings, { log, onStatus });
   if (bootstrapToken === undefined || hasIdentity(settings.stateDir)) return begin();
   const { startUnjoined } = await import("@holdfast/node-agent/bootstrap");
-  return startUnjoined({ ...settings, bootstrapToken }, { log, start: begin });
+  return startUnjoined({ ...settings, bootstrapToken }, { log, start: begin, onStatus });
 }
