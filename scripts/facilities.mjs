@@ -31,6 +31,12 @@ export const facilities = {
     remedy: "apt-get install chromium",
     debianPackage: "chromium",
   },
+  nspawn: {
+    present: () => existsSync("/usr/bin/systemd-nspawn"),
+    covers: "the agent's installation under systemd",
+    remedy: "apt-get install systemd-container",
+    debianPackage: "systemd-container",
+  },
   vi: {
     present: () => existsSync("/usr/bin/vi"),
     covers: "a full-screen program in a terminal",

@@ -1,4 +1,4 @@
-// Brings a checkout to the point where it can run: packages installed, web app built. Plain
+// Brings a checkout to the point where it can run: packages installed, web app built, agent packed. Plain
 // JavaScript that Node.js 20 can run, because before the install there may be nothing newer.
 // Each step is skipped when its inputs have not changed since it last succeeded.
 
@@ -42,7 +42,31 @@ export async function prepare() {
     work: () =>
       run(node, [join(root, "node_modules/vite/bin/vite.js"), "build", "--logLevel", "error"], join(root, "web")),
   });
+  await step({
+    label: "Packing the agent for other machines",
+    done: "Agent is packed",
+    stamp: join(root, "node-agent/dist/.packed"),
+    inputs: () =>
+      digest([...agentFiles.map((file) => join(root, file)), ...agentSources.flatMap(filesBelow)], "agent"),
+    work: () => run(node, [join(root, "scripts/pack-agent.ts")]),
+  });
 }
+
+const agentSources = [
+  "cli/src",
+  "contracts/src",
+  "kit/src",
+  "node-agent/src",
+  "tasks",
+  "scripts/agent-archive",
+  "deploy/systemd",
+];
+const agentFiles = [
+  "package-lock.json",
+  "node-agent/package.json",
+  "deploy/install-agent.sh",
+  "deploy/holdfast-agent.sh",
+];
 
 /**
  * Runs a command with its output shown only if it fails. When we are told to stop, it is ended first:
