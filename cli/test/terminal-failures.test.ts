@@ -1,15 +1,18 @@
-// The terminal failure matrix, each row produced for real between whole processes: the person is told the
-// code with its hop and owner, the trail and the metrics have it too, and after the repair the same
-// command works.
+// The terminal failure matrix, each row produced for real between whole processes: on the command line and
+// in the browser the person is told the code with its hop and owner, the trail and the metrics have it too,
+// and after the repair the same command and the same click work.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { enrollGateway, SERVICE_TOKEN } from "../../control-plane/test/support/services.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { keepScreenshot, openChromium, withoutWebgl } from "../../web/test/browser.ts";
+import { type AtPage, signIn } from "./support/at-page.ts";
 import {
   type Front,
   openForeign,
@@ -25,9 +28,26 @@ import { until } from "./support/holdfast.ts";
 import { openShells, type Shells } from "./support/shells.ts";
 
 type AuditItem = { action: string; result: string; reason: string | null };
+/** What is said beside the catalogue's own words. */
+type Expected = { owner?: string; ownerInWords?: string; why?: string; onPage?: string };
+
+/** Where the chain on the page is seen to stop. */
+const stops: Partial<Record<TerminalFailureCode, ReadinessStep>> = {
+  terminal_token_mint_failed: "token_ready",
+  terminal_public_route_missing: "browser_ws_ready",
+  terminal_gateway_upgrade_failed: "browser_ws_ready",
+  terminal_ui_connecting_stuck: "terminal_open_sent",
+  terminal_node_stream_timeout: "node_stream_connected",
+  terminal_open_without_stream: "node_stream_connected",
+  terminal_node_stream_mtls_failed: "node_stream_connected",
+  terminal_env_profile_drift: "node_stream_connected",
+  terminal_pty_failed: "pty_ready",
+};
 
 describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not come up", () => {
+  const chromium = lacks("chromium") ? undefined : openChromium(withoutWebgl);
   let shells: Shells;
+  let atPage: AtPage | undefined;
   /** What people, and what nodes, are told to be the gateway's address. */
   let publicFront: Front;
   let nodeFront: Front;
@@ -49,6 +69,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     // A second service of the same installation has a certificate that nodes trust.
     const service = await enrollGateway({ internalUrl: ready.api_internal_url });
     certificate = service.tls as typeof certificate;
+    if (chromium) atPage = await signIn(await chromium.visit(), shells);
     // As from another machine: the way through the public address is what is looked at.
     const { token } = await shells.json<{ token: string }>(["token", "create", "--name", "t", "--role", "admin"]);
     Object.assign(shells.env, { HOLDFAST_API_URL: ready.api_url, HOLDFAST_TOKEN: token });
@@ -78,32 +99,86 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   const audited = async (correlationId: string): Promise<AuditItem[]> =>
     (await shells.json<{ items: AuditItem[] }>(["audit", "list", "--correlation", correlationId])).items;
 
-  /** Runs `holdfast terminal`, and expects it to say this, everywhere. */
-  async function fails(code: TerminalFailureCode): Promise<Failure> {
+  /** Opens a terminal in both ways, and expects this to be said by both and kept of both. */
+  async function fails(
+    code: TerminalFailureCode,
+    expected: Expected = {},
+    open: () => unknown = () => atPage?.openTerminal(),
+  ): Promise<Failure> {
     const before = await metric(code);
-    const outcome = await shells.piped("exit\n", ["--json"]);
-    expect(outcome.code, outcome.stdout + outcome.stderr).toBe(1);
-    const told = errorOf(outcome);
-    const { hop, owner } = terminalFailures[code];
-    expect(told).toMatchObject({ code, next_step: expect.stringMatching(/\w/), details: { hop, owner } });
-    const correlationId = String(told.details?.["correlation_id"]);
-    await until(async () => (await audited(correlationId)).some(({ reason }) => reason === code));
-    await until(async () => (await metric(code)) > before);
+    const [told, quoted] = await Promise.all([
+      failsOnCommandLine(code, expected),
+      atPage && failsOnPage(atPage, code, { ...expected, open }),
+    ]);
+    const correlationIds = [String(told.details?.["correlation_id"]), ...(quoted ? [quoted] : [])];
+    for (const id of correlationIds)
+      await until(async () => (await audited(id)).some(({ reason }) => reason === code));
+    await until(async () => (await metric(code)) >= before + correlationIds.length);
     return told;
   }
 
-  async function works(): Promise<void> {
+  async function failsOnCommandLine(code: TerminalFailureCode, expected: Expected): Promise<Failure> {
+    const outcome = await shells.piped("exit\n", ["--json"]);
+    expect(outcome.code, outcome.stdout + outcome.stderr).toBe(1);
+    const told = errorOf(outcome);
+    const { hop, owner } = { ...terminalFailures[code], ...expected };
+    expect(told).toMatchObject({ code, next_step: expect.stringMatching(/\w/), details: { hop, owner } });
+    if (expected.why) expect(told.message).toContain(expected.why);
+    return told;
+  }
+
+  /** Answers with the correlation id that the page gives to quote. */
+  async function failsOnPage(
+    { page, complaints }: AtPage,
+    code: TerminalFailureCode,
+    { why = "", onPage = "", ownerInWords = "", open }: Expected & { open: () => unknown },
+  ): Promise<string> {
+    await open();
+    const alert = page.locator(`[role="alert"][data-code="${code}"]`);
+    await alert.waitFor();
+    expect(await page.locator("[data-phase]").getAttribute("data-phase")).toBe("failed");
+    const text = (await alert.textContent()) ?? "";
+    for (const words of [terminalFailures[code].message, why, onPage, code]) expect(text).toContain(words);
+    const fact = (name: string) => alert.locator("dt", { hasText: name }).locator("+ dd").textContent();
+    expect(await fact("What to do")).toMatch(/\w/);
+    expect(await fact("Where")).toMatch(/\w/);
+    expect(await fact("Who can fix it")).toMatch(ownerInWords || /\w/);
+    const stopped = alert.locator('[data-step][data-state="failed"]');
+    expect(await stopped.getAttribute("data-step")).toBe(stops[code]);
+    await keepScreenshot(page, `row-${code}`);
+    // Of a gateway that is not to be reached Chromium complains by itself.
+    expect(complaints.splice(0).filter((one) => !/WebSocket connection to|blocked by CORS/.test(one))).toEqual([]);
+    return /[0-9a-f]{8}-[0-9a-f-]{27}/.exec((await fact("To quote")) ?? "")?.[0] ?? "";
+  }
+
+  const tryAgain = () => atPage?.page.getByRole("button", { name: "Try again" }).click();
+
+  async function works(open: () => unknown = tryAgain): Promise<void> {
     repair();
+    await Promise.all([worksOnCommandLine(), atPage && worksOnPage(atPage, open)]);
+  }
+
+  async function worksOnCommandLine(): Promise<void> {
     const { code, stdout, stderr } = await shells.piped("echo so''much; exit\n");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain("somuch");
   }
 
+  async function worksOnPage({ page, ready, ask, type, complaints }: AtPage, open: () => unknown): Promise<void> {
+    await open();
+    await ready();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(await ask("id -un")).toBe(shells.allocation.username);
+    await type("exit\n");
+    await page.getByText("The shell has ended.").waitFor();
+    expect(complaints).toEqual([]);
+  }
+
   it("TERM-09 terminal_public_route_missing: another site answers at the gateway's address", async () => {
     publicFront.lead(await stand(openOtherSite()));
-    await fails("terminal_public_route_missing");
+    await fails("terminal_public_route_missing", { onPage: "is not the terminal gateway" });
     publicFront.lead("refused");
-    await fails("terminal_public_route_missing");
+    await fails("terminal_public_route_missing", {}, tryAgain);
     await works();
   });
 
@@ -113,14 +188,21 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     await works();
   });
 
-  it.for(["silent", "refused"] as const)(
-    "TERM-09 terminal_node_stream_timeout: the way from the node is %s",
-    async (way) => {
-      nodeFront.lead(way);
-      await fails("terminal_node_stream_timeout");
-      await works();
-    },
-  );
+  it("TERM-09 TERM-08 terminal_node_stream_timeout: the way from the node is silent, or refused", async () => {
+    nodeFront.lead("silent");
+    await fails("terminal_node_stream_timeout");
+    nodeFront.lead("refused");
+    const told = await fails("terminal_node_stream_timeout", {}, tryAgain);
+    const correlationId = told.details?.["correlation_id"];
+    const session = (await shells.terminals()).find(({ correlation_id }) => correlation_id === correlationId);
+    expect(session).toMatchObject({
+      state: "failed",
+      failure: { code: "terminal_node_stream_timeout", hop: "node_terminal_reachability" },
+      chain: { token_ready: expect.any(String), terminal_open_sent: expect.any(String) },
+    });
+    expect(session?.chain).not.toHaveProperty("node_stream_connected");
+    await works();
+  });
 
   it("TERM-09 TERM-12 terminal_open_without_stream: the agent says so, the gateway saw nothing", async () => {
     nodeFront.lead(await stand(openSink(certificate)));
@@ -138,8 +220,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     const { username, home } = shells.allocation;
     const uid = execFileSync("id", ["-u", username], { encoding: "utf8" }).trim();
     execFileSync("userdel", ["--force", username], { stdio: "ignore" });
-    const told = await fails("terminal_pty_failed");
-    expect(told.message).toContain(`There is no user ${username} on this node.`);
+    await fails("terminal_pty_failed", { why: `There is no user ${username} on this node.` });
     execFileSync("useradd", ["--uid", uid, "--home-dir", String(home), "--shell", "/bin/bash", username], {
       stdio: "ignore",
     });
@@ -158,29 +239,26 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     await works();
   });
 
-  it("TERM-08 the list shows each attempt with its chain and the reason of its failure", async () => {
-    nodeFront.lead("refused");
-    const told = await fails("terminal_node_stream_timeout");
-    const [session] = await shells.terminals();
-    expect(session).toMatchObject({
-      state: "failed",
-      failure: { code: "terminal_node_stream_timeout", hop: "node_terminal_reachability" },
-      chain: { token_ready: expect.any(String), terminal_open_sent: expect.any(String) },
-      correlation_id: told.details?.["correlation_id"],
-    });
-    expect(session?.chain).not.toHaveProperty("node_stream_connected");
+  it("TERM-09 TERM-01 terminal_token_mint_failed: the node was set to take no new work", async () => {
+    const { name } = shells.node;
+    await shells.json(["node", "drain", name]);
+    const why = `The node ${name} is draining and takes no new work.`;
+    await fails("terminal_token_mint_failed", { why, owner: "node", ownerInWords: "Whoever runs the node" });
+    await shells.json(["node", "reactivate", name]);
     await works();
   });
 
-  it("TERM-09 terminal_token_mint_failed: the allocation was given back", async () => {
-    const { username } = shells.allocation;
-    await shells.json(["allocation", "release", shells.allocation.id]);
-    const told = await fails("terminal_token_mint_failed");
-    expect(told.message).toContain("given back");
+  it("TERM-09 TERM-01 terminal_token_mint_failed: the allocation was given back", async () => {
+    const { id, username } = shells.allocation;
+    await shells.json(["allocation", "release", id]);
+    // From a bookmark: no page offers a terminal of it any more.
+    const url = `${(await shells.up.ready).api_url}/allocations/${id}/terminal`;
+    await fails("terminal_token_mint_failed", { why: "given back" }, () => atPage?.page.goto(url));
+    if (atPage) await expect.poll(() => atPage?.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     shells.allocation = await shells.json<Allocation>([
       ...["allocation", "create", "--node", shells.node.name, "--user", username],
     ]);
-    await works();
+    await works(() => atPage?.openTerminal());
   });
 
   function selfSigned(): { cert: string; key: string } {

@@ -39,7 +39,7 @@ export const terminalFailures = {
     owner: "operator",
     message: "Your browser does not reach the terminal gateway at all.",
     action:
-      "Nothing you do in the page helps. The operator checks the gateway's public address and the proxy in front of it: its /healthz must answer.",
+      "The operator checks the gateway's public address and the proxy in front of it: its /healthz must answer. Then try again.",
     retryable: true,
   },
   terminal_gateway_upgrade_failed: {

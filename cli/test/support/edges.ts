@@ -70,6 +70,8 @@ export async function openOtherSite(): Promise<Standing> {
 export async function openProxyWithoutUpgrades(target: () => number): Promise<Standing> {
   const server = createHttpServer(async (request, response) => {
     const answer = await fetch(`http://127.0.0.1:${target()}${request.url}`).catch(() => undefined);
+    for (const [name, value] of answer?.headers ?? [])
+      if (name.startsWith("access-")) response.setHeader(name, value);
     response.writeHead(answer?.status ?? 502).end(await answer?.text());
   });
   server.on("upgrade", (_request, socket) => refuseUpgrade(socket, "HTTP/1.1 400 Bad Request"));

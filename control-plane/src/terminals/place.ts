@@ -2,6 +2,7 @@
 
 import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { TerminalFailureEntry } from "@holdfast/contracts/terminal-failures";
 import type { Tx } from "../database/connect.ts";
 
 export type Place = {
@@ -23,9 +24,10 @@ export async function selectPlace(tx: Tx, allocationId: string): Promise<Place |
   return row;
 }
 
-export type Refusal = { reason: string; message: string; nextStep: string };
+/** `owner`: who can change that. */
+export type Refusal = { reason: string; owner: TerminalFailureEntry["owner"]; message: string; nextStep: string };
 
-const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reason">> = {
+const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reason" | "owner">> = {
   requested: {
     message: "The allocation's user is still being made on the node.",
     nextStep: "Wait until the allocation is active, then try again.",
@@ -46,12 +48,14 @@ const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reaso
 
 /** Undefined: nothing stands in the way. A shell that is there may be used while its node drains. */
 export function refusalOf(place: Place, purpose: "open" | "attach"): Refusal | undefined {
-  if (place.status !== "active") return { reason: `allocation_${place.status}`, ...inactive[place.status] };
+  if (place.status !== "active")
+    return { reason: `allocation_${place.status}`, owner: "tenant", ...inactive[place.status] };
   const draining = place.node_status === "draining" && purpose === "attach";
   if (!place.node_revoked && (place.node_status === "active" || draining)) return undefined;
   const state = place.node_revoked ? "revoked" : place.node_status;
   return {
     reason: `node_${state}`,
+    owner: "node",
     message: `The node ${place.node_name} is ${state} and takes no new work.`,
     nextStep: "Ask the operator of the node; its page says why, and since when.",
   };

@@ -126,8 +126,8 @@ function isAttachable(session: SessionRow | undefined, place: Place, userKey: st
 function refuseUnusable(api: ApiContext, place: Place, purpose: "open" | "attach"): void {
   const refusal = refusalOf(place, purpose);
   if (!refusal) return;
-  const { reason, message, nextStep } = refusal;
-  const details = { reason, allocation: place.status, node: place.node_name };
+  const { reason, owner, message, nextStep } = refusal;
+  const details = { reason, owner, allocation: place.status, node: place.node_name };
   throw counted(api, new ApiError("terminal_token_mint_failed", { message, nextStep, details }));
 }
 

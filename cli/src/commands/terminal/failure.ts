@@ -15,7 +15,7 @@ export class TerminalFailure extends Refusal {
 
   constructor(error: TerminalError, details: Record<string, unknown> = {}) {
     const { code, hop, owner, message, action, retryable, correlation_id } = error;
-    super(code, { message, nextStep: action, details: { ...details, hop, owner, correlation_id } });
+    super(code, { message, nextStep: action, details: { owner, ...details, hop, correlation_id } });
     this.retryable = retryable;
   }
 }

@@ -10,7 +10,7 @@ import { StatusMark } from "../../design/StatusMark.tsx";
 import { tookMs } from "../../design/time.ts";
 import { type Connecting, PAUSES_MS } from "./connecting.ts";
 import type { Connection } from "./connection.ts";
-import { type Failure, hopInWords, ownerInWords, remedyOf } from "./failures.ts";
+import { type Failure, hopInWords, ownerInWords, type Remedy, remedyOf } from "./failures.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
 import { exitInWords } from "./words.ts";
 
@@ -22,9 +22,11 @@ type PanelProps = {
   back: ReactNode;
   /** Something was shown already: it stays in sight. */
   docked: boolean;
+  /** The allocation was given back: no button opens anything. */
+  over: boolean;
 };
 
-export function Panel({ state, connection, where, back, docked }: PanelProps) {
+export function Panel({ state, connection, where, back, docked, over }: PanelProps) {
   switch (state.phase) {
     case "ready":
       return null;
@@ -77,9 +79,9 @@ export function Panel({ state, connection, where, back, docked }: PanelProps) {
       return (
         <Frame>
           <FailureView failure={state.failure} docked={docked}>
-            {docked ? null : <ReadinessSteps chain={state.chain} next="failed" />}
+            {docked ? null : <ReadinessSteps chain={state.chain} next={{ failedAt: state.failure.hop }} />}
           </FailureView>
-          <FailureButtons failure={state.failure} connection={connection} back={back} />
+          <FailureButtons remedy={over ? "none" : remedyOf(state.failure)} connection={connection} back={back} />
         </Frame>
       );
     }
@@ -96,9 +98,11 @@ export function Panel({ state, connection, where, back, docked }: PanelProps) {
           </span>
           <span className="ml-auto flex flex-wrap gap-2">
             {back}
-            <Button look="primary" onClick={connection.openNew}>
-              Open a new shell
-            </Button>
+            {!over && (
+              <Button look="primary" onClick={connection.openNew}>
+                Open a new shell
+              </Button>
+            )}
           </span>
         </div>
       );
@@ -173,20 +177,25 @@ function FailureView({ failure, docked, children }: FailureViewProps) {
   );
 }
 
-type FailureButtonsProps = { failure: Failure; connection: Connection; back: ReactNode };
+const again: Partial<Record<Remedy, string>> = {
+  same: "Try again",
+  later: "Try again",
+  take_back: "Take it back here",
+};
 
-function FailureButtons({ failure, connection, back }: FailureButtonsProps) {
-  const remedy = remedyOf(failure);
-  const again = { same: "Try again", take_back: "Take it back here", new: undefined, none: undefined }[remedy];
+type FailureButtonsProps = { remedy: Remedy; connection: Connection; back: ReactNode };
+
+function FailureButtons({ remedy, connection, back }: FailureButtonsProps) {
+  const label = again[remedy];
   return (
     <div className="mt-4 flex flex-wrap gap-2">
-      {again && (
+      {label && (
         <Button look="primary" onClick={connection.tryAgain}>
-          {again}
+          {label}
         </Button>
       )}
       {(remedy === "new" || remedy === "take_back") && (
-        <Button look={again ? "secondary" : "primary"} onClick={connection.openNew}>
+        <Button look={label ? "secondary" : "primary"} onClick={connection.openNew}>
           Open a new shell
         </Button>
       )}

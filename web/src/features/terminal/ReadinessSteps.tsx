@@ -1,26 +1,26 @@
 // The chain that a terminal comes up by: which steps were reached, after how long, and where it stopped.
 
-import { readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
 import { classes } from "../../design/classes.ts";
 import { type State, StatusMark } from "../../design/StatusMark.tsx";
 import { tookMs } from "../../design/time.ts";
+import { stoppedAt } from "./chain.ts";
 import type { Chain } from "./connecting.ts";
 import { stepWords } from "./words.ts";
 
 type ReadinessStepsProps = {
   chain: Chain;
-  /** What becomes of the first step that was not reached. */
-  next: "awaited" | "failed" | "never";
+  /** What becomes of the first step that was not reached, or of the one at the hop that failed. */
+  next: "awaited" | "never" | { failedAt: string };
 };
 
 export function ReadinessSteps({ chain, next }: ReadinessStepsProps) {
-  const first = readinessSteps.find((step) => chain[step] === undefined);
-  const marks: Record<typeof next, State> = { awaited: "moving", failed: "failed", never: "unknown" };
+  const { step: marked, mark: itsMark } = stopOf(chain, next);
   return (
     <ol aria-label="Readiness chain" className="space-y-1">
       {readinessSteps.map((step) => {
         const ms = chain[step];
-        const mark = ms !== undefined ? "ok" : step === first ? marks[next] : "unknown";
+        const mark = ms !== undefined ? "ok" : step === marked ? itsMark : "unknown";
         return (
           <li
             key={step}
@@ -41,4 +41,14 @@ export function ReadinessSteps({ chain, next }: ReadinessStepsProps) {
       })}
     </ol>
   );
+}
+
+function stopOf(
+  chain: Chain,
+  next: ReadinessStepsProps["next"],
+): { step: ReadinessStep | undefined; mark: State } {
+  const first = readinessSteps.find((step) => chain[step] === undefined);
+  if (next === "awaited") return { step: first, mark: "moving" };
+  if (next === "never") return { step: first, mark: "unknown" };
+  return { step: stoppedAt(chain, next.failedAt), mark: "failed" };
 }

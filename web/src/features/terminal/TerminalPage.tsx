@@ -144,6 +144,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
             }}
             where={where}
             docked={shown}
+            over={allocation !== undefined && !["requested", "active"].includes(allocation.status)}
             back={
               <Link to="/allocations/$allocationId" params={{ allocationId }} className={buttonClasses()}>
                 Back

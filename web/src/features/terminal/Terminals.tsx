@@ -60,7 +60,10 @@ export function Terminals({ of }: { of: TerminalsOf }) {
   );
 }
 
-const unreached = { opening: "awaited", failed: "failed", open: "never", closed: "never" } as const;
+function unreached({ state, failure }: TerminalSession): "awaited" | "never" | { failedAt: string } {
+  if (state === "failed") return { failedAt: failure?.hop ?? "" };
+  return state === "opening" ? "awaited" : "never";
+}
 
 type RowProps = { terminal: TerminalSession; opened: boolean; onToggle: () => void };
 
@@ -114,7 +117,7 @@ function Row({ terminal, opened, onToggle }: RowProps) {
       <div id={id} hidden={!opened} className="mt-3 space-y-3 sm:ml-4.5">
         {opened && (
           <>
-            <ReadinessSteps chain={chain} next={unreached[terminal.state]} />
+            <ReadinessSteps chain={chain} next={unreached(terminal)} />
             {failure && <FailureDetails failure={failure} />}
             <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-1 text-sm text-ink-muted">
               <span className="flex flex-wrap items-center gap-x-1.5">

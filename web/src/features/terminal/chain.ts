@@ -1,7 +1,7 @@
-// The chain of a stored terminal, as the page draws it.
+// The chain of a terminal, as the page draws it.
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
-import { readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
 import type { Chain } from "./connecting.ts";
 
 /** In milliseconds since it was asked for. */
@@ -13,4 +13,10 @@ export function chainOf({ chain, created_at }: Pick<TerminalSession, "chain" | "
       return at === undefined ? [] : [[step, Math.max(0, Date.parse(at) - from)] as const];
     }),
   );
+}
+
+/** The first step that was not reached; but one before the shell may be missing because of the shell. */
+export function stoppedAt(chain: Chain, hop: string): ReadinessStep | undefined {
+  if (hop === "workload_terminal_startup" && chain.pty_ready === undefined) return "pty_ready";
+  return readinessSteps.find((step) => chain[step] === undefined);
 }

@@ -60,12 +60,12 @@ describe("a terminal that comes up", () => {
     const { state } = follow([granted, opened, ...steps]);
     expect(state).toMatchObject({
       phase: "waiting",
-      round: { chain: Object.fromEntries(readinessSteps.map((each, index) => [each, index * 7])) },
+      round: { chain: Object.fromEntries(readinessSteps.map((each, index) => [each, 100 + index * 7])) },
     });
     expect(follow(comingUp).state).toMatchObject({ phase: "ready", shell: "s1" });
   });
 
-  it("TERM-08 counts the first two steps itself until it is told better", () => {
+  it("TERM-08 counts from the click: the first two steps itself, until the gateway tells its part", () => {
     const { state } = follow([granted, opened]);
     expect(state).toMatchObject({ round: { chain: { token_ready: 100, browser_ws_ready: 200 } } });
   });

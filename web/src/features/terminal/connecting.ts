@@ -13,7 +13,7 @@ export type Grant = {
   deadlineSeconds: number;
 };
 
-/** When each step was reached, in ms since it was asked for. */
+/** When each step was reached, in ms since a person or a loss asked for it. */
 export type Chain = Partial<Record<ReadinessStep, number>>;
 
 /** One way from the question for a token to a terminal. */
@@ -216,8 +216,11 @@ const table: Table = {
 function whileWaiting(state: Of<"waiting">, frame: ServerFrame, at: number): Next {
   const { round, grant } = state;
   switch (frame.type) {
-    case "status":
-      return { state: { ...state, round: reached(round, frame.step, frame.ms) }, effects: [] };
+    case "status": {
+      // The gateway counts from the token on, this page from the click.
+      const ms = (round.chain.token_ready ?? 0) + (frame.step === "token_ready" ? 0 : frame.ms);
+      return { state: { ...state, round: reached(round, frame.step, ms) }, effects: [] };
+    }
     case "ready":
       return {
         state: {
@@ -305,8 +308,8 @@ function pause(shell: string, attempt: number, failure: Failure | undefined, at:
 }
 
 function fail(failure: Failure, shell: string | undefined, chain: Chain): Next {
-  const gone = remedyOf(failure) === "new" || remedyOf(failure) === "none";
-  return { state: { phase: "failed", failure, shell: gone ? undefined : shell, chain }, effects: [] };
+  const stays = remedyOf(failure) === "same" || remedyOf(failure) === "take_back";
+  return { state: { phase: "failed", failure, shell: stays ? shell : undefined, chain }, effects: [] };
 }
 
 function ended({ code, signal }: Exit): Next {

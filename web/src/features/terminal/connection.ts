@@ -270,15 +270,16 @@ async function askHealth(terminalUrl: string): Promise<{ reachable: boolean; det
   url.pathname = url.pathname.endsWith(TERMINAL_PATH)
     ? `${url.pathname.slice(0, -TERMINAL_PATH.length)}/healthz`
     : "/healthz";
+  const ask = { cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(CHECK_ROUTE_MS) } as const;
   try {
-    const answer = await fetch(url, {
-      cache: "no-store",
-      credentials: "omit",
-      signal: AbortSignal.timeout(CHECK_ROUTE_MS),
-    });
+    const answer = await fetch(url, ask);
     if (answer.ok) return { reachable: true };
     return { reachable: false, detail: `${url} answered ${answer.status}.` };
   } catch {
-    return { reachable: false, detail: `${url} does not answer.` };
+    // A gateway lets every page read this; what another server says stays hidden, but not that it says something.
+    return fetch(url, { ...ask, mode: "no-cors" }).then(
+      () => ({ reachable: false, detail: `What answers at ${url} is not the terminal gateway.` }),
+      () => ({ reachable: false, detail: `${url} does not answer.` }),
+    );
   }
 }

@@ -47,11 +47,14 @@ const ownerWords: Record<TerminalFailureEntry["owner"], string> = {
 export const hopInWords = (hop: string) => hopWords[hop as TerminalHop] ?? hop.replaceAll("_", " ");
 export const ownerInWords = (owner: string) => ownerWords[owner as TerminalFailureEntry["owner"]] ?? owner;
 
-/** What a button can do about it. `same`: the shell that was there, if there was one. */
-export type Remedy = "same" | "take_back" | "new" | "none";
+/**
+ * What a button can do about it. `same`: the shell that was there, if there was one. `later`: a new one, once
+ * somebody has changed what stands in the way.
+ */
+export type Remedy = "same" | "later" | "take_back" | "new" | "none";
 
 const remedies: Record<TerminalFailureCode, Remedy> = {
-  terminal_token_mint_failed: "none",
+  terminal_token_mint_failed: "later",
   terminal_public_route_missing: "same",
   terminal_gateway_upgrade_failed: "same",
   terminal_token_refused: "same",
@@ -77,6 +80,7 @@ const remedies: Record<TerminalFailureCode, Remedy> = {
 
 export function remedyOf({ code, retryable }: Pick<Failure, "code" | "retryable">): Remedy {
   if (isTerminalFailure(code)) return remedies[code];
+  if (code === "forbidden") return "later";
   return retryable ? "same" : "none";
 }
 
@@ -100,9 +104,14 @@ export function ofFrame(frame: TerminalError): Failure {
 export function ofRefusal(error: unknown): Failure {
   const { code, message: why, nextStep: action, correlationId } = problemOf(error);
   const quoted = correlationId ? { correlationId } : {};
+  const details = error instanceof CallError ? error.envelope.details : {};
   // The api speaks to programs; what a person does about an ended shell is the catalogue's to say.
   if (code === "terminal_session_unknown") return { code, ...terminalFailures[code], ...quoted };
-  if (code && isTerminalFailure(code)) return { code, ...terminalFailures[code], action, why, ...quoted };
+  if (code && isTerminalFailure(code)) {
+    const entry = terminalFailures[code];
+    const owner = typeof details["owner"] === "string" ? details["owner"] : entry.owner;
+    return { code, ...entry, owner, action, why, ...quoted };
+  }
   const { hop, owner } = terminalFailures.terminal_token_mint_failed;
   const refused = error instanceof CallError;
   const retryable = !refused || error.envelope.retryable;

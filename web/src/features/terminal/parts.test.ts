@@ -7,7 +7,7 @@ import { ACKNOWLEDGE_BYTES } from "@holdfast/contracts/terminal-frames";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { acknowledging } from "./acknowledging.ts";
-import { chainOf } from "./chain.ts";
+import { chainOf, stoppedAt } from "./chain.ts";
 import { hopInWords, ofFrame, ofRefusal, ownerInWords, remedyOf } from "./failures.ts";
 import { startInput } from "./input.ts";
 import { keySequence, withCtrl } from "./keys.ts";
@@ -40,7 +40,13 @@ describe("a failure in words", () => {
       message: terminalFailures.terminal_token_mint_failed.message,
       why: "The allocation is being released.",
       correlationId: "c1",
+      owner: "tenant",
     });
+    expect(remedyOf(failure)).toBe("later");
+    const onNode = refusal("terminal_token_mint_failed", { details: { owner: "node" } });
+    expect(ofRefusal(onNode)).toMatchObject({ owner: "node" });
+    expect(remedyOf(ofRefusal(refusal("forbidden")))).toBe("later");
+    expect(remedyOf(ofRefusal(refusal("not_found")))).toBe("none");
     expect(ofRefusal(refusal("terminal_gateway_missing"))).toMatchObject({ retryable: true, owner: "operator" });
     expect(ofRefusal(refusal("not_found"))).toMatchObject({ code: "not_found", retryable: false });
     expect(ofRefusal(new TypeError("fetch failed"))).toMatchObject({ retryable: true, owner: "operator" });
@@ -187,6 +193,13 @@ describe("the address and the stored chain", () => {
       token_ready: 10,
       browser_ws_ready: 55,
     });
+  });
+
+  it("TERM-08 stops where the failure was, also when the stream is missing because of the shell", () => {
+    const chain = { token_ready: 1, browser_ws_ready: 2, terminal_open_sent: 3 };
+    expect(stoppedAt(chain, terminalFailures.terminal_node_stream_timeout.hop)).toBe("node_stream_connected");
+    expect(stoppedAt(chain, terminalFailures.terminal_pty_failed.hop)).toBe("pty_ready");
+    expect(stoppedAt({ ...chain, node_stream_connected: 4, pty_ready: 5 }, "x")).toBeUndefined();
   });
 
   it("TERM-10 says plainly how a shell ended", () => {
