@@ -58,7 +58,8 @@ export function createAgentRoutes(releases: AgentReleases): (http: FastifyInstan
       reply.header("etag", `"${sha256}"`);
       return request.headers["if-none-match"] === `"${sha256}"` ? reply.code(304).send() : reply.send(text);
     });
-    http.get(agentRoutes.archive, archive);
+    // Fastify's own HEAD would read the file to its end.
+    http.route({ method: ["GET", "HEAD"], url: agentRoutes.archive, handler: archive });
   };
 }
 
