@@ -26,11 +26,13 @@ export type Metrics = {
 };
 
 const READ_WITHIN_MS = 2_000;
+/** How often the event loop's lag is looked at. The library's own 10 ms would wake a process at rest a hundred times a second. */
+const LAG_MS = 100;
 
 export function createMetrics(processName: string): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ process: processName });
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_MS });
   const requests = new Histogram({
     name: "holdfast_http_request_seconds",
     help: "Time from a request's arrival to the end of its answer",
