@@ -19,9 +19,9 @@ import type { Terminals } from "../terminals/open.ts";
 
 export type ApiContext = {
   http: FastifyInstance;
-  /** Row-level security shows this one an organization at a time; use it through `withOrg`. */
   /** Where a client comes from, on a listener that knows better than the connection. */
   addressOf?: (request: IncomingMessage) => string;
+  /** Row-level security shows this one an organization at a time; use it through `withOrg`. */
   app: Sql;
   /** Sees all organizations: sign-in and platform routes only. */
   system: Sql;

@@ -23,9 +23,9 @@ import { openAgentReleases } from "../agent-release/release.ts";
 import { createAgentRoutes } from "../agent-release/routes.ts";
 import { allocationRoutes } from "../allocations/routes.ts";
 import { watchAllocations } from "../allocations/watch.ts";
+import { auditForgeries } from "../audit/forgeries.ts";
 import { auditRoutes } from "../audit/routes.ts";
 import { isUnavailable, openPool, type Sql } from "../database/connect.ts";
-import { auditForgeries } from "../audit/forgeries.ts";
 import { migrate, pendingMigrations } from "../database/migrate.ts";
 import { createAnswerVault } from "../idempotency/replay.ts";
 import { linkRoutes } from "../links/routes.ts";
@@ -115,9 +115,9 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     readiness: () => readiness(system, nodeSide.services.authority !== undefined),
     translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
     methodsOf,
+    onForged: (forgery) => forgeries.saw("api", forgery),
   });
   const context: ApiContext = {
-    onForged: (forgery) => forgeries.saw("api", forgery),
     http: http.app,
     app,
     system,
@@ -157,13 +157,13 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     authority: nodeSide.services.authority,
     origins: () => pageOrigins,
     onAnnounced: nodeSide.gatewayAnnounced,
+    onForged: (forgery) => forgeries.saw("internal", forgery),
   });
   if (serviceSide) addServiceRoutes(context, serviceSide.api);
   const nodePort = await nodeSide.listen();
   const port = await http.listen({ port: settings.port, portSetting: apiSettings.port.env });
   await nodeSide.publish(settings.publicUrl ?? ownUrl(settings, port));
   pageOrigins = originsOf(settings, port);
-    onForged: (forgery) => forgeries.saw("internal", forgery),
   // Last: whoever asks here finds everything in place.
   const internalPort = await serviceSide?.listen();
   const probing = runProbes(settings, { system, tasks, log });
@@ -174,29 +174,23 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     system,
     tasks,
     async stop() {
+      await drain(settings.drainSeconds, { listeners: [http, nodeSide.listener], live, log });
       live.stop();
       await probing.stop();
       // First, so that nobody who waits for a task keeps the listener open.
       await Promise.all([allocations.stop(), tasks.stop(), terminals.watch.stop()]);
       await Promise.all([http.stop(), nodeSide.stop(), serviceSide?.stop()]);
       news.stop();
-      await drain(settings.drainSeconds, { listeners: [http, nodeSide.listener], live, log });
+      forgeries.stop();
+      await forgeries.settled();
       signer.stop();
       await Promise.all([signals.stop(), replicas.stop()]);
       const pools = [app, system, taskPools.swift, taskPools.durable];
       await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
     },
   };
-      forgeries.stop();
-      await forgeries.settled();
 }
 
-function runProbes(
-  settings: Values<typeof apiSettings>,
-  { system, tasks, log }: { system: Sql; tasks: TaskEngine; log: Log },
-): Pick<Periodic, "stop"> {
-  const { nodeHealthProbeIntervalSeconds: intervalSeconds, nodeHeartbeatStaleSeconds: staleAfterSeconds } =
-    settings;
 type Drained = Pick<HttpServer, "startDraining" | "stopAccepting">;
 
 /**
@@ -215,6 +209,12 @@ async function drain(
   await Promise.all(listeners.map((one) => one.stopAccepting(seconds * 1000)));
 }
 
+function runProbes(
+  settings: Values<typeof apiSettings>,
+  { system, tasks, log }: { system: Sql; tasks: TaskEngine; log: Log },
+): Pick<Periodic, "stop"> {
+  const { nodeHealthProbeIntervalSeconds: intervalSeconds, nodeHeartbeatStaleSeconds: staleAfterSeconds } =
+    settings;
   if (intervalSeconds === 0) return { stop: async () => undefined };
   return runPeriodically({
     name: "probe-health",
