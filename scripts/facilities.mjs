@@ -31,6 +31,31 @@ export const facilities = {
     remedy: "apt-get install chromium",
     debianPackage: "chromium",
   },
+  nft: {
+    present: () => existsSync("/usr/sbin/nft"),
+    covers: "faults of the network in the chaos lab",
+    remedy: "apt-get install nftables",
+    debianPackage: "nftables",
+  },
+  dnsmasq: {
+    present: () => existsSync("/usr/sbin/dnsmasq"),
+    covers: "name servers in the chaos lab",
+    remedy: "apt-get install dnsmasq-base",
+    debianPackage: "dnsmasq-base",
+  },
+  faketime: {
+    present: () =>
+      readdirSync("/usr/lib").some((name) => existsSync(`/usr/lib/${name}/faketime/libfaketime.so.1`)),
+    covers: "wrong clocks in the chaos lab",
+    remedy: "apt-get install faketime",
+    debianPackage: "faketime",
+  },
+  nginx: {
+    present: () => existsSync("/usr/sbin/nginx"),
+    covers: "an nginx in front of the listeners, and rolling restarts behind it",
+    remedy: "apt-get install nginx",
+    debianPackage: "nginx",
+  },
   nspawn: {
     present: () => existsSync("/usr/bin/systemd-nspawn"),
     covers: "the agent's installation under systemd",

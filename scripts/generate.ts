@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { clientSettings } from "@holdfast/cli/client/settings";
+import { ingressSettings } from "@holdfast/cli/ingress/settings";
 import { upSettings } from "@holdfast/cli/up/settings";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { errorCatalogue } from "@holdfast/contracts/errors";
@@ -24,6 +25,7 @@ const processes: Record<string, Settings> = {
   api: apiSettings,
   gateway: gatewaySettings,
   worker: workerSettings,
+  "holdfast ingress": ingressSettings,
   agent: agentSettings,
   "holdfast agent join": joinSettings,
   "commands that talk to a server": clientSettings,

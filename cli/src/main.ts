@@ -94,6 +94,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/processes.ts")).workerCommand(),
   },
   {
+    name: "ingress",
+    summary: "keep the certificates of a proxy in front",
+    load: async () => (await import("./commands/ingress.ts")).ingressCommand(),
+  },
+  {
     name: "agent",
     summary: "make this machine a node, and run its agent",
     load: async () => (await import("./commands/agent/agent.ts")).agentCommand(),

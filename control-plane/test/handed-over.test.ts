@@ -5,6 +5,7 @@ import type { AgentOptions } from "node:https";
 import { getTrustBundle } from "@holdfast/contracts/endpoints/enrollment";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
 import { sendHeartbeat } from "@holdfast/contracts/node-endpoints";
+import type { HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Forgery } from "@holdfast/service/forgeries";
 import { createLog } from "@holdfast/service/log";
@@ -51,7 +52,7 @@ beforeAll(async () => {
       now: () => Date.now() + clockAheadMs,
       onForged: (forgery) => forged.push(forgery),
     });
-    nodeRoute(listener.api, sendHeartbeat, async ({ node }) => {
+    nodeRoute(listener.api, sendHeartbeat, async ({ node }): Promise<HeartbeatAnswer> => {
       reached.push(node.id);
       return { server_time: "", node: { status: "active", reason: null }, cancel: [] };
     });

@@ -12,7 +12,7 @@ export function apiCommand(): Command {
     .action(async () => {
       const { apiSettings } = await import("@holdfast/control-plane/api/settings");
       const { startApi } = await import("@holdfast/control-plane/api/main");
-      await run("api", readSettings(apiSettings, process.env), startApi);
+      await runConfigured("api", readSettings(apiSettings, process.env), startApi);
     });
 }
 
@@ -23,7 +23,7 @@ export function gatewayCommand(): Command {
     .action(async () => {
       const { gatewaySettings } = await import("@holdfast/gateway/settings");
       const { startGateway } = await import("@holdfast/gateway/main");
-      await run("gateway", readSettings(gatewaySettings, process.env), startGateway);
+      await runConfigured("gateway", readSettings(gatewaySettings, process.env), startGateway);
     });
 }
 
@@ -34,7 +34,7 @@ export function workerCommand(): Command {
     .action(async () => {
       const { workerSettings } = await import("@holdfast/control-plane/worker/settings");
       const { startWorker } = await import("@holdfast/control-plane/worker/main");
-      await run("worker", readSettings(workerSettings, process.env), startWorker);
+      await runConfigured("worker", readSettings(workerSettings, process.env), startWorker);
     });
 }
 
@@ -43,7 +43,7 @@ function alwaysJson(): Option {
   return new Option("--json", "its log lines are JSON with or without it").hideHelp();
 }
 
-async function run<S extends { logLevel: string }>(
+export async function runConfigured<S extends { logLevel: string }>(
   name: string,
   settings: S,
   start: (settings: S, log: Log) => Promise<RunningProcess>,
@@ -54,6 +54,6 @@ async function run<S extends { logLevel: string }>(
 }
 
 /** Once read, secrets need not stand in the environment, where a child or a crash report would find them. */
-function forgetSecrets(env: Environment): void {
+export function forgetSecrets(env: Environment): void {
   for (const name of Object.keys(env)) if (/KEK_BASE64|DATABASE_URL|TOKEN/.test(name)) delete env[name];
 }

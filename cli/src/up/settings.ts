@@ -19,6 +19,7 @@ import {
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { checkExposure } from "@holdfast/service/settings";
 import { clientSettings } from "../client/settings.ts";
+import { ingressSettings } from "../ingress/settings.ts";
 import { dataDirectorySetting } from "./data-directory-setting.ts";
 
 export const upSettings = {
@@ -52,6 +53,7 @@ const everySetting: Setting[] = [
   upSettings,
   clientSettings,
   joinSettings,
+  ingressSettings,
   ...Object.values<Settings>(processSettings),
 ].flatMap((declared) => Object.values(declared as Settings));
 

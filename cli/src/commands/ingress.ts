@@ -1,0 +1,28 @@
+// holdfast ingress: runs beside the proxy in front of the nodes' listeners and keeps its certificates.
+
+import { readSettings } from "@holdfast/kit/settings";
+import { Command } from "commander";
+import { getCertificates, keepCertificates } from "../ingress/keep.ts";
+import { ingressSettings } from "../ingress/settings.ts";
+import { localTime, printResult } from "../output.ts";
+import { forgetSecrets, runConfigured } from "./processes.ts";
+
+export function ingressCommand(): Command {
+  return new Command("ingress")
+    .description("keep the certificates of an nginx in front of the nodes' listeners: deploy/nginx says how")
+    .option("--once", "get them once and end, for whoever starts nginx after that")
+    .option("--json", "print JSON; without --once its log lines are JSON anyway")
+    .action(async ({ once, json }: { once?: boolean; json?: boolean }) => {
+      const settings = readSettings(ingressSettings, process.env);
+      if (!once) return runConfigured("ingress", settings, keepCertificates);
+      forgetSecrets(process.env);
+      const { notAfter } = await getCertificates(settings);
+      const result = { directory: settings.directory, not_after: new Date(notAfter).toISOString() };
+      printResult({ json: json === true }, result, ({ directory, not_after }) =>
+        [
+          `Wrote listener.pem, ingress.pem and trust.pem to ${directory}.`,
+          `They end ${localTime(not_after)}.`,
+        ].join("\n"),
+      );
+    });
+}
