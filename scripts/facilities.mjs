@@ -2,7 +2,7 @@
 // listed as not run, with what would change that; under CI it fails instead. Plain JavaScript:
 // `npm test` reads it before anything is installed.
 
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
