@@ -41,6 +41,13 @@ describe("classify", () => {
     expect(classify(noAnswer(code)).reason).toBe("server_tls_untrusted");
   });
 
+  it("AGENT-01 does not pass on advice that would have the agent trust others", () => {
+    const message =
+      "self-signed certificate; if the root CA is installed locally, try running Node.js with --use-system-ca";
+    const { detail } = classify({ kind: "no_answer", code: "DEPTH_ZERO_SELF_SIGNED_CERT", message });
+    expect(detail).toBe("DEPTH_ZERO_SELF_SIGNED_CERT: self-signed certificate");
+  });
+
   it("ID-14 a server's certificate from the future is a matter of the clock", () => {
     expect(classify(noAnswer("CERT_NOT_YET_VALID")).reason).toBe("clock_skew");
   });

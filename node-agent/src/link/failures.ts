@@ -39,6 +39,9 @@ const otherProtocol = /^(ERR_SSL_|EPROTO$|HPE_|ERR_HTTP_|ANSWER_|TLS_TIMEOUT$)/;
 /** The system's resolver, and our own deadline while it was asked. */
 const nameUnresolved = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|EREFUSED|LOOKUP_TIMEOUT)$/;
 
+/** Node.js's advice to trust whatever the host trusts: an agent trusts Holdfast's own CA and nothing else. */
+const adviceOfNode = /; if the root CA is installed locally, .*$/;
+
 const rateLimitPage = /\b(rate.?limit|too many requests|slow down)/i;
 
 export function classify(failure: Failure): Classified {
@@ -59,7 +62,8 @@ function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
   reason: DiagnosticReason;
   detail: string;
 } {
-  const detail = message.includes(code) ? message : `${code}: ${message}`;
+  const said = message.replace(adviceOfNode, "");
+  const detail = said.includes(code) ? said : `${code}: ${said}`;
   // OpenSSL looks at the times only of a chain that leads to a trusted root: it is our server's, made
   // in what this host takes for the future.
   if (code === "CERT_NOT_YET_VALID") {
