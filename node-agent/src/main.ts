@@ -16,6 +16,7 @@ import { detectHost } from "./host/facts.ts";
 import { renew } from "./identity/renew.ts";
 import { HostProblem, stateFiles } from "./identity/state-directory.ts";
 import { type Journal, openJournal } from "./journal/journal.ts";
+import { createAnswering } from "./link/answering.ts";
 import { retryDelay } from "./link/decisions.ts";
 import { createDiagnosticsUpload } from "./link/diagnostics-upload.ts";
 import type { Classified } from "./link/failures.ts";
@@ -77,8 +78,10 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   let work: Work | undefined;
   /** Of the tasks that were offered and not settled yet, by their ids. */
   const correlations = new Map<string, string>();
-  /** Called when nothing is held any more. */
-  let whenAnswered: (() => void) | undefined;
+  const answering = createAnswering(() => ({
+    held: work?.executor.holding().length ?? 0,
+    unsent: work?.journal.unsentCount() ?? 0,
+  }));
 
   const skewSeconds = () => skewSecondsOf(link.status());
   const renewals = createRenewals({
@@ -152,7 +155,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
           if (verdict !== "accepted") log.info(`result is ${verdict}`, { task_id });
         }
         work?.executor.pump();
-        if (work?.executor.holding().length === 0) whenAnswered?.();
+        answering.settled();
       },
       onGivenUp: ({ task_id }, why) =>
         record("task_result_failed", `the server takes no result of ${task_id}: ${why}`),
@@ -234,16 +237,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       for (const { task_id, correlation_id } of offers) correlations.set(task_id, correlation_id);
       work?.executor.offer(offers);
     },
-    answered: (withinMs) =>
-      new Promise((resolve) => {
-        const timer = setTimeout(() => whenAnswered?.(), withinMs);
-        whenAnswered = () => {
-          clearTimeout(timer);
-          whenAnswered = undefined;
-          resolve();
-        };
-        if (!work || work.executor.holding().length === 0) whenAnswered();
-      }),
+    answered: answering.answered,
     learn: (news) => {
       try {
         session.learn(news);
