@@ -1,26 +1,35 @@
-// npm run torture [-- [tasks] [rounds [seed]]]: kills supervisor, api and postmaster by turns while
-// clients write; with `tasks`, api, agent, postmaster and worker while tasks run and connections break.
-// 200 rounds unless told otherwise. Exit code 1 when something was lost or done twice.
+// npm run torture [-- [tasks|terminals] [rounds [seed]]]: kills supervisor, api and postmaster by turns while
+// clients write; with `tasks`, api, agent, postmaster and worker while tasks run and connections break; with
+// `terminals`, opens as many and drops each abruptly. 200 rounds, or 1000 terminals, unless told otherwise. Exit
+// code 1 when something was lost, done twice or left behind.
 
 import { tortureTasks } from "../cli/test/torture/tasks.ts";
+import { tortureTerminals } from "../cli/test/torture/terminals.ts";
 import { type TortureReport, torture } from "../cli/test/torture/torture.ts";
 
 const args = process.argv.slice(2);
-const ofTasks = args[0] === "tasks";
-const [rounds = 200, seed = Math.floor(Math.random() * 2 ** 31)] = args.slice(ofTasks ? 1 : 0).map(Number);
+const what = ["tasks", "terminals"].find((name) => name === args[0]);
+const usual = what === "terminals" ? 1000 : 200;
+const [rounds = usual, seed = Math.floor(Math.random() * 2 ** 31)] = args.slice(what ? 1 : 0).map(Number);
 if (!Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
-  process.stderr.write("usage: npm run torture -- [tasks] [rounds [seed]], two whole numbers\n");
+  process.stderr.write("usage: npm run torture -- [tasks|terminals] [rounds [seed]], two whole numbers\n");
   process.exit(2);
 }
 
 const print = (text: string) => process.stdout.write(`${text}\n`);
 print(`${rounds} rounds with seed ${seed}`);
 const started = Date.now();
-if (ofTasks) {
+if (what === "tasks") {
   const report = await tortureTasks({ kills: rounds, seed, onKill: print });
   print(JSON.stringify(report, null, 2));
   const { missing, changed, repeated, untraced } = report;
   process.exitCode = missing.length + changed.length + repeated.length + untraced.length > 0 ? 1 : 0;
+} else if (what === "terminals") {
+  const report = await tortureTerminals({ terminals: rounds, seed, onWave: print });
+  print(JSON.stringify(report, null, 2));
+  print(`${Math.round((Date.now() - started) / 1000)} s`);
+  const left = Object.values(report.left).reduce((sum, count) => sum + count);
+  process.exitCode = left + report.refused.length + report.grew.length > 0 ? 1 : 0;
 } else {
   const report = await torture({ rounds, seed, onRound: print });
   for (const line of describe(report, Date.now() - started)) print(line);

@@ -26,6 +26,7 @@ import {
 import { errorOf, type Failure } from "./support/first-node.ts";
 import { until } from "./support/holdfast.ts";
 import { openShells, type Shells } from "./support/shells.ts";
+import { dropTerminals, shortLived } from "./torture/terminals.ts";
 
 type AuditItem = { action: string; result: string; reason: string | null };
 /** What is said beside the catalogue's own words. */
@@ -59,6 +60,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     publicFront = await openFront();
     nodeFront = await openFront();
     shells = await openShells({
+      ...shortLived,
       HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
       HOLDFAST_TERMINAL_OPEN_SECONDS: "5",
       HOLDFAST_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${publicFront.port}`,
@@ -259,6 +261,13 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
       ...["allocation", "create", "--node", shells.node.name, "--user", username],
     ]);
     await works(() => atPage?.openTerminal());
+  });
+
+  it("TERM-10 nothing is left of all these, nor of forty that are dropped abruptly", async () => {
+    const { most, left, refused } = await dropTerminals(shells, { terminals: 40, seed: 20_260_401 });
+    expect(refused).toEqual([]);
+    for (const count of Object.values(most)) expect(count).toBeGreaterThan(0);
+    for (const count of Object.values(left)) expect(count).toBe(0);
   });
 
   function selfSigned(): { cert: string; key: string } {
