@@ -4,7 +4,9 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["{contracts,kit,service,tasks,control-plane,gateway,node-agent,cli,web,bench,scripts}/**/*.test.ts"],
+    include: [
+      "{contracts,kit,service,tasks,control-plane,gateway,node-agent,cli,web,bench,chaos,scripts}/**/*.test.ts",
+    ],
     exclude: ["**/node_modules/**", "**/dist/**"],
     globalSetup: ["control-plane/test/support/global-setup.ts"],
     pool: "forks",

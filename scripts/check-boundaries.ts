@@ -14,6 +14,7 @@ const allowed: Record<string, string[]> = {
   "node-agent": ["contracts", "kit", "tasks"],
   cli: ["contracts", "kit", "service", "control-plane", "gateway", "node-agent"],
   web: ["contracts"],
+  chaos: ["contracts", "kit", "control-plane", "node-agent", "cli", "scripts"],
   bench: ["contracts", "kit", "service", "cli", "control-plane", "node-agent", "tasks"],
 };
 
@@ -36,7 +37,7 @@ const configuration: IConfiguration = {
     {
       name: "the-database-only-in-the-control-plane",
       severity: "error",
-      from: { pathNot: "^control-plane/|[.]test[.]ts$|/test/|^bench/" },
+      from: { pathNot: "^control-plane/|[.]test[.]ts$|/test/|^(bench|chaos)/" },
       to: { path: "node_modules/postgres/" },
     },
     {
@@ -48,7 +49,7 @@ const configuration: IConfiguration = {
     {
       name: "no-tests-in-the-product",
       severity: "error",
-      from: { pathNot: "[.]test[.]tsx?$|/test/|^scripts/|^bench/" },
+      from: { pathNot: "[.]test[.]tsx?$|/test/|^(scripts|bench|chaos)/" },
       to: { path: "[.]test[.]tsx?$|^[^/]+/test/" },
     },
   ],

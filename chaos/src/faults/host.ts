@@ -1,0 +1,63 @@
+// Faults of a host: its disk, its clock, its files, its agent.
+
+import { copyFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { LabNode } from "../lab/node.ts";
+import type { Fault } from "./fault.ts";
+
+export const agentStopped = (node: LabNode): Fault => ({
+  what: "the agent's service is stopped",
+  inflict: () => node.agent().stop(),
+  mend: async () => node.startAgent(),
+});
+
+/** Of a node that keeps its state on a file system of its own. */
+export function diskFull(node: LabNode): Fault {
+  const filler = join(node.stateDir, "filler");
+  return {
+    what: "the file system of the agent's state is full",
+    async inflict() {
+      // Until there is no more room, which is where it ends with a complaint.
+      await node.host.run("sh", "-c", 'cat /dev/zero > "$1" 2>/dev/null; true', "sh", filler);
+    },
+    mend: async () => void (await node.host.run("rm", "-f", filler)),
+  };
+}
+
+/** What a process sees as the time, for `agentEnv`; `clockOff` moves it. */
+export function movableClock(directory: string): Record<string, string> {
+  writeFileSync(clockFile(directory), "+0\n");
+  return {
+    LD_PRELOAD: FAKETIME,
+    FAKETIME_TIMESTAMP_FILE: clockFile(directory),
+    FAKETIME_NO_CACHE: "1",
+    // A steady clock does not jump when somebody sets the time.
+    FAKETIME_DONT_FAKE_MONOTONIC: "1",
+  };
+}
+const clockFile = (directory: string) => join(directory, "clock");
+/** Of Debian's package `faketime`; the loader fills in the machine's own directory. */
+export const FAKETIME = "/usr/$LIB/faketime/libfaketime.so.1";
+
+export const clockOff = (directory: string, offset: string): Fault => ({
+  what: `the host's clock is ${offset} off`,
+  inflict: async () => writeFileSync(clockFile(directory), `${offset}\n`),
+  mend: async () => writeFileSync(clockFile(directory), "+0\n"),
+});
+
+/** The agent is restarted with it: one that runs has the right one in memory. */
+export function trustReplaced(node: LabNode, staleBundle: string): Fault {
+  const file = join(node.stateDir, "trust.pem");
+  const kept = `${file}.kept`;
+  return {
+    what: "the bundle with the server's CA is an old one",
+    async inflict() {
+      copyFileSync(file, kept);
+      writeFileSync(file, staleBundle);
+      await node.agent().stop();
+      node.startAgent();
+    },
+    // As an operator restores a file: in one step, beside the running agent.
+    mend: async () => renameSync(kept, file),
+  };
+}

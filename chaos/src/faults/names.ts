@@ -1,0 +1,17 @@
+// Faults of the name server.
+
+import type { Lab } from "../lab/lab.ts";
+import type { Fault } from "./fault.ts";
+
+/** Only for who asks anew: connections that exist go on. */
+function answers(lab: Lab, what: string, address: string | undefined): Fault {
+  return {
+    what,
+    inflict: async () => lab.names.answer(address),
+    mend: async () => lab.names.answer(lab.network.control.address),
+  };
+}
+
+export const nameRefused = (lab: Lab) => answers(lab, "the name server refuses to answer", undefined);
+export const nameLeadsTo = (lab: Lab, address: string) =>
+  answers(lab, `the name server answers with ${address}`, address);

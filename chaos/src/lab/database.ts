@@ -1,0 +1,67 @@
+// One PostgreSQL for all labs of a run, with a database for each; reached by its socket, from every host alike.
+// A scenario that harms PostgreSQL itself gets one of its own.
+
+import { mkdirSync } from "node:fs";
+import { socketOptions } from "@holdfast/control-plane/database/embedded/socket-url";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
+import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
+import postgres from "postgres";
+
+export type SharedDatabase = {
+  /** A new, migrated database; answers with the address that an api runs with. */
+  create(name: string): Promise<string>;
+  stop(): Promise<void>;
+};
+
+/** These databases live for a minute, in memory. */
+const hasty = { fsync: "off", full_page_writes: "off", max_connections: "300" };
+
+export async function openSharedDatabase(directory: string): Promise<SharedDatabase> {
+  const server = await startMigrated(directory, hasty);
+  const admin = postgres(server.superuserUrl, {
+    ...socketOptions(server.superuserUrl),
+    max: 1,
+    onnotice: () => undefined,
+  });
+  return {
+    async create(name) {
+      await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE holdfast OWNER holdfast_owner`);
+      return server.runtimeUrl.replace(/\/[^/]*$/, `/${name}`);
+    },
+    async stop() {
+      await admin.end({ timeout: 1 });
+      await server.stop({ hurry: true });
+    },
+  };
+}
+
+export type OwnDatabase = {
+  url: string;
+  /** As an operator stops it; does nothing when it is stopped. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+};
+
+/** As durable as an installation's. */
+export async function openOwnDatabase(directory: string): Promise<OwnDatabase> {
+  const first = await startMigrated(directory, {});
+  let server: EmbeddedPostgres | undefined = first;
+  return {
+    url: first.runtimeUrl,
+    async stop() {
+      await server?.stop({ hurry: true });
+      server = undefined;
+    },
+    async start() {
+      server ??= await startEmbeddedPostgres({ directory, mustExist: true });
+    },
+  };
+}
+
+async function startMigrated(directory: string, parameters: Record<string, string>): Promise<EmbeddedPostgres> {
+  mkdirSync(directory, { recursive: true });
+  const server = await startEmbeddedPostgres({ directory, parameters });
+  await migrate({ url: server.ownerUrl });
+  await grantRuntimeRoles({ url: server.ownerUrl, login: "holdfast_runtime" });
+  return server;
+}

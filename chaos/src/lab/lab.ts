@@ -1,0 +1,85 @@
+// A lab: hosts with real processes on them, for one scenario. All of it lives in the namespaces that `enter.ts`
+// made for the run, so a run that is killed takes it along; closing it leaves room for the next.
+
+import { cpSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Control, openControl } from "./control.ts";
+import { type OwnDatabase, openOwnDatabase, type SharedDatabase } from "./database.ts";
+import { type NameServer, openNameServer } from "./dns.ts";
+import type { Host } from "./host.ts";
+import { type Network, openNetwork } from "./network.ts";
+import { type LabNode, openNode } from "./node.ts";
+
+export type LabOptions = {
+  /** With a second node, which nothing should happen to. */
+  second?: boolean;
+  /** A PostgreSQL of its own, which may be harmed. */
+  ownDatabase?: boolean;
+  agentEnv?: (directory: string) => Record<string, string>;
+  stateMegabytes?: number;
+};
+
+export type Lab = {
+  directory: string;
+  router: Host;
+  network: Network;
+  names: NameServer;
+  control: Control;
+  node: LabNode;
+  second: LabNode | undefined;
+  database: OwnDatabase | undefined;
+};
+
+/** Of what a run has once. */
+export type Site = { directory: string; database: SharedDatabase };
+
+/** A heartbeat every two seconds, so this is two of them lost. */
+export const STALE_AFTER_SECONDS = 5;
+
+export async function openLab(site: Site, number: number, options: LabOptions): Promise<Lab> {
+  const directory = join(site.directory, `lab${number}`);
+  mkdirSync(directory);
+  const names = ["node", ...(options.second ? ["second"] : [])];
+  const database = options.ownDatabase ? await openOwnDatabase(join(directory, "postgres")) : undefined;
+  const [network, databaseUrl] = await Promise.all([
+    openNetwork({ number, directory, nodes: names }),
+    database?.url ?? site.database.create(`lab${number}`),
+  ]);
+  const nameServer = openNameServer({
+    router: network.router,
+    address: network.control.address,
+    listen: network.nodes.map(({ gateway }) => gateway),
+    directory,
+  });
+  const staleAfterSeconds = STALE_AFTER_SECONDS;
+  const control = await openControl({ network, directory, databaseUrl, staleAfterSeconds });
+  const { operator } = control;
+  const [node, second] = await Promise.all(
+    network.nodes.map((place, index) => {
+      const special = index === 0 ? { env: options.agentEnv?.(directory), ...options } : {};
+      return openNode({ place, directory, operator, ...special });
+    }),
+  );
+  if (!node) throw new Error("a lab has a node");
+  return { directory, router: network.router, network, names: nameServer, control, node, second, database };
+}
+
+/** At once: nobody misses any of it. `keep` is where logs are copied to. */
+export async function closeLab(lab: Lab | undefined, directory: string, keep?: string): Promise<void> {
+  if (keep !== undefined) copyLogs(directory, keep);
+  if (!lab) return;
+  const programs = [lab.node.agent(), ...(lab.second ? [lab.second.agent()] : []), lab.control.api()];
+  await Promise.all([lab.names.stop(), ...programs.map((one) => one.stop("SIGKILL"))]);
+  await lab.database?.stop();
+  for (const host of [...lab.network.nodes.map((one) => one.host), lab.network.control.host, lab.router]) {
+    process.kill(host.pid, "SIGKILL");
+  }
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function copyLogs(from: string, to: string): void {
+  cpSync(from, to, {
+    recursive: true,
+    filter: (path) => path === from || path.endsWith(".log"),
+  });
+}

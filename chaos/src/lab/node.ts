@@ -1,0 +1,93 @@
+// A node of a lab: a host with an agent on it, run as `holdfast agent run`, that joined by its bootstrap token.
+
+import { execFile } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Client } from "@holdfast/contracts/client";
+import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { listNodes } from "@holdfast/contracts/endpoints/nodes";
+import type { AgentPicture } from "@holdfast/node-agent/diagnostics/explain";
+import { until } from "../until.ts";
+import { holdfast } from "./control.ts";
+import type { NetworkHost } from "./network.ts";
+import { type RunningProgram, start } from "./program.ts";
+
+const execute = promisify(execFile);
+
+export type LabNode = NetworkHost & {
+  id: string;
+  name: string;
+  stateDir: string;
+  agent(): RunningProgram;
+  /** With the same settings; another build when told. */
+  startAgent(options?: { command?: string }): void;
+  /** `holdfast agent …` on the host, as its operator would type it. */
+  holdfast(args: readonly string[], env?: Record<string, string>): Promise<string>;
+  diagnose(): Promise<AgentPicture>;
+};
+
+export type NodeOptions = {
+  place: NetworkHost;
+  directory: string;
+  operator: Client;
+  /** For its agent, beyond the usual. */
+  env?: Record<string, string>;
+  /** Keeps its state on a file system of this size, which only the host sees. */
+  stateMegabytes?: number;
+};
+
+/** Short, so that scenarios are: a node is heard every two seconds. */
+const HEARTBEAT_SECONDS = "2";
+
+export async function openNode({ place, directory, operator, ...options }: NodeOptions): Promise<LabNode> {
+  const { host } = place;
+  const stateDir = join(directory, host.name, "state");
+  mkdirSync(stateDir, { mode: 0o700 });
+  if (options.stateMegabytes !== undefined) {
+    const size = `size=${options.stateMegabytes}m,mode=700`;
+    await host.run("mount", "-t", "tmpfs", "-o", size, "tmpfs", stateDir);
+  }
+  const body = { kind: "bootstrap" as const, node_name: host.name };
+  const { token, api_url } = await operator(createEnrollmentToken, { body });
+  const plain = { HOLDFAST_AGENT_STATE_DIR: stateDir, HOLDFAST_AGENT_HEARTBEAT_SECONDS: HEARTBEAT_SECONDS };
+  // Only to join: an agent that has it would mend by itself what some scenarios break.
+  const joining = { HOLDFAST_BOOTSTRAP_TOKEN: token, HOLDFAST_NODE_API_URL: api_url };
+  const launch = (command: string, more: Record<string, string> = {}) =>
+    start({
+      host,
+      name: `agent on ${host.name}`,
+      command: [process.execPath, command, "agent", "run"],
+      env: { ...plain, HOLDFAST_AGENT_LOG_LEVEL: "debug", ...options.env, ...more },
+      logFile: join(directory, `agent-${host.name}.log`),
+    });
+  let agent = launch(holdfast, joining);
+  const id = await until(`${host.name} is online`, 60, async () => {
+    const { items } = await operator(listNodes, { query: { name: host.name } });
+    return items.find(({ connection, status }) => connection === "online" && status === "active")?.id;
+  });
+  const onHost: LabNode["holdfast"] = async (args, more = {}) => {
+    const [program = "", ...words] = [...host.enter, process.execPath, holdfast, "agent", ...args];
+    const settings = { PATH: process.env["PATH"] ?? "", HOME: "/root", ...plain, ...more };
+    // Exit code 1 says that something is wrong, which is what scenarios ask for.
+    const { stdout } = await execute(program, words, { cwd: "/", env: settings }).catch(
+      (error: { code?: unknown; stdout?: string }) => {
+        if (error.code !== 1 || error.stdout === undefined) throw error;
+        return { stdout: error.stdout };
+      },
+    );
+    return stdout;
+  };
+  return {
+    ...place,
+    id,
+    name: host.name,
+    stateDir,
+    agent: () => agent,
+    startAgent({ command = holdfast } = {}) {
+      agent = launch(command);
+    },
+    holdfast: onHost,
+    diagnose: async () => JSON.parse(await onHost(["diagnose", "--json"])) as AgentPicture,
+  };
+}

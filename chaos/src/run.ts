@@ -1,0 +1,63 @@
+// npm run chaos -- list | run <name>… | all [--json] [--jobs <n>]: breaks one thing at a time between real
+// processes on hosts made of namespaces, and checks that the product says which. Exit code 1 when it did not.
+
+import { parseArgs } from "node:util";
+import { facilities } from "../../scripts/facilities.mjs";
+import { runInside } from "./enter.ts";
+import { allScenarios } from "./scenarios/all.ts";
+
+const usage = "npm run chaos -- list | run <name>… | all   [--json] [--jobs <how many at a time>]";
+/** More at a time than there are cores: most of a scenario is waiting. */
+const JOBS = 6;
+
+type Asked = { do: "list" | "run"; names: string[]; json: boolean; jobs: number };
+
+const asked = readArguments(process.argv.slice(2));
+if (typeof asked === "string") {
+  process.stderr.write(`${asked}\n`);
+  process.exit(2);
+}
+if (asked.do === "list") list(asked.json);
+else await run(asked);
+
+async function run({ names, json, jobs }: Asked): Promise<void> {
+  const missing = (["root", "nft", "dnsmasq", "faketime"] as const).filter((name) => !facilities[name].present());
+  if (missing.length > 0) {
+    const remedies = missing.map((name) => facilities[name].remedy);
+    process.stderr.write(`The lab needs ${missing.join(", ")}: ${remedies.join("; ")}.\n`);
+    process.exit(2);
+  }
+  process.exitCode = await runInside([names.join(","), String(jobs), json ? "json" : "table"]);
+}
+
+function list(json: boolean): void {
+  const scenarios = allScenarios.map(({ name, title, expect }) => ({ name, title, ...expect }));
+  const text = json
+    ? JSON.stringify({ scenarios }, null, 2)
+    : scenarios.map(({ name, title }) => `${name.padEnd(22)}${title}`).join("\n");
+  process.stdout.write(`${text}\n`);
+}
+
+/** Or what is wrong with them. */
+function readArguments(args: string[]): Asked | string {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { json: { type: "boolean", default: false }, jobs: { type: "string", default: String(JOBS) } },
+    });
+    const [verb, ...names] = positionals;
+    const known = allScenarios.map(({ name }) => name);
+    const jobs = Number(values.jobs);
+    if (!Number.isInteger(jobs) || jobs < 1) return `--jobs is ${values.jobs}; it takes 1 or more.`;
+    const options = { json: values.json, jobs };
+    if (verb === "list" && names.length === 0) return { do: "list", names: [], ...options };
+    if (verb === "all" && names.length === 0) return { do: "run", names: known, ...options };
+    if (verb !== "run" || names.length === 0) return usage;
+    const unknown = names.filter((name) => !known.includes(name));
+    if (unknown.length > 0) return `There is no scenario ${unknown.join(", ")}; there are: ${known.join(", ")}.`;
+    return { do: "run", names: [...new Set(names)], ...options };
+  } catch (error) {
+    return `${(error as Error).message}\n${usage}`;
+  }
+}

@@ -1,0 +1,37 @@
+// Every scenario, those that take longest first: they run side by side.
+
+import type { Scenario } from "../scenario.ts";
+import { incompatible, stopped } from "./agent.ts";
+import { clockAhead, clockBehind, fullDisk, staleTrust } from "./host.ts";
+import { rotated } from "./identity.ts";
+import {
+  dropped,
+  halfOpen,
+  lossAndDelay,
+  nameRefusedStory,
+  nameSilent,
+  nameWrong,
+  oneWay,
+  rejected,
+} from "./network.ts";
+import { databaseRestarted, resultBlocked } from "./work.ts";
+
+export const allScenarios: Scenario[] = [
+  lossAndDelay,
+  dropped,
+  oneWay,
+  nameSilent,
+  nameRefusedStory,
+  nameWrong,
+  halfOpen,
+  databaseRestarted,
+  staleTrust,
+  incompatible,
+  rejected,
+  clockAhead,
+  clockBehind,
+  resultBlocked,
+  rotated,
+  fullDisk,
+  stopped,
+];

@@ -1,0 +1,159 @@
+// The network between node and api.
+
+import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { Fault } from "../faults/fault.ts";
+import { together } from "../faults/fault.ts";
+import { nameLeadsTo, nameRefused } from "../faults/names.ts";
+import {
+  answersDropped,
+  connectionsForgotten,
+  connectionsReset,
+  egressDropped,
+  egressRejected,
+  lossy,
+  nameServerSilent,
+} from "../faults/network.ts";
+import { delayed } from "../faults/relay.ts";
+import type { Lab } from "../lab/lab.ts";
+import type { Scenario } from "../scenario.ts";
+import type { Story } from "../story.ts";
+import { within } from "../until.ts";
+
+const unreachable = { hop: "tcp", signal: "node_agent_api_unreachable" } as const;
+const unresolved = { hop: "dns", signal: "node_agent_api_unreachable" } as const;
+
+/** Cut off, seen on the host and on the dashboard, mended; what was asked meanwhile is done. */
+async function cutOff(
+  story: Story,
+  fault: Fault,
+  reason: "api_unreachable" | "api_name_unresolved",
+  seconds: number,
+  meanwhile: () => Promise<void> = async () => undefined,
+) {
+  await story.breaks(fault);
+  const task = await story.gives();
+  await meanwhile();
+  const seen = await story.hostSees(reason, seconds);
+  await story.dashboardSees("heartbeat_stale", 15);
+  await story.mends();
+  await story.succeeds(task, 40);
+  await story.dashboardIsCalm(10);
+  // Told by the agent as soon as somebody listened again.
+  const { record } = await story.historyHas(reason, 10);
+  if (record.correlation_id === null) throw new Error("the record names no request");
+  return { seen, record };
+}
+
+export const dropped: Scenario = {
+  name: "egress-dropped",
+  title: "a firewall swallows what the node sends to the api",
+  expect: { ...unreachable, seconds: 30 },
+  lab: { second: true },
+  async run(story) {
+    const { lab } = story;
+    await cutOff(story, egressDropped(lab), "api_unreachable", 30, async () => {
+      await story.succeeds(await story.gives({ node: lab.second }), 10);
+      story.notes("the second node works on");
+    });
+  },
+};
+
+export const rejected: Scenario = {
+  name: "egress-rejected",
+  title: "a firewall refuses what the node sends to the api",
+  expect: { ...unreachable, seconds: 10 },
+  run: async (story) => void (await cutOff(story, egressRejected(story.lab), "api_unreachable", 10)),
+};
+
+export const oneWay: Scenario = {
+  name: "egress-one-way",
+  title: "what the node sends arrives, what the api answers does not",
+  expect: { ...unreachable, seconds: 30 },
+  async run(story) {
+    const began = Date.now() - 5_000;
+    await cutOff(story, answersDropped(story.lab), "api_unreachable", 30);
+    const unanswered = ({ detail }: DiagnosticRecord) => detail.includes("NO_ANSWER_IN_TIME");
+    const { record } = await story.historyHas("api_unreachable", 10, unanswered);
+    const atApi = story.lab.control.api().line((line) => line["correlation_id"] === record.correlation_id, began);
+    await within("the api's log has the request that was not answered", 5, atApi);
+    story.notes("the api's log has the request of that record: it arrived");
+  },
+};
+
+export const nameRefusedStory: Scenario = {
+  name: "dns-refused",
+  title: "the name server refuses to answer",
+  expect: { ...unresolved, seconds: 15 },
+  run: async (story) =>
+    void (await cutOff(story, atNextConnection(story.lab, nameRefused(story.lab)), "api_name_unresolved", 15)),
+};
+
+export const nameSilent: Scenario = {
+  name: "dns-silent",
+  title: "the name server does not answer",
+  expect: { ...unresolved, seconds: 20 },
+  run: async (story) =>
+    void (await cutOff(
+      story,
+      atNextConnection(story.lab, nameServerSilent(story.lab)),
+      "api_name_unresolved",
+      20,
+    )),
+};
+
+export const nameWrong: Scenario = {
+  name: "dns-wrong",
+  title: "the name server answers with the address of another machine",
+  expect: { ...unreachable, seconds: 15 },
+  async run(story) {
+    const { lab } = story;
+    const elsewhere = lab.node.gateway;
+    const { seen } = await cutOff(
+      story,
+      atNextConnection(lab, nameLeadsTo(lab, elsewhere)),
+      "api_unreachable",
+      15,
+    );
+    if (!seen.detail.includes(`led to ${elsewhere}`)) throw new Error(`the address is not named: ${seen.detail}`);
+    story.notes(`diagnose names the wrong address: ${elsewhere}`);
+  },
+};
+
+export const halfOpen: Scenario = {
+  name: "half-open",
+  title: "the router reboots and has forgotten all connections",
+  expect: { ...unreachable, seconds: 40 },
+  async run(story) {
+    await story.breaks(connectionsForgotten(story.lab));
+    // Handed to a connection that nobody is at the other end of.
+    const task = await story.gives();
+    await story.succeeds(task, 40);
+    story.notes("the task was done over a new connection, without any repair");
+    await story.historyHas("api_unreachable", 10);
+    await story.mends();
+    await story.succeeds(await story.gives(), 10);
+    await story.dashboardIsCalm(10);
+  },
+};
+
+export const lossAndDelay: Scenario = {
+  name: "loss-and-delay",
+  title: "30 % of all packets are lost and the rest takes 300 ms longer",
+  expect: { hop: "tcp", signal: "node_agent_link_slow", seconds: 110 },
+  async run(story) {
+    const { lab } = story;
+    await story.breaks(together("a bad line", delayed(lab, 300), lossy(lab, 30)));
+    await story.dashboardSees("link_slow", 110);
+    const task = await story.gives();
+    await story.succeeds(task, 60);
+    story.notes("tasks are done all the same");
+    await story.mends();
+    await story.succeeds(await story.gives(), 40);
+    await story.dashboardIsCalm(40);
+  },
+};
+
+/** Names matter to new connections only: those that exist are reset. */
+function atNextConnection(lab: Lab, fault: Fault): Fault {
+  return together(`${fault.what}, and the node has to connect again`, fault, connectionsReset(lab));
+}
