@@ -173,7 +173,12 @@ describe("holdfast agent join", () => {
 
   it("ID-01 prints the command to copy, and says who can use it", async () => {
     const { stdout } = await run(["node", "token", "create", "--expires", "5"]);
-    expect(stdout).toMatch(/^\S*\s?.*agent join --token hfe_\S{43}\.\S{43} --api https:\/\/127\.0\.0\.1:\d+\n/);
+    const [line, explained, checkout] = stdout.split("\n");
+    expect(line).toMatch(
+      /sha256sum -c .*printf '%s\\n' hfe_\S{43}\.\S{43} \| sh \S+ --api https:\/\/127\.0\.0\.1:\d+ --token -\)$/,
+    );
+    expect(explained).toContain("Run it as root on the machine that shall become a node");
+    expect(checkout).toMatch(/agent join --token hfe_\S{43}\.\S{43} --api https:\/\/127\.0\.0\.1:\d+$/);
     expect(stdout).toContain("It works once, until ");
     const listed = await run(["node", "token", "list"]);
     expect(listed.stdout).toMatch(/a new one\s+until \d{4}-/);

@@ -58,9 +58,9 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await page.getByLabel("Name").fill("rock-1");
     await page.getByRole("button", { name: "Get the join command" }).click();
     const command = await page.getByRole("textbox", { name: "Join command" }).inputValue();
-    expect(command).toMatch(/agent join/);
+    expect(command).toMatch(/sha256sum -c/);
     const token = /hfe_[\w-]{43}\.[\w-]{43}/.exec(command)?.[0] ?? "";
-    const apiUrl = /https:\/\/[^\s'"]+/.exec(command)?.[0] ?? "";
+    const apiUrl = /--api (https:\/\/[^\s'"]+)/.exec(command)?.[1] ?? "";
     await page.getByText("Waiting for the machine to join").waitFor();
     await page.getByText("HOLDFAST_NODE_API_BIND").waitFor();
     await keepScreenshot(page, "node-join-command");

@@ -17,7 +17,7 @@ export function copyCheckout(files: Record<string, string>): Checkout {
   for (const name of packages) {
     cpSync(join(root, name), join(copy, name), {
       recursive: true,
-      filter: (path) => !/\/node_modules($|\/)|[.]test[.]ts$/.test(path.slice(root.length - 1)),
+      filter: (path) => !/\/(node_modules|dist)($|\/)|[.]test[.]ts$/.test(path.slice(root.length - 1)),
     });
   }
   cpSync(join(root, "package.json"), join(copy, "package.json"));

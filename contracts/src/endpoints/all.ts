@@ -2,6 +2,7 @@
 // checks at start that each has exactly one handler.
 
 import type { Endpoint } from "../endpoint.ts";
+import { getAgentRelease } from "./agent-release.ts";
 import { createAllocation, getAllocation, listAllocations, releaseAllocation } from "./allocations.ts";
 import { listAudit, listPlatformAudit } from "./audit.ts";
 import {
@@ -58,6 +59,7 @@ export const allEndpoints: readonly Endpoint[] = [
   createEnrollmentToken,
   listEnrollmentTokens,
   revokeEnrollmentToken,
+  getAgentRelease,
   getTrustBundle,
   enrollNode,
   listNodes,

@@ -1,6 +1,7 @@
 // Enrollment over HTTP: tokens for operators, and for machines the two endpoints that need no
 // certificate yet, which both listeners serve.
 
+import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
 import {
   createEnrollmentToken,
   type EnrollmentToken,
@@ -59,6 +60,24 @@ export function enrollmentTokenRoutes(api: ApiContext): void {
       join_command: `holdfast agent join --token ${token} --api ${apiUrl}`,
       install_command: release ? installCommand(release, { token, apiUrl, rejoin: node_id !== null }) : null,
       only_this_machine: onlyThisMachine(apiUrl),
+    };
+  });
+
+  orgRoute(api, getAgentRelease, async () => {
+    const release = api.agentReleases.current();
+    if (!release) {
+      throw new ApiError("not_found", {
+        message: "This server has no agent packed to hand out.",
+        nextStep: "Pack it where the server runs: `npm run pack-agent`.",
+      });
+    }
+    const apiUrl = api.nodes.apiUrl();
+    return {
+      version: release.version,
+      archives: release.archives.map(({ arch, file, sha256, bytes }) => {
+        return { arch, url: `${apiUrl}/agent/${file}`, sha256, bytes };
+      }),
+      upgrade_command: installCommand(release, { apiUrl }),
     };
   });
 

@@ -1,6 +1,7 @@
 // holdfast node: the machines of an organization, and how they become and cease to be ones.
 
 import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
 import { getNode, listNodeDiagnostics, listNodes, renameNode } from "@holdfast/contracts/endpoints/nodes";
 import { NodeStatus } from "@holdfast/contracts/node-protocol";
 import { Command, Option } from "commander";
@@ -59,6 +60,20 @@ export function nodeCommand(): Command {
               { title: "what to do", of: (row) => diagnosticReasons[row.reason].nextStep },
               { title: "detail", of: (row) => row.detail },
             ]),
+      );
+    });
+  withServerOptions(node.command("release"))
+    .description("the agent that this server hands out, and the line that upgrades a node to it")
+    .action(async (options: ServerOptions) => {
+      const client = await connect(options);
+      printResult(options, await client(getAgentRelease, {}), ({ version, archives, upgrade_command }) =>
+        [
+          upgrade_command,
+          `Run it as root on a node: its agent becomes ${version}, and goes back by itself if that does not work there.`,
+          ...archives.map(
+            ({ arch, sha256, bytes }) => `${arch}: ${Math.round(bytes / 1e6)} MB, SHA-256 ${sha256}`,
+          ),
+        ].join("\n"),
       );
     });
   addChanges(node);

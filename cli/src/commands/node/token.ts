@@ -1,7 +1,7 @@
 // holdfast node token: what turns a machine into a node: once (pairing), or again and again (bootstrap).
 
 import type { Client } from "@holdfast/contracts/client";
-import type { BodyInputOf } from "@holdfast/contracts/endpoint";
+import type { AnswerOf, BodyInputOf } from "@holdfast/contracts/endpoint";
 import {
   createEnrollmentToken,
   type EnrollmentToken,
@@ -116,20 +116,30 @@ async function bootstrapFor(client: Client, node: string | undefined): Promise<N
     : { kind: "bootstrap", node_name: node };
 }
 
-type Created = EnrollmentToken & { token: string; api_url: string; join_command: string };
+type Created = AnswerOf<typeof createEnrollmentToken>;
 
-function howToJoin({ join_command, node_name, node_id, expires_at }: Created): string[] {
+function howToJoin({ install_command, join_command, node_name, node_id, expires_at }: Created): string[] {
   const machine = node_id ? `the machine that is ${node_name}` : "the machine that shall become a node";
-  return [join_command, `Run it on ${machine}. It works once, until ${localTime(expires_at)}.`];
+  const once = `It works once, until ${localTime(expires_at)}.`;
+  if (install_command === null)
+    return [join_command, `Run it on ${machine}, with a checkout of Holdfast. ${once}`];
+  return [
+    install_command,
+    `Run it as root on ${machine}: it downloads, checks, installs and starts the agent. ${once}`,
+    `With a checkout of Holdfast, also without root, this alone joins: ${join_command}`,
+  ];
 }
 
-function howToKeep({ token, api_url, node_name, expires_at }: Created): string[] {
+function howToKeep({ install_command, token, api_url, node_name, expires_at }: Created): string[] {
   return [
     `HOLDFAST_BOOTSTRAP_TOKEN=${token}`,
     `HOLDFAST_NODE_API_URL=${api_url}`,
     `Put these lines into the environment of \`holdfast agent run\` on ${node_name}, in a file that only its user can read.`,
     `Whenever that machine has no identity it joins with it as ${node_name}, and the identity before ends. ` +
       `It works until ${localTime(expires_at)} and is not shown again.`,
+    ...(install_command === null
+      ? []
+      : ["Or let this line install the agent there with it, as root:", install_command]),
   ];
 }
 

@@ -36,11 +36,8 @@ export function JoinDialog({ token, onClose, rekeyed }: JoinDialogProps) {
         {!now.used_at && (
           <>
             <StatusMark state="degraded">Shown only now. Copy it before you close.</StatusMark>
-            <CopyBlock label="Join command" value={token.join_command} />
-            <p className="text-sm text-ink-muted">
-              {rekeyed ? `Run it on ${rekeyed.name}.` : "Run it on the machine that shall become a node."} As root,
-              the agent can make users for tenants; without root it offers its own account only.
-            </p>
+            <CopyBlock label="Join command" value={token.install_command ?? token.join_command} />
+            <HowToRun token={token} machine={rekeyed ? rekeyed.name : "the machine that shall become a node"} />
           </>
         )}
         <Progress token={now} node={node} />
@@ -60,6 +57,23 @@ export function JoinDialog({ token, onClose, rekeyed }: JoinDialogProps) {
         <Button onClick={onClose}>Done</Button>
       </DialogActions>
     </Dialog>
+  );
+}
+
+function HowToRun({ token, machine }: { token: NewToken; machine: string }) {
+  if (token.install_command === null) {
+    return (
+      <p className="text-sm text-ink-muted">
+        Run it on {machine}, in a checkout of Holdfast. To get a line that brings the agent along, run{" "}
+        <Code>npm run pack-agent</Code> on this server, then make a new token.
+      </p>
+    );
+  }
+  return (
+    <p className="text-sm text-ink-muted">
+      Run it as root on {machine}, a Linux with systemd. It downloads the agent from this server, checks its
+      digest, installs, joins and starts it; <Code>holdfast agent uninstall</Code> there removes everything again.
+    </p>
   );
 }
 

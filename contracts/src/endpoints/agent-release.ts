@@ -1,0 +1,33 @@
+// The agent that the server hands out to machines, and the line that brings a node to it.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+
+export const AgentRelease = z.strictObject({
+  version: z.string(),
+  archives: z.array(
+    z.strictObject({
+      arch: z.enum(["x64", "arm64"]),
+      url: z.string().describe("Needs no sign-in; compare what you get with `sha256`."),
+      sha256: z.string(),
+      bytes: z.int(),
+    }),
+  ),
+  upgrade_command: z
+    .string()
+    .describe(
+      "One line for a node, as root: brings its agent to this version, and back if it does not work there.",
+    ),
+});
+export type AgentRelease = z.infer<typeof AgentRelease>;
+
+export const getAgentRelease = endpoint({
+  name: "getAgentRelease",
+  noun: "nodes",
+  method: "GET",
+  path: "/v1/agent-release",
+  summary: "The agent that this server hands out",
+  access: { scope: "nodes:read" },
+  answer: AgentRelease,
+  errors: ["not_found"],
+});

@@ -1,0 +1,62 @@
+// The archive as another machine gets it: unpacked and run far away from the checkout.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { taskTypeNames } from "@holdfast/tasks/registry";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type PackedArchive, packArchive } from "./archive.ts";
+import { bundleAgent } from "./bundle.ts";
+import type { Arch } from "./packages.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "holdfast-archive-"));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const cache = fileURLToPath(new URL("../../node_modules/.cache/holdfast-agent", import.meta.url));
+const version = "7.8.9";
+
+async function pack(name: string): Promise<PackedArchive & { path: string }> {
+  const directory = join(scratch, name);
+  mkdirSync(directory);
+  const bundle = await bundleAgent({ version });
+  const packed = packArchive({ arch: process.arch as Arch, version, bundle, directory, cache });
+  return { ...packed, path: join(directory, packed.file) };
+}
+
+describe("the agent's archive", () => {
+  let packed: Awaited<ReturnType<typeof pack>>;
+  const unpacked = join(scratch, "unpacked/holdfast-agent");
+  const agent = (...args: string[]) =>
+    spawnSync(join(unpacked, "bin/holdfast"), args, {
+      encoding: "utf8",
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin", HOLDFAST_AGENT_STATE_DIR: join(scratch, "state") },
+    });
+  beforeAll(async () => {
+    packed = await pack("one");
+    mkdirSync(join(scratch, "unpacked"));
+    execFileSync("tar", ["-xzf", packed.path, "-C", join(scratch, "unpacked")]);
+  });
+
+  it("AGENT-09 is named by its digest, and the same again when it is packed again", async () => {
+    const [found] = execFileSync("sha256sum", [packed.path], { encoding: "utf8" }).split(" ");
+    expect(found).toBe(packed.sha256);
+    expect(packed.file).toBe(`holdfast-agent-7.8.9-linux-${process.arch}-${packed.sha256.slice(0, 16)}.tar.gz`);
+    expect((await pack("two")).sha256).toBe(packed.sha256);
+  });
+
+  it("AGENT-09 runs by itself, with the Node.js in it", () => {
+    expect(agent("--version")).toMatchObject({ status: 0, stdout: "7.8.9\n", stderr: "" });
+    const { status, stdout } = agent("agent", "diagnose", "--json");
+    expect([status, JSON.parse(stdout).state]).toEqual([1, "not_enrolled"]);
+    const wrong = agent("node", "list");
+    expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringContaining("unknown command")]);
+  });
+
+  it("AGENT-09 has every task type in it, and nothing of the machine it was made on", () => {
+    const code = readFileSync(join(unpacked, "lib/agent.mjs"), "utf8");
+    for (const name of taskTypeNames()) expect(code).toContain(`"${name}": () => `);
+    expect(code).not.toContain(fileURLToPath(new URL("../..", import.meta.url)));
+  });
+});
