@@ -26,6 +26,7 @@ const platformTables = [
   "installation",
   "processes",
   "rate_limits",
+  "reconciler_turns",
   "schema_migrations",
   "sealed_keys",
   "sessions",

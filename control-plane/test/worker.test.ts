@@ -2,12 +2,14 @@
 
 import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { readSettings } from "@holdfast/kit/settings";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
 import { removeExpired } from "../src/reconcilers/remove-expired.ts";
 import { startWorker } from "../src/worker/main.ts";
 import { workerSettings } from "../src/worker/settings.ts";
+import { openTurns } from "../src/worker/turns.ts";
 import { firstAdmin, signInAs, startTestApi, type TestApi } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 
@@ -32,6 +34,63 @@ describe("heartbeat", () => {
     expect(await workerState()).toBe(false);
     await worker.stop();
     expect(await superuser`SELECT FROM processes WHERE kind = 'worker'`).toHaveLength(0);
+  });
+});
+
+describe("turns of several workers", () => {
+  const EVERY = 60;
+  const takenAgo = (name: string, seconds: number) =>
+    superuser`UPDATE reconciler_turns SET taken_at = now() - ${seconds} * interval '1 second' WHERE name = ${name}`;
+
+  it("OPS-02 are one worker's each, however many ask at once", async () => {
+    const all = Array.from({ length: 10 }, () => openTurns(system, uuidv7()));
+    for (const ago of [undefined, 2 * EVERY]) {
+      if (ago !== undefined) await takenAgo("race", ago);
+      const taken = await Promise.all(all.map((one) => one.take("race", EVERY)));
+      expect(taken.filter(Boolean)).toHaveLength(1);
+    }
+  });
+
+  it("OPS-02 stay with the worker that had the last one, until it stays away or leaves", async () => {
+    const [one, other] = [openTurns(system, uuidv7()), openTurns(system, uuidv7())];
+    expect(await one.take("kept", EVERY)).toBe(true);
+    expect([await one.take("kept", EVERY), await other.take("kept", EVERY)]).toEqual([false, false]);
+    await takenAgo("kept", EVERY);
+    expect([await other.take("kept", EVERY), await one.take("kept", EVERY)]).toEqual([false, true]);
+    await takenAgo("kept", 2 * EVERY);
+    expect([await other.take("kept", EVERY), await one.take("kept", EVERY)]).toEqual([true, false]);
+    await takenAgo("kept", EVERY);
+    await other.leave();
+    expect(await one.take("kept", EVERY)).toBe(true);
+  });
+
+  it("OPS-02 go on at the other worker when one stops: each sweep is done once", async () => {
+    const settings = readSettings(workerSettings, {
+      HOLDFAST_DATABASE_URL: api.database.runtimeUrl,
+      HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS: "1",
+    });
+    const start = () => startWorker(settings, createLog({ process: "worker", level: "silent" }));
+    const workers = [await start(), await start()];
+    type Turn = { taken_by: string | null; turns: number };
+    const turn = async () =>
+      (await superuser<Turn[]>`SELECT taken_by, turns::int FROM reconciler_turns WHERE name = 'sweep-tasks'`)[0];
+    await expect.poll(async () => (await turn())?.turns).toBeGreaterThanOrEqual(2);
+    const first = await turn();
+    await expect.poll(async () => (await turn())?.turns).toBeGreaterThan(first?.turns ?? 0);
+    expect((await turn())?.taken_by).toBe(first?.taken_by);
+    const [{ started } = { started: 0 }] = await superuser<{ started: number }[]>`
+      SELECT extract(epoch FROM now() - min(started_at))::float8 AS started FROM processes WHERE kind = 'worker'`;
+    // Two that both ran would have had twice as many.
+    expect((await turn())?.turns).toBeLessThanOrEqual(Math.ceil(started) + 1);
+    // The second was started second, and either may have the turn.
+    const ids = await superuser<
+      { id: string }[]
+    >`SELECT id FROM processes WHERE kind = 'worker' ORDER BY started_at`;
+    const holder = ids.findIndex(({ id }) => id === first?.taken_by);
+    await workers[holder]?.stop();
+    await expect.poll(async () => (await turn())?.taken_by).toBe(ids[1 - holder]?.id);
+    await workers[1 - holder]?.stop();
+    expect((await turn())?.taken_by).toBeNull();
   });
 });
 

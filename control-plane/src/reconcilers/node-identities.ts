@@ -18,8 +18,8 @@ export async function removeOldIdentities(system: Sql): Promise<Record<string, n
   return Object.fromEntries(Object.entries(removed).map(([table, result]) => [table, result.count]));
 }
 
-/** Tells of each node once, and again when it comes back after having been well. */
-export function overdueRenewals(system: Sql, log: Log): () => Promise<void> {
+/** Tells of each node once, and again when it comes back after having been well. Answers with how many it told of. */
+export function overdueRenewals(system: Sql, log: Log): () => Promise<number> {
   let told: ReadonlySet<string> = new Set();
   return async () => {
     const overdue = await selectLate(system);
@@ -31,5 +31,6 @@ export function overdueRenewals(system: Sql, log: Log): () => Promise<void> {
         "a node has not renewed its certificate in time",
       );
     }
+    return fresh.length;
   };
 }

@@ -1,4 +1,5 @@
-// The worker process: runs reconcilers over the database. It owns no state and may run many times.
+// The worker process: runs reconcilers over the database. It owns no state and may run many times: of several, one
+// has each turn.
 
 import { hostname } from "node:os";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
@@ -15,11 +16,15 @@ import { sweepTasks } from "../reconcilers/sweep-tasks.ts";
 import { openSignals } from "../signals/signals.ts";
 import { runPeriodically } from "./periodic.ts";
 import { workerSettings } from "./settings.ts";
+import { openTurns } from "./turns.ts";
 
 const HEARTBEAT_SECONDS = 5;
 const RETENTION_SECONDS = 600;
 const RENEWALS_SECONDS = 60;
 const TERMINALS_SECONDS = 15;
+
+/** How much a reconciler did, at once or by kind. */
+type Done = number | Readonly<Record<string, number>>;
 
 export async function startWorker(settings: Values<typeof workerSettings>, log: Log): Promise<RunningProcess> {
   const url = settings.databaseUrl;
@@ -32,68 +37,30 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
   const id = uuidv7();
   await beat(system, id);
   const signals = await openSignals(system, log, { deaf: true });
+  const turns = openTurns(system, id);
+  /** By one of all workers. `work` answers with what it did, if that is worth a line. */
+  const reconcile = (name: string, seconds: number, work: () => Promise<Done>) =>
+    runPeriodically({
+      name,
+      seconds,
+      log,
+      work: async () => {
+        if (!(await turns.take(name, seconds))) return;
+        const done = await work();
+        const counts = typeof done === "number" ? [done] : Object.values(done);
+        if (counts.some((count) => count > 0)) log.info({ reconciler: name, done }, "reconciled");
+      },
+    });
+  const { sweepIntervalSeconds, taskSweepIntervalSeconds, taskRetentionDays: days } = settings;
   const periodic = [
     runPeriodically({ name: "heartbeat", seconds: HEARTBEAT_SECONDS, log, work: () => beat(system, id) }),
-    runPeriodically({
-      name: "remove-expired",
-      seconds: settings.sweepIntervalSeconds,
-      log,
-      work: async () => {
-        const removed = await removeExpired(system);
-        if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, "removed expired rows");
-      },
-    }),
-    runPeriodically({
-      name: "remove-old-identities",
-      seconds: RETENTION_SECONDS,
-      log,
-      work: async () => {
-        const removed = await removeOldIdentities(system);
-        if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, "removed old identities");
-      },
-    }),
-    runPeriodically({
-      name: "overdue-renewals",
-      seconds: RENEWALS_SECONDS,
-      log,
-      work: overdueRenewals(system, log),
-    }),
-    runPeriodically({
-      name: "sweep-tasks",
-      seconds: settings.taskSweepIntervalSeconds,
-      log,
-      work: async () => {
-        const swept = await sweepTasks(system, signals);
-        if (Object.values(swept).some((count) => count > 0)) log.info({ swept }, "swept tasks");
-      },
-    }),
-    runPeriodically({
-      name: "end-terminals",
-      seconds: TERMINALS_SECONDS,
-      log,
-      work: async () => {
-        const ended = await endTerminals(system, signals, log);
-        if (ended > 0) log.info({ ended }, "ended terminals that nobody spoke for");
-      },
-    }),
-    runPeriodically({
-      name: "remove-old-terminals",
-      seconds: RETENTION_SECONDS,
-      log,
-      work: async () => {
-        const removed = await removeOldTerminals(system, { days: settings.taskRetentionDays });
-        if (Object.values(removed).some((count) => count > 0)) log.info({ removed }, "removed old terminals");
-      },
-    }),
-    runPeriodically({
-      name: "remove-old-tasks",
-      seconds: RETENTION_SECONDS,
-      log,
-      work: async () => {
-        const removed = await removeOldTasks(system, { days: settings.taskRetentionDays });
-        if (removed > 0) log.info({ removed }, "removed old tasks");
-      },
-    }),
+    reconcile("remove-expired", sweepIntervalSeconds, () => removeExpired(system)),
+    reconcile("remove-old-identities", RETENTION_SECONDS, () => removeOldIdentities(system)),
+    reconcile("overdue-renewals", RENEWALS_SECONDS, overdueRenewals(system, log)),
+    reconcile("sweep-tasks", taskSweepIntervalSeconds, () => sweepTasks(system, signals)),
+    reconcile("end-terminals", TERMINALS_SECONDS, () => endTerminals(system, signals, log)),
+    reconcile("remove-old-terminals", RETENTION_SECONDS, () => removeOldTerminals(system, { days })),
+    reconcile("remove-old-tasks", RETENTION_SECONDS, () => removeOldTasks(system, { days })),
   ];
   log.info({ version }, "worker runs");
 
@@ -102,6 +69,7 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
     async stop() {
       await Promise.all(periodic.map((one) => one.stop()));
       await signals.stop();
+      await turns.leave().catch(() => {});
       await system`DELETE FROM processes WHERE id = ${id}`.catch(() => {});
       await system.end({ timeout: 5 });
     },
