@@ -21,9 +21,9 @@ export const nodeStreamPath = (nodeId: string, sessionId: string) =>
   `/internal/v1/nodes/${nodeId}/terminals/${sessionId}`;
 
 /** Bytes on their way to a client before the node waits for an acknowledgement. */
-export const WINDOW_BYTES = 512 * 1024;
+export const WINDOW_BYTES = 128 * 1024;
 /** A client acknowledges at the latest after so many. */
-export const ACKNOWLEDGE_BYTES = 64 * 1024;
+export const ACKNOWLEDGE_BYTES = 32 * 1024;
 /** The newest output, kept on the node for whoever attaches later. */
 export const SCROLLBACK_BYTES = 256 * 1024;
 /** Of one binary frame, and of input that the program has not read. */

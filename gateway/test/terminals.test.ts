@@ -46,7 +46,7 @@ describe("opening", () => {
       type: "ready",
       session_id: grant.session_id,
       offset: 0,
-      window: 512 * 1024,
+      window: 128 * 1024,
       replay: 7,
     });
     expect(attach).toMatchObject({ attachment: 1, from: null, cols: 132, rows: 43 });
