@@ -167,7 +167,8 @@ export const diagnosticReasons = {
   disk_full: {
     hop: "host_disk",
     signal: "disk_full",
-    message: "The disk with the agent's state is full: it takes no new tasks, and still delivers results it has.",
+    message:
+      "The disk with the agent's state is full: its certificate cannot be renewed, and without room for a journal it takes no tasks.",
     owner: "node",
     nextStep: "Free space on that file system; the agent goes on by itself.",
   },

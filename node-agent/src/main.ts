@@ -76,6 +76,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   const session = openSession({ files, apiUrl: settings.nodeApiUrl, instanceId, bootId: host.bootId });
   let findings: Finding[] = [];
   let work: Work | undefined;
+  /** Why results wait; what it says rides on heartbeats, which may get through all the same. */
+  let undelivered: Finding | undefined;
   /** Of the tasks that were offered and not settled yet, by their ids. */
   const correlations = new Map<string, string>();
   const answering = createAnswering(() => ({
@@ -146,10 +148,12 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       onFailure: (failure, failures, taskIds) => {
         count("results_failed");
         const correlationId = taskIds.map((id) => correlations.get(id)).find((id) => id !== undefined);
-        record("task_result_failed", `${failure.reason}: ${failure.detail}`, correlationId);
+        undelivered = { reason: "task_result_failed", detail: `${failure.reason}: ${failure.detail}` };
+        record(undelivered.reason, undelivered.detail, correlationId);
         return retryDelay({ ...failure, failures }, Math.random());
       },
       onSettled: (settled) => {
+        undelivered = undefined;
         for (const { task_id, verdict } of settled) {
           correlations.delete(task_id);
           if (verdict !== "accepted") log.info(`result is ${verdict}`, { task_id });
@@ -186,7 +190,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   /** What is new among the findings is written down; all of them ride on the next heartbeat. */
   const check = () => {
     const before = new Set(findings.map((one) => one.reason));
-    findings = selfCheck({
+    const found = selfCheck({
       stateDir: settings.stateDir,
       apiUrl: session.apiUrl,
       diskPressurePercent: settings.diskPressurePercent,
@@ -194,7 +198,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       roundTripMs: quickestRoundTrip(link.status()),
       now: Date.now(),
     });
-    for (const { reason, detail } of findings) if (!before.has(reason)) record(reason, detail);
+    for (const { reason, detail } of found) if (!before.has(reason)) record(reason, detail);
+    findings = undelivered ? [...found, undelivered] : found;
   };
 
   const onFailure = (failure: Classified, correlationId: string | undefined) => {

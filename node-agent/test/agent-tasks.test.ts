@@ -193,6 +193,9 @@ describe("tasks of an agent", () => {
     const task = offer(api, { task_type: "node.noop", params: { echo: "kept" } });
     await expect.poll(() => api.requests.filter((path) => path === "/results").length).toBeGreaterThan(1);
     expect(JSON.parse((await agent.get("/healthz")).text)).toMatchObject({ ok: true, connected: true });
+    await expect
+      .poll(() => api.heartbeats.at(-1)?.findings)
+      .toMatchObject([{ reason: "task_result_failed", detail: expect.stringContaining("Bad gateway") }]);
     api.fault = () => undefined;
     await expect
       .poll(() => api.resultOf(task.task_id))

@@ -122,6 +122,10 @@ describe("holdfast agent diagnose", () => {
     expect(running.picture).toMatchObject({ running_pid: process.pid, last_problem: { owner: "network" } });
     expect(running.picture.journal).toMatchObject({ unsent_results: 1, unfinished: [{ type: "a.second" }] });
     expect(running.picture.findings).toEqual([]);
+    diagnostics.record("task_result_failed", "api_unreachable: ECONNREFUSED");
+    expect(look(directory).picture.findings).toMatchObject([
+      { reason: "task_result_failed", hop: "task_result", signal: "node_task_result_post_failed" },
+    ]);
     expect(running.text).toContain(`running, pid ${process.pid}`);
     expect(running.text).toContain("1 result waits for delivery; running now: a.second (second)");
     expect(running.text).toMatch(

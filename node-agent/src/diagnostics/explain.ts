@@ -80,6 +80,8 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   const running = pidOf(stateDir);
   const found = neverJoined ? [] : findings({ ...state, ...measured, ...unknown });
   if (!neverJoined && running === null && !found.some(hidesTheLock)) found.push(notRunning);
+  const journal = journalOf(stateDir);
+  if (journal && journal.unsent_results > 0 && history.undelivered) found.push(history.undelivered);
   return {
     ...nothing,
     state: neverJoined ? "not_enrolled" : "enrolled",
@@ -101,7 +103,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
             not_after: new Date(identity.found.certificate.notAfter).toISOString(),
           }
         : null,
-    journal: journalOf(stateDir),
+    journal,
     terminals: terminalsOf(stateDir),
     findings: found.map(explained),
     last_problem: history.latest && history.latest.reason !== "process_alive" ? explained(history.latest) : null,
@@ -260,6 +262,8 @@ type History = {
   records: DiagnosticRecord[];
   latest: DiagnosticRecord | undefined;
   reachedServer: boolean;
+  /** Why results wait, if any do. */
+  undelivered: DiagnosticRecord | undefined;
   problem: string | null;
 };
 
@@ -274,10 +278,17 @@ function readHistory(directory: string): History {
         undefined,
       );
     const reachedServer = kept.some(({ reason }) => reason === "process_alive");
-    return { records: kept.map(toTell), latest: latest && toTell(latest), reachedServer, problem: null };
+    const undelivered = kept.findLast(({ reason }) => reason === "task_result_failed");
+    return {
+      records: kept.map(toTell),
+      latest: latest && toTell(latest),
+      reachedServer,
+      undelivered: undelivered && toTell(undelivered),
+      problem: null,
+    };
   } catch (error) {
     const problem = isErrno(error, "ENOENT") ? null : (error as Error).message;
-    return { records: [], latest: undefined, reachedServer: false, problem };
+    return { records: [], latest: undefined, reachedServer: false, undelivered: undefined, problem };
   }
 }
 
