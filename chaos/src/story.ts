@@ -107,7 +107,7 @@ export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promis
     },
     async mends() {
       await mends();
-      told.mendedAt = Date.now();
+      told.mendedAt ??= Date.now();
     },
     async gives({ node: to = lab.node, params = {}, idempotencyKey = randomUUID() } = {}) {
       const correlationId = randomUUID();

@@ -13,6 +13,8 @@ export type Control = {
   /** As an administrator of the installation. */
   operator: Client;
   api(): RunningProgram;
+  /** What an ingress gets its certificates by. */
+  ingressToken: string;
   /** Again, or after it was killed. */
   startApi(): Promise<void>;
 };
@@ -26,6 +28,7 @@ export async function openControl(options: {
   const { network, directory } = options;
   const { desk, host } = network.control;
   const operatorToken = `hfo_${randomBytes(32).toString("base64url")}`;
+  const ingressToken = randomBytes(32).toString("base64url");
   const baseUrl = `http://${desk}:3001`;
   const env = {
     HOLDFAST_DATABASE_URL: options.databaseUrl,
@@ -33,6 +36,7 @@ export async function openControl(options: {
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_KEK_BASE64: randomBytes(32).toString("base64"),
     HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(operatorToken).digest("hex"),
+    HOLDFAST_INGRESS_TOKEN: ingressToken,
     HOLDFAST_API_BIND: desk,
     // The cable between desk and control host is the lab's own.
     HOLDFAST_TRUSTED_PROXIES: network.deskAddress,
@@ -56,6 +60,7 @@ export async function openControl(options: {
   return {
     operator: createClient({ baseUrl, token: operatorToken }),
     api: () => api,
+    ingressToken,
     async startApi() {
       await api.stop("SIGKILL");
       api = launch();

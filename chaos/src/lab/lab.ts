@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Control, openControl } from "./control.ts";
 import { type OwnDatabase, openOwnDatabase, type SharedDatabase } from "./database.ts";
 import { type NameServer, openNameServer } from "./dns.ts";
+import { type Edge, openEdge } from "./edge.ts";
 import type { Host } from "./host.ts";
 import { type Network, openNetwork } from "./network.ts";
 import { type LabNode, openNode } from "./node.ts";
@@ -15,6 +16,8 @@ export type LabOptions = {
   second?: boolean;
   /** A PostgreSQL of its own, which may be harmed. */
   ownDatabase?: boolean;
+  /** With an edge between nodes and api, which can be told to misbehave. */
+  edge?: boolean;
   agentEnv?: (directory: string) => Record<string, string>;
   stateMegabytes?: number;
 };
@@ -28,6 +31,7 @@ export type Lab = {
   node: LabNode;
   second: LabNode | undefined;
   database: OwnDatabase | undefined;
+  edge: Edge | undefined;
 };
 
 /** Of what a run has once. */
@@ -53,7 +57,13 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   });
   const staleAfterSeconds = STALE_AFTER_SECONDS;
   const control = await openControl({ network, directory, databaseUrl, staleAfterSeconds });
-  const { operator } = control;
+  const { operator, ingressToken } = control;
+  const [first] = network.nodes;
+  const edge =
+    options.edge && first
+      ? await openEdge({ network, directory, ingressToken, listen: first.gateway })
+      : undefined;
+  if (edge && first) nameServer.answer(first.gateway);
   const [node, second] = await Promise.all(
     network.nodes.map((place, index) => {
       const special = index === 0 ? { env: options.agentEnv?.(directory), ...options } : {};
@@ -61,14 +71,19 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     }),
   );
   if (!node) throw new Error("a lab has a node");
-  return { directory, router: network.router, network, names: nameServer, control, node, second, database };
+  return { directory, router: network.router, network, names: nameServer, control, node, second, database, edge };
 }
 
 /** At once: nobody misses any of it. `keep` is where logs are copied to. */
 export async function closeLab(lab: Lab | undefined, directory: string, keep?: string): Promise<void> {
   if (keep !== undefined) copyLogs(directory, keep);
   if (!lab) return;
-  const programs = [lab.node.agent(), ...(lab.second ? [lab.second.agent()] : []), lab.control.api()];
+  const programs = [
+    lab.node.agent(),
+    ...(lab.second ? [lab.second.agent()] : []),
+    lab.control.api(),
+    ...(lab.edge ? [lab.edge.program] : []),
+  ];
   await Promise.all([lab.names.stop(), ...programs.map((one) => one.stop("SIGKILL"))]);
   await lab.database?.stop();
   for (const host of [...lab.network.nodes.map((one) => one.host), lab.network.control.host, lab.router]) {

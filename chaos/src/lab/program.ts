@@ -16,6 +16,8 @@ export type RunningProgram = {
   ended: Promise<void>;
   /** The first line from `after` on that this is true for: of those that were written, else of those to come. */
   line(wanted: (line: Line) => boolean, after: number): Promise<Line>;
+  /** Over its channel. */
+  send(message: object): void;
   signal(signal: NodeJS.Signals): void;
   /** By default as an operator would. */
   stop(signal?: NodeJS.Signals): Promise<void>;
@@ -79,6 +81,7 @@ export function start({ host, name, command, env = {}, logFile }: ProgramOptions
         waiting.add(look);
       });
     },
+    send: (message) => void child.send(message),
     signal: (signal) => void child.kill(signal),
     async stop(signal = "SIGTERM") {
       child.kill("SIGCONT");

@@ -2,6 +2,8 @@
 
 import type { Scenario } from "../scenario.ts";
 import { incompatible, stopped } from "./agent.ts";
+import { apiKilled } from "./api-killed.ts";
+import { rateLimited, resultRefused } from "./edge.ts";
 import { clockAhead, clockBehind, fullDisk, staleTrust } from "./host.ts";
 import { rotated } from "./identity.ts";
 import {
@@ -17,7 +19,9 @@ import {
 import { databaseRestarted, resultBlocked } from "./work.ts";
 
 export const allScenarios: Scenario[] = [
+  apiKilled,
   lossAndDelay,
+  rateLimited,
   dropped,
   oneWay,
   nameSilent,
@@ -31,6 +35,7 @@ export const allScenarios: Scenario[] = [
   clockAhead,
   clockBehind,
   resultBlocked,
+  resultRefused,
   rotated,
   fullDisk,
   stopped,

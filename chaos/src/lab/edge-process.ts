@@ -1,0 +1,101 @@
+// The edge's process: edge-process <certificates> <name> <listen> <target>. Takes its orders over the channel to its
+// parent, and tells in lines what it does.
+
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Agent, request as ask, createServer } from "node:https";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import type { TLSSocket } from "node:tls";
+import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
+import type { EdgeRule } from "./edge.ts";
+
+type Order = { number: number; rules: EdgeRule[]; relent: boolean };
+
+const [certificates = "", name = "", listen = "", target = ""] = process.argv.slice(2);
+const pem = (file: string) => readFileSync(join(certificates, `${file}.pem`));
+const tell = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+const api = new Agent({
+  keepAlive: true,
+  cert: pem("ingress"),
+  key: pem("ingress"),
+  ca: pem("trust"),
+  servername: name,
+});
+const kept = new Set<ServerResponse>();
+let rules: EdgeRule[] = [];
+
+const server = createServer(
+  { cert: pem("listener"), key: pem("listener"), requestCert: true, rejectUnauthorized: false },
+  async (request, response) => {
+    const path = request.url?.split("?")[0] ?? "";
+    const body = await buffer(request).catch(() => undefined);
+    if (!body) return;
+    const rule = rules.findLast((one) => path.endsWith(one.path));
+    if (rule?.do === "answer") {
+      tell({ answered: rule.status, path });
+      return void response.writeHead(rule.status, { "content-type": "text/html" }).end(rule.page);
+    }
+    if (rule?.do === "keep_request") return keep(response, path);
+    const answer = await passOn(request, body);
+    if (!answer) return void response.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad Gateway</h1>");
+    const wanted = rule?.do === "keep_answer" && answer.body.includes(rule.with ?? "");
+    if (wanted) keep(response, path);
+    else response.writeHead(answer.status, answer.headers).end(answer.body);
+  },
+);
+// Longer than agents keep a connection, as every edge should.
+server.keepAliveTimeout = 60_000;
+server.listen(placeOf(listen), () => process.send?.({ type: "ready", ports: {} }));
+
+process.on("message", (order: Order) => {
+  ({ rules } = order);
+  if (order.relent) {
+    for (const response of kept) response.socket?.destroy();
+    kept.clear();
+  }
+  tell({ heard: order.number });
+});
+process.once("disconnect", () => process.exit(0));
+
+function keep(response: ServerResponse, path: string): void {
+  kept.add(response);
+  tell({ kept: path });
+}
+
+/** Undefined: the api does not answer. */
+function passOn(request: IncomingMessage, body: Buffer) {
+  const shown = (request.socket as TLSSocket).getPeerCertificate().raw as Buffer | undefined;
+  const { connection, ...headers } = request.headers;
+  return new Promise<{ status: number; headers: IncomingMessage["headers"]; body: Buffer } | undefined>(
+    (resolve) => {
+      const onward = ask({
+        ...placeOf(target),
+        agent: api,
+        method: request.method,
+        path: request.url,
+        headers: { ...headers, ...(shown ? { [CERTIFICATE_HEADER]: escaped(shown) } : {}) },
+      });
+      // Who no longer waits is not asked for either.
+      request.socket.once("close", () => onward.destroy());
+      onward.once("error", () => resolve(undefined));
+      onward.once("response", async (answer) => {
+        const told = await buffer(answer).catch(() => undefined);
+        const { connection: ended, ...kept } = answer.headers;
+        resolve(told && { status: answer.statusCode ?? 502, headers: kept, body: told });
+      });
+      onward.end(body);
+    },
+  );
+}
+
+function escaped(certificate: Buffer): string {
+  return encodeURIComponent(new X509Certificate(certificate).toString());
+}
+
+function placeOf(place: string): { host: string; port: number } {
+  const [host = "", port] = place.split(":");
+  return { host, port: Number(port) };
+}

@@ -1,0 +1,76 @@
+// An edge in front of the api, as an installation has one: it ends the nodes' TLS and hands their certificates over.
+// It can be told to answer in the api's place, or to lose an answer at a chosen moment.
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { holdfast } from "./control.ts";
+import { API_NAME, API_PORT, type Network } from "./network.ts";
+import { type RunningProgram, start } from "./program.ts";
+
+const program = fileURLToPath(new URL("./edge-process.ts", import.meta.url));
+
+/** About requests whose path ends so; of two, the later counts. */
+export type EdgeRule = { path: string } & (
+  | { do: "answer"; status: number; page: string }
+  /** Does not pass the request on, nor answer it. */
+  | { do: "keep_request" }
+  /** Passes the request on and keeps what the api says, if there is this in it. */
+  | { do: "keep_answer"; with?: string }
+);
+
+export type Edge = {
+  program: RunningProgram;
+  follows(rules: EdgeRule[]): Promise<void>;
+  /** When something is kept that was not before. */
+  keeps(after: number): Promise<void>;
+  /** Follows no rules any more; who waits for what was kept is cut off. */
+  relents(): Promise<void>;
+};
+
+/** On the router, where nodes find it by the api's name. */
+export async function openEdge(options: {
+  network: Network;
+  directory: string;
+  ingressToken: string;
+  listen: string;
+}): Promise<Edge> {
+  const { network, directory } = options;
+  const certificates = join(directory, "ingress");
+  const settings = {
+    HOLDFAST_API_INTERNAL_URL: "https://127.0.0.1:3004",
+    HOLDFAST_INGRESS_TOKEN: options.ingressToken,
+    HOLDFAST_INGRESS_NAMES: API_NAME,
+    HOLDFAST_INGRESS_DIR: certificates,
+  };
+  const enrolling = start({
+    host: network.control.host,
+    name: "ingress",
+    command: [process.execPath, holdfast, "ingress", "--once", "--json"],
+    env: settings,
+    logFile: join(directory, "ingress.log"),
+  });
+  await enrolling.ended;
+  const edge = start({
+    host: network.router,
+    name: "edge",
+    command: [
+      ...[process.execPath, program, certificates, API_NAME],
+      ...[`${options.listen}:${API_PORT}`, `${network.control.address}:${API_PORT}`],
+    ],
+    logFile: join(directory, "edge.log"),
+  });
+  await edge.ready;
+  let orders = 0;
+  const order = async (rules: EdgeRule[], relent: boolean) => {
+    orders += 1;
+    const number = orders;
+    edge.send({ number, rules, relent });
+    await edge.line((line) => line["heard"] === number, 0);
+  };
+  return {
+    program: edge,
+    follows: (rules) => order(rules, false),
+    keeps: async (after) => void (await edge.line((line) => line["kept"] !== undefined, after)),
+    relents: () => order([], true),
+  };
+}
