@@ -1,7 +1,7 @@
 // The listener as a client meets it: every answer has its headers, every error its envelope.
 
 import { once } from "node:events";
-import { type IncomingMessage, request as send } from "node:http";
+import { Agent, type IncomingMessage, request as send } from "node:http";
 import { connect } from "node:net";
 import { ErrorEnvelope, errorCatalogue } from "@holdfast/contracts/errors";
 import { UsageError } from "@holdfast/kit/settings";
@@ -215,5 +215,38 @@ describe("ports and ending", () => {
     expect([answered.status, await answered.json()]).toEqual([200, { done: true }]);
     await stopped;
     await expect(fetch(`${draining.url}/healthz`)).rejects.toThrow();
+  });
+});
+
+describe("a listener that drains", () => {
+  it("OPS-02 says so while it serves, ends each connection with its answer, and drops none that is open", async () => {
+    const { http, port, url } = await startListener({
+      routes: (app) => app.get("/work", async () => ({ done: true })),
+    });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = async (path: string) => {
+      const [response] = (await once(send(`${url}${path}`, { agent }).end(), "response")) as [IncomingMessage];
+      response.resume();
+      return [response.statusCode, response.headers.connection];
+    };
+    expect(await ask("/work")).toEqual([200, "keep-alive"]);
+    const idle = connect(port, "127.0.0.1");
+    await once(idle, "connect");
+    http.startDraining();
+    const ready = await fetch(`${url}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { status: "not_ready", checks: { draining: { ok: false, reason: expect.any(String) } } },
+    ]);
+    expect(await ask("/work")).toEqual([200, "close"]);
+    const drained = http.stopAccepting(60_000);
+    await expect.poll(() => fetch(`${url}/work`).catch(() => "refused")).toBe("refused");
+    // Nobody knows whether a request is on its way here: it is served.
+    idle.write("GET /work HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let answer = "";
+    for await (const chunk of idle) answer += chunk;
+    expect(answer).toMatch(/^HTTP\/1.1 200 [\s\S]*connection: close[\s\S]*"done":true/i);
+    await drained;
+    await http.stop();
   });
 });

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,7 +31,7 @@ export async function prepareNginx(behind: Behind, name: string): Promise<Nginx>
   chmodSync(directory, 0o711);
   const certificates = join(directory, "ingress");
   const pidFile = join(directory, "nginx.pid");
-  const [nodeApi, nodeTerminals, publicPort, nobody] = await freePorts(4);
+  const [nodeApi, nodeTerminals, publicPort, nobody] = await freePorts<[number, number, number, number]>(4);
   const ports = { nodeApi, nodeTerminals, public: publicPort };
   const servers = (all: readonly number[] = []) => (all.length === 0 ? [nobody] : all);
 
@@ -49,6 +49,8 @@ export async function prepareNginx(behind: Behind, name: string): Promise<Nginx>
       [/listen 18443 ssl/, `listen 127.0.0.1:${nodeTerminals} ssl`],
       [/listen 443 ssl/, `listen 127.0.0.1:${publicPort} ssl`],
       [/nodes\.example\.com/g, name],
+      // As everywhere shorter than the api drains, which in a test is not long.
+      [/keepalive_timeout 4s/g, "keepalive_timeout 1s"],
     ].reduce<string>(
       (text, [from, to]) => text.replace(from as RegExp, to as string),
       withServers(readFileSync(join(deploy, file), "utf8"), {
@@ -93,7 +95,6 @@ export async function prepareNginx(behind: Behind, name: string): Promise<Nginx>
       ended.catch(() => undefined);
       await Promise.race([listening(ports.nodeApi), ended]);
     },
-    // The public listener's certificate is the operator's own; here the nodes' one serves.
   };
 }
 
@@ -113,6 +114,7 @@ function withServers(text: string, behind: Record<number, readonly number[]>): s
   return out;
 }
 
+/** The public listener's certificate is the operator's own; here the nodes' one serves. */
 function writeOwnCertificate(directory: string, certificates: string): void {
   const pem = readFileSync(join(certificates, "listener.pem"), "utf8");
   writeFileSync(join(directory, "public.pem"), pem);
@@ -120,16 +122,15 @@ function writeOwnCertificate(directory: string, certificates: string): void {
 }
 
 /** Free a moment ago, which is as much as can be known. */
-async function freePorts(count: number): Promise<[number, number, number, number]> {
+export async function freePorts<const T extends number[]>(count: T["length"]): Promise<T> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   await Promise.all(servers.map((one) => once(one, "listening")));
   const ports = servers.map((one) => (one.address() as { port: number }).port);
   await Promise.all(servers.map((one) => new Promise((resolve) => one.close(resolve))));
-  return ports as [number, number, number, number];
+  return ports as T;
 }
 
 async function listening(port: number): Promise<void> {
-  const { connect } = await import("node:net");
   for (;;) {
     const socket = connect(port, "127.0.0.1");
     const open = await new Promise<boolean>((resolve) => {
