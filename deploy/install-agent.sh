@@ -157,7 +157,7 @@ check_host() {
 			fail "The server has no agent for this processor, $arch." \
 				"On the server run: npm run pack-agent -- $arch" "Then take a new line from \"Add a node\"."
 		fail "This copy of the installer does not know which agent to download." \
-			"Take the line that \"Add a node\" prints, or give an archive with --file."
+			"Take the line that \"Add a node\" prints, or to upgrade the one that \`holdfast node release\` prints on the server; or give an archive with --file."
 	fi
 	[ -n "$file" ] || [ -n "$api" ] || api=$(joined_api)
 	[ -n "$file" ] || [ -n "$api" ] || wrong_usage "Give the server's address with --api."

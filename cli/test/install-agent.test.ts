@@ -1,0 +1,204 @@
+// The agent on a machine of its own, under a real systemd: installed by the line that "Add a node" prints, hung,
+// restarted, upgraded, rebooted, removed. The tests follow each other, as the days of a node do.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { AnswerOf } from "@holdfast/contracts/endpoint";
+import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
+import type { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { packArchive } from "../../scripts/agent-archive/archive.ts";
+import { bundleAgent } from "../../scripts/agent-archive/bundle.ts";
+import type { Arch } from "../../scripts/agent-archive/packages.ts";
+import { lacks } from "../../scripts/facilities.mjs";
+import { bootGuest, type Guest } from "./support/guest.ts";
+import { type Installation, openInstallation, until } from "./support/holdfast.ts";
+import { ask, untilItAnswers } from "./support/shells.ts";
+import { openTty, type Tty } from "./support/tty.ts";
+
+const unit = "holdfast-agent.service";
+const command = fileURLToPath(new URL("../bin/holdfast.mjs", import.meta.url));
+const cache = fileURLToPath(new URL("../../node_modules/.cache/holdfast-agent", import.meta.url));
+const name = `reef-${process.pid}`;
+
+describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () => {
+  let installation: Installation;
+  let guest: Guest;
+  let untouched: { files: string[]; accounts: string };
+  let line: string;
+  let token: string;
+  let shell: Tty;
+  let shellPid: string;
+  /** Options that install the archive of a newer version, which lies in the guest. */
+  let newer: string;
+
+  const json = async <T>(args: string[]): Promise<T> => {
+    const { code, stdout, stderr } = await installation.run([...args, "--json"]);
+    if (code !== 0) throw new Error(`holdfast ${args.join(" ")} ended with ${code}:\n${stderr}`);
+    return JSON.parse(stdout) as T;
+  };
+  const node = async () =>
+    (await json<{ items: Node[] }>(["node", "list"])).items.find((one) => one.name === name);
+  const show = async (property: string) =>
+    (await guest.ask(`systemctl show -p ${property} --value ${unit}`)).trim();
+  const isConnected = async () => (await show("StatusText")).startsWith("connected to");
+  const current = async () => (await guest.ask("readlink /opt/holdfast-agent/current")).trim();
+  const accounts = () =>
+    ["passwd", "group"].map((file) => readFileSync(join(guest.root, "etc", file), "utf8")).join();
+  /** An archive of another version in the guest, and the options to install it. */
+  const bring = async (version: string, code?: string) => {
+    const bundle = await bundleAgent({ version });
+    if (code) bundle.set("agent.mjs", code);
+    const directory = join(guest.root, "mnt");
+    const packed = packArchive({ arch: process.arch as Arch, version, bundle, directory, cache });
+    return `--file /mnt/${packed.file} --sha256 ${packed.sha256}`;
+  };
+
+  beforeAll(async () => {
+    installation = openInstallation();
+    const up = installation.up({ HOLDFAST_UP_AGENT: "no" });
+    [guest] = await Promise.all([bootGuest(name), up.ready]);
+    untouched = { files: guest.files(), accounts: accounts() };
+    const made = await json<AnswerOf<typeof createEnrollmentToken>>(["node", "token", "create"]);
+    line = made.install_command ?? "";
+    token = made.token;
+  }, 120_000);
+  afterAll(async () => {
+    await guest?.remove();
+    await installation.cleanUp();
+  });
+
+  it("AGENT-09 is not installed by a line whose digest is another's, nor from an address where nobody is", async () => {
+    const changed = await guest.run(line.replace(/[0-9a-f]{64}/, "0".repeat(64)));
+    expect(changed).toMatchObject({ code: 1, stderr: expect.stringContaining("did NOT match") });
+    const elsewhere = await guest.run(line.replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:9"));
+    expect(elsewhere.code).not.toBe(0);
+    expect(guest.files()).toEqual(untouched.files);
+  });
+
+  it("AGENT-09 is installed, joined and started by one line, and the same line again changes nothing", async () => {
+    const { code, stdout, stderr } = await guest.run(line);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain(`This machine is now the node ${name}`);
+    expect(stdout).toMatch(/✓ The agent runs: connected to https:\S+ as reef-\d+\n$/);
+    expect(await node()).toMatchObject({ connection: "online", status: "active" });
+    expect(await guest.ask(`systemctl is-enabled ${unit}; stat -c %a /etc/holdfast`)).toBe("enabled\n700\n");
+    const pid = await show("MainPID");
+    const again = await guest.run(line);
+    expect([again.code, again.stderr]).toEqual([0, ""]);
+    expect(again.stdout).toContain("installed already");
+    expect(again.stdout).toContain(`the node ${name} already`);
+    expect(await show("MainPID")).toBe(pid);
+    const kept = await guest.run(
+      `grep -rlF ${token} /etc /opt /var /root /tmp /home; journalctl | grep -F ${token}`,
+    );
+    expect(kept.stdout).toBe("");
+  });
+
+  it("AGENT-01 tells journald each record, with its level and its reason", async () => {
+    const lines = (await guest.ask(`journalctl -u ${unit} -t holdfast-agent -o json`)).trim().split("\n");
+    const entries = lines.map((text) => JSON.parse(text) as { PRIORITY: string; MESSAGE: string });
+    const records = entries.map(({ PRIORITY, MESSAGE }) => ({ PRIORITY, ...JSON.parse(MESSAGE) }));
+    expect(records).toContainEqual(
+      expect.objectContaining({
+        PRIORITY: "6",
+        reason: "process_alive",
+        detail: expect.stringMatching(/^connected to https:/),
+      }),
+    );
+  });
+
+  it("AGENT-09 gives up what it never needs", async () => {
+    const status = await guest.ask(`cat /proc/$(systemctl show -p MainPID --value ${unit})/status`);
+    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(status).toMatch(/^Seccomp:\t2$/m);
+    const [, held = ""] = /^CapEff:\t([0-9a-f]+)$/m.exec(status) ?? [];
+    // Bits of linux/capability.h: raw network, ptrace, modules, administration of all kinds.
+    for (const bit of [12n, 13n, 16n, 19n, 21n]) expect((BigInt(`0x${held}`) >> bit) & 1n).toBe(0n);
+  });
+
+  it("AGENT-09 makes a user, and its shell goes on while the agent hangs, is ended by its watchdog and started again", async () => {
+    await json<Allocation>(["allocation", "create", "--node", name, "--user", "hft-alice"]);
+    const env = {
+      PATH: process.env["PATH"] ?? "",
+      HOLDFAST_DATA_DIR: installation.dataDir,
+      HOME: installation.dataDir,
+    };
+    shell = openTty({
+      file: process.execPath,
+      args: [command, "terminal", `hft-alice@${name}`],
+      env: { ...env, TERM: "xterm" },
+    });
+    await untilItAnswers(shell);
+    shellPid = await ask(shell, "echo $$:$USER");
+    expect(shellPid).toMatch(/^\d+:hft-alice$/);
+    expect(await guest.ask("systemctl list-units --plain --no-legend 'holdfast-terminal-*'")).toMatch(/\.service/);
+    const drop = "/run/systemd/system/holdfast-agent.service.d";
+    await guest.ask(
+      `mkdir -p ${drop} && printf '[Service]\\nWatchdogSec=1\\nRestartSec=100ms\\n' >${drop}/test.conf`,
+    );
+    await guest.ask(`systemctl daemon-reload && systemctl restart ${unit}`);
+    await until(isConnected);
+    await guest.ask(`kill -STOP $(systemctl show -p MainPID --value ${unit})`);
+    await until(async () => (await show("NRestarts")) === "1");
+    await guest.ask(`rm ${drop}/test.conf && systemctl daemon-reload && systemctl restart ${unit}`);
+    expect(await guest.ask(`journalctl -u ${unit} -o cat`)).toContain("Watchdog timeout");
+    await until(isConnected);
+    expect(await ask(shell, "echo $$:$USER")).toBe(shellPid);
+  });
+
+  it("AGENT-09 is upgraded in place, under the tenant's shell, and goes back from a version that does not work", async () => {
+    const before = await current();
+    const broken = await guest.run(`holdfast agent upgrade ${await bring("9.9.8", "process.exit(1);\n")}`);
+    expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining("runs again")]);
+    expect(await current()).toBe(before);
+    newer = await bring("9.9.9");
+    const upgraded = await guest.run(`holdfast agent upgrade ${newer}`);
+    expect([upgraded.code, upgraded.stderr]).toEqual([0, ""]);
+    expect(await current()).toMatch(/^versions\/9\.9\.9-/);
+    expect((await guest.ask("holdfast --version")).trim()).toBe("9.9.9");
+    expect((await guest.ask("ls /opt/holdfast-agent/versions")).trim().split("\n")).toHaveLength(2);
+    expect(await ask(shell, "echo $$:$USER")).toBe(shellPid);
+    shell.type("exit\r");
+    await shell.ended;
+    await until(async () => (await node())?.agent_version === "9.9.9");
+  });
+
+  it("AGENT-09 is there again after the machine was restarted", async () => {
+    await guest.reboot();
+    await until(isConnected);
+    expect(await show("NRestarts")).toBe("0");
+    expect((await installation.run(["task", "run", name, "node.noop"])).code).toBe(0);
+  });
+
+  it("AGENT-09 is not removed under a tenant's user, and then leaves no file, no user and no unit", async () => {
+    const refused = await guest.run("holdfast agent uninstall");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("hft-alice")]);
+    expect(await isConnected()).toBe(true);
+    const { code, stdout, stderr } = await guest.run("holdfast agent uninstall --remove-users");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain(`holdfast node retire ${name}`);
+    expect(guest.files()).toEqual(untouched.files);
+    expect(accounts()).toBe(untouched.accounts);
+    expect(await guest.ask("systemctl list-units --all --plain --no-legend 'holdfast*'")).toBe("");
+    expect(await guest.ask("systemctl list-unit-files --no-legend 'holdfast*'; ls -A /home")).toBe("");
+  });
+
+  it("AGENT-09 is installed from a file where there is no way to download, and says what is missing", async () => {
+    const installer = readFileSync(new URL("../../deploy/install-agent.sh", import.meta.url), "utf8");
+    writeFileSync(join(guest.root, "mnt/install-agent.sh"), installer);
+    const install = async (options: string) => guest.run(`sh /mnt/install-agent.sh ${options}`);
+    expect((await install("")).stderr).toContain('Take the line that "Add a node" prints');
+    expect((await install("--token hfe_x")).stderr).toContain("could be read by every user");
+    expect((await install("--file /mnt/none.tar.gz")).stderr).toContain("cannot be read");
+    const other = newer.replace(/[0-9a-f]{64}$/, "1".repeat(64));
+    expect((await install(other)).stderr).toContain("nothing was installed");
+    const { code, stdout } = await install(newer);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("not a node yet")]);
+    expect(await show("ActiveState")).toBe("inactive");
+    await guest.ask("holdfast agent uninstall");
+    expect(guest.files()).toEqual(untouched.files);
+  });
+});
