@@ -382,13 +382,27 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     client.show(picture);
     await rows(page).getByText("https://example.com/docs").waitFor();
     await keepScreenshot(page, "terminal-light");
-    await page.getByRole("button", { name: "Larger text" }).click();
+    const larger = page.getByRole("button", { name: "Larger text" });
+    await larger.click();
     await page.getByRole("button", { name: "Size of the text 15, reset" }).waitFor();
+    // Light on the dark bar, also under the mouse.
+    const hovered = `getComputedStyle(document.querySelector('[aria-label="Larger text"]')).backgroundColor`;
+    await expect.poll(() => page.evaluate(hovered)).toBe("rgb(20, 57, 60)");
+    await page.keyboard.type("1 ");
     await page.getByRole("button", { name: /^Terminal menu/ }).click();
     await keepScreenshot(page, "terminal-menu");
     await page.getByRole("menuitemradio", { name: "High contrast" }).click();
     await keepScreenshot(page, "terminal-contrast");
-    await page.locator(".xterm-helper-textarea").focus();
+    await page.getByRole("menu").waitFor({ state: "detached" });
+    await page.keyboard.type("2 ");
+    await page.keyboard.press("Control+Shift+M");
+    await page.getByRole("menuitem", { name: "End the shell" }).click();
+    await page.getByRole("alertdialog").waitFor();
+    await page.keyboard.type("nothing");
+    await page.keyboard.press("Escape");
+    await page.getByRole("alertdialog").waitFor({ state: "detached" });
+    await page.keyboard.type("3 ");
+    await client.until((each) => typed(each).toString() === "1 2 3 ");
     await page.keyboard.press("Control+Shift+F");
     await page.getByLabel("Text to find").fill("kelp");
     await page.getByText(/\d of 2/).waitFor();
@@ -396,7 +410,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+Shift+M");
     await page.getByRole("menuitem", { name: "Select all" }).click();
-    await page.locator(".xterm-helper-textarea").focus();
+    await page.getByRole("menu").waitFor({ state: "detached" });
     await page.keyboard.press("Control+Shift+C");
     await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toContain("kelp forest");
     const popup = page.context().waitForEvent("page");

@@ -36,9 +36,16 @@ export function Button({ look, busy = false, className, onClick, type = "button"
   );
 }
 
-type IconButtonProps = ComponentProps<"button"> & { label: string };
+/** `onDeep`: on the dark bar. */
+type IconButtonProps = ComponentProps<"button"> & { label: string; onDeep?: boolean };
 
-export function IconButton({ label, className, ...rest }: IconButtonProps) {
+const iconLooks = {
+  plain: "text-ink-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover",
+  onDeep:
+    "text-on-deep-muted hover:bg-deep-hover hover:text-on-deep data-popup-open:bg-deep-hover data-popup-open:text-on-deep",
+};
+
+export function IconButton({ label, onDeep = false, className, ...rest }: IconButtonProps) {
   return (
     <button
       type="button"
@@ -46,8 +53,8 @@ export function IconButton({ label, className, ...rest }: IconButtonProps) {
       aria-label={label}
       title={label}
       className={classes(
-        "flex size-8 shrink-0 items-center justify-center rounded-md text-ink-muted transition-colors",
-        "hover:bg-hover hover:text-ink disabled:opacity-55 data-popup-open:bg-hover",
+        "flex size-8 shrink-0 items-center justify-center rounded-md transition-colors disabled:opacity-55",
+        iconLooks[onDeep ? "onDeep" : "plain"],
         className,
       )}
     />

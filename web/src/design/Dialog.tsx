@@ -81,14 +81,20 @@ type ConfirmProps = {
   onConfirm: () => void;
   busy: boolean;
   error: unknown;
+  /** Where the keyboard goes when it closes; left out: back to where it was. */
+  afterwards?: () => HTMLElement | undefined;
 };
 
-export function ConfirmDialog({ open, onClose, title, children, action, onConfirm, busy, error }: ConfirmProps) {
+export function ConfirmDialog({ open, onClose, title, children, action, afterwards, ...rest }: ConfirmProps) {
+  const { onConfirm, busy, error } = rest;
   return (
     <AlertDialog.Root open={open} onOpenChange={(next) => next || onClose()}>
       <AlertDialog.Portal>
         <AlertDialog.Backdrop className={backdropClasses} />
-        <AlertDialog.Popup className={classes(panelClasses, middleClasses)}>
+        <AlertDialog.Popup
+          finalFocus={afterwards && (() => afterwards() ?? true)}
+          className={classes(panelClasses, middleClasses)}
+        >
           <AlertDialog.Title className="text-xl font-semibold tracking-tight">{title}</AlertDialog.Title>
           <AlertDialog.Description className="mt-2 space-y-2 text-ink-muted" render={<div />}>
             {children}

@@ -11,15 +11,20 @@ type MenuProps = {
   children: ReactNode;
   align?: "start" | "end";
   side?: "top" | "bottom";
+  /** Where the keyboard goes when it closes; left out: back to the button. */
+  afterwards?: () => HTMLElement | undefined;
+  /** The keyboard is there by then. */
+  onClosed?: () => void;
 };
 
-export function Menu({ trigger, children, align = "start", side = "bottom" }: MenuProps) {
+export function Menu({ trigger, children, align = "start", side = "bottom", afterwards, onClosed }: MenuProps) {
   return (
-    <Base.Root>
+    <Base.Root onOpenChangeComplete={(open) => open || onClosed?.()}>
       <Base.Trigger render={trigger} />
       <Base.Portal>
         <Base.Positioner sideOffset={6} align={align} side={side} className="z-50 outline-none">
           <Base.Popup
+            finalFocus={afterwards && (() => afterwards() ?? true)}
             className={classes(
               "max-h-[min(28rem,var(--available-height))] min-w-[max(11rem,var(--anchor-width))] max-w-80 overflow-y-auto rounded-lg border",
               "border-line bg-surface p-1 text-ink shadow-raised outline-none transition-opacity duration-100",

@@ -8,8 +8,6 @@ import { Icon } from "../../design/Icon.tsx";
 import { Wordmark } from "../../design/Logo.tsx";
 import { Navigation } from "./Navigation.tsx";
 
-const onDeepButton = "text-on-deep hover:bg-deep-hover hover:text-on-deep";
-
 export function NarrowBar() {
   const [open, setOpen] = useState(false);
   return (
@@ -18,7 +16,7 @@ export function NarrowBar() {
         <Wordmark />
       </Link>
       <Dialog.Root open={open} onOpenChange={setOpen}>
-        <Dialog.Trigger render={<IconButton label="Open navigation" className={`size-9 ${onDeepButton}`} />}>
+        <Dialog.Trigger render={<IconButton label="Open navigation" onDeep className="size-9" />}>
           <Icon name="menu" className="size-5" />
         </Dialog.Trigger>
         <Dialog.Portal>
@@ -27,7 +25,7 @@ export function NarrowBar() {
             <Dialog.Title className="sr-only">Navigation</Dialog.Title>
             <Navigation onNavigate={() => setOpen(false)} />
             <Dialog.Close
-              render={<IconButton label="Close navigation" className={`absolute top-4 right-3 ${onDeepButton}`} />}
+              render={<IconButton label="Close navigation" onDeep className="absolute top-4 right-3" />}
             >
               <Icon name="close" />
             </Dialog.Close>

@@ -118,6 +118,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
           onPaste={() => void paste()}
           onSelectAll={() => screen?.selectAll()}
           onClear={() => screen?.clear()}
+          keyboard={() => screen?.keyboard()}
           onEnd={shell ? () => setEnding(true) : undefined}
         />
       </header>
@@ -154,7 +155,9 @@ function Terminal({ allocationId }: { allocationId: string }) {
         )}
       </div>
       {screen && shell && <KeyBar screen={screen} ctrl={ctrl} onCtrl={holdCtrl} />}
-      {ending && shell && <EndDialog shell={shell} onClose={() => setEnding(false)} />}
+      {ending && shell && (
+        <EndDialog shell={shell} onClose={() => setEnding(false)} afterwards={() => screen?.keyboard()} />
+      )}
     </main>
   );
 }
@@ -168,7 +171,9 @@ function Standing({ state }: { state: Connecting }) {
   );
 }
 
-function EndDialog({ shell, onClose }: { shell: string; onClose: () => void }) {
+type EndDialogProps = { shell: string; onClose: () => void; afterwards: () => HTMLElement | undefined };
+
+function EndDialog({ shell, onClose, afterwards }: EndDialogProps) {
   const close = useChange({
     send: (call) => call(closeTerminal, { params: { terminal_id: shell } }),
     onDone: onClose,
@@ -177,6 +182,7 @@ function EndDialog({ shell, onClose }: { shell: string; onClose: () => void }) {
     <ConfirmDialog
       open
       onClose={onClose}
+      afterwards={afterwards}
       title="End this shell?"
       action="End shell"
       onConfirm={() => close.mutate("")}

@@ -1,7 +1,7 @@
 // What one does with a terminal besides typing: search, copy, paste, size, colours, ending it.
 
-import type { Ref } from "react";
-import { Button, IconButton } from "../../design/Button.tsx";
+import { type Ref, type SyntheticEvent, useRef } from "react";
+import { IconButton } from "../../design/Button.tsx";
 import { Icon } from "../../design/Icon.tsx";
 import { Menu, MenuCheck, MenuChoice, MenuItem, MenuSeparator } from "../../design/Menu.tsx";
 import { defaultLook, type Look, type ThemeChoice, withinSizes } from "./look.ts";
@@ -15,6 +15,8 @@ type ToolsProps = {
   onPaste: () => void;
   onSelectAll: () => void;
   onClear: () => void;
+  /** Where keys are typed. */
+  keyboard: () => HTMLElement | undefined;
   /** Left out where there is no shell to end. */
   onEnd?: () => void;
 };
@@ -26,37 +28,43 @@ const themes: { value: ThemeChoice; content: string }[] = [
   { value: "contrast", content: "High contrast" },
 ];
 
-const onDeep =
-  "text-on-deep-muted hover:bg-deep-hover hover:text-on-deep data-popup-open:!bg-deep-hover data-popup-open:text-on-deep";
-
 export function Tools({ menu, look, onLook, ...on }: ToolsProps) {
   const size = (fontSize: number) => onLook({ ...look, fontSize: withinSizes(fontSize) });
+  /** The question is asked when the menu is gone: from there the keyboard goes back to the shell. */
+  const ending = useRef(false);
+  // Pressed with the mouse, they leave the keyboard where it is: what is typed next is for the shell.
+  const sizing = (fontSize: number) => ({ onClick: () => size(fontSize), onMouseDown: keepKeyboard });
   return (
     <div className="flex items-center gap-0.5">
-      <IconButton label="Search (Ctrl+Shift+F)" onClick={on.onSearch} className={onDeep}>
+      <IconButton label="Search (Ctrl+Shift+F)" onClick={on.onSearch} onDeep>
         <Icon name="search" />
       </IconButton>
       <div className="hidden items-center sm:flex">
-        <IconButton label="Smaller text" onClick={() => size(look.fontSize - 1)} className={onDeep}>
+        <IconButton label="Smaller text" {...sizing(look.fontSize - 1)} onDeep>
           <Icon name="minus" />
         </IconButton>
-        <Button
-          look="quiet"
+        <button
+          type="button"
           title="Reset the size of the text"
           aria-label={`Size of the text ${look.fontSize}, reset`}
-          className="h-8 border-0 px-1 font-mono text-sm text-on-deep-muted hover:bg-deep-hover hover:text-on-deep"
-          onClick={() => size(defaultLook.fontSize)}
+          className="h-8 rounded-md px-1.5 font-mono text-sm text-on-deep-muted transition-colors hover:bg-deep-hover hover:text-on-deep"
+          {...sizing(defaultLook.fontSize)}
         >
           {look.fontSize}
-        </Button>
-        <IconButton label="Larger text" onClick={() => size(look.fontSize + 1)} className={onDeep}>
+        </button>
+        <IconButton label="Larger text" {...sizing(look.fontSize + 1)} onDeep>
           <Icon name="plus" />
         </IconButton>
       </div>
       <Menu
         align="end"
+        afterwards={on.keyboard}
+        onClosed={() => {
+          if (ending.current) on.onEnd?.();
+          ending.current = false;
+        }}
         trigger={
-          <IconButton ref={menu} label="Terminal menu (Ctrl+Shift+M)" className={onDeep}>
+          <IconButton ref={menu} label="Terminal menu (Ctrl+Shift+M)" onDeep>
             <Icon name="more" />
           </IconButton>
         }
@@ -92,7 +100,12 @@ export function Tools({ menu, look, onLook, ...on }: ToolsProps) {
         {on.onEnd && (
           <>
             <MenuSeparator />
-            <MenuItem danger onClick={on.onEnd}>
+            <MenuItem
+              danger
+              onClick={() => {
+                ending.current = true;
+              }}
+            >
               End the shell
             </MenuItem>
           </>
@@ -101,6 +114,8 @@ export function Tools({ menu, look, onLook, ...on }: ToolsProps) {
     </div>
   );
 }
+
+const keepKeyboard = (event: SyntheticEvent) => event.preventDefault();
 
 function Key({ children }: { children: string }) {
   return <kbd className="ml-auto pl-4 font-mono text-xs text-ink-muted pointer-coarse:hidden">{children}</kbd>;

@@ -33,6 +33,8 @@ export type ScreenEvents = {
 export type Screen = Display & {
   look(look: ScreenLook): void;
   focus(): void;
+  /** What takes the keys. */
+  keyboard(): HTMLElement | undefined;
   selection(): string;
   selectAll(): void;
   clear(): void;
@@ -77,6 +79,17 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
   terminal.open(parent);
 
   let palette = first.palette;
+  let searching = false;
+  // A match that was found is selected, and the selection covers its mark.
+  const themeNow = () => {
+    const { theme, match } = palettes[palette];
+    return searching ? { ...theme, selectionInactiveBackground: match.active } : theme;
+  };
+  const markFound = (now: boolean) => {
+    if (searching === now) return;
+    searching = now;
+    terminal.options.theme = themeNow();
+  };
   const applyContrast = () => {
     // Drawn with elements, inverse text would be taken for text on its own colour and made grey.
     const minimum = palettes[palette].minimumContrast;
@@ -154,11 +167,12 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
     },
     look(look) {
       palette = look.palette;
-      terminal.options = optionsOf(look);
+      terminal.options = { ...optionsOf(look), theme: themeNow() };
       applyContrast();
       fitSoon();
     },
     focus: () => terminal.focus(),
+    keyboard: () => terminal.textarea,
     selection: () => terminal.getSelection(),
     selectAll: () => terminal.selectAll(),
     clear: () => terminal.clear(),
@@ -171,6 +185,7 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
       ctrl = held;
     },
     find(text, direction) {
+      markFound(true);
       const { all, active } = palettes[palette].match;
       const decorations = {
         matchBackground: all,
@@ -181,7 +196,10 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
       if (direction === "next") search.findNext(text, { decorations });
       else search.findPrevious(text, { decorations });
     },
-    endSearch: () => search.clearDecorations(),
+    endSearch() {
+      markFound(false);
+      search.clearDecorations();
+    },
     dispose() {
       watching.disconnect();
       terminal.dispose();
