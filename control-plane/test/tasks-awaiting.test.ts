@@ -320,8 +320,9 @@ describe("without the database", () => {
     const own = await openTaskLab();
     const replica = await own.newReplica();
     const nodeId = await own.newNode();
-    await replica.engine.wait(nodeId, atOnce());
+    await replica.engine.wait(await own.newNode(), atOnce());
     await setReachable(own.database, false);
+    // Not one that comes straight back from a poll: the database would not be asked for it.
     const refused = await replica.engine.wait(nodeId, waiting()).then(
       () => "answered",
       () => "refused",

@@ -110,6 +110,21 @@ describe("a task made while its node is between two polls", () => {
     expect(await ended).toMatchObject({ status: "completed" });
   });
 
+  it("TASK-02 is given to the next poll also when the last one brought nothing, whoever made it and where", async () => {
+    const makers = [
+      async (nodeId: string) => (await run(nodeId)).id,
+      async (nodeId: string) => (await run(nodeId, "node.noop", there)).id,
+      async (nodeId: string) => (await lab.enqueue(here, { nodeId })).id,
+      async (nodeId: string) => (await lab.enqueue(there, { nodeId })).id,
+    ];
+    for (const make of makers) {
+      const nodeId = await lab.newNode();
+      expect(idsOf(await here.engine.wait(nodeId, atOnce()))).toEqual([]);
+      const id = await make(nodeId);
+      expect(idsOf(await here.engine.wait(nodeId, waiting()))).toEqual([id]);
+    }
+  });
+
   it("TASK-02 is found by a poll at another replica, or of another process on the node", async () => {
     for (const poll of [
       (nodeId: string) => there.engine.wait(nodeId, waiting()),

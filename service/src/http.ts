@@ -50,6 +50,8 @@ export type HttpOptions = {
   isHandedOver?: (request: IncomingMessage) => boolean;
   /** A request was refused because it carries a certificate in a header. */
   onForged?: (forgery: Forgery) => void;
+  /** Routes that are asked all the time: what goes well there is no news. */
+  routine?: ReadonlySet<string>;
   /** Left out: no health routes either. */
   readiness?: () => Promise<Readiness>;
   /** Turns an error of a lower layer into one for clients; undefined leaves it an internal error. */
@@ -59,6 +61,8 @@ export type HttpOptions = {
 };
 
 const STOP_DEADLINE_MS = 5_000;
+/** A fleet that dials at once waits in the kernel and not for its own retransmissions; it allows what it allows. */
+const BACKLOG = 4_096;
 
 /** On every answer. Data needs few: nothing in it may run, be framed, be guessed at or be embedded elsewhere. */
 const securityHeaders: Record<string, string> = {
@@ -146,7 +150,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     const milliseconds = reply.elapsedTime;
     options.metrics.observeRequest({ method, route, status, seconds: milliseconds / 1000 });
     // The route's template and not the URL: a query string may hold anything.
-    requestLog[quietRoutes.has(route) ? "trace" : "info"](
+    const usual = status < 400 && options.routine?.has(route);
+    requestLog[quietRoutes.has(route) ? "trace" : usual ? "debug" : "info"](
       { correlation_id: request.id, method, route, status, ms: Math.round(milliseconds * 10) / 10 },
       "request",
     );
@@ -169,7 +174,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     app,
     async listen({ port, portSetting }) {
       try {
-        await app.listen({ port, host: options.exposure.bind });
+        await app.listen({ port, host: options.exposure.bind, backlog: BACKLOG });
       } catch (error) {
         const { process: name, exposure } = options;
         throw explainListenError(error as Error, {

@@ -3,6 +3,7 @@
 
 import type { Server } from "node:https";
 import { ApiError } from "@holdfast/contracts/errors";
+import { sendHeartbeat, waitForTasks } from "@holdfast/contracts/node-endpoints";
 import type { Forgery } from "@holdfast/service/forgeries";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
@@ -17,8 +18,9 @@ import { isUnavailable } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
 import { makeListenerCertificate } from "../identity/listener-certificate.ts";
 import type { NodeDirectory } from "../nodes/directory.ts";
+import { paceHandshakes } from "./handshakes.ts";
 import { identifyNodes } from "./identity-hook.ts";
-import type { NodeApi } from "./route.ts";
+import { type NodeApi, urlOf } from "./route.ts";
 
 export type NodeListener = {
   api: NodeApi;
@@ -54,6 +56,8 @@ export type NodeListenerOptions = {
 /** Routes without a certificate: how a machine gets an agent, and the agent a certificate. */
 const openRoutes: ReadonlySet<string> = new Set(["/v1/trust-bundle", "/v1/enroll", ...Object.values(agentRoutes)]);
 const BODY_LIMIT = 256 * 1024;
+/** What every node asks all the time: a line for each that goes well would bury all others. */
+const routine: ReadonlySet<string> = new Set([sendHeartbeat, waitForTasks].map(urlOf));
 
 export async function createNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
   const { authority, directory, log, metrics } = options;
@@ -79,6 +83,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     log,
     metrics,
     bodyLimit: BODY_LIMIT,
+    routine,
     isHandedOver: certificates.isHandedOver,
     ...(options.onForged ? { onForged: options.onForged } : {}),
     translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
@@ -99,7 +104,9 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
   });
   const held: NodeApi["held"] = new Set();
   let draining = false;
+  const endWaiting = paceHandshakes(http.server);
   http.addHook("preClose", async () => {
+    endWaiting();
     for (const end of held) end(new ApiError("shutting_down", { headers: { "retry-after": "1" } }));
   });
 

@@ -39,6 +39,11 @@ export type NodeCall<E> = {
 /** Results are the only large thing that agents send. */
 const resultEndpoints: readonly Endpoint[] = [reportResult, reportResults];
 
+/** As it is registered. */
+export function urlOf(endpoint: Endpoint): string {
+  return endpoint.path.replace(/\{(\w+)\}/g, ":$1");
+}
+
 export function nodeRoute<E extends Endpoint>(
   api: NodeApi,
   endpoint: E,
@@ -49,7 +54,7 @@ export function nodeRoute<E extends Endpoint>(
   const takesResults = resultEndpoints.includes(endpoint);
   api.http.route({
     method: endpoint.method,
-    url: endpoint.path.replace(/\{(\w+)\}/g, ":$1"),
+    url: urlOf(endpoint),
     // A HEAD of a poll would take tasks and show them to nobody.
     exposeHeadRoute: false,
     ...(takesResults ? { bodyLimit: MOST_RESULTS_BODY_BYTES, errorHandler: sayResultTooLarge } : {}),

@@ -6,6 +6,7 @@ import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
+import { createBatches } from "../tasks/batches.ts";
 import { runPeriodically } from "../worker/periodic.ts";
 import type { Moved, StatusRow } from "./state.ts";
 
@@ -39,6 +40,7 @@ type Entry = { standing: Standing; read: number };
 type Watch = { serial: string; listener: () => void };
 
 const LOOK_SECONDS = 1;
+const MOST_IN_ONE = 256;
 
 export function createNodeDirectory(system: Sql, signals: Signals, log: Log): NodeDirectory {
   const entries = new Map<string, Entry>();
@@ -65,12 +67,21 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
     for (const row of await selectStandings(system, ids)) put(row.id, toStanding(row), turn);
   };
 
+  // After a start all nodes are strangers, and all of them come at once.
+  const strangers = createBatches<string, Standing | undefined>({
+    most: MOST_IN_ONE,
+    atOnce: 1,
+    keyOf: (nodeId) => nodeId,
+    concernsAll: () => true,
+    run: async (nodeIds) => {
+      await read(nodeIds);
+      return nodeIds.map((nodeId) => entries.get(nodeId)?.standing);
+    },
+  });
   const load = (nodeId: string) => {
     const present = loading.get(nodeId);
     if (present) return present;
-    const loaded = read([nodeId])
-      .then(() => entries.get(nodeId)?.standing)
-      .finally(() => loading.delete(nodeId));
+    const loaded = strangers.add(nodeId).finally(() => loading.delete(nodeId));
     loading.set(nodeId, loaded);
     return loaded;
   };

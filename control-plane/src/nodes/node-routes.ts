@@ -9,7 +9,7 @@ import { readKeyRequest } from "../identity/requests.ts";
 import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
 import { takeAttempt } from "../people/rate-limit.ts";
 import { certify, toIssued } from "./certificates.ts";
-import { recordDiagnostics, recordHeartbeat } from "./presence.ts";
+import { createPresence, recordDiagnostics } from "./presence.ts";
 import { moveNode } from "./state.ts";
 
 /** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
@@ -17,12 +17,14 @@ const renewals = { attempts: 60, windowSeconds: 60 * 60 };
 const forgeries = { attempts: 20, windowSeconds: 60 * 60 };
 
 export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
+  const presence = createPresence(api.system);
+
   nodeRoute(nodeApi, sendHeartbeat, async (call): Promise<HeartbeatAnswer> => {
     const { holding, ...report } = call.body;
     const now = new Date();
     const [{ cancel }] = await Promise.all([
       api.tasks.renewLeases(call.node.id, holding),
-      recordHeartbeat(api.system, call.node, call, report, now),
+      presence.heard({ node: call.node, from: call, report, at: now }),
     ]);
     const { status, reason } = await standingAfterHeartbeat(api, call);
     const verifiers = await api.nodes.keys.verifiersBeyond(report.verifier_kids);

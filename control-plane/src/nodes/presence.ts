@@ -4,30 +4,67 @@
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
-import type { Queryable, Sql } from "../database/connect.ts";
+import { isUnavailable, type Queryable, type Sql } from "../database/connect.ts";
+import { createBatches } from "../tasks/batches.ts";
 
 const DIAGNOSTICS_KEPT = 200;
 
 type NodeRef = { id: string; orgId: string };
-export type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
+type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
+type HeardHeartbeat = {
+  node: NodeRef & { serial: string };
+  from: { instanceId: string; bootId: string };
+  report: HeartbeatReport;
+  at: Date;
+};
 
-/** The setting holds for the statement's own transaction, and is part of it: no round trip of its own. */
-export async function recordHeartbeat(
-  system: Sql,
-  node: NodeRef & { serial: string },
-  from: { instanceId: string; bootId: string },
-  report: HeartbeatReport,
-  now: Date,
-): Promise<void> {
-  // Which certificate it came with we have seen ourselves.
-  const heartbeat = { ...report, certificate: { ...report.certificate, serial: node.serial } };
+export type Presence = {
+  /** Resolves when it is stored. */
+  heard(heartbeat: HeardHeartbeat): Promise<void>;
+};
+
+/** A fleet's heartbeats come evenly, so that without a rest each would be a statement of its own. */
+const GATHER_MS = 50;
+const MOST_IN_ONE = 256;
+
+export function createPresence(system: Sql): Presence {
+  const heartbeats = createBatches<HeardHeartbeat, undefined>({
+    most: MOST_IN_ONE,
+    atOnce: 1,
+    restMs: GATHER_MS,
+    keyOf: ({ node }) => node.id,
+    concernsAll: isUnavailable,
+    run: async (batch) => {
+      await recordHeartbeats(system, batch);
+      return batch.map(() => undefined);
+    },
+  });
+  return { heard: (heartbeat) => heartbeats.add(heartbeat) };
+}
+
+/**
+ * The setting holds for the statement's own transaction, and is part of it: no round trip of its own. In order of the
+ * ids, so that no two replicas wait for each other.
+ */
+async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): Promise<void> {
+  const sorted = batch.toSorted((a, b) => (a.node.id < b.node.id ? -1 : 1));
   await system`
     INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
-    SELECT ${node.id}, ${node.orgId}, ${now}, ${from.instanceId}, ${from.bootId}, ${clockSkewMs(report.sent_at, now)},
-           ${system.json(heartbeat)}
+    SELECT node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat::json
+    FROM unnest(
+      ${sorted.map(({ node }) => node.id)}::uuid[], ${sorted.map(({ node }) => node.orgId)}::uuid[],
+      ${sorted.map(({ at }) => at.toISOString())}::timestamptz[], ${sorted.map(({ from }) => from.instanceId)}::uuid[],
+      ${sorted.map(({ from }) => from.bootId)}::text[],
+      ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[]
+    ) AS heard (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
     WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
       boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat`;
+}
+
+/** Which certificate it came with we have seen ourselves. */
+function textOf({ node, report }: HeardHeartbeat): string {
+  return JSON.stringify({ ...report, certificate: { ...report.certificate, serial: node.serial } });
 }
 
 const MOST_SKEW_MS = 2_147_483_647;

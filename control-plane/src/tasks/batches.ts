@@ -19,6 +19,8 @@ export function createBatches<Item, Answer>(options: {
   most: number;
   /** Batches under way at a time. */
   atOnce: number;
+  /** From the beginning of one batch to that of the next at least: what comes often is gathered. None unless told. */
+  restMs?: number;
   /** Items of one key never share a batch, nor run beside each other. */
   keyOf(item: Item): string;
   /** Whether a failure would be the same for each item alone, as when the database is away. */
@@ -30,18 +32,24 @@ export function createBatches<Item, Answer>(options: {
   const running = new Set<Promise<void>>();
   const busyKeys = new Set<string>();
   let scheduled = false;
+  let startedAt = Number.NEGATIVE_INFINITY;
 
   const schedule = () => {
     if (scheduled || waiting.length === 0 || running.size >= options.atOnce) return;
     scheduled = true;
-    process.nextTick(() => {
-      scheduled = false;
-      const batch = take();
-      // Nothing taken: all that waits has a key that is busy, and whoever is busy with it schedules again.
-      if (batch.length === 0) return;
-      start(batch);
-      schedule();
-    });
+    const restMs = startedAt + (options.restMs ?? 0) - performance.now();
+    if (restMs > 0) setTimeout(begin, restMs);
+    else process.nextTick(begin);
+  };
+
+  const begin = () => {
+    scheduled = false;
+    const batch = take();
+    // Nothing taken: all that waits has a key that is busy, and whoever is busy with it schedules again.
+    if (batch.length === 0) return;
+    startedAt = performance.now();
+    start(batch);
+    schedule();
   };
 
   const take = (): Waiting<Item, Answer>[] => {

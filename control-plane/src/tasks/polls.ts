@@ -31,7 +31,7 @@ export type Polls = {
   stop(): Promise<void>;
 };
 
-/** A node that was given tasks and is not back yet. */
+/** A node whose poll was answered, and which is not back yet. */
 type Away = {
   instanceId: string;
   since: number;
@@ -63,6 +63,7 @@ const MOST_IN_ONE = 256;
 /** A node polls again when it has answered for short tasks, or after a few milliseconds. */
 const BACK_WITHIN_MS = 100;
 const nothing: PollAnswer = { tasks: [], cancel: [] };
+const noTasks: ReadonlySet<string> = new Set();
 
 export function createPolls(options: {
   /** Commits without waiting for the disk: a lost claim is made again. */
@@ -136,16 +137,26 @@ export function createPolls(options: {
 
   /**
    * A node that comes straight back, has answered for all it was given and holds nothing need not ask the database:
-   * whatever was made for it since was handed over here, or woke it.
+   * whatever was made for it since was handed over here, or woke it; should a signal be lost, the next look finds it.
    */
   const welcome = (poll: HeldPoll) => {
     const { nodeId, instanceId, asking } = poll;
     const before = away.get(nodeId);
     away.delete(nodeId);
-    const same = before?.instanceId === instanceId && isBack(before);
-    const known = same && !before.more && before.unanswered.size === 0 && asking.holding.length === 0;
+    const known =
+      before?.instanceId === instanceId &&
+      !before.more &&
+      before.unanswered.size === 0 &&
+      asking.holding.length === 0;
     if (!known || before.kept.length > asking.room) return serve(poll);
     if (before.kept.length > 0) give(poll, before.kept, { more: false });
+  };
+
+  /** It comes back when it has sent its heartbeat: what is made for it meanwhile is known here. */
+  const restUntilBack = ({ nodeId, instanceId }: HeldPoll) => {
+    if (held.has(nodeId)) return;
+    const none = { given: noTasks, unanswered: new Set<string>(), kept: [] };
+    away.set(nodeId, { instanceId, since: performance.now(), ...none, more: false });
   };
 
   /** Claimed for a poll that is gone: whoever holds a newer one, here or elsewhere, is offered it now. */
@@ -242,7 +253,12 @@ export function createPolls(options: {
         signal.addEventListener("abort", abandon);
         add(poll);
         // What is being claimed at that moment is still answered with.
-        const deadline = setTimeout(() => void Promise.resolve(poll.serving).then(abandon), waitMs);
+        const deadline = setTimeout(async () => {
+          await poll.serving;
+          if (poll.done) return;
+          abandon();
+          restUntilBack(poll);
+        }, waitMs);
         welcome(poll);
       });
     },
