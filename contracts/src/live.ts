@@ -8,8 +8,8 @@ export const LIVE_PATH = "/v1/live";
 
 export const LiveMessage = z.strictObject({
   type: z.literal("changed"),
-  topic: z.enum(["node", "task", "allocation", "terminal"]),
-  /** At most a few hundred; what a page does not show it ignores. */
+  topic: z.enum(["node", "task", "allocation", "terminal", "fleet"]),
+  /** At most a few hundred; what a page does not show it ignores. None for the fleet, which is told as a whole. */
   ids: z.array(z.string()),
   /** For tasks, allocations and terminals: the nodes they belong to. */
   node_ids: z.array(z.string()),

@@ -25,6 +25,7 @@ const nouns: Record<LiveMessage["topic"], string> = {
   task: "tasks",
   allocation: "allocations",
   terminal: "terminals",
+  fleet: "fleet",
 };
 
 /**
@@ -35,6 +36,7 @@ export function concerns(message: LiveMessage, key: QueryKey): boolean {
   const [, , noun, which, filters] = key;
   // A token shows the node that came of it.
   if (noun === "enrollment-tokens") return message.topic === "node";
+  if (message.topic === "fleet") return noun === "fleet" || (noun === "nodes" && which === "list");
   // A node shows how many tasks it runs.
   if (noun === "nodes" && message.topic === "task")
     return which === "list" || message.node_ids.includes(String(which));

@@ -12,6 +12,7 @@ import {
   listEnrollmentTokens,
   revokeEnrollmentToken,
 } from "./enrollment.ts";
+import { getFleet, getFleetPicture } from "./fleet.ts";
 import { changePassword, getMe } from "./me.ts";
 import {
   cancelInvitation,
@@ -62,6 +63,8 @@ export const allEndpoints: readonly Endpoint[] = [
   getAgentRelease,
   getTrustBundle,
   enrollNode,
+  getFleet,
+  getFleetPicture,
   listNodes,
   getNode,
   renameNode,

@@ -8,6 +8,7 @@ import { HostHealth } from "../host-health.ts";
 import { DiagnosticRecord, HostFacts, NodeStatus } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 import { NodeName } from "./enrollment.ts";
+import { FleetFilter } from "./fleet.ts";
 
 /** Seen now: by heartbeat. `never` until the first one. */
 const Connection = z.enum(["online", "stale", "never"]);
@@ -75,6 +76,7 @@ export const listNodes = endpoint({
   query: PageQuery.extend({
     name: Text.max(64).optional().describe("Only the node of exactly this name."),
     status: NodeStatus.optional(),
+    ...FleetFilter.shape,
   }),
   answer: pageOf(Node),
 });

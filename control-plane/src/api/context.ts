@@ -7,6 +7,7 @@ import type { FastifyInstance } from "fastify";
 import type { AgentReleases } from "../agent-release/release.ts";
 import type { Allocations } from "../allocations/watch.ts";
 import type { Sql } from "../database/connect.ts";
+import type { Fleets } from "../fleet/view.ts";
 import type { AnswerVault } from "../idempotency/replay.ts";
 import type { Authority } from "../identity/authority.ts";
 import type { NodeDirectory } from "../nodes/directory.ts";
@@ -34,6 +35,7 @@ export type ApiContext = {
   publicUrl: string | undefined;
   signals: Signals;
   nodes: NodeServices;
+  fleets: Fleets;
   agentReleases: AgentReleases;
   terminals: Terminals;
 };

@@ -27,6 +27,8 @@ import { auditForgeries } from "../audit/forgeries.ts";
 import { auditRoutes } from "../audit/routes.ts";
 import { isUnavailable, openPool, type Sql } from "../database/connect.ts";
 import { migrate, pendingMigrations } from "../database/migrate.ts";
+import { fleetRoutes } from "../fleet/routes.ts";
+import { createFleets } from "../fleet/view.ts";
 import { createAnswerVault } from "../idempotency/replay.ts";
 import { linkRoutes } from "../links/routes.ts";
 import { serveLive } from "../live/socket.ts";
@@ -117,6 +119,8 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     methodsOf,
     onForged: (forgery) => forgeries.saw("api", forgery),
   });
+  const { staleAfterSeconds } = nodeSide.services;
+  const fleets = createFleets({ app, signals, log, staleAfterSeconds });
   const context: ApiContext = {
     http: http.app,
     app,
@@ -136,6 +140,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     publicUrl: settings.publicUrl,
     signals,
     nodes: nodeSide.services,
+    fleets,
     agentReleases: openAgentReleases(log),
     terminals,
   };
@@ -184,7 +189,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
       forgeries.stop();
       await forgeries.settled();
       signer.stop();
-      await Promise.all([signals.stop(), replicas.stop()]);
+      await Promise.all([signals.stop(), replicas.stop(), fleets.stop()]);
       const pools = [app, system, taskPools.swift, taskPools.durable];
       await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
     },
@@ -232,6 +237,7 @@ function addRoutes(api: ApiContext): void {
   memberRoutes(api);
   tokenRoutes(api);
   nodeRoutes(api);
+  fleetRoutes(api);
   enrollmentTokenRoutes(api);
   enrollmentRoutes(api);
   taskRoutes(api);

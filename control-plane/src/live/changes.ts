@@ -9,7 +9,7 @@ const GATHER_MS = 100;
 /** A page shows no more; whoever missed some reads everything again. */
 const MOST_IDS = 500;
 
-type Changed = LiveMessage["topic"];
+type Changed = Exclude<LiveMessage["topic"], "fleet">;
 const topicOf: Partial<Record<Topic, Changed>> = {
   node_standing: "node",
   task: "task",

@@ -38,15 +38,20 @@ export function serveLive(
 ): { stop(): void } {
   const listeners = new Set<Listener>();
   const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false });
+  const tell = (orgId: string, message: LiveMessage) => {
+    for (const listener of listeners) if (listener.orgId === orgId) send(listener.socket, message);
+  };
   const changes = gatherChanges({
     signals: options.signals,
     system: api.system,
     listening: () => listeners.size > 0,
-    tell: (orgId, message) => {
-      for (const listener of listeners) if (listener.orgId === orgId) send(listener.socket, message);
-    },
+    tell,
     onFailed: (error) => api.log.debug({ err: error }, "open pages were not told of a change"),
   });
+
+  const endFleet = api.fleets.onChanged((orgId) =>
+    tell(orgId, { type: "changed", topic: "fleet", ids: [], node_ids: [] }),
+  );
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
@@ -109,6 +114,7 @@ export function serveLive(
     stop() {
       clearInterval(checkAgain);
       changes.stop();
+      endFleet();
       api.http.server.off("upgrade", onUpgrade);
       for (const { socket } of listeners) socket.close(closeCodes.stopping);
       server.close();

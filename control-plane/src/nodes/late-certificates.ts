@@ -3,7 +3,7 @@
 
 import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";
 import type { Metrics } from "@holdfast/service/metrics";
-import type { Queryable, Sql } from "../database/connect.ts";
+import type { Queryable, Sql, Tx } from "../database/connect.ts";
 
 export type LateNode = { id: string; not_after: Date };
 
@@ -12,6 +12,13 @@ export async function selectLate(system: Sql): Promise<LateNode[]> {
   return system<
     LateNode[]
   >`SELECT id, not_after FROM (${late(system)}) AS late WHERE revoked_at IS NULL ORDER BY id`;
+}
+
+export type LateCertificate = LateNode & { not_before: Date };
+
+/** Of the one organization that the transaction is confined to. */
+export async function selectLateIn(tx: Tx): Promise<LateCertificate[]> {
+  return tx<LateCertificate[]>`SELECT id, not_before, not_after FROM (${late(tx)}) AS late`;
 }
 
 type LateCounts = { cert_renewal_overdue: number; cert_expired: number };
@@ -46,7 +53,7 @@ async function countLate(system: Sql): Promise<LateCounts> {
 
 /** By the certificate a node uses, as far as a heartbeat since the last issue tells; else by the last issued. */
 const late = (sql: Queryable) => sql`
-  SELECT n.id, n.status, n.revoked_at, c.not_after
+  SELECT n.id, n.status, n.revoked_at, c.not_before, c.not_after
   FROM nodes n
   CROSS JOIN LATERAL (
     SELECT not_before, not_after, issued_at FROM node_certificates

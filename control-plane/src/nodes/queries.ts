@@ -42,15 +42,23 @@ const columns = (tx: Tx) => tx`
 
 export async function selectNodes(
   tx: Tx,
-  filter: { name?: string | undefined; status?: NodeStatus | undefined },
+  filter: { name?: string | undefined; status?: NodeStatus | undefined; search?: string | undefined },
   page: { before: string; limit: number },
 ): Promise<NodeRow[]> {
   const { name = null, status = null } = filter;
+  const search = filter.search?.toLowerCase() ?? null;
   return tx<NodeRow[]>`
     SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
     WHERE n.id < ${page.before} AND (${name}::text IS NULL OR n.name = ${name})
       AND (${status}::text IS NULL OR n.status = ${status})
+      AND (${search}::text IS NULL OR strpos(n.name, ${search}) > 0 OR starts_with(n.id::text, ${search}))
     ORDER BY n.id DESC LIMIT ${page.limit + 1}`;
+}
+
+export async function selectNodesById(tx: Tx, ids: readonly string[]): Promise<NodeRow[]> {
+  return tx<NodeRow[]>`
+    SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+    WHERE n.id = ANY(${ids as string[]}::uuid[]) ORDER BY n.id DESC`;
 }
 
 export async function selectNode(tx: Tx, id: string): Promise<NodeRow | undefined> {

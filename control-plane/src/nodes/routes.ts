@@ -1,5 +1,6 @@
 // Nodes over HTTP, for operators.
 
+import type { FleetFilter } from "@holdfast/contracts/endpoints/fleet";
 import {
   changeNode,
   getNode,
@@ -9,24 +10,59 @@ import {
   renameNode,
 } from "@holdfast/contracts/endpoints/nodes";
 import { ApiError } from "@holdfast/contracts/errors";
+import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
-import { orgRoute } from "../api/route.ts";
+import { type OrgCall, orgRoute } from "../api/route.ts";
 import type { Tx } from "../database/connect.ts";
+import { isFiltered, matches } from "../fleet/filter.ts";
 import { type Moment, toNode, toNodeDetail } from "./describe.ts";
 import { selectHealth } from "./health.ts";
 import { selectDiagnostics } from "./presence.ts";
-import { type NodeRow, revokeTokensFor, selectNode, selectNodes, updateName } from "./queries.ts";
+import { type NodeRow, revokeTokensFor, selectNode, selectNodes, selectNodesById, updateName } from "./queries.ts";
 import { isRevoked, moveNode } from "./state.ts";
+
+type NameAndStatus = { name?: string | undefined; status?: NodeStatus | undefined };
+type PageAt = { before: string; limit: number };
 
 export function nodeRoutes(api: ApiContext): void {
   const moment = (): Moment => ({ now: new Date(), staleAfterSeconds: api.nodes.staleAfterSeconds });
 
-  orgRoute(api, listNodes, async ({ tx, query }) => {
-    const { cursor, limit, ...filter } = query;
-    const rows = await selectNodes(tx, filter, { before: pageStart(listNodes, cursor), limit });
+  /** Ids of one page, and one more if there is another. What needs attention is no column: it is found in the fleet. */
+  const findNodes = (orgId: string, query: FleetFilter & NameAndStatus, page: PageAt): string[] => {
+    const { name, status, ...filter } = query;
+    const { nodes } = api.fleets.known(orgId);
+    const found = nodes.filter(
+      (node) =>
+        node.id < page.before &&
+        (name === undefined || node.name === name) &&
+        (status === undefined || node.status === status) &&
+        matches(node, filter),
+    );
+    return found
+      .map(({ id }) => id)
+      .sort()
+      .reverse()
+      .slice(0, page.limit + 1);
+  };
+
+  /** Retired nodes are no part of the fleet, and can be looked for by name and id only. */
+  const isOfFleet = ({ status, search, ...filter }: FleetFilter & NameAndStatus) =>
+    isFiltered(filter) || (search !== undefined && status !== "retired");
+
+  const list = async ({ tx, org, query }: OrgCall<typeof listNodes>) => {
+    const { cursor, limit, name, status, ...filter } = query;
+    const page = { before: pageStart(listNodes, cursor), limit };
+    const rows = isOfFleet({ status, ...filter })
+      ? await selectNodesById(tx, findNodes(org.id, { name, status, ...filter }, page))
+      : await selectNodes(tx, { name, status, search: filter.search }, page);
     const at = moment();
     return toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem: (row) => toNode(row, at) });
+  };
+  orgRoute(api, listNodes, list, {
+    waitFirst: async ({ org, query: { cursor, limit, name, ...filter } }) => {
+      if (isOfFleet(filter)) await api.fleets.current(org.id);
+    },
   });
 
   const detail = async (tx: Tx, id: string): Promise<NodeDetail> => {

@@ -1,0 +1,119 @@
+// The fleet: all nodes of an organization at once. How they are in numbers, what those that are not fine have in
+// common, and a picture of a few bytes per node.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { Text, Time } from "../fields.ts";
+
+/** One for each node that is not retired, the worst first. The first three need a person. */
+export const fleetStates = ["silent", "troubled", "fenced", "draining", "joining", "fine"] as const;
+export const FleetState = z.enum(fleetStates);
+export type FleetState = z.infer<typeof FleetState>;
+
+export const notFineStates: readonly FleetState[] = ["silent", "troubled", "fenced"];
+
+/** What nodes are looked for by. Several together narrow it down. */
+export const FleetFilter = z.strictObject({
+  state: z
+    .enum([...fleetStates, "not_fine", "present"])
+    .optional()
+    .describe(
+      "`silent`: not heard in time; `troubled`: heard, with something to look at; `fenced`: set aside by an operator; " +
+        "`draining`; `joining`: not heard yet; `fine`; `not_fine`: one of the first three; `present`: not retired.",
+    ),
+  attention: Text.min(1).max(200).optional().describe("Only nodes that need attention for this reason (a code)."),
+  version: Text.min(1).max(200).optional().describe("Only nodes whose agent has this version."),
+  capability: Text.min(1).max(200).optional().describe("Only nodes whose agent has this capability."),
+  block: Text.min(1).max(64).optional().describe("Only nodes in this address block: `10.0.5.0/24`."),
+  search: Text.min(1)
+    .max(100)
+    .optional()
+    .describe("A part of the name, host name or address, or the beginning of the id."),
+});
+export type FleetFilter = z.infer<typeof FleetFilter>;
+
+const Share = z.strictObject({
+  attribute: z.enum(["version", "block", "system"]),
+  value: z.string(),
+  /** Of the nodes concerned, and of all nodes that are alike in this. */
+  count: z.int(),
+  of: z.int(),
+});
+
+/** One reason, and the nodes that have it. */
+const Trouble = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  next_step: z.string(),
+  count: z.int(),
+  /** When it began at the first and at the last of them; null where nobody knows. */
+  first_at: Time.nullable(),
+  last_at: Time.nullable(),
+  /** What they share and the others do not. */
+  common: z.array(Share),
+});
+export type Trouble = z.infer<typeof Trouble>;
+
+export const Fleet = z.strictObject({
+  at: Time,
+  /** Nodes that are not retired. */
+  total: z.int(),
+  /** Of them, those that the filters let through. All that follows is about these. */
+  matching: z.int(),
+  not_fine: z.int(),
+  states: z.record(FleetState, z.int()),
+  /** The most frequent first. */
+  troubles: z.array(Trouble),
+  versions: z.array(z.strictObject({ value: z.string(), count: z.int() })),
+  capabilities: z.array(z.strictObject({ value: z.string(), count: z.int() })),
+  /** Most nodes of the organization have the same trouble at the same time: it is hardly theirs. */
+  own_side: z.strictObject({ message: z.string(), next_step: z.string() }).nullable(),
+});
+export type Fleet = z.infer<typeof Fleet>;
+
+export const getFleet = endpoint({
+  name: "getFleet",
+  noun: "fleet",
+  method: "GET",
+  path: "/v1/fleet",
+  summary: "How the organization's nodes are: counts, reasons, and what those that are not fine share",
+  access: { scope: "nodes:read" },
+  query: FleetFilter,
+  answer: Fleet,
+});
+
+/** By column, sorted by name; see `fleet-picture.ts` for how to read it. */
+export const FleetPicture = z.strictObject({
+  /** Give it as `since` to hear only what changed. */
+  version: z.string(),
+  at: Time,
+  /** All of the nodes; otherwise those that changed, and the names of those that are gone. */
+  whole: z.boolean(),
+  gone: z.array(z.string()),
+  /** Each name as the count of characters it shares with the one before, in base 36, and the rest. */
+  names: z.string(),
+  kinds: z.array(
+    z.strictObject({ state: FleetState, reason: z.string().nullable(), version: z.string().nullable() }),
+  ),
+  blocks: z.array(z.string()),
+  /** Of each node: which of the kinds, and which of the blocks; -1: none. */
+  kind: z.array(z.int()),
+  block: z.array(z.int()),
+  /** Of each node that is not fine, in order: how many seconds it has been so at the time `at`; -1: not known. */
+  since: z.array(z.int()),
+});
+export type FleetPicture = z.infer<typeof FleetPicture>;
+
+export const getFleetPicture = endpoint({
+  name: "getFleetPicture",
+  noun: "fleet",
+  method: "GET",
+  path: "/v1/fleet/picture",
+  summary: "Every node with its state in a few bytes, for drawing thousands of them",
+  description: "With `since` and no other filter, only what changed since that version is told.",
+  access: { scope: "nodes:read" },
+  query: FleetFilter.extend({
+    since: z.string().min(1).max(64).optional().describe("`version` of the last answer."),
+  }),
+  answer: FleetPicture,
+});

@@ -1,0 +1,27 @@
+// Which nodes a person looks for. The one rule for the table, the picture, the counts and the command line.
+
+import { type FleetFilter, notFineStates } from "@holdfast/contracts/endpoints/fleet";
+import type { FleetNode } from "./node.ts";
+
+export function isFiltered(filter: FleetFilter): boolean {
+  return Object.values(filter).some((value) => value !== undefined);
+}
+
+export function matches(node: FleetNode, filter: FleetFilter): boolean {
+  const { state, attention, version, capability, block, search } = filter;
+  if (state === "not_fine" && !notFineStates.includes(node.state)) return false;
+  if (state !== undefined && state !== "not_fine" && state !== "present" && node.state !== state) return false;
+  if (attention !== undefined && !node.reasons.includes(attention)) return false;
+  if (version !== undefined && node.version !== version) return false;
+  if (capability !== undefined && !node.told?.capabilities.includes(capability)) return false;
+  if (block !== undefined && node.block !== block) return false;
+  return search === undefined || isFound(node, search.toLowerCase());
+}
+
+function isFound({ id, name, told }: FleetNode, text: string): boolean {
+  return (
+    name.includes(text) ||
+    id.startsWith(text) ||
+    (told !== undefined && (told.hostname.toLowerCase().includes(text) || (told.address ?? "").includes(text)))
+  );
+}

@@ -1,0 +1,78 @@
+// What of a fleet became different when, so that whoever knows a version is told the rest only. Versions of one process
+// mean nothing to another.
+
+import { randomBytes } from "node:crypto";
+import type { FleetNode } from "./node.ts";
+
+/** Who knows less is told everything anew. */
+const MOST_GONE = 5_000;
+
+export type FleetChanges = { changed: readonly FleetNode[]; gone: readonly string[] };
+
+export function keepHistory() {
+  const life = randomBytes(6).toString("base64url");
+  const changedIn = new Map<string, { node: FleetNode; version: number; noticed: Map<string, number> }>();
+  let present: readonly FleetNode[] = [];
+  let gone: { name: string; version: number }[] = [];
+  let version = 0;
+  let knownFrom = 1;
+  return {
+    version: () => `${life}.${version}`,
+    nodes: () => present,
+    noticed: (id: string): ReadonlyMap<string, number> => changedIn.get(id)?.noticed ?? new Map(),
+    /** Answers with whether anything is different. */
+    record(nodes: readonly FleetNode[], at: number): boolean {
+      const next = version + 1;
+      const ids = new Set(nodes.map(({ id }) => id));
+      let different = version === 0;
+      for (const [id, { node }] of changedIn) {
+        if (ids.has(id)) continue;
+        changedIn.delete(id);
+        gone.push({ name: node.name, version: next });
+        different = true;
+      }
+      for (const node of nodes) {
+        const before = changedIn.get(node.id);
+        if (before && isSame(before.node, node)) {
+          before.node = node;
+          continue;
+        }
+        if (before && before.node.name !== node.name) gone.push({ name: before.node.name, version: next });
+        // What was there at the first look has begun nobody knows when.
+        const reasons = node.reasons.map((code) => [code, before?.noticed.get(code) ?? at] as const);
+        const noticed = new Map(before ? reasons : []);
+        changedIn.set(node.id, { node, version: next, noticed });
+        different = true;
+      }
+      if (gone.length > MOST_GONE) {
+        knownFrom = gone[gone.length - MOST_GONE]?.version ?? next;
+        gone = gone.slice(-MOST_GONE);
+      }
+      present = nodes;
+      if (different) version = next;
+      return different;
+    },
+    since(known: string): FleetChanges | undefined {
+      const [from, text] = known.split(".");
+      const number = Number(text);
+      if (from !== life || !Number.isInteger(number) || number < knownFrom || number > version) return undefined;
+      const here = new Set(present.map(({ name }) => name));
+      return {
+        changed: present.filter(({ id }) => (changedIn.get(id)?.version ?? 0) > number),
+        gone: gone.flatMap((one) => (one.version > number && !here.has(one.name) ? one.name : [])),
+      };
+    },
+  };
+}
+
+function isSame(a: FleetNode, b: FleetNode): boolean {
+  return (
+    a.state === b.state &&
+    a.name === b.name &&
+    a.version === b.version &&
+    a.block === b.block &&
+    a.reasons.length === b.reasons.length &&
+    a.reasons.every((code, index) => code === b.reasons[index]) &&
+    (a.state === "fine" || a.reason !== "heartbeat_stale" || a.since === b.since)
+  );
+}

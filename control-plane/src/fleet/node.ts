@@ -1,0 +1,137 @@
+// One node as a part of the fleet: the one state it is in, why, and since when. Pure; what needs attention is
+// decided in nodes/attention.ts, as for the node's own page.
+
+import { isIPv4, isIPv6 } from "node:net";
+import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";
+import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
+import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import type { Heartbeat } from "@holdfast/contracts/node-protocol";
+import { attentionOf } from "../nodes/attention.ts";
+import type { Moment } from "../nodes/describe.ts";
+import { type Position, positionOf } from "../nodes/state.ts";
+import type { FleetRow } from "./read.ts";
+
+/** What a node said of itself in a heartbeat, as far as the fleet is concerned. */
+export type Told = {
+  version: string;
+  system: string;
+  hostname: string;
+  address: string | null;
+  block: string | null;
+  capabilities: readonly string[];
+  findings: readonly { reason: string; detail: string }[];
+};
+
+export type FleetNode = PictureNode & {
+  id: string;
+  status: FleetRow["status"];
+  /** Codes of all that needs attention. */
+  reasons: readonly string[];
+  told: Told | undefined;
+};
+
+export function toTold({ facts, findings }: Heartbeat): Told {
+  return {
+    version: facts.agent_version,
+    system: `${facts.os.flavour} ${facts.os.version} ${facts.arch}`.trim(),
+    hostname: facts.hostname,
+    address: facts.advertised_address,
+    block: facts.advertised_address === null ? null : blockOf(facts.advertised_address),
+    capabilities: facts.capabilities,
+    findings,
+  };
+}
+
+const silentFor = new Set(["heartbeat_stale", "never_heard"]);
+
+export function toFleetNode(
+  row: FleetRow,
+  known: {
+    told: Told | undefined;
+    /** Only of a certificate that is late. */
+    certificate: { notBefore: Date; notAfter: Date } | undefined;
+    /** When each reason was first noticed here. */
+    noticed: ReadonlyMap<string, number>;
+  },
+  moment: Moment,
+): FleetNode {
+  const { told, certificate } = known;
+  const position = positionOf(row);
+  const reasons = attentionOf(
+    {
+      position,
+      reason: row.status_reason,
+      createdAt: row.created_at,
+      heartbeatAt: row.heartbeat_at ?? undefined,
+      clockSkewMs: row.clock_skew_ms ?? 0,
+      certificate,
+      findings: told?.findings ?? [],
+    },
+    moment,
+  ).map(({ code }) => code);
+  const state = stateOf(position, reasons);
+  const reason = (state === "silent" ? reasons.find((code) => silentFor.has(code)) : reasons[0]) ?? null;
+  return {
+    id: row.id,
+    name: row.name,
+    status: row.status,
+    state,
+    reason,
+    reasons,
+    version: told?.version ?? null,
+    block: told?.block ?? null,
+    since: state === "fine" ? null : (beganAt(row, reason, certificate) ?? noticedAt(known.noticed, reason)),
+    told,
+  };
+}
+
+function noticedAt(noticed: ReadonlyMap<string, number>, reason: string | null): number | null {
+  return (reason === null ? undefined : noticed.get(reason)) ?? null;
+}
+
+function stateOf(position: Position, reasons: readonly string[]): FleetState {
+  if (position === "quarantined" || position === "revoked") return "fenced";
+  if (reasons.some((code) => silentFor.has(code))) return "silent";
+  if (reasons.length > 0) return "troubled";
+  if (position === "draining") return "draining";
+  return position === "enrolling" ? "joining" : "fine";
+}
+
+/** What the stored times tell; of what an agent found on its host they tell nothing. */
+function beganAt(
+  row: FleetRow,
+  reason: string | null,
+  certificate: { notBefore: Date; notAfter: Date } | undefined,
+): number | undefined {
+  switch (reason) {
+    case "heartbeat_stale":
+      return row.heartbeat_at?.getTime();
+    case "never_heard":
+      return row.created_at.getTime();
+    case "cert_expired":
+      return certificate?.notAfter.getTime();
+    case "cert_renewal_overdue": {
+      if (!certificate) return undefined;
+      const from = certificate.notBefore.getTime();
+      return from + (certificate.notAfter.getTime() - from) * RENEWAL_OVERDUE_AT;
+    }
+    case "node_quarantined":
+    case "identity_revoked":
+    case null:
+      return row.status_changed_at.getTime();
+    default:
+      return undefined;
+  }
+}
+
+/** What usually shares a switch: a /24 of IPv4, a /64 of IPv6. */
+export function blockOf(address: string): string | null {
+  if (isIPv4(address)) return `${address.split(".").slice(0, 3).join(".")}.0/24`;
+  if (!isIPv6(address) || address.includes(".") || address.includes("%")) return null;
+  const [head = "", tail] = address.split("::");
+  const groups = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const all = [...groups, ...Array.from({ length: 8 - groups.length - after.length }, () => "0"), ...after];
+  const network = all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(":")}::/64`;
+}

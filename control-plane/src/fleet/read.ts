@@ -1,0 +1,40 @@
+// SQL of the fleet as a whole. Runs confined to one organization. PostgreSQL takes 50 µs to find a field in a
+// heartbeat, and half a second for those of 10,000 nodes: so heartbeats are only read of nodes that may have changed.
+
+import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { Tx } from "../database/connect.ts";
+
+export type FleetRow = {
+  id: string;
+  name: string;
+  status: NodeStatus;
+  status_reason: string | null;
+  status_changed_at: Date;
+  revoked_at: Date | null;
+  created_at: Date;
+  heartbeat_at: Date | null;
+  instance_id: string | null;
+  clock_skew_ms: number | null;
+  /** The heartbeat may say that something is wrong. */
+  may_have_findings: boolean;
+};
+
+/** As JSON.stringify writes it. Within a text of the heartbeat its quotes would be escaped, so nobody can fake it. */
+const NO_FINDINGS = '%"findings":[]%';
+
+/** Reads both tables from end to end: 30 ms for 10,000. */
+export async function selectFleet(tx: Tx): Promise<FleetRow[]> {
+  return tx<FleetRow[]>`
+    SELECT n.id, n.name, n.status, n.status_reason, n.status_changed_at, n.revoked_at, n.created_at,
+           p.heartbeat_at, p.instance_id, p.clock_skew_ms,
+           p.heartbeat IS NOT NULL AND p.heartbeat::text NOT LIKE ${NO_FINDINGS} AS may_have_findings
+    FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+    WHERE n.status <> 'retired'`;
+}
+
+export type HeartbeatRow = { node_id: string; heartbeat: Heartbeat };
+
+export async function selectHeartbeats(tx: Tx, ids: readonly string[]): Promise<HeartbeatRow[]> {
+  return tx<HeartbeatRow[]>`
+    SELECT node_id, heartbeat FROM node_presence WHERE node_id = ANY(${ids as string[]}::uuid[])`;
+}

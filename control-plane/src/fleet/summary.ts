@@ -1,0 +1,142 @@
+// The fleet in a few numbers: how many are not fine, since when, what they share, and whether it looks like our own
+// side. Pure.
+
+import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import {
+  type Fleet,
+  type FleetFilter,
+  type FleetState,
+  fleetStates,
+  notFineStates,
+  type Trouble,
+} from "@holdfast/contracts/endpoints/fleet";
+import { matches } from "./filter.ts";
+import type { FleetNode } from "./node.ts";
+import { suspectOurselves } from "./own-side.ts";
+
+type Share = Trouble["common"][number];
+type Attribute = Share["attribute"];
+
+export function summarize(all: readonly FleetNode[], filter: FleetFilter, at: Date): Fleet {
+  const nodes = all.filter((node) => matches(node, filter));
+  const states = Object.fromEntries(fleetStates.map((state) => [state, 0])) as Record<FleetState, number>;
+  for (const { state } of nodes) states[state] += 1;
+  return {
+    at: at.toISOString(),
+    total: all.length,
+    matching: nodes.length,
+    not_fine: notFineStates.reduce((sum, state) => sum + states[state], 0),
+    states,
+    troubles: troublesOf(nodes, all),
+    versions: ranking(nodes.flatMap(({ version }) => version ?? [])),
+    capabilities: ranking(nodes.flatMap(({ told }) => told?.capabilities ?? [])),
+    own_side: suspectOurselves(all),
+  };
+}
+
+const MOST_RANKED = 50;
+
+function ranking(values: readonly string[]): { value: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
+    .slice(0, MOST_RANKED);
+}
+
+function troublesOf(nodes: readonly FleetNode[], all: readonly FleetNode[]): Trouble[] {
+  const byCode = new Map<string, FleetNode[]>();
+  for (const node of nodes) {
+    for (const code of node.reasons) {
+      const having = byCode.get(code);
+      if (having) having.push(node);
+      else byCode.set(code, [node]);
+    }
+  }
+  return [...byCode]
+    .map(([code, having]) => {
+      const began = having.flatMap((node) => (node.reason === code && node.since !== null ? node.since : []));
+      return {
+        code,
+        ...wordsOf(code),
+        count: having.length,
+        first_at: began.length === 0 ? null : timeOf(began.reduce((a, b) => Math.min(a, b))),
+        last_at: began.length === 0 ? null : timeOf(began.reduce((a, b) => Math.max(a, b))),
+        common: commonOf(having, all),
+      };
+    })
+    .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1));
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+const ofSilence: Record<string, { message: string; next_step: string }> = {
+  heartbeat_stale: {
+    message: "Nothing is heard of them.",
+    next_step:
+      "Check that hosts and agents run; `holdfast agent diagnose` on one of the hosts says why it is silent.",
+  },
+  never_heard: {
+    message: "They were enrolled and have never been heard from.",
+    next_step:
+      "Start the agent on the hosts: `holdfast agent run`; `holdfast agent diagnose` there says what it lacks.",
+  },
+};
+
+export function wordsOf(code: string): { message: string; next_step: string } {
+  const own = ofSilence[code];
+  if (own) return own;
+  if (!Object.hasOwn(diagnosticReasons, code)) {
+    return {
+      message: "Their agents report something that this server has no words for.",
+      next_step: "Run `holdfast agent diagnose` on one of the hosts.",
+    };
+  }
+  const { message, nextStep } = diagnosticReasons[code as DiagnosticReason];
+  return { message, next_step: nextStep };
+}
+
+/** Fewer are chance. */
+const LEAST_ALIKE = 3;
+/** From this part on it is "nearly all". */
+const NEARLY_ALL = 0.8;
+/** What the whole fleet shares explains nothing. */
+const LEAST_LIFT = 1.5;
+const MOST_SHARES = 3;
+
+const attributeOf: Record<Attribute, (node: FleetNode) => string | null | undefined> = {
+  version: (node) => node.version,
+  block: (node) => node.block,
+  system: (node) => node.told?.system,
+};
+
+/** Either nearly all of them are alike in it, or nearly all that are alike in it are among them. */
+function commonOf(having: readonly FleetNode[], all: readonly FleetNode[]): Share[] {
+  if (having.length < LEAST_ALIKE || having.length === all.length) return [];
+  const overall = having.length / all.length;
+  const found = (Object.keys(attributeOf) as Attribute[]).flatMap((attribute) => {
+    const among = countBy(having, attributeOf[attribute]);
+    const everywhere = countBy(all, attributeOf[attribute]);
+    return [...among].flatMap(([value, count]): Share[] => {
+      const of = everywhere.get(value) ?? count;
+      const unusual = count / of >= overall * LEAST_LIFT;
+      const nearlyAll = count / having.length >= NEARLY_ALL || count / of >= NEARLY_ALL;
+      return count >= LEAST_ALIKE && unusual && nearlyAll ? [{ attribute, value, count, of }] : [];
+    });
+  });
+  return found
+    .sort((a, b) => b.count - a.count || a.of - b.of || (a.value < b.value ? -1 : 1))
+    .slice(0, MOST_SHARES);
+}
+
+function countBy(nodes: readonly FleetNode[], valueIn: (node: FleetNode) => string | null | undefined) {
+  const counts = new Map<string, number>();
+  for (const node of nodes) {
+    const value = valueIn(node);
+    if (value) counts.set(value, (counts.get(value) ?? 0) + 1);
+  }
+  return counts;
+}

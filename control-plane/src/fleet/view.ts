@@ -1,0 +1,196 @@
+// All nodes of an organization in memory, while somebody looks at them. Heartbeats by the thousand change nothing here:
+// the database is looked at every few seconds, once for all who watch, and only what became different counts.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { byName } from "@holdfast/contracts/fleet-picture";
+import type { Log } from "@holdfast/service/log";
+import { type Sql, withOrg } from "../database/connect.ts";
+import { selectLateIn } from "../nodes/late-certificates.ts";
+import type { Signals } from "../signals/signals.ts";
+import { type FleetChanges, keepHistory } from "./history.ts";
+import { type FleetNode, type Told, toFleetNode, toTold } from "./node.ts";
+import { type FleetRow, selectFleet, selectHeartbeats } from "./read.ts";
+
+/** Looking must not become the work of the process: it rests this many times as long as the look took. */
+const REST = 20;
+const LOOK_MS = 3_000;
+/** An answer may be this old; a change by an operator is looked for at once. */
+const FRESH_MS = 1_000;
+/** Nobody has asked for so long: the pages are closed. */
+const FORGET_MS = 60_000;
+/** Certificates last for hours, and finding late ones takes longer than all the rest. */
+const CERTIFICATES_MS = 60_000;
+/** Unpacking so many heartbeats takes some 10 ms, in which nothing else happens. */
+const HEARTBEATS_IN_ONE = 500;
+
+export type FleetView = {
+  at: Date;
+  version: string;
+  /** Sorted by name. */
+  nodes: readonly FleetNode[];
+  /** Undefined: that version is not known here, or too old. */
+  since(version: string): FleetChanges | undefined;
+};
+
+export type Fleets = {
+  /** Reads if need be, on a connection of its own: not to be waited for within a transaction. */
+  current(orgId: string): Promise<FleetView>;
+  /** What `current` answered a moment ago. */
+  known(orgId: string): FleetView;
+  /** Called when what somebody looks at has changed. Answers with what ends it. */
+  onChanged(listener: (orgId: string) => void): () => void;
+  stop(): Promise<void>;
+};
+
+type FleetsOptions = { app: Sql; signals: Signals; log: Log; staleAfterSeconds: number };
+
+export function createFleets(options: FleetsOptions): Fleets {
+  const watched = new Map<string, Watch>();
+  const listeners = new Set<(orgId: string) => void>();
+  const end = options.signals.subscribe("node_standing", () => {
+    for (const watch of watched.values()) watch.lookSoon();
+  });
+  return {
+    async current(orgId) {
+      let watch = watched.get(orgId);
+      if (!watch) {
+        watch = watchFleet(orgId, options, {
+          onChanged: () => {
+            for (const listener of listeners) listener(orgId);
+          },
+          onForgotten: () => watched.delete(orgId),
+        });
+        watched.set(orgId, watch);
+      }
+      return watch.current();
+    },
+    known(orgId) {
+      const view = watched.get(orgId)?.known();
+      if (!view) throw new Error("nobody has asked for this fleet");
+      return view;
+    },
+    onChanged(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async stop() {
+      end();
+      await Promise.all([...watched.values()].map((watch) => watch.stop()));
+    },
+  };
+}
+
+type Watch = {
+  current(): Promise<FleetView>;
+  known(): FleetView | undefined;
+  lookSoon(): void;
+  stop(): Promise<void>;
+};
+
+function watchFleet(
+  orgId: string,
+  { app, log, staleAfterSeconds }: FleetsOptions,
+  tell: { onChanged(): void; onForgotten(): void },
+): Watch {
+  const history = keepHistory();
+  const told = new Map<string, Told & { instanceId: string | null }>();
+  let late = new Map<string, { notBefore: Date; notAfter: Date }>();
+  let lateAt = Number.NEGATIVE_INFINITY;
+  let view: FleetView | undefined;
+  let looking: Promise<FleetView> | undefined;
+  let outdated = false;
+  let lookedAt = 0;
+  let tookMs = 0;
+  let askedAt = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  const read = () =>
+    withOrg(app, orgId, async (tx) => {
+      const rows = await selectFleet(tx);
+      const unread = rows.filter((row) => mayHaveChanged(row, told.get(row.id))).map(({ id }) => id);
+      const instances = new Map(rows.map((row) => [row.id, row.instance_id]));
+      for (let from = 0; from < unread.length; from += HEARTBEATS_IN_ONE) {
+        const some = await selectHeartbeats(tx, unread.slice(from, from + HEARTBEATS_IN_ONE));
+        for (const { node_id, heartbeat } of some) {
+          told.set(node_id, { ...toTold(heartbeat), instanceId: instances.get(node_id) ?? null });
+        }
+        await sleep(0);
+      }
+      if (performance.now() - lateAt > CERTIFICATES_MS) {
+        const certificates = await selectLateIn(tx);
+        late = new Map(
+          certificates.map((one) => [one.id, { notBefore: one.not_before, notAfter: one.not_after }]),
+        );
+        lateAt = performance.now();
+      }
+      for (const id of told.keys()) if (!instances.has(id)) told.delete(id);
+      return rows;
+    });
+
+  const look = async (): Promise<FleetView> => {
+    outdated = false;
+    const startedAt = performance.now();
+    const rows = await read();
+    const at = new Date();
+    const moment = { now: at, staleAfterSeconds };
+    const nodes = rows
+      .map((row) => {
+        const noticed = history.noticed(row.id);
+        return toFleetNode(row, { told: told.get(row.id), certificate: late.get(row.id), noticed }, moment);
+      })
+      .sort(byName);
+    const changed = history.record(nodes, at.getTime());
+    view = { at, version: history.version(), nodes: history.nodes(), since: history.since };
+    lookedAt = performance.now();
+    tookMs = lookedAt - startedAt;
+    if (changed) tell.onChanged();
+    return view;
+  };
+
+  const lookOnce = (): Promise<FleetView> => {
+    clearTimeout(timer);
+    looking ??= look().finally(() => {
+      looking = undefined;
+      plan(outdated ? restMs() : Math.max(LOOK_MS, tookMs * REST));
+    });
+    return looking;
+  };
+  const restMs = () => Math.max(0, lookedAt + (tookMs * REST) / 2 - performance.now());
+
+  const plan = (ms: number) => {
+    clearTimeout(timer);
+    if (stopped) return;
+    timer = setTimeout(() => {
+      if (performance.now() - askedAt > FORGET_MS) return tell.onForgotten();
+      lookOnce().catch((error: Error) => log.debug({ err: error }, "the fleet was not read; the next look does"));
+    }, ms);
+    timer.unref();
+  };
+
+  return {
+    async current() {
+      askedAt = performance.now();
+      if (looking) return looking;
+      const old = performance.now() - lookedAt > Math.max(FRESH_MS, tookMs * REST);
+      if (view && (outdated ? restMs() > 0 : !old)) return view;
+      return lookOnce();
+    },
+    known: () => view,
+    lookSoon() {
+      outdated = true;
+      if (!looking) plan(restMs());
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await looking?.catch(() => undefined);
+    },
+  };
+}
+
+/** Of a node at rest the heartbeat says the same again and again. */
+function mayHaveChanged(row: FleetRow, known: (Told & { instanceId: string | null }) | undefined): boolean {
+  if (row.heartbeat_at === null) return false;
+  return !known || known.instanceId !== row.instance_id || known.findings.length > 0 || row.may_have_findings;
+}

@@ -1,0 +1,187 @@
+// The fleet over the real api: counts, reasons, the picture and its changes, filters and pages, and nobody else's nodes.
+
+import { type FleetFilter, getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
+import { changeNode, listNodes, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { applyPicture } from "@holdfast/contracts/fleet-picture";
+import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
+import { beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import type { Sql } from "../src/database/connect.ts";
+import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
+import { atEnd } from "./support/at-end.ts";
+import { openRoles } from "./support/database.ts";
+import { RACK, seedFleet } from "./support/fleet.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
+
+let api: TestApi;
+let ours: TestOrg;
+let theirs: TestOrg;
+let superuser: Sql;
+const SIZE = 200;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  ({ superuser } = openRoles(api.database));
+  ours = await createOrg(api, "ours");
+  theirs = await createOrg(api, "theirs");
+  await seedFleet(superuser, theirs.id, 3);
+  await seedFleet(superuser, ours.id, SIZE, (number) => {
+    if (Math.floor(number / RACK) === 2) return { silentSeconds: 600 };
+    if (number % 50 === 1) return { finding: "disk_full", version: "1.3.2" };
+    if (number === 10) return { status: "quarantined" };
+    if (number === 11) return { status: "draining" };
+    if (number === 12) return { clockSkewMs: 300_000, capabilities: ["os_users", "gpu"] };
+    return {};
+  });
+});
+
+const fleet = (query: FleetFilter = {}, org = ours) => api.operator(org.id)(getFleet, { query });
+const picture = (query: FleetFilter & { since?: string } = {}, org = ours) =>
+  api.operator(org.id)(getFleetPicture, { query });
+
+/** All names that a listing leads to, page by page. */
+async function listed(query: FleetFilter & { limit?: number }): Promise<string[]> {
+  const names: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await api.operator(ours.id)(listNodes, { query: { ...query, cursor } });
+    names.push(...page.items.map(({ name }) => name));
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor);
+  return names;
+}
+
+describe("the fleet in numbers", () => {
+  it("DRIFT-02 counts states, and says what those that are not fine share, since when, and what to do", async () => {
+    const told = await fleet();
+    expect(told).toMatchObject({
+      total: SIZE,
+      matching: SIZE,
+      not_fine: 38,
+      states: { silent: 32, troubled: 5, fenced: 1, draining: 1, joining: 0, fine: 161 },
+      own_side: null,
+    });
+    expect(told.troubles.map(({ code, count }) => [code, count])).toEqual([
+      ["heartbeat_stale", 32],
+      ["disk_full", 4],
+      ["clock_skew", 1],
+      ["node_quarantined", 1],
+    ]);
+    const [silent, full] = told.troubles;
+    expect(silent).toMatchObject({ common: [{ attribute: "block", value: "10.0.2.0/24", count: 32, of: 32 }] });
+    const age = Date.parse(told.at) - Date.parse(silent?.first_at ?? "");
+    expect(age).toBeGreaterThan(590_000);
+    expect(full).toMatchObject({ common: [{ attribute: "version", value: "1.3.2", count: 4, of: 4 }] });
+    expect(full?.next_step).toMatch(/Free space/);
+    expect(told.versions).toEqual([
+      { value: "1.4.0", count: SIZE - 4 },
+      { value: "1.3.2", count: 4 },
+    ]);
+  });
+
+  it("SEC-01 shows a tenant nothing but its own", async () => {
+    const stranger = api.as(await tokenFor(api, theirs, "member"));
+    expect((await stranger(getFleet, {})).total).toBe(3);
+    const told = await stranger(getFleetPicture, { query: { since: (await picture()).version } });
+    expect(told).toMatchObject({ whole: true, kind: [0, 0, 0] });
+    expect((await stranger(listNodes, { query: { search: "sim-00100" } })).items).toEqual([]);
+    expect((await stranger(listNodes, { query: { state: "present" } })).items).toHaveLength(3);
+  });
+});
+
+describe("looking for nodes", () => {
+  it.for<[FleetFilter, number]>([
+    [{ state: "silent" }, 32],
+    [{ state: "not_fine" }, 38],
+    [{ state: "present" }, SIZE],
+    [{ attention: "disk_full" }, 4],
+    [{ version: "1.3.2" }, 4],
+    [{ capability: "gpu" }, 1],
+    [{ block: "10.0.2.0/24" }, 32],
+    [{ search: "SIM-0001" }, 10],
+    [{ search: "10.0.3." }, 32],
+    [{ search: "10.0.2.1", state: "silent" }, 11],
+    [{ search: "no-such" }, 0],
+  ])("DASH-01 finds the same nodes in table, picture and counts: %j", async ([filter, count]) => {
+    const names = await listed({ ...filter, limit: 17 });
+    expect(names).toHaveLength(count);
+    expect(new Set(names).size).toBe(count);
+    const shown = applyPicture([], await picture(filter));
+    expect(shown.map(({ name }) => name)).toEqual(names.toSorted());
+    expect((await fleet(filter)).matching).toBe(count);
+  });
+
+  it("DASH-01 finds a node by the beginning of its id, and pages stay in place while nodes join", async () => {
+    const [first] = (await api.operator(ours.id)(listNodes, { query: { name: "sim-00042" } })).items;
+    expect(await listed({ search: first?.id ?? "" })).toEqual(["sim-00042"]);
+    const page = await api.operator(ours.id)(listNodes, { query: { state: "fine", limit: 5 } });
+    const next = async () =>
+      (
+        await api.operator(ours.id)(listNodes, {
+          query: { state: "fine", limit: 5, cursor: page.next_cursor ?? "" },
+        })
+      ).items.map(({ name }) => name);
+    const before = await next();
+    await sendHeartbeatFrom(await enrollTestNode(api, ours.id, { hostname: "newcomer" }));
+    await expect.poll(() => listed({ search: "newcomer" })).toEqual(["newcomer"]);
+    expect(await next()).toEqual(before);
+  });
+
+  it("DASH-01 finds what retired only among the retired", async () => {
+    const node = await enrollTestNode(api, ours.id, { hostname: "old-one" });
+    await api.operator(ours.id)(changeNode, { params: { node_id: node.id }, body: { change: "retire" } });
+    await expect.poll(() => listed({ search: "old-o" })).toEqual([]);
+    const retired = await api.operator(ours.id)(listNodes, { query: { search: "old-o", status: "retired" } });
+    expect(retired.items.map(({ name }) => name)).toEqual(["old-one"]);
+  });
+});
+
+describe("the picture", () => {
+  it("DASH-04 tells later only what changed, and open pages hear that something did", async () => {
+    const member = await addMember(api, ours, "watcher@example.com", "member");
+    const url = `${api.url.replace("http", "ws")}${LIVE_PATH}?org_id=${ours.id}`;
+    const socket = new WebSocket(url, { headers: { cookie: member.cookie }, origin: api.url });
+    atEnd(() => socket.terminate());
+    const heard: string[] = [];
+    socket.on("message", (data) => heard.push(LiveMessage.parse(JSON.parse(String(data))).topic));
+    await new Promise((resolve) => socket.once("open", resolve));
+
+    const first = await picture();
+    expect(first.whole).toBe(true);
+    const [node] = (await api.operator(ours.id)(listNodes, { query: { name: "sim-00020" } })).items;
+    const params = { node_id: node?.id ?? "" };
+    await superuser`UPDATE node_presence SET heartbeat_at = now()
+      WHERE org_id = ${ours.id} AND heartbeat_at > now() - interval '1 minute'`;
+    expect(await picture({ since: first.version })).toMatchObject({
+      whole: false,
+      kind: [],
+      version: first.version,
+    });
+
+    heard.length = 0;
+    await api.operator(ours.id)(changeNode, { params, body: { change: "fence" } });
+    await expect.poll(() => heard).toContain("fleet");
+    const second = await picture({ since: first.version });
+    expect(second).toMatchObject({ whole: false, kinds: [{ state: "fenced", reason: "node_quarantined" }] });
+    await api.operator(ours.id)(renameNode, { params, body: { name: "renamed" } });
+    await expect.poll(async () => (await picture({ since: second.version })).gone).toEqual(["sim-00020"]);
+    const third = await picture({ since: second.version });
+    const whole = applyPicture([], await picture());
+    expect(applyPicture(applyPicture(applyPicture([], first), second), third)).toEqual(whole);
+    expect((await picture({ since: "elsewhere.1" })).whole).toBe(true);
+  });
+
+  it("DASH-04 takes few bytes for a node", async () => {
+    expect(JSON.stringify(await picture()).length / SIZE).toBeLessThan(25);
+  });
+
+  it("DRIFT-04 suspects our own side when most fall silent at once", async () => {
+    const dark = await createOrg(api, "dark");
+    await seedFleet(superuser, dark.id, 40, (number) =>
+      number > 5 ? { silentSeconds: 300 + (number % 20) } : {},
+    );
+    const told = await fleet({}, dark);
+    expect(told.own_side?.message).toMatch(/35 of 40 nodes fell silent at the same time/);
+    expect(told.own_side?.next_step).toMatch(/Fence, drain and reboot nothing/);
+  });
+});
