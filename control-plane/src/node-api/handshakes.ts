@@ -28,7 +28,8 @@ export function paceHandshakes(server: Server, perTurn = PER_TURN): () => void {
       socket.off("error", ignore);
       if (!socket.destroyed) begin(socket);
     }
-    if (waiting.length > 0) schedule();
+    // Once more after the last, so that whoever comes then is not counted with these.
+    if (begun > 0 || waiting.length > 0) schedule();
   };
   const schedule = () => {
     if (scheduled) return;
