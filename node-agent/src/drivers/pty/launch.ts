@@ -34,6 +34,7 @@ const underSystemd: Launch = (holder) =>
   start(
     [
       ...["systemd-run", "--quiet", "--collect", `--unit=holdfast-terminal-${holder.id}`],
+      "--description=Terminal of a tenant of Holdfast",
       `--working-directory=${holder.directory}`,
       // What the tenant left running on purpose goes on, as it does after ssh; one killed for want of memory takes no others along.
       ...["--property=KillMode=process", "--property=OOMPolicy=continue", "--property=TasksMax=33%"],
