@@ -7,7 +7,9 @@ import { type Told, tellStory } from "./story.ts";
 import { within } from "./until.ts";
 
 /** Whatever hangs in it. */
-const LONGEST_SECONDS = 150;
+const LONGEST_SECONDS = 300;
+/** The longest that an agent waits between two attempts, whatever it was told. */
+const RECOVERED_SECONDS = 66;
 
 export async function runScenario(
   scenario: Scenario,
@@ -51,7 +53,7 @@ export async function runScenario(
   };
 }
 
-function judge({ expect }: Scenario, { sightings, correlationId }: Told): void {
+function judge({ expect }: Scenario, { sightings, correlationId, mendedAt, recoveredAt }: Told): void {
   const [first] = sightings;
   if (!first) throw new Error("nobody saw anything");
   if (first.hop !== expect.hop || first.signal !== expect.signal) {
@@ -61,6 +63,9 @@ function judge({ expect }: Scenario, { sightings, correlationId }: Told): void {
     throw new Error(
       `it was seen after ${first.seconds.toFixed(1)} s; that should take ${expect.seconds} s at most`,
     );
+  }
+  if (mendedAt !== undefined && recoveredAt !== undefined && recoveredAt - mendedAt > RECOVERED_SECONDS * 1000) {
+    throw new Error(`after the repair it took more than ${RECOVERED_SECONDS} s until the task had succeeded`);
   }
   if (correlationId === undefined) throw new Error("no task was given");
 }

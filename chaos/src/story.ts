@@ -13,6 +13,9 @@ import type { Lab } from "./lab/lab.ts";
 import type { LabNode } from "./lab/node.ts";
 import { until, within } from "./until.ts";
 
+/** For whatever is waited for. How soon the first sighting must come is the scenario's to say. */
+const PATIENCE_SECONDS = 120;
+
 export type Sighting = {
   by: "host" | "dashboard" | "history" | "task";
   reason: string;
@@ -35,19 +38,18 @@ export type Story = {
   /** A no-op as an operator gives it to the node; the first one's correlation id is the scenario's. */
   gives(options?: TaskOptions): Promise<Task>;
   reads(task: Task): Promise<Task>;
-  /** Ends well, within so many seconds. */
-  succeeds(task: Task, seconds: number): Promise<Task>;
+  /** Ends well. */
+  succeeds(task: Task): Promise<Task>;
   /** Ends with this failure, which says what to do. */
-  fails(task: Task, code: string, seconds: number): Promise<Sighting>;
+  fails(task: Task, code: string): Promise<Sighting>;
   /** The agent writes it to its log, and `holdfast agent diagnose` explains it. */
-  hostSees(reason: DiagnosticReason, seconds: number): Promise<Sighting>;
-  dashboardSees(code: string, seconds: number): Promise<Sighting>;
+  hostSees(reason: DiagnosticReason): Promise<Sighting>;
+  dashboardSees(code: string): Promise<Sighting>;
   /** Nothing needs attention on the node's page. */
-  dashboardIsCalm(seconds: number): Promise<NodeDetail>;
+  dashboardIsCalm(): Promise<NodeDetail>;
   /** What the agent noted since the fault and has delivered; only such a record, if one is looked for. */
   historyHas(
     reason: DiagnosticReason,
-    seconds: number,
     wanted?: (record: DiagnosticRecord) => boolean,
   ): Promise<Sighting & { record: DiagnosticRecord }>;
   notes(text: string): void;
@@ -75,9 +77,9 @@ export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promis
   };
   const node = { node_id: lab.node.id };
   const brokenAt = () => told.brokenAt ?? 0;
-  const see = (sighting: Omit<Sighting, "seconds">): Sighting => {
+  const see = (sighting: Omit<Sighting, "seconds">, at = Date.now()): Sighting => {
     if (sighting.nextStep === "") throw new Error(`${sighting.reason} does not say what to do`);
-    const seconds = (Date.now() - brokenAt()) / 1000;
+    const seconds = (at - brokenAt()) / 1000;
     told.sightings.push({ ...sighting, seconds });
     return { ...sighting, seconds };
   };
@@ -85,14 +87,14 @@ export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promis
     // The last first, and each once, whatever becomes of the others.
     for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.mend();
   };
-  const ended = (task: Task, seconds: number) =>
-    until(`the task ${task.id} ends`, seconds, async () => {
+  const ended = (task: Task) =>
+    until(`the task ${task.id} ends`, PATIENCE_SECONDS, async () => {
       const query = { wait_seconds: 1, until: "end" as const };
       const latest = await operator(getTask, { params: { task_id: task.id }, query });
       return terminalStatuses.has(latest.status) && latest;
     });
   const inAudit = (correlationId: string) =>
-    until(`the audit has ${correlationId}`, 5, async () => {
+    until(`the audit has ${correlationId}`, PATIENCE_SECONDS, async () => {
       const { items } = await operator(listAudit, { query: { correlation_id: correlationId } });
       return items.some(({ action }) => action === "task.create");
     });
@@ -123,44 +125,45 @@ export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promis
       return task;
     },
     reads: (task) => operator(getTask, { params: { task_id: task.id } }),
-    async succeeds(task, seconds) {
-      const latest = await ended(task, seconds);
+    async succeeds(task) {
+      const latest = await ended(task);
       if (latest.status !== "completed") {
         throw new Error(`the task is ${latest.status}: ${latest.failure?.code} ${latest.failure?.message}`);
       }
       if (told.mendedAt !== undefined) told.recoveredAt ??= Date.now();
       return latest;
     },
-    async fails(task, code, seconds) {
-      const { failure, status } = await ended(task, seconds);
+    async fails(task, code) {
+      const { failure, status } = await ended(task);
       if (failure?.code !== code) throw new Error(`the task is ${status}, with ${failure?.code} and not ${code}`);
       return see({ ...meaningOf(code), by: "task", nextStep: failure.next_step, detail: failure.message });
     },
-    async hostSees(reason, seconds) {
+    async hostSees(reason) {
       const line = lab.node.agent().line((one) => one.reason === reason, brokenAt());
-      await within(`the agent's log has ${reason}`, seconds, line);
-      const found = await until(`diagnose explains ${reason}`, 10, async () => {
+      await within(`the agent's log has ${reason}`, PATIENCE_SECONDS, line);
+      const at = Date.now();
+      const found = await until(`diagnose explains ${reason}`, PATIENCE_SECONDS, async () => {
         const { findings, last_problem } = await lab.node.diagnose();
         return [...findings, last_problem].find((one) => one?.reason === reason) ?? undefined;
       });
       const { hop, signal, owner, next_step, detail } = found;
-      return see({ by: "host", reason, hop, signal, owner, nextStep: next_step, detail });
+      return see({ by: "host", reason, hop, signal, owner, nextStep: next_step, detail }, at);
     },
-    async dashboardSees(code, seconds) {
-      const item = await until(`the node's page says ${code}`, seconds, async () => {
+    async dashboardSees(code) {
+      const item = await until(`the node's page says ${code}`, PATIENCE_SECONDS, async () => {
         const { attention } = await operator(getNode, { params: node });
         return attention.find((one) => one.code === code);
       });
       const { hop, signal, message, next_step } = item;
       return see({ ...meaningOf(code), by: "dashboard", hop, signal, nextStep: next_step, detail: message });
     },
-    dashboardIsCalm: (seconds) =>
-      until("nothing needs attention", seconds, async () => {
+    dashboardIsCalm: () =>
+      until("nothing needs attention", PATIENCE_SECONDS, async () => {
         const detail = await operator(getNode, { params: node });
         return detail.attention.length === 0 && detail.connection === "online" && detail;
       }),
-    async historyHas(reason, seconds, wanted = () => true) {
-      const record = await until(`the delivered history has ${reason}`, seconds, async () => {
+    async historyHas(reason, wanted = () => true) {
+      const record = await until(`the delivered history has ${reason}`, PATIENCE_SECONDS, async () => {
         const { items } = await operator(listNodeDiagnostics, { params: node });
         return items.find((one) => one.reason === reason && Date.parse(one.at) >= brokenAt() && wanted(one));
       });

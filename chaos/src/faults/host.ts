@@ -37,7 +37,7 @@ export function movableClock(directory: string): Record<string, string> {
 }
 const clockFile = (directory: string) => join(directory, "clock");
 /** Of Debian's package `faketime`; the loader fills in the machine's own directory. */
-export const FAKETIME = "/usr/$LIB/faketime/libfaketime.so.1";
+const FAKETIME = "/usr/$LIB/faketime/libfaketime.so.1";
 
 export const clockOff = (directory: string, offset: string): Fault => ({
   what: `the host's clock is ${offset} off`,

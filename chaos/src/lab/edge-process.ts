@@ -33,7 +33,7 @@ const server = createServer(
     const path = request.url?.split("?")[0] ?? "";
     const body = await buffer(request).catch(() => undefined);
     if (!body) return;
-    const rule = rules.findLast((one) => path.endsWith(one.path));
+    const rule = ruleOf(path);
     if (rule?.do === "answer") {
       tell({ answered: rule.status, path });
       return void response.writeHead(rule.status, { "content-type": "text/html" }).end(rule.page);
@@ -41,8 +41,9 @@ const server = createServer(
     if (rule?.do === "keep_request") return keep(response, path);
     const answer = await passOn(request, body);
     if (!answer) return void response.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad Gateway</h1>");
-    const wanted = rule?.do === "keep_answer" && answer.body.includes(rule.with ?? "");
-    if (wanted) keep(response, path);
+    // Asked again: a poll is under way for long, and the rule that holds now is what counts.
+    const now = ruleOf(path);
+    if (now?.do === "keep_answer" && answer.body.includes(now.with ?? "")) keep(response, path);
     else response.writeHead(answer.status, answer.headers).end(answer.body);
   },
 );
@@ -59,6 +60,10 @@ process.on("message", (order: Order) => {
   tell({ heard: order.number });
 });
 process.once("disconnect", () => process.exit(0));
+
+function ruleOf(path: string): EdgeRule | undefined {
+  return rules.findLast((one) => path.endsWith(one.path));
+}
 
 function keep(response: ServerResponse, path: string): void {
   kept.add(response);

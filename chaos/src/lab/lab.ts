@@ -38,7 +38,7 @@ export type Lab = {
 export type Site = { directory: string; database: SharedDatabase };
 
 /** A heartbeat every two seconds, so this is two of them lost. */
-export const STALE_AFTER_SECONDS = 5;
+const STALE_AFTER_SECONDS = 5;
 
 export async function openLab(site: Site, number: number, options: LabOptions): Promise<Lab> {
   const directory = join(site.directory, `lab${number}`);

@@ -10,34 +10,34 @@ import type { Scenario } from "../scenario.ts";
 export const stopped: Scenario = {
   name: "agent-stopped",
   title: "the agent's service is stopped",
-  expect: { hop: "heartbeat", signal: "node_agent_heartbeat_stale", seconds: 10 },
+  expect: { hop: "heartbeat", signal: "node_agent_heartbeat_stale", seconds: 15 },
   async run(story) {
     await story.breaks(agentStopped(story.lab.node));
     const task = await story.gives();
-    await story.dashboardSees("heartbeat_stale", 10);
+    await story.dashboardSees("heartbeat_stale");
     const { findings } = await story.lab.node.diagnose();
     const down = findings.find(({ reason }) => reason === "agent_down");
     if (down?.signal !== "node_agent_process_down")
       throw new Error("diagnose does not say that the agent is down");
     story.notes("on the host: agent_down, node_agent_process_down");
     await story.mends();
-    await story.succeeds(task, 20);
-    await story.dashboardIsCalm(10);
+    await story.succeeds(task);
+    await story.dashboardIsCalm();
   },
 };
 
 export const incompatible: Scenario = {
   name: "agent-incompatible",
   title: "the agent is replaced by one that speaks another version of the protocol",
-  expect: { hop: "agent_process", signal: "node_agent_binary_invalid", seconds: 20 },
+  expect: { hop: "agent_process", signal: "node_agent_binary_invalid", seconds: 30 },
   async run(story) {
     await story.breaks(otherBuild(story.lab.node));
     const task = await story.gives();
-    await story.hostSees("agent_version_drift", 15);
-    await story.dashboardSees("heartbeat_stale", 10);
+    await story.hostSees("agent_version_drift");
+    await story.dashboardSees("heartbeat_stale");
     await story.mends();
-    await story.succeeds(task, 20);
-    await story.dashboardIsCalm(10);
+    await story.succeeds(task);
+    await story.dashboardIsCalm();
   },
 };
 

@@ -9,7 +9,7 @@ import type { EdgeRule } from "../lab/edge.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
-import { within } from "../until.ts";
+import { until, within } from "../until.ts";
 import { isUnderWay } from "./work.ts";
 
 export const apiKilled: Scenario = {
@@ -23,7 +23,7 @@ export const apiKilled: Scenario = {
     await whileExecuting(story);
     await beforeResult(story);
     await afterResult(story);
-    await story.dashboardIsCalm(20);
+    await story.dashboardIsCalm();
   },
 };
 
@@ -33,7 +33,7 @@ async function afterClaim(story: Story): Promise<void> {
   isIn(await story.reads(task), "dispatched");
   await story.breaks(apiDead(story.lab));
   await edgeOf(story.lab).relents();
-  await story.hostSees("control_plane_unreachable", 20);
+  await story.hostSees("control_plane_unreachable");
   await story.mends();
   await endsOnce(story, task, "after the claim");
 }
@@ -42,9 +42,12 @@ async function afterClaim(story: Story): Promise<void> {
 async function afterEnqueue(story: Story): Promise<void> {
   const { node } = story.lab;
   await node.agent().stop("SIGKILL");
-  const idempotencyKey = randomUUID();
-  const task = await story.gives({ idempotencyKey });
-  isIn(task, "queued");
+  // The api may take a moment to notice that nobody waits any more.
+  const { idempotencyKey, task } = await until("a task waits for the node", 10, async () => {
+    const key = randomUUID();
+    const made = await story.gives({ idempotencyKey: key });
+    return made.status === "queued" && { idempotencyKey: key, task: made };
+  });
   await story.breaks(apiDead(story.lab));
   await story.mends();
   const repeated = await story.gives({ idempotencyKey });
@@ -105,7 +108,7 @@ function apiDead({ control }: Lab): Fault {
 }
 
 async function endsOnce(story: Story, task: Task, when: string): Promise<Task> {
-  const ended = await story.succeeds(task, 40);
+  const ended = await story.succeeds(task);
   story.notes(`killed ${when}: the task is done`);
   return ended;
 }

@@ -13,11 +13,11 @@ export const rateLimited: Scenario = {
     const rule = { path: "", do: "answer", status: 429, page } as const;
     await story.breaks(edgeFollows(story.lab, "the edge answers with 429", rule));
     const task = await story.gives();
-    await story.hostSees("edge_rate_limited", 15);
-    await story.dashboardSees("heartbeat_stale", 15);
+    await story.hostSees("edge_rate_limited");
+    await story.dashboardSees("heartbeat_stale");
     await story.mends();
-    await story.succeeds(task, 60);
-    await story.dashboardIsCalm(10);
+    await story.succeeds(task);
+    await story.dashboardIsCalm();
   },
 };
 
@@ -31,12 +31,12 @@ export const resultRefused: Scenario = {
     await story.breaks(edgeFollows(story.lab, "the edge does not pass results on", rule));
     const task = await story.gives({ params: { echo: "kept" } });
     // The node is online meanwhile, and tells it itself.
-    await story.dashboardSees("task_result_failed", 15);
-    await story.hostSees("task_result_failed", 10);
-    const { record } = await story.historyHas("task_result_failed", 10);
+    await story.dashboardSees("task_result_failed");
+    await story.hostSees("task_result_failed");
+    const { record } = await story.historyHas("task_result_failed");
     if (record.correlation_id !== task.correlation_id) throw new Error("the record is not of that task");
     await story.mends();
-    await story.succeeds(task, 40);
-    await story.dashboardIsCalm(10);
+    await story.succeeds(task);
+    await story.dashboardIsCalm();
   },
 };

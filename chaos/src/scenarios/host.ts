@@ -8,22 +8,22 @@ import { foreignCa } from "./foreign-ca.ts";
 export const fullDisk: Scenario = {
   name: "disk-full",
   title: "the file system of the agent's state is full",
-  expect: { hop: "host_disk", signal: "disk_full", seconds: 10 },
+  expect: { hop: "host_disk", signal: "disk_full", seconds: 15 },
   lab: { stateMegabytes: 24 },
   async run(story) {
     await story.breaks(diskFull(story.lab.node));
-    await story.dashboardSees("disk_full", 10);
-    await story.hostSees("disk_full", 10);
+    await story.dashboardSees("disk_full");
+    await story.hostSees("disk_full");
     const task = await story.gives();
-    await story.succeeds(task, 10);
+    await story.succeeds(task);
     story.notes("its journal has room of its own: the task is done and its result is not lost");
     await story.mends();
-    await story.dashboardIsCalm(10);
-    await story.succeeds(await story.gives(), 10);
+    await story.dashboardIsCalm();
+    await story.succeeds(await story.gives());
   },
 };
 
-const clock = { hop: "host_clock", signal: "clock_skew", seconds: 10 } as const;
+const clock = { hop: "host_clock", signal: "clock_skew", seconds: 15 } as const;
 
 export const clockAhead: Scenario = {
   name: "clock-ahead",
@@ -43,25 +43,25 @@ export const clockBehind: Scenario = {
 
 async function wrongClock(story: Story, offset: string): Promise<void> {
   await story.breaks(clockOff(story.lab.directory, offset));
-  await story.dashboardSees("clock_skew", 10);
+  await story.dashboardSees("clock_skew");
   const refused = await story.gives({ params: { echo: "the time" } });
-  await story.fails(refused, "clock_skew", 10);
+  await story.fails(refused, "clock_skew");
   await story.mends();
-  await story.dashboardIsCalm(15);
-  await story.succeeds(await story.gives({ params: { echo: "the time" } }), 15);
+  await story.dashboardIsCalm();
+  await story.succeeds(await story.gives({ params: { echo: "the time" } }));
 }
 
 export const staleTrust: Scenario = {
   name: "trust-bundle-stale",
   title: "the agent starts with an old bundle of the server's CA",
-  expect: { hop: "tls", signal: "node_agent_api_tls_failed", seconds: 15 },
+  expect: { hop: "tls", signal: "node_agent_api_tls_failed", seconds: 20 },
   async run(story) {
     await story.breaks(trustReplaced(story.lab.node, foreignCa));
     const task = await story.gives();
-    await story.hostSees("trust_bundle_invalid", 15);
-    await story.dashboardSees("heartbeat_stale", 10);
+    await story.hostSees("trust_bundle_invalid");
+    await story.dashboardSees("heartbeat_stale");
     await story.mends();
-    await story.succeeds(task, 40);
-    await story.dashboardIsCalm(10);
+    await story.succeeds(task);
+    await story.dashboardIsCalm();
   },
 };

@@ -10,7 +10,7 @@ import { until } from "../until.ts";
 export const rotated: Scenario = {
   name: "certificate-rotated",
   title: "the node is enrolled again while its agent runs",
-  expect: { hop: "identity", signal: "node_agent_auth_failed", seconds: 20 },
+  expect: { hop: "identity", signal: "node_agent_auth_failed", seconds: 30 },
   async run(story) {
     const { lab } = story;
     const serialOf = async () =>
@@ -20,16 +20,16 @@ export const rotated: Scenario = {
     const task = await story.gives({ params: { hold_ms: 8_000 } });
     await story.breaks(enrolledAgain(lab));
     // Refused once with the old one, which makes the agent look for another.
-    await story.historyHas("identity_revoked", 20);
+    await story.historyHas("identity_revoked");
     await story.mends();
-    await story.succeeds(task, 20);
+    await story.succeeds(task);
     const after = await until("another certificate is in use", 10, async () => {
       const serial = await serialOf();
       return serial !== before && serial;
     });
     if (lab.node.agent().pid !== pid) throw new Error("the agent was restarted");
     story.notes(`the running agent took up ${after} by itself, and its task went on`);
-    await story.dashboardIsCalm(10);
+    await story.dashboardIsCalm();
   },
 };
 

@@ -12,32 +12,32 @@ import { until } from "../until.ts";
 export const resultBlocked: Scenario = {
   name: "result-blocked",
   title: "the node has claimed a task, and its result does not get through",
-  expect: { hop: "task_result", signal: "node_task_result_post_failed", seconds: 15 },
+  expect: { hop: "task_result", signal: "node_task_result_post_failed", seconds: 20 },
   async run(story) {
     const task = await story.gives({ params: { echo: "kept", hold_ms: 1_000 } });
     await isUnderWay(story, task.id);
     await story.breaks(egressRejected(story.lab));
-    await story.hostSees("task_result_failed", 15);
+    await story.hostSees("task_result_failed");
     await story.mends();
-    const { generation } = await story.succeeds(task, 30);
+    const { generation } = await story.succeeds(task);
     if (generation !== 1) throw new Error(`it was delivered ${generation} times`);
-    const { record } = await story.historyHas("task_result_failed", 10);
+    const { record } = await story.historyHas("task_result_failed");
     if (record.correlation_id !== task.correlation_id) throw new Error("the record is not of that task");
     story.notes("the record on the node has the task's correlation id");
-    await story.dashboardIsCalm(10);
+    await story.dashboardIsCalm();
   },
 };
 
 export const databaseRestarted: Scenario = {
   name: "postgres-restarted",
   title: "PostgreSQL is restarted while tasks are made and done",
-  expect: { hop: "api", signal: "control_plane_unreachable", seconds: 15 },
+  expect: { hop: "api", signal: "control_plane_unreachable", seconds: 20 },
   lab: { ownDatabase: true },
   async run(story) {
     const load = startLoad(story, 4);
     await until("some tasks are done", 10, async () => load.done() > 8);
     await story.breaks(databaseDown(story.lab));
-    await story.hostSees("control_plane_unreachable", 15);
+    await story.hostSees("control_plane_unreachable");
     const refusal = await story.gives().then(
       () => undefined,
       (error: unknown) => error,
@@ -50,9 +50,9 @@ export const databaseRestarted: Scenario = {
     const before = load.done();
     await until("tasks are done again", 20, async () => load.done() > before + 8);
     const tasks = await load.stop();
-    for (const task of tasks) await story.succeeds(task, 20);
+    for (const task of tasks) await story.succeeds(task);
     story.notes(`${tasks.length} tasks, none lost`);
-    await story.dashboardIsCalm(10);
+    await story.dashboardIsCalm();
   },
 };
 

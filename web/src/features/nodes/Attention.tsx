@@ -14,6 +14,11 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
         <li key={`${item.code} ${item.message}`}>
           <Notice state="degraded" title={item.message}>
             <Prose text={item.next_step.replaceAll("<id>", node.name)} />
+            {item.hop && (
+              <p className="mt-1 text-sm text-ink-muted">
+                Failed hop: {item.hop} · <span className="font-mono">{item.signal}</span>
+              </p>
+            )}
           </Notice>
         </li>
       ))}

@@ -53,13 +53,14 @@ export function Diagnostics({ node }: { node: Pick<Node, "id" | "name"> }) {
 }
 
 function Entry({ record, nodeName }: { record: DiagnosticRecord; nodeName: string }) {
-  const { message, owner, nextStep } = diagnosticReasons[record.reason];
+  const { message, owner, nextStep, hop } = diagnosticReasons[record.reason];
   const well = owner === "nobody";
   return (
     <li className="border-b border-line px-5 py-3 last:border-b-0">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
         <span className="inline-flex flex-wrap items-baseline gap-x-2">
           <StatusMark state={well ? "ok" : "degraded"}>{record.reason}</StatusMark>
+          {hop && <span className="text-sm text-ink-muted">at {hop}</span>}
           {owners[owner] && <span className="text-sm text-ink-muted">{owners[owner]}</span>}
         </span>
         <span className="text-sm text-ink-muted">

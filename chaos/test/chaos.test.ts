@@ -1,0 +1,132 @@
+// The whole lab, as `npm run chaos -- all` runs it, and that nothing of it is left, also when it is killed.
+
+import { execFile, spawn } from "node:child_process";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { lacks } from "../../scripts/facilities.mjs";
+import type { ScenarioResult } from "../src/scenario.ts";
+
+const program = fileURLToPath(new URL("../src/run.ts", import.meta.url));
+
+function chaos(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [program, ...args], { maxBuffer: 2 ** 24 }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    );
+  });
+}
+
+/** As the requirements have them, and not as the scenarios say of themselves. */
+const expected: [name: string, hop: string, signal: string][] = [
+  ["agent-stopped", "heartbeat", "node_agent_heartbeat_stale"],
+  ["egress-dropped", "tcp", "node_agent_api_unreachable"],
+  ["egress-rejected", "tcp", "node_agent_api_unreachable"],
+  ["egress-one-way", "tcp", "node_agent_api_unreachable"],
+  ["dns-refused", "dns", "node_agent_api_unreachable"],
+  ["dns-silent", "dns", "node_agent_api_unreachable"],
+  ["dns-wrong", "tcp", "node_agent_api_unreachable"],
+  ["result-blocked", "task_result", "node_task_result_post_failed"],
+  ["result-refused", "task_result", "node_task_result_post_failed"],
+  ["certificate-rotated", "identity", "node_agent_auth_failed"],
+  ["trust-bundle-stale", "tls", "node_agent_api_tls_failed"],
+  ["agent-incompatible", "agent_process", "node_agent_binary_invalid"],
+  ["edge-429", "edge", "edge_rate_limited"],
+  ["half-open", "tcp", "node_agent_api_unreachable"],
+  ["loss-and-delay", "tcp", "node_agent_link_slow"],
+  ["api-killed", "api", "control_plane_unreachable"],
+  ["postgres-restarted", "api", "control_plane_unreachable"],
+  ["disk-full", "host_disk", "disk_full"],
+  ["clock-ahead", "host_clock", "clock_skew"],
+  ["clock-behind", "host_clock", "clock_skew"],
+];
+
+const unable = lacks("root") || lacks("nft") || lacks("dnsmasq") || lacks("faketime");
+
+describe.skipIf(unable)("the chaos lab", () => {
+  let scenarios: ScenarioResult[] = [];
+  beforeAll(async () => {
+    const { stdout, stderr } = await chaos("all", "--json");
+    expect(stderr).toBe("");
+    ({ scenarios } = JSON.parse(stdout) as { scenarios: ScenarioResult[] });
+  }, 480_000);
+
+  it.for(expected)("CHAOS-01 CHAOS-02 DRIFT-13 %s is seen at %s, as %s", ([name, hop, signal]) => {
+    const result = scenarios.find((one) => one.name === name);
+    expect(result?.error).toBeUndefined();
+    expect(result).toMatchObject({ ok: true, hop, signal, correlation_id: expect.any(String) });
+    expect(result?.seen?.next_step).toMatch(/\w/);
+  });
+
+  it("CHAOS-01 has no other scenario, and leaves nothing behind", () => {
+    expect(scenarios.map(({ name }) => name).toSorted()).toEqual(expected.map(([name]) => name).toSorted());
+    expect(traces()).toEqual([]);
+  });
+
+  it("CHAOS-01 leaves nothing behind when it is killed", async () => {
+    const runner = spawn(process.execPath, [program, "run", "egress-dropped"], { stdio: "ignore" });
+    const world = () => worldOf(runner.pid ?? 0);
+    await expect.poll(world).toBeDefined();
+    const own = world();
+    const members = () => processes().filter((pid) => namespaceOf(pid) === own);
+    await expect.poll(() => members().length).toBeGreaterThan(8);
+    runner.kill("SIGKILL");
+    await expect.poll(members).toEqual([]);
+    expect(traces()).toEqual([]);
+  });
+});
+
+describe("npm run chaos", () => {
+  it("CHAOS-01 lists what there is, and answers a wrong name with it", async () => {
+    const list = await chaos("list", "--json");
+    const names = (JSON.parse(list.stdout) as { scenarios: { name: string }[] }).scenarios.map(({ name }) => name);
+    expect(names.toSorted()).toEqual(expected.map(([name]) => name).toSorted());
+    const wrong = await chaos("run", "dns-slow");
+    expect(wrong).toMatchObject({ code: 2, stdout: "" });
+    expect(wrong.stderr).toContain("There is no scenario dns-slow; there are: ");
+    expect(wrong.stderr).toContain("dns-silent");
+    expect(await chaos("all", "--jobs", "none")).toMatchObject({ code: 2 });
+    expect(await chaos("burn")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("npm run chaos -- list"),
+    });
+  });
+});
+
+/** What a run may have left on the machine. */
+function traces(): string[] {
+  const links = readdirSync("/sys/class/net").filter((name) => name.startsWith("desk"));
+  const mounts = readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .filter((line) => /^tmpfs \/(mnt|srv|media|opt) /.test(line));
+  return [...links, ...mounts];
+}
+
+function processes(): number[] {
+  return readdirSync("/proc").map(Number).filter(Number.isInteger);
+}
+
+/** Of process ids. */
+function namespaceOf(pid: number, which = "pid"): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/${which}`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The namespace that a runner's own world has for its processes, once it is there. */
+function worldOf(runner: number): string | undefined {
+  const unshare = processes().find((pid) => parentOf(pid) === runner);
+  const inner = unshare === undefined ? undefined : namespaceOf(unshare, "pid_for_children");
+  return inner === namespaceOf(runner) ? undefined : inner;
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  } catch {
+    return undefined;
+  }
+}
