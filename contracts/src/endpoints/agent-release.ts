@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 
-export const AgentRelease = z.strictObject({
+const AgentRelease = z.strictObject({
   version: z.string(),
   archives: z.array(
     z.strictObject({
@@ -19,7 +19,6 @@ export const AgentRelease = z.strictObject({
       "One line for a node, as root: brings its agent to this version, and back if it does not work there.",
     ),
 });
-export type AgentRelease = z.infer<typeof AgentRelease>;
 
 export const getAgentRelease = endpoint({
   name: "getAgentRelease",

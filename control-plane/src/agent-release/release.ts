@@ -17,7 +17,6 @@ const Archive = z.strictObject({
 });
 const Release = z.strictObject({ version: z.string().regex(/^[\w.+-]+$/), archives: z.array(Archive) });
 
-export type AgentArchive = z.infer<typeof Archive>;
 export type AgentRelease = z.infer<typeof Release> & {
   /** Where the archives are. */
   directory: string;
