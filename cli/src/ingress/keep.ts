@@ -85,7 +85,7 @@ async function renew(settings: Checked, signal: AbortSignal): Promise<IngressIde
 function tellProxy(pidFile: string | undefined, log: Log): void {
   if (pidFile === undefined) return;
   const pid = Number(readFileIfPresent(pidFile)?.trim());
-  if (!Number.isSafeInteger(pid) || pid < 2) {
+  if (!Number.isSafeInteger(pid) || pid < 1) {
     log.info({ pid_file: pidFile }, "nginx does not run yet: it reads the certificates when it starts");
     return;
   }

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Prints the secrets and names that compose.yaml asks for. Once, into a file that only you can read:
+#   (umask 077; ./make-env.sh holdfast.example.com > .env)
+set -eu
+
+name=${1:?the public name, such as holdfast.example.com}
+operator="hfo_$(openssl rand -base64 32 | tr '+/' '-_' | tr -d '=\n')"
+password=$(openssl rand -hex 24)
+
+cat <<END
+PUBLIC_NAME=$name
+# For the first administrator: HOLDFAST_API_URL=https://$name HOLDFAST_TOKEN=$operator holdfast admin link
+HOLDFAST_OPERATOR_TOKEN_SHA256=$(printf %s "$operator" | openssl dgst -sha256 -r | cut -d' ' -f1)
+POSTGRES_PASSWORD=$password
+HOLDFAST_DATABASE_URL=postgres://holdfast:$password@postgres:5432/holdfast
+# Keep this one apart from the database's backup: without it, everything sealed is lost.
+HOLDFAST_KEK_BASE64=$(openssl rand -base64 32)
+HOLDFAST_SERVICE_TOKEN=hfv_$(openssl rand -hex 32)
+HOLDFAST_INGRESS_TOKEN=$(openssl rand -hex 32)
+END

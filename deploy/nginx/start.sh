@@ -1,0 +1,16 @@
+#!/bin/sh
+# Starts nginx in a container: the configuration beside this script with the names of this installation. PUBLIC_NAME is
+# what people and nodes use; API and GATEWAY are where those are, if they are not called as in the files.
+set -eu
+
+source=$(dirname "$0")
+target=/etc/nginx/holdfast
+mkdir -p "$target"
+for file in holdfast-nodes.conf holdfast-public.conf; do
+  sed -e "s/nodes\.example\.com/$PUBLIC_NAME/g" -e "s/holdfast\.example\.com/$PUBLIC_NAME/g" \
+    -e "s/server api-1:/server ${API:-api-1}:/" -e "s/server api-2:/server ${API:-api-2}:/" \
+    -e "s/server gateway:/server ${GATEWAY:-gateway}:/" \
+    "$source/$file" > "$target/$file"
+done
+sed -e "s#/run/nginx\.pid#/run/nginx/nginx.pid#" "$source/nginx.conf" > "$target/nginx.conf"
+exec nginx -c "$target/nginx.conf" -g 'daemon off;'
