@@ -87,6 +87,8 @@ describe("classify", () => {
     [500, "internal_error", "control_plane_unreachable"],
     [503, "database_unavailable", "control_plane_unreachable"],
     [503, "cert_expired", "control_plane_unreachable"],
+    [503, "ingress_identity_refused", "control_plane_unreachable"],
+    [403, "certificate_header_refused", "control_plane_unreachable"],
   ] as const)("AGENT-01 %d %s is %s", ([status, code, reason]) => {
     expect(classify(answered(status, code)).reason).toBe(reason);
   });

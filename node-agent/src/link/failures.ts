@@ -87,6 +87,8 @@ function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" })
     return status >= 400 && rateLimitPage.test(excerpt) ? "edge_rate_limited" : "control_plane_unreachable";
   }
   if (status >= 500) return "control_plane_unreachable";
+  // No agent sends that header: a proxy on the way did, which the server does not take for an ingress.
+  if (code === "certificate_header_refused") return "control_plane_unreachable";
   if (code === "cert_expired") return "cert_expired";
   if (code === "identity_revoked") return "identity_revoked";
   if (status === 401 || status === 403) return "auth_failed";
