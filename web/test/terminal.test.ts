@@ -3,6 +3,7 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { ApiError } from "@holdfast/contracts/errors";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -270,10 +271,27 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     await keepScreenshot(page, "terminal-lost");
     const next = await gateway.nextClient();
     expect(asked.tokens.at(-1)).toEqual({ session_id: sessionId, offset: 7 });
+    const bar = await page.getByText("Connecting again").boundingBox();
+    const line = await rows(page).getByText("before").boundingBox();
+    expect(bar?.y, "it hides nothing that was written last").toBeGreaterThan((line?.y ?? 0) + 100);
     next.say(ready(7));
     next.show("after");
     await rows(page).getByText("before after").waitFor();
     await phase(page, "ready");
+  });
+
+  it("TERM-10 says of a shell that has ended that it is over, not at which step it stopped", async () => {
+    const { page } = await come();
+    const refusal = new ApiError("terminal_session_unknown");
+    const body = JSON.stringify(refusal.envelope(correlationId));
+    await page.route("**/terminal-tokens", (route) =>
+      route.fulfill({ status: refusal.status, contentType: "application/json", body }),
+    );
+    await page.goto(`${api.url}${path}?session=${sessionId}`);
+    await alert(page).getByText(terminalFailures.terminal_session_unknown.message).waitFor();
+    expect(await page.getByRole("list", { name: "Readiness chain" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Open a new shell" }).waitFor();
+    await keepScreenshot(page, "terminal-over");
   });
 
   it("TERM-10 says where output was lost for good, and keeps what was shown", async () => {

@@ -4,6 +4,7 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { Button } from "../../design/Button.tsx";
 import { CopyableId } from "../../design/Copy.tsx";
+import { classes } from "../../design/classes.ts";
 import { Fact, Facts } from "../../design/Facts.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
@@ -24,9 +25,11 @@ type PanelProps = {
   docked: boolean;
   /** The allocation was given back: no button opens anything. */
   over: boolean;
+  /** Where a bar hides nothing that was written last. */
+  free: "top" | "bottom";
 };
 
-export function Panel({ state, connection, where, back, docked, over }: PanelProps) {
+export function Panel({ state, connection, where, back, docked, over, free }: PanelProps) {
   switch (state.phase) {
     case "ready":
       return null;
@@ -37,7 +40,7 @@ export function Panel({ state, connection, where, back, docked, over }: PanelPro
       const { chain, askedAt, attempt } = state.round;
       if (docked)
         return (
-          <Bar>
+          <Bar at={free}>
             <span className="flex">
               <StatusMark state="moving">Connecting again</StatusMark>
             </span>
@@ -59,7 +62,7 @@ export function Panel({ state, connection, where, back, docked, over }: PanelPro
     }
     case "pausing":
       return (
-        <Bar>
+        <Bar at={free}>
           <span className="flex">
             <StatusMark state="degraded" long>
               <span>{state.failure?.message ?? "The connection was lost."}</span>
@@ -79,7 +82,9 @@ export function Panel({ state, connection, where, back, docked, over }: PanelPro
       return (
         <Frame>
           <FailureView failure={state.failure} docked={docked}>
-            {docked ? null : <ReadinessSteps chain={state.chain} next={{ failedAt: state.failure.hop }} />}
+            {docked || isMerelyOver(state) ? null : (
+              <ReadinessSteps chain={state.chain} next={{ failedAt: state.failure.hop }} />
+            )}
           </FailureView>
           <FailureButtons remedy={over ? "none" : remedyOf(state.failure)} connection={connection} back={back} />
         </Frame>
@@ -109,6 +114,11 @@ export function Panel({ state, connection, where, back, docked, over }: PanelPro
   }
 }
 
+/** A shell that has ended meanwhile stopped at no step. */
+function isMerelyOver({ failure, chain }: Extract<Connecting, { phase: "failed" }>): boolean {
+  return remedyOf(failure) === "new" && Object.keys(chain).length === 0;
+}
+
 function Middle({ children }: { children: ReactNode }) {
   return (
     <div className="absolute inset-0 z-10 flex overflow-y-auto bg-page p-4 sm:p-8">
@@ -128,12 +138,15 @@ function Dock({ children }: { children: ReactNode }) {
   );
 }
 
-/** Over the oldest lines: the size of the terminal stays what the shell knows. */
-function Bar({ children }: { children: ReactNode }) {
+/** Over lines, not beside them: the size of the terminal stays what the shell knows. */
+function Bar({ at, children }: { at: "top" | "bottom"; children: ReactNode }) {
   return (
     <div
       role="status"
-      className="absolute inset-x-0 top-0 z-10 flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line bg-surface px-4 py-2 text-ink shadow-raised"
+      className={classes(
+        "absolute inset-x-0 z-10 flex flex-wrap items-center gap-x-4 gap-y-2 border-line bg-surface px-4 py-2 text-ink shadow-raised",
+        at === "top" ? "top-0 border-b" : "bottom-0 border-t",
+      )}
     >
       {children}
     </div>

@@ -145,6 +145,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
             }}
             where={where}
             docked={shown}
+            free={screen?.isWrittenHigh() ? "bottom" : "top"}
             over={allocation !== undefined && !["requested", "active"].includes(allocation.status)}
             back={
               <Link to="/allocations/$allocationId" params={{ allocationId }} className={buttonClasses()}>

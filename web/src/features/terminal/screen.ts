@@ -35,6 +35,8 @@ export type Screen = Display & {
   focus(): void;
   /** What takes the keys. */
   keyboard(): HTMLElement | undefined;
+  /** The cursor is in the upper half. */
+  isWrittenHigh(): boolean;
   selection(): string;
   selectAll(): void;
   clear(): void;
@@ -173,6 +175,7 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
     },
     focus: () => terminal.focus(),
     keyboard: () => terminal.textarea,
+    isWrittenHigh: () => terminal.buffer.active.cursorY < terminal.rows / 2,
     selection: () => terminal.getSelection(),
     selectAll: () => terminal.selectAll(),
     clear: () => terminal.clear(),
