@@ -57,7 +57,6 @@ beforeAll(async () => {
   await aPerson({
     HOLDFAST_API_INTERNAL_URL: `https://127.0.0.1:${c}`,
     HOLDFAST_INGRESS_TOKEN: INGRESS_TOKEN,
-    HOLDFAST_INGRESS_NAMES: "localhost",
     HOLDFAST_INGRESS_DIR: nginx.certificates,
   }).json(["ingress", "--once"]);
   await nginx.start();

@@ -63,8 +63,6 @@ export const enrollIngress = endpoint({
     csr: z.string().max(8_192),
     /** PEM: for the key that its own listener has. */
     listener_csr: z.string().max(8_192),
-    /** Names and addresses that nodes reach it by. */
-    names: z.array(z.string().max(253)).min(1).max(64),
     nonce: z.string().min(16).max(64),
     sent_at: Time,
     /** Over the canonical JSON of all the above, with the ingress token as the key. */
@@ -74,6 +72,8 @@ export const enrollIngress = endpoint({
     /** Leaf and issuing CA, PEM. */
     certificate: z.string(),
     listener_certificate: z.string(),
+    /** What nodes are told to reach it by, and its listener's certificate is for. */
+    names: z.array(z.string()),
     /** Of both. */
     not_after: Time,
     /** Roots, PEM: what the api's own certificate leads to. */

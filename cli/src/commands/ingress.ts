@@ -16,11 +16,12 @@ export function ingressCommand(): Command {
       const settings = readSettings(ingressSettings, process.env);
       if (!once) return runConfigured("ingress", settings, keepCertificates);
       forgetSecrets(process.env);
-      const { notAfter } = await getCertificates(settings);
-      const result = { directory: settings.directory, not_after: new Date(notAfter).toISOString() };
-      printResult({ json: json === true }, result, ({ directory, not_after }) =>
+      const { names, notAfter } = await getCertificates(settings);
+      const { directory } = settings;
+      const result = { directory, names, not_after: new Date(notAfter).toISOString() };
+      printResult({ json: json === true }, result, ({ not_after }) =>
         [
-          `Wrote listener.pem, ingress.pem and trust.pem to ${directory}.`,
+          `Wrote listener.pem, ingress.pem and trust.pem to ${directory}, for ${names.join(", ")}.`,
           `They end ${localTime(not_after)}.`,
         ].join("\n"),
       );

@@ -13,6 +13,8 @@ export type IngressIdentity = {
   ingress: string;
   /** Roots, PEM. */
   trust: string;
+  /** What nodes reach it by, as the api says. */
+  names: readonly string[];
   notBefore: number;
   notAfter: number;
 };
@@ -21,18 +23,15 @@ export async function enroll(options: {
   apiUrl: string;
   token: string;
   name: string;
-  /** What nodes reach it by. */
-  names: readonly string[];
   signal: AbortSignal;
 }): Promise<IngressIdentity> {
-  const { token, name, names, signal } = options;
+  const { token, name, signal } = options;
   const [own, listener] = [newPrivateKey(), newPrivateKey()];
   const notBefore = Date.now();
   const request = {
     name,
     csr: certificateRequest(own, name),
     listener_csr: certificateRequest(listener, name),
-    names: [...names],
     nonce: randomBytes(24).toString("base64url"),
     sent_at: new Date(notBefore).toISOString(),
   };
@@ -47,6 +46,7 @@ export async function enroll(options: {
       ingress: `${privateKeyPem(own)}${identity.certificate}`,
       listener: `${privateKeyPem(listener)}${identity.listener_certificate}`,
       trust: identity.trust_bundle.join(""),
+      names: identity.names,
       notBefore,
       notAfter: Date.parse(identity.not_after),
     };

@@ -29,7 +29,8 @@ export async function keepCertificates(settings: IngressSettings, log: Log): Pro
       try {
         present = await renew(checked, signal);
         failures = 0;
-        log.info({ directory: settings.directory, not_after: new Date(present.notAfter) }, "has new certificates");
+        const { names, notAfter } = present;
+        log.info({ directory: settings.directory, names, not_after: new Date(notAfter) }, "has new certificates");
         tellProxy(settings.pidFile, log);
         await pause((present.notAfter - present.notBefore) / 2, signal);
       } catch (error) {
@@ -57,22 +58,17 @@ export async function getCertificates(settings: IngressSettings): Promise<Ingres
   return renew(check(settings), AbortSignal.timeout(30_000));
 }
 
-type Checked = IngressSettings & { token: string; names: string[] };
-
-function check(settings: IngressSettings): Checked {
-  const { token, names } = settings;
+function check(settings: IngressSettings): IngressSettings & { token: string } {
+  const { token } = settings;
   if (token === undefined) {
     throw new UsageError(`${ingressSettings.token.env} is not set: the api is given the same.`);
   }
-  if (names === undefined) {
-    throw new UsageError(`${ingressSettings.names.env} is not set. ${ingressSettings.names.help}`);
-  }
-  return { ...settings, token, names };
+  return { ...settings, token };
 }
 
-async function renew(settings: Checked, signal: AbortSignal): Promise<IngressIdentity> {
-  const { directory, apiUrl, token, name, names } = settings;
-  const identity = await enroll({ apiUrl, token, name, names, signal });
+async function renew(settings: ReturnType<typeof check>, signal: AbortSignal): Promise<IngressIdentity> {
+  const { directory, apiUrl, token, name } = settings;
+  const identity = await enroll({ apiUrl, token, name, signal });
   mkdirSync(directory, { recursive: true, mode: 0o750 });
   // For the owner and the group of the directory: a proxy in a container of its own reads them by its group.
   for (const file of ["listener", "ingress", "trust"] as const) {

@@ -9,14 +9,6 @@ const name = {
   parse: (text: string) => (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text) ? text : undefined),
 };
 
-const names = {
-  allowed: "host names or addresses separated by commas, such as nodes.example.com,192.0.2.7",
-  parse: (text: string) => {
-    const list = text.split(",").map((part) => part.trim().toLowerCase());
-    return list.every((one) => /^[a-z0-9._:-]{1,253}$/.test(one)) ? list : undefined;
-  },
-};
-
 export const ingressSettings = {
   apiUrl: gatewaySettings.apiUrl,
   token: ingressTokenSetting,
@@ -24,10 +16,6 @@ export const ingressSettings = {
     env: "HOLDFAST_INGRESS_NAME",
     default: "ingress",
     help: "What the ingress is called, in its certificate and in the audit.",
-  }),
-  names: optional(names, {
-    env: "HOLDFAST_INGRESS_NAMES",
-    help: "Names that nodes reach the ingress by: the hosts of HOLDFAST_NODE_API_URL and HOLDFAST_NODE_TERMINAL_URL.",
   }),
   directory: setting(kinds.path, {
     env: "HOLDFAST_INGRESS_DIR",

@@ -24,7 +24,7 @@ export async function enroll(
   const { mac, ...request } = body;
   const { token, authority } = proven(request, mac, known);
   const { publicKey } = await readKeyRequest(request.csr);
-  const names = request.names.filter(isName);
+  const names = request.names.filter((name) => isIP(name) !== 0 || hostName.test(name));
   const service = { name: request.service, instanceId: request.instance_id };
   const issued = await authority.issueToService({ ...service, names, publicKey }, new Date(known.now));
   const identity = {
@@ -38,7 +38,7 @@ export async function enroll(
 
 export async function enrollAsIngress(
   body: BodyOf<typeof enrollIngress>,
-  known: Known,
+  known: Known & { names: readonly string[] },
 ): Promise<AnswerOf<typeof enrollIngress>> {
   const { mac, ...request } = body;
   const { token, authority } = proven(request, mac, known);
@@ -48,13 +48,15 @@ export async function enrollAsIngress(
       name: request.name,
       mark: markOfIngressToken(token),
       publicKey: own.publicKey,
-      listener: { names: request.names.filter(isName), publicKey: listener.publicKey },
+      // Ours to say: a certificate for any name it likes could stand in for other listeners of the installation.
+      listener: { names: known.names, publicKey: listener.publicKey },
     },
     new Date(known.now),
   );
   const identity = {
     certificate: issued.chain,
     listener_certificate: issued.listenerChain,
+    names: [...known.names],
     not_after: issued.notAfter.toISOString(),
     trust_bundle: [...authority.trustBundle],
   };
@@ -77,8 +79,4 @@ function proven(
   }
   if (!authority) throw new ApiError("ca_unavailable");
   return { token, authority };
-}
-
-function isName(name: string): boolean {
-  return isIP(name) !== 0 || hostName.test(name);
 }

@@ -5,6 +5,7 @@ import type { Values } from "@holdfast/kit/settings";
 import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
+import { listenerNames } from "@holdfast/service/node-identity/names";
 import { markOfIngressToken } from "@holdfast/service/service-proof";
 import { apiSettings } from "../api/settings.ts";
 import type { Sql } from "../database/connect.ts";
@@ -30,6 +31,13 @@ const RENEWAL_SECONDS = 60 * 60;
 /** What certificates of ingresses that count carry; undefined: there are none. */
 export function ingressMarkOf({ ingressToken }: { ingressToken: string | undefined }): string | undefined {
   return ingressToken === undefined ? undefined : markOfIngressToken(ingressToken);
+}
+
+/** The hosts that nodes are told; on one machine, its own names. */
+function ingressNamesOf({ nodeUrl, nodeTerminalUrl, nodeBind }: Values<typeof apiSettings>): string[] {
+  const told = [nodeUrl, nodeTerminalUrl].filter((url) => url !== undefined);
+  if (nodeUrl === undefined) return listenerNames({ bind: nodeBind, url: nodeTerminalUrl });
+  return [...new Set(told.map((url) => new URL(url).hostname.replace(/^\[|\]$/g, "")))];
 }
 
 /** Undefined: there is neither a service token nor one of ingresses, and so nobody to listen to. */
@@ -62,6 +70,7 @@ export async function openServiceSide(options: {
     system,
     token,
     ingressToken,
+    ingressNames: ingressNamesOf(settings),
     ingressMark: ingressMarkOf(settings),
     authority,
     news,

@@ -27,6 +27,8 @@ export type ServiceRouteOptions = {
   token: string | undefined;
   /** What ingresses prove; undefined: there are none. */
   ingressToken: string | undefined;
+  /** What nodes reach an ingress by. */
+  ingressNames: readonly string[];
   /** Carried by the certificates of ingresses that count. */
   ingressMark: string | undefined;
   /** Undefined: the CA that nodes trust is gone, and nothing is issued. */
@@ -78,8 +80,12 @@ function enrollRoutes(http: FastifyInstance, options: ServiceRouteOptions): void
 
   http.post(enrollIngress.path, async (request, reply) => {
     const { body } = readInput(enrollIngress, request) as { body: BodyOf<typeof enrollIngress> };
-    const answer = await enrollAsIngress(body, { token: options.ingressToken, authority, now: now() });
-    const { name, names } = body;
+    const answer = await enrollAsIngress(body, {
+      ...{ token: options.ingressToken, authority, now: now() },
+      names: options.ingressNames,
+    });
+    const { name } = body;
+    const { names, not_after } = answer;
     await recordAudit(options.system, log, {
       orgId: null,
       by: { actor_type: "system", actor_id: null, actor_name: `ingress ${name}`, role: "system" },
@@ -87,7 +93,7 @@ function enrollRoutes(http: FastifyInstance, options: ServiceRouteOptions): void
       target: { type: "ingress", id: null, name },
       result: "allowed",
       correlationId: request.id,
-      details: { names, not_after: answer.not_after },
+      details: { names, not_after },
     });
     return sendUnkept(reply, answer);
   });
