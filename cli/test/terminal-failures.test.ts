@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { enrollGateway, SERVICE_TOKEN } from "../../control-plane/test/support/services.ts";
 import { lacks } from "../../scripts/facilities.mjs";
 import { keepScreenshot, openChromium, withoutWebgl } from "../../web/test/browser.ts";
@@ -24,7 +24,6 @@ import {
   type Standing,
 } from "./support/edges.ts";
 import { errorOf, type Failure } from "./support/first-node.ts";
-import { until } from "./support/holdfast.ts";
 import { openShells, type Shells } from "./support/shells.ts";
 import { dropTerminals, shortLived } from "./torture/terminals.ts";
 
@@ -82,6 +81,9 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     await Promise.all([publicFront, nodeFront, ...standing].map((one) => one.stop()));
   });
 
+  // A row that fails takes no other with it.
+  afterEach(() => repair());
+
   const portOf = (url: string) => Number(new URL(url).port);
   const repair = () => {
     publicFront.lead(ports.public);
@@ -114,8 +116,8 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     ]);
     const correlationIds = [String(told.details?.["correlation_id"]), ...(quoted ? [quoted] : [])];
     for (const id of correlationIds)
-      await until(async () => (await audited(id)).some(({ reason }) => reason === code));
-    await until(async () => (await metric(code)) >= before + correlationIds.length);
+      await expect.poll(async () => (await audited(id)).map(({ reason }) => reason)).toContain(code);
+    await expect.poll(() => metric(code)).toBeGreaterThanOrEqual(before + correlationIds.length);
     return told;
   }
 
@@ -268,7 +270,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     expect(refused).toEqual([]);
     for (const count of Object.values(most)) expect(count).toBeGreaterThan(0);
     for (const count of Object.values(left)) expect(count).toBe(0);
-  });
+  }, 120_000);
 
   function selfSigned(): { cert: string; key: string } {
     const [cert, key] = ["foreign.crt", "foreign.key"].map((name) => join(shells.scratch, name)) as [

@@ -35,8 +35,11 @@ export async function openFront(): Promise<Front> {
   });
   return {
     port: await listening(server),
+    // Nobody goes on by a way that is no more, such as a connection kept for the next request.
     lead: (next) => {
+      if (next === way) return;
       way = next;
+      for (const socket of sockets) socket.destroy();
     },
     async stop() {
       for (const socket of sockets) socket.destroy();
