@@ -5,8 +5,15 @@ import { constants } from "node:crypto";
 import type { TlsOptions } from "node:tls";
 
 const SESSION_SECONDS = 4 * 60 * 60;
+const HTTP = "http/1.1";
 
-export const askForCertificate: TlsOptions = { requestCert: true, rejectUnauthorized: false };
+export const askForCertificate: TlsOptions = {
+  requestCert: true,
+  rejectUnauthorized: false,
+  // Whoever offers protocols must offer ours, as Node decides by itself. But for that it copies the list for every
+  // connection, nine bytes that keep 64 KB of Node's buffer pool: 26 KB for each of a thousand agents.
+  ALPNCallback: ({ protocols }) => (protocols.includes(HTTP) ? HTTP : undefined),
+};
 
 export function listenerContext(options: {
   cert: string;
