@@ -4,8 +4,9 @@ import type { Bench } from "../bench.ts";
 import { agent } from "./agent.ts";
 import { dispatch } from "./dispatch.ts";
 import { engine } from "./engine.ts";
+import { fleet } from "./fleet.ts";
 import { me } from "./me.ts";
 import { startup } from "./startup.ts";
 import { terminal } from "./terminal.ts";
 
-export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal];
+export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal, fleet];

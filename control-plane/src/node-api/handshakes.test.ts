@@ -13,15 +13,16 @@ function paced(perTurn: number): {
   const end = paceHandshakes(server, perTurn);
   const socket = (number: number) => {
     const listeners = new Set<unknown>();
-    return {
+    const made = {
       number,
       destroyed: false,
       on: (_event: string, listener: unknown) => listeners.add(listener),
       off: (_event: string, listener: unknown) => listeners.delete(listener),
-      destroy() {
-        this.destroyed = true;
+      destroy: () => {
+        made.destroyed = true;
       },
-    } as unknown as Socket;
+    };
+    return made as unknown as Socket;
   };
   return { server, begun, socket, end };
 }

@@ -39,15 +39,17 @@ export async function joinAll(options: {
   client: Client;
   fleet: Fleet;
   known: ReadonlyMap<number, string>;
+  /** Numbers from the first to the last; 1 unless told. */
+  from?: number;
   agents: number;
   seed: number;
   signal: AbortSignal;
   onJoined(): void;
 }): Promise<SimNode[]> {
-  const { client, fleet, known, agents, seed, signal } = options;
+  const { client, fleet, known, from = 1, agents, seed, signal } = options;
   const nodes: SimNode[] = [];
   let joiner: SimJoiner | undefined;
-  let next = 1;
+  let next = from;
   const joinOne = async (number: number) => {
     const nodeId = known.get(number);
     const body = nodeId === undefined ? { node_name: simName(number) } : { node_id: nodeId };

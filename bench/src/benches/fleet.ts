@@ -1,0 +1,96 @@
+// Ten thousand agents on one api process: what each costs at rest, how long a task for everybody takes, and how the
+// fleet comes back after the api was killed. Nobody else can be measured here at that size: what others publish
+// stands in the README. Only the latency of one node has another side: the same in an empty fleet.
+
+import type { Bench, FigureSpec, Measured } from "../bench.ts";
+import { type Installation, startInstallation } from "../fleet/installation.ts";
+import { afterKill, atRest, oneNode, residentKb, taskForEach } from "../fleet/measures.ts";
+import type { Lab } from "../lab.ts";
+
+/** A smaller fleet, for a quick look: the targets are for the usual one. */
+const sizes = (process.env["HOLDFAST_BENCH_AGENTS"] ?? "1000,3000,10000").split(",").map(Number);
+const largest = Math.max(...sizes);
+const nobody = "none";
+const empty = "the same with one node in the fleet";
+
+const figures = {
+  memory: (agents: number) => `memory of the api per agent, of ${agents}`,
+  processor: (agents: number) => `processor of the api at rest, ${agents} agents`,
+  each: (agents: number) => `a task for each of ${agents}`,
+  joins: `joins, up to ${largest}`,
+  back: `all ${largest} back after kill -9`,
+  backLatency: "a task meanwhile, on a node that is back, p99",
+  one: `one node among ${largest}, enqueue to result p50`,
+};
+
+const target = (value: number) => ({ target: { of: "ours", value } }) as const;
+const perSize = (agents: number): FigureSpec[] => {
+  const asked = agents === largest;
+  const common = { better: "lower", peer: nobody } as const;
+  return [
+    { name: figures.memory(agents), unit: "KB", ...common, ...(asked ? target(70) : {}) },
+    { name: figures.processor(agents), unit: "%", ...common, ...(asked ? target(25) : {}) },
+    { name: figures.each(agents), unit: "s", ...common, ...(asked ? target(8) : {}) },
+  ];
+};
+
+export const fleet: Bench = {
+  name: "fleet",
+  summary: `${largest} simulated agents on one api process: memory, processor, a task for each, the api killed`,
+  figures: [
+    ...sizes.flatMap(perSize),
+    { name: figures.joins, unit: "1/s", better: "higher", peer: nobody },
+    { name: figures.back, unit: "s", better: "lower", peer: nobody, ...target(30) },
+    { name: figures.backLatency, unit: "ms", better: "lower", peer: nobody, ...target(250) },
+    { name: figures.one, unit: "ms", better: "lower", peer: empty, target: { of: "ratio", value: 1.5 } },
+  ],
+  passes: 1,
+  prepare: async (lab) => {
+    // A fleet grows once in a run: every pass tells the same.
+    const measured = measure(lab);
+    // Whoever asks hears of it; after Ctrl-C nobody does.
+    measured.catch(() => undefined);
+    return {
+      ours: async () => (await measured).ours,
+      theirs: async () => (await measured).theirs,
+      absent: { [nobody]: "see what others publish in bench/README.md" },
+    };
+  },
+};
+
+async function measure(lab: Lab): Promise<{ ours: Measured; theirs: Measured }> {
+  const installation = await startInstallation(lab);
+  await installation.grow(1);
+  // Warm: code is compiled, connections are open.
+  await oneNode(installation);
+  const alone = await oneNode(installation);
+  const bare = residentKb(installation.apiPid());
+  const ours: Measured = {};
+  let joining = 0;
+  for (const agents of sizes) {
+    joining += (await installation.grow(agents)).seconds;
+    Object.assign(ours, await measureSize(installation, agents, bare));
+    say(`${agents} agents: ${JSON.stringify(ours)}`);
+  }
+  ours[figures.joins] = largest / joining;
+  ours[figures.one] = await oneNode(installation);
+  const back = await afterKill(installation, largest);
+  say(`back: ${JSON.stringify(back)}`);
+  if (back.failed > 0) throw new Error(`${back.failed} tasks of nodes that were back did not end well`);
+  ours[figures.back] = back.seconds;
+  ours[figures.backLatency] = back.p99;
+  return { ours, theirs: { [figures.one]: alone } };
+}
+
+async function measureSize(installation: Installation, agents: number, bare: number): Promise<Measured> {
+  const rest = await atRest(installation);
+  return {
+    [figures.memory(agents)]: (rest.residentKb - bare) / agents,
+    [figures.processor(agents)]: rest.processor,
+    [figures.each(agents)]: await taskForEach(installation, agents),
+  };
+}
+
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}

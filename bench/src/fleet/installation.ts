@@ -1,0 +1,95 @@
+// What the `fleet` bench runs: PostgreSQL, one api process that can be killed and started again, and the simulated
+// nodes in a process of their own.
+
+import { createHash, randomBytes } from "node:crypto";
+import http from "node:http";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
+import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
+import type { Lab } from "../lab.ts";
+import { freePort } from "../ports.ts";
+import type { RunningProgram } from "../program.ts";
+import type { FleetApi, FleetOrder, FleetOutcome } from "../programs/fleet-api.ts";
+import type { FleetNodes, NodesState } from "../programs/fleet-nodes.ts";
+
+export type Installation = {
+  apiPid(): number;
+  /** Joins until there are so many and all of them are connected. */
+  grow(agents: number): Promise<{ seconds: number }>;
+  nodes(): Promise<NodesState>;
+  /** Ids of nodes that are connected now. */
+  connectedIds(most: number): Promise<string[]>;
+  run(order: FleetOrder): Promise<FleetOutcome>;
+  /** kill -9, and another process in its place. */
+  replaceApi(): Promise<void>;
+};
+
+const programAt = (name: string) => fileURLToPath(new URL(`../programs/${name}.ts`, import.meta.url));
+
+export async function startInstallation(lab: Lab): Promise<Installation> {
+  const database = await startEmbeddedPostgres({ directory: join(lab.directory(), "postgres") });
+  lab.onClose(() => database.stop({ hurry: true }));
+  await migrate({ url: database.ownerUrl });
+  await grantRuntimeRoles({ url: database.ownerUrl, login: "holdfast_runtime" });
+  const token = `hfo_${randomBytes(32).toString("base64url")}`;
+  const port = await freePort();
+  const settings = {
+    HOLDFAST_API_PORT: String(port),
+    HOLDFAST_NODE_API_PORT: String(await freePort()),
+    HOLDFAST_DATABASE_URL: database.runtimeUrl,
+    HOLDFAST_MIGRATE_ON_START: "no",
+    HOLDFAST_KEK_BASE64: randomBytes(32).toString("base64"),
+    HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(token).digest("hex"),
+  };
+  const start = async (name: string, ours: FleetApi | FleetNodes, args: string[] = []) => {
+    const program = lab.start({
+      command: process.execPath,
+      args: [...args, programAt(name)],
+      env: { BENCH_OURS: JSON.stringify(ours) },
+    });
+    const { url } = (await program.ready) as { url: string };
+    return { program, url };
+  };
+  let api = await start("fleet-api", { settings }, process.env["HOLDFAST_BENCH_API_FLAGS"]?.split(" "));
+  const sim = await start("fleet-nodes", { apiUrl: `http://127.0.0.1:${port}`, token });
+  const nodes = async () => (await ask(`${sim.url}/state`)) as NodesState;
+
+  return {
+    apiPid: () => api.program.pid,
+    nodes,
+    connectedIds: async (most) => (await ask(`${sim.url}/ids?most=${most}`)) as string[],
+    async grow(agents) {
+      const started = performance.now();
+      await ask(`${sim.url}/grow?agents=${agents}`);
+      const seconds = (performance.now() - started) / 1000;
+      while ((await nodes()).connected < agents) await new Promise((resolve) => setTimeout(resolve, 100));
+      return { seconds };
+    },
+    run: async (order) => (await ask(api.url, order)) as FleetOutcome,
+    async replaceApi() {
+      await kill(api.program);
+      api = await start("fleet-api", { settings });
+    },
+  };
+}
+
+async function kill(program: RunningProgram): Promise<void> {
+  process.kill(program.pid, "SIGKILL");
+  // It rejects with how it ended.
+  await program.output.catch(() => undefined);
+}
+
+/** Not `fetch`, which gives up on whoever takes minutes to answer. */
+function ask(url: string, body?: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method: "POST", agent: false }, async (response) => {
+      let text = "";
+      for await (const part of response.setEncoding("utf8")) text += part;
+      if (response.statusCode === 200) resolve(JSON.parse(text));
+      else reject(new Error(text));
+    });
+    request.once("error", reject);
+    request.end(body === undefined ? "" : JSON.stringify(body));
+  });
+}

@@ -1,0 +1,91 @@
+// What is measured of a fleet: the api's memory and processor time at rest, a task for everybody, and how it comes
+// back after the api was killed.
+
+import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { median } from "../report.ts";
+import type { Installation } from "./installation.ts";
+
+/** Two heartbeats of each node. */
+const REST_SECONDS = 40;
+const SETTLE_SECONDS = 20;
+const SINGLE = 300;
+/** While nodes come back: asked of one after the other, so many a second. */
+const PROBES_PER_SECOND = 20;
+const LONGEST_RETURN_SECONDS = 120;
+
+export type Rest = { residentKb: number; processor: number };
+
+/** Percent of one processor. */
+export async function atRest(installation: Installation): Promise<Rest> {
+  await pause(SETTLE_SECONDS * 1000);
+  const pid = installation.apiPid();
+  const before = ticksOf(pid);
+  await pause(REST_SECONDS * 1000);
+  const processor = ((ticksOf(pid) - before) / 100 / REST_SECONDS) * 100;
+  return { residentKb: residentKb(pid), processor };
+}
+
+export function residentKb(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+}
+
+/** Seconds until each node has had one task and its result was accepted. */
+export async function taskForEach(installation: Installation, agents: number): Promise<number> {
+  const nodeIds = await installation.connectedIds(agents);
+  if (nodeIds.length < agents) throw new Error(`only ${nodeIds.length} of ${agents} nodes are connected`);
+  const { all, failed } = await installation.run({ nodeIds, atOnce: agents });
+  if (failed > 0) throw new Error(`${failed} of ${agents} tasks did not end well`);
+  return all / 1000;
+}
+
+/** Milliseconds from enqueue to result on one node, one task after the other. */
+export async function oneNode(installation: Installation): Promise<number> {
+  const [nodeId = ""] = await installation.connectedIds(1);
+  const { each, failed } = await installation.run({ nodeIds: Array(SINGLE).fill(nodeId), atOnce: 1 });
+  if (failed > 0) throw new Error(`${failed} of ${SINGLE} tasks did not end well`);
+  return median(each);
+}
+
+export type Return = {
+  /** From the kill until every node is connected again. */
+  seconds: number;
+  /** Tasks of nodes that were back already, meanwhile; milliseconds. */
+  p99: number;
+  /** Of these, how many did not end well. */
+  failed: number;
+};
+
+export async function afterKill(installation: Installation, agents: number): Promise<Return> {
+  const started = performance.now();
+  const elapsed = () => (performance.now() - started) / 1000;
+  await installation.replaceApi();
+  const latencies: number[] = [];
+  const probes = new Set<Promise<void>>();
+  let failed = 0;
+  const probe = async () => {
+    const nodeIds = await installation.connectedIds(1);
+    if (nodeIds.length === 0) return;
+    const outcome = await installation.run({ nodeIds, atOnce: 1 });
+    latencies.push(...outcome.each);
+    failed += outcome.failed;
+  };
+  while ((await installation.nodes()).connected < agents) {
+    if (elapsed() > LONGEST_RETURN_SECONDS) throw new Error(`not all ${agents} nodes came back in time`);
+    const one = probe().finally(() => probes.delete(one));
+    probes.add(one);
+    await pause(1000 / PROBES_PER_SECOND);
+  }
+  const seconds = elapsed();
+  await Promise.all(probes);
+  latencies.sort((a, b) => a - b);
+  return { seconds, p99: latencies[Math.floor(latencies.length * 0.99)] ?? 0, failed };
+}
+
+/** User and system time, in hundredths of a second, as Linux counts them on every architecture of ours. */
+function ticksOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /, "")
+    .split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}

@@ -1,0 +1,55 @@
+// Our side of the `fleet` bench: one api process with a producer inside, which does what it is asked over a small HTTP
+// port of its own. It may be killed at any moment and started again on the same ports.
+
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { startApi } from "@holdfast/control-plane/api/main";
+import { apiSettings } from "@holdfast/control-plane/api/settings";
+import { readSettings } from "@holdfast/kit/settings";
+import { createLog } from "@holdfast/service/log";
+
+export type FleetApi = { settings: Record<string, string> };
+/** Runs one task that does nothing on each of these nodes, so many at a time; answers how long each took. */
+export type FleetOrder = { nodeIds: string[]; atOnce: number };
+/** Milliseconds of each task that ended well, from enqueue to result; of all together; and how many did not. */
+export type FleetOutcome = { each: number[]; all: number; failed: number };
+
+const options = JSON.parse(process.env["BENCH_OURS"] ?? "") as FleetApi;
+const log = createLog({ process: "api", level: "info", destination: { write: () => undefined } });
+const api = await startApi(readSettings(apiSettings, options.settings), log);
+
+async function run({ nodeIds, atOnce }: FleetOrder): Promise<FleetOutcome> {
+  const each: number[] = [];
+  let failed = 0;
+  let next = 0;
+  const lane = async () => {
+    while (next < nodeIds.length) {
+      const nodeId = nodeIds[next++] ?? "";
+      const started = performance.now();
+      const task = { nodeId, type: "node.noop", params: {}, createdBy: "bench", correlationId: "bench" };
+      const ended = await api.tasks.run(task, { waitMs: 30_000 }).catch(() => undefined);
+      if (ended?.status === "completed") each.push(performance.now() - started);
+      else failed += 1;
+    }
+  };
+  const started = performance.now();
+  await Promise.all(Array.from({ length: Math.min(atOnce, nodeIds.length) }, lane));
+  return { each, all: performance.now() - started, failed };
+}
+
+const server = createServer(async (request, response) => {
+  let text = "";
+  for await (const part of request.setEncoding("utf8")) text += part;
+  try {
+    response.end(JSON.stringify(await run(JSON.parse(text) as FleetOrder)));
+  } catch (error) {
+    response.writeHead(500).end((error as Error).stack);
+  }
+});
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+process.once("SIGTERM", async () => {
+  await api.stop();
+  process.exit(0);
+});
+const { port } = server.address() as AddressInfo;
+process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${port}` })}\n`);

@@ -1,0 +1,57 @@
+// The simulated nodes of the `fleet` bench, in a process of their own. They join by tokens that are made through the
+// public API, as `holdfast sim` does it. What it is asked comes over a small HTTP port.
+
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { joinAll, type SimNode } from "@holdfast/cli/commands/sim/join";
+import { createClient } from "@holdfast/contracts/client";
+import { createFleet } from "@holdfast/node-agent/sim/fleet";
+
+export type FleetNodes = { apiUrl: string; token: string };
+/** Until there are so many. */
+export type Grow = { agents: number };
+export type NodesState = { agents: number; connected: number; problems: Record<string, number> };
+
+const { apiUrl, token } = JSON.parse(process.env["BENCH_OURS"] ?? "") as FleetNodes;
+const client = createClient({ baseUrl: apiUrl, token });
+const fleet = createFleet();
+const nodes: SimNode[] = [];
+
+async function grow({ agents }: Grow): Promise<NodesState> {
+  const from = nodes.length + 1;
+  const never = new AbortController().signal;
+  nodes.push(
+    ...(await joinAll({ client, fleet, known: new Map(), from, agents, seed: 1, signal: never, onJoined() {} })),
+  );
+  return state();
+}
+
+function state(): NodesState {
+  const { agents, connected, problems } = fleet.status();
+  return { agents, connected, problems };
+}
+
+/** Of those that are connected. */
+function connectedIds(most: number): string[] {
+  const ids = nodes.filter(({ agent }) => agent.connected()).map(({ agent }) => agent.nodeId);
+  if (ids.length <= most) return ids;
+  const from = Math.floor(Math.random() * (ids.length - most));
+  return ids.slice(from, from + most);
+}
+
+const server = createServer(async (request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://bench");
+  try {
+    const asked = { agents: Number(searchParams.get("agents")), most: Number(searchParams.get("most")) };
+    const answer =
+      pathname === "/grow" ? await grow(asked) : pathname === "/ids" ? connectedIds(asked.most) : state();
+    response.end(JSON.stringify(answer));
+  } catch (error) {
+    response.writeHead(500).end((error as Error).stack);
+  }
+});
+// Ten thousand joins take longer than Node keeps a request by default.
+server.requestTimeout = 0;
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+const { port } = server.address() as AddressInfo;
+process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${port}` })}\n`);
