@@ -11,10 +11,7 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import type { Fault } from "./faults/fault.ts";
 import type { Lab } from "./lab/lab.ts";
 import type { LabNode } from "./lab/node.ts";
-import { until, within } from "./until.ts";
-
-/** For whatever is waited for. How soon the first sighting must come is the scenario's to say. */
-const PATIENCE_SECONDS = 120;
+import { PATIENCE_SECONDS, until, within } from "./until.ts";
 
 export type Sighting = {
   by: "host" | "dashboard" | "history" | "task";
@@ -28,14 +25,19 @@ export type Sighting = {
   seconds: number;
 };
 
-export type TaskOptions = { node?: LabNode; params?: Record<string, unknown>; idempotencyKey?: string };
+export type TaskOptions = {
+  node?: LabNode;
+  type?: string;
+  params?: Record<string, unknown>;
+  idempotencyKey?: string;
+};
 
 export type Story = {
   lab: Lab;
   breaks(fault: Fault): Promise<void>;
   /** Everything that was broken. */
   mends(): Promise<void>;
-  /** A no-op as an operator gives it to the node; the first one's correlation id is the scenario's. */
+  /** A no-op, unless told, as an operator gives it to the node; the first one's correlation id is the scenario's. */
   gives(options?: TaskOptions): Promise<Task>;
   reads(task: Task): Promise<Task>;
   /** Ends well. */
@@ -67,6 +69,7 @@ export type Told = {
 export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promise<void> } {
   const { operator } = lab.control;
   const faults: Fault[] = [];
+  const began = Date.now();
   const told: Told = {
     sightings: [],
     notes: [],
@@ -111,9 +114,9 @@ export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promis
       await mends();
       told.mendedAt ??= Date.now();
     },
-    async gives({ node: to = lab.node, params = {}, idempotencyKey = randomUUID() } = {}) {
+    async gives({ node: to = lab.node, type = "node.noop", params = {}, idempotencyKey = randomUUID() } = {}) {
       const correlationId = randomUUID();
-      const body = { type: "node.noop", params };
+      const body = { type, params };
       const task = await operator(createTask, {
         params: { node_id: to.id },
         body,
@@ -169,7 +172,7 @@ export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promis
       });
       return { record, ...see({ ...meaningOf(reason), by: "history", detail: record.detail }) };
     },
-    notes: (text) => void told.notes.push(text),
+    notes: (text) => void told.notes.push(`${text} (${((Date.now() - began) / 1000).toFixed(1)} s)`),
   };
   return { story, told, mends };
 }

@@ -1,6 +1,8 @@
 // Waits for what has no event to wait for: asks again until there is an answer, or says what never came.
 
 const ASK_EVERY_MS = 100;
+/** For whatever is waited for. How soon the first sighting must come is the scenario's to say. */
+export const PATIENCE_SECONDS = 120;
 
 export async function until<T>(
   what: string,

@@ -31,6 +31,7 @@ const expected: [name: string, hop: string, signal: string][] = [
   ["certificate-rotated", "identity", "node_agent_auth_failed"],
   ["trust-bundle-stale", "tls", "node_agent_api_tls_failed"],
   ["agent-incompatible", "agent_process", "node_agent_binary_invalid"],
+  ["agent-outdated", "task_claim", "node_task_claim_failed"],
   ["edge-429", "edge", "edge_rate_limited"],
   ["half-open", "tcp", "node_agent_api_unreachable"],
   ["loss-and-delay", "tcp", "node_agent_link_slow"],

@@ -8,7 +8,7 @@ import type { Client } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import type { AgentPicture } from "@holdfast/node-agent/diagnostics/explain";
-import { until } from "../until.ts";
+import { PATIENCE_SECONDS, until } from "../until.ts";
 import { holdfast } from "./control.ts";
 import type { NetworkHost } from "./network.ts";
 import { type RunningProgram, start } from "./program.ts";
@@ -62,7 +62,7 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
       logFile: join(directory, `agent-${host.name}.log`),
     });
   let agent = launch(holdfast, joining);
-  const id = await until(`${host.name} is online`, 60, async () => {
+  const id = await until(`${host.name} is online`, PATIENCE_SECONDS, async () => {
     const { items } = await operator(listNodes, { query: { name: host.name } });
     return items.find(({ connection, status }) => connection === "online" && status === "active")?.id;
   });

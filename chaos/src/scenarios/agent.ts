@@ -1,6 +1,7 @@
 // The agent itself: stopped, of another build.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { copyCheckout } from "../../../cli/test/support/checkout.ts";
 import type { Fault } from "../faults/fault.ts";
 import { agentStopped } from "../faults/host.ts";
@@ -31,7 +32,7 @@ export const incompatible: Scenario = {
   title: "the agent is replaced by one that speaks another version of the protocol",
   expect: { hop: "agent_process", signal: "node_agent_binary_invalid", seconds: 30 },
   async run(story) {
-    await story.breaks(otherBuild(story.lab.node));
+    await story.breaks(anotherBuild(story.lab.node, heartbeatOfAnotherVersion));
     const task = await story.gives();
     await story.hostSees("agent_version_drift");
     await story.dashboardSees("heartbeat_stale");
@@ -41,17 +42,46 @@ export const incompatible: Scenario = {
   },
 };
 
-/** A build of our sources whose heartbeats have a field that this server does not know. */
-function otherBuild(node: LabNode): Fault {
-  const file = "node-agent/src/link/heartbeat.ts";
-  const source = readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
+export const outdated: Scenario = {
+  name: "agent-outdated",
+  title: "the agent is replaced by one that does not know a type of task yet",
+  expect: { hop: "task_claim", signal: "node_task_claim_failed", seconds: 40 },
+  async run(story) {
+    await story.breaks(anotherBuild(story.lab.node, withoutNetworkProbe));
+    const refused = await story.gives({ type: PROBE });
+    const { record } = await story.historyHas("task_refused");
+    if (record.correlation_id !== refused.correlation_id) throw new Error("the record is not of that task");
+    const { nextStep } = await story.fails(refused, "task_type_unknown");
+    story.notes(`whoever gave the task is told: ${nextStep}`);
+    await story.mends();
+    await story.succeeds(await story.gives({ type: PROBE }));
+    await story.dashboardIsCalm();
+  },
+};
+
+const PROBE = "diag.network_probe";
+
+/** Heartbeats have a field that this server does not know. */
+function heartbeatOfAnotherVersion(root: string): void {
+  const file = join(root, "node-agent/src/link/heartbeat.ts");
+  const source = readFileSync(file, "utf8");
   const changed = source.replace("running: known.running,", 'running: known.running, of_another_version: "yes",');
   if (changed === source) throw new Error(`${file} is not as this scenario knows it`);
+  writeFileSync(file, changed);
+}
+
+function withoutNetworkProbe(root: string): void {
+  rmSync(join(root, "tasks", PROBE), { recursive: true });
+}
+
+/** A build of our sources with one thing changed. */
+function anotherBuild(node: LabNode, change: (root: string) => void): Fault {
   let copy: ReturnType<typeof copyCheckout> | undefined;
   return {
     what: "the agent is of another version",
     async inflict() {
-      copy = copyCheckout({ [file]: changed });
+      copy = copyCheckout({});
+      change(copy.root);
       await node.agent().stop();
       node.startAgent({ command: copy.command });
     },

@@ -1,7 +1,7 @@
 // Every scenario, those that take longest first: they run side by side.
 
 import type { Scenario } from "../scenario.ts";
-import { incompatible, stopped } from "./agent.ts";
+import { incompatible, outdated, stopped } from "./agent.ts";
 import { apiKilled } from "./api-killed.ts";
 import { rateLimited, resultRefused } from "./edge.ts";
 import { clockAhead, clockBehind, fullDisk, staleTrust } from "./host.ts";
@@ -31,6 +31,7 @@ export const allScenarios: Scenario[] = [
   databaseRestarted,
   staleTrust,
   incompatible,
+  outdated,
   rejected,
   clockAhead,
   clockBehind,

@@ -9,7 +9,7 @@ import type { EdgeRule } from "../lab/edge.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
-import { until, within } from "../until.ts";
+import { PATIENCE_SECONDS, until, within } from "../until.ts";
 import { isUnderWay } from "./work.ts";
 
 export const apiKilled: Scenario = {
@@ -43,7 +43,7 @@ async function afterEnqueue(story: Story): Promise<void> {
   const { node } = story.lab;
   await node.agent().stop("SIGKILL");
   // The api may take a moment to notice that nobody waits any more.
-  const { idempotencyKey, task } = await until("a task waits for the node", 10, async () => {
+  const { idempotencyKey, task } = await until("a task waits for the node", PATIENCE_SECONDS, async () => {
     const key = randomUUID();
     const made = await story.gives({ idempotencyKey: key });
     return made.status === "queued" && { idempotencyKey: key, task: made };
@@ -84,7 +84,7 @@ async function afterResult(story: Story): Promise<void> {
   await edgeOf(story.lab).relents();
   await story.mends();
   const repeated = story.lab.node.agent().line((line) => line["msg"] === "result is duplicate", began);
-  await within("the node is told that its result was there", 30, repeated);
+  await within("the node is told that its result was there", PATIENCE_SECONDS, repeated);
   const after = await endsOnce(story, task, "after it had the result");
   if (after.revision !== accepted.revision) throw new Error("the task was changed by the second result");
 }
@@ -95,7 +95,7 @@ async function keptAt(story: Story, rule: EdgeRule): Promise<Task> {
   await edge.follows([rule]);
   const began = Date.now();
   const task = await story.gives();
-  await within(`the edge keeps ${rule.path}`, 15, edge.keeps(began));
+  await within(`the edge keeps ${rule.path}`, PATIENCE_SECONDS, edge.keeps(began));
   return task;
 }
 

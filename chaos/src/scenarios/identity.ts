@@ -5,7 +5,7 @@ import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import type { Fault } from "../faults/fault.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Scenario } from "../scenario.ts";
-import { until } from "../until.ts";
+import { PATIENCE_SECONDS, until } from "../until.ts";
 
 export const rotated: Scenario = {
   name: "certificate-rotated",
@@ -23,7 +23,7 @@ export const rotated: Scenario = {
     await story.historyHas("identity_revoked");
     await story.mends();
     await story.succeeds(task);
-    const after = await until("another certificate is in use", 10, async () => {
+    const after = await until("another certificate is in use", PATIENCE_SECONDS, async () => {
       const serial = await serialOf();
       return serial !== before && serial;
     });

@@ -17,7 +17,7 @@ import { delayed } from "../faults/relay.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
-import { within } from "../until.ts";
+import { PATIENCE_SECONDS, within } from "../until.ts";
 
 const unreachable = { hop: "tcp", signal: "node_agent_api_unreachable" } as const;
 const unresolved = { hop: "dns", signal: "node_agent_api_unreachable" } as const;
@@ -75,7 +75,7 @@ export const oneWay: Scenario = {
     const unanswered = ({ detail }: DiagnosticRecord) => /^(NO_ANSWER_IN_TIME|read ETIMEDOUT)/.test(detail);
     const { record } = await story.historyHas("api_unreachable", unanswered);
     const atApi = story.lab.control.api().line((line) => line["correlation_id"] === record.correlation_id, began);
-    await within("the api's log has the request that was not answered", 5, atApi);
+    await within("the api's log has the request that was not answered", PATIENCE_SECONDS, atApi);
     story.notes("the api's log has the request of that record: it arrived");
   },
 };

@@ -7,7 +7,7 @@ import { egressRejected } from "../faults/network.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
-import { until } from "../until.ts";
+import { PATIENCE_SECONDS, until } from "../until.ts";
 
 export const resultBlocked: Scenario = {
   name: "result-blocked",
@@ -35,7 +35,7 @@ export const databaseRestarted: Scenario = {
   lab: { ownDatabase: true },
   async run(story) {
     const load = startLoad(story, 4);
-    await until("some tasks are done", 10, async () => load.done() > 8);
+    await until("some tasks are done", PATIENCE_SECONDS, async () => load.done() > 8);
     await story.breaks(databaseDown(story.lab));
     await story.hostSees("control_plane_unreachable");
     const refusal = await story.gives().then(
@@ -48,7 +48,7 @@ export const databaseRestarted: Scenario = {
     story.notes(`meanwhile operators are told ${refusal.envelope.code}: ${refusal.envelope.next_step}`);
     await story.mends();
     const before = load.done();
-    await until("tasks are done again", 20, async () => load.done() > before + 8);
+    await until("tasks are done again", PATIENCE_SECONDS, async () => load.done() > before + 8);
     const tasks = await load.stop();
     for (const task of tasks) await story.succeeds(task);
     story.notes(`${tasks.length} tasks, none lost`);
@@ -106,7 +106,7 @@ function startLoad(story: Story, producers: number) {
 }
 
 export async function isUnderWay(story: Story, taskId: string): Promise<void> {
-  await until("the task is under way", 10, async () => {
+  await until("the task is under way", PATIENCE_SECONDS, async () => {
     const { phase } = await story.lab.control.operator(getTask, { params: { task_id: taskId } });
     return phase === "holding";
   });
