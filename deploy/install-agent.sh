@@ -192,9 +192,15 @@ take_lock() {
 clear_leftovers() {
 	rm -rf "$PREFIX"/incoming.* "$PREFIX"/*.new
 	incoming=$(mktemp -d "$PREFIX/incoming.XXXXXX")
-	trap 'rm -rf "$incoming"' EXIT
+	trap clear_up EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
+}
+
+# Where nothing was installed, nothing stays.
+clear_up() {
+	rm -rf "$incoming"
+	! rmdir "$PREFIX/versions" 2>/dev/null || rm -rf "$PREFIX"
 }
 
 # Leaves the version's directory name in $new.
@@ -211,11 +217,11 @@ unpack_archive() {
 		want=$(printf '%s\n' "$served" | cut -d' ' -f2)
 	fi
 	label=$(printf %.16s "$want")
-	if [ -n "$before" ] && [ "${before##*-}" = "$label" ] && works "$before"; then
-		new=$before
-		say "Version $new is installed already."
-		return
-	fi
+	# A version appears by a rename, so one that is there is whole.
+	for directory in "$PREFIX/versions/"*"-$label"; do
+		new=${directory##*/}
+		! works "$new" || { say "Version $new is here already." && return; }
+	done
 	check_space
 	if [ -z "$file" ]; then
 		download "$api/agent/$(printf '%s\n' "$served" | cut -d' ' -f1)" "$archive"

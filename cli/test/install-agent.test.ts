@@ -1,9 +1,11 @@
 // The agent on a machine of its own, under a real systemd: installed by the line that "Add a node" prints, hung,
 // restarted, upgraded, rebooted, removed. The tests follow each other, as the days of a node do.
 
+import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import type { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
@@ -12,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packArchive } from "../../scripts/agent-archive/archive.ts";
 import { bundleAgent } from "../../scripts/agent-archive/bundle.ts";
 import type { Arch } from "../../scripts/agent-archive/packages.ts";
+import { tarEnd, tarEntries } from "../../scripts/agent-archive/tar.ts";
 import { lacks } from "../../scripts/facilities.mjs";
 import { bootGuest, type Guest } from "./support/guest.ts";
 import { type Installation, openInstallation, until } from "./support/holdfast.ts";
@@ -21,6 +24,7 @@ import { openTty, type Tty } from "./support/tty.ts";
 const unit = "holdfast-agent.service";
 const command = fileURLToPath(new URL("../bin/holdfast.mjs", import.meta.url));
 const cache = fileURLToPath(new URL("../../node_modules/.cache/holdfast-agent", import.meta.url));
+const deploy = new URL("../../deploy/", import.meta.url);
 const name = `reef-${process.pid}`;
 
 describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () => {
@@ -31,8 +35,6 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
   let token: string;
   let shell: Tty;
   let shellPid: string;
-  /** Options that install the archive of a newer version, which lies in the guest. */
-  let newer: string;
 
   const json = async <T>(args: string[]): Promise<T> => {
     const { code, stdout, stderr } = await installation.run([...args, "--json"]);
@@ -47,13 +49,30 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
   const current = async () => (await guest.ask("readlink /opt/holdfast-agent/current")).trim();
   const accounts = () =>
     ["passwd", "group"].map((file) => readFileSync(join(guest.root, "etc", file), "utf8")).join();
-  /** An archive of another version in the guest, and the options to install it. */
-  const bring = async (version: string, code?: string) => {
+  /** Brings an archive of another version into the guest; answers with the options that install it. */
+  const bringWorking = async (version: string) => {
     const bundle = await bundleAgent({ version });
-    if (code) bundle.set("agent.mjs", code);
     const directory = join(guest.root, "mnt");
-    const packed = packArchive({ arch: process.arch as Arch, version, bundle, directory, cache });
-    return `--file /mnt/${packed.file} --sha256 ${packed.sha256}`;
+    const { file, sha256 } = packArchive({ arch: process.arch as Arch, version, bundle, directory, cache });
+    return `--file /mnt/${file} --sha256 ${sha256}`;
+  };
+  const bringBroken = (version: string) => {
+    const entry = (path: string, content: string | Buffer) => ({
+      ...{ path: `holdfast-agent/${path}`, content: Buffer.from(content), executable: true },
+    });
+    const program = "#!/bin/sh\n[ $1 = --version ]\n";
+    const archive = gzipSync(
+      Buffer.concat([
+        tarEntries([
+          entry("VERSION", `${version} linux-${process.arch}\n`),
+          entry("bin/node", program),
+          entry("share/holdfast-agent.service", readFileSync(new URL("systemd/holdfast-agent.service", deploy))),
+        ]),
+        tarEnd,
+      ]),
+    );
+    writeFileSync(join(guest.root, "mnt/broken.tar.gz"), archive);
+    return `--file /mnt/broken.tar.gz --sha256 ${createHash("sha256").update(archive).digest("hex")}`;
   };
 
   beforeAll(async () => {
@@ -88,7 +107,7 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
     const pid = await show("MainPID");
     const again = await guest.run(line);
     expect([again.code, again.stderr]).toEqual([0, ""]);
-    expect(again.stdout).toContain("installed already");
+    expect(again.stdout).toContain("is here already");
     expect(again.stdout).toContain(`the node ${name} already`);
     expect(await show("MainPID")).toBe(pid);
     const kept = await guest.run(
@@ -151,11 +170,10 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
 
   it("AGENT-09 is upgraded in place, under the tenant's shell, and goes back from a version that does not work", async () => {
     const before = await current();
-    const broken = await guest.run(`holdfast agent upgrade ${await bring("9.9.8", "process.exit(1);\n")}`);
+    const broken = await guest.run(`holdfast agent upgrade ${bringBroken("9.9.8")}`);
     expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining("runs again")]);
     expect(await current()).toBe(before);
-    newer = await bring("9.9.9");
-    const upgraded = await guest.run(`holdfast agent upgrade ${newer}`);
+    const upgraded = await guest.run(`holdfast agent upgrade ${await bringWorking("9.9.9")}`);
     expect([upgraded.code, upgraded.stderr]).toEqual([0, ""]);
     expect(await current()).toMatch(/^versions\/9\.9\.9-/);
     expect((await guest.ask("holdfast --version")).trim()).toBe("9.9.9");
@@ -186,19 +204,18 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
     expect(await guest.ask("systemctl list-unit-files --no-legend 'holdfast*'; ls -A /home")).toBe("");
   });
 
-  it("AGENT-09 is installed from a file where there is no way to download, and says what is missing", async () => {
-    const installer = readFileSync(new URL("../../deploy/install-agent.sh", import.meta.url), "utf8");
-    writeFileSync(join(guest.root, "mnt/install-agent.sh"), installer);
-    const install = async (options: string) => guest.run(`sh /mnt/install-agent.sh ${options}`);
-    expect((await install("")).stderr).toContain('Take the line that "Add a node" prints');
-    expect((await install("--token hfe_x")).stderr).toContain("could be read by every user");
-    expect((await install("--file /mnt/none.tar.gz")).stderr).toContain("cannot be read");
-    const other = newer.replace(/[0-9a-f]{64}$/, "1".repeat(64));
-    expect((await install(other)).stderr).toContain("nothing was installed");
-    const { code, stdout } = await install(newer);
-    expect([code, stdout]).toEqual([0, expect.stringContaining("not a node yet")]);
-    expect(await show("ActiveState")).toBe("inactive");
-    await guest.ask("holdfast agent uninstall");
+  it("AGENT-09 is not installed from what is not known to be it, and its installer says what is missing", async () => {
+    writeFileSync(join(guest.root, "mnt/install-agent.sh"), readFileSync(new URL("install-agent.sh", deploy)));
+    const refused = async (options: string) => (await guest.run(`sh /mnt/install-agent.sh ${options}`)).stderr;
+    expect(await refused("")).toContain('Take the line that "Add a node" prints');
+    expect(await refused("--token hfe_x")).toContain("could be read by every user");
+    expect(await refused("--file /mnt/none.tar.gz")).toContain("cannot be read");
+    expect(await refused("--file /mnt/broken.tar.gz")).toContain("Give its SHA-256");
+    expect(await refused(`--file /mnt/broken.tar.gz --sha256 ${"1".repeat(64)}`)).toContain(
+      "nothing was installed",
+    );
+    expect(await refused("upgrade --file /mnt/broken.tar.gz")).toContain("no agent here to upgrade");
+    expect(await guest.ask("sh /mnt/install-agent.sh uninstall")).toContain("Nothing of the agent is here");
     expect(guest.files()).toEqual(untouched.files);
   });
 });
