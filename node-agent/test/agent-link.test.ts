@@ -40,7 +40,7 @@ describe("the link of an agent", () => {
     ]);
   });
 
-  it("AGENT-06 owns one connection while it is idle, and resumes the TLS session on the next", async () => {
+  it("AGENT-06 owns one connection while it is idle, and resumes the TLS session on the next, also of a restarted server", async () => {
     const api = await startFakeApi();
     const agent = await startTestAgent(api);
     await expect.poll(() => api.held()).toBe(1);
@@ -51,6 +51,12 @@ describe("the link of an agent", () => {
     expect(api.resumed[0]).toBe(false);
     expect(api.resumed.at(-1)).toBe(true);
     await connected(agent);
+    await api.stop();
+    await expect.poll(async () => JSON.parse((await agent.get("/healthz")).text).connected).toBe(false);
+    api.resumed.length = 0;
+    await api.start();
+    await connected(agent);
+    expect(new Set(api.resumed)).toEqual(new Set([true]));
   });
 
   it("ID-16 finds the server by the addresses of its profile where no DNS knows its name", async () => {

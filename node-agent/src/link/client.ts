@@ -79,10 +79,21 @@ function openPool(credentials: Credentials, lookup: LookupFunction): Pool {
     // The least recently used one is left to close.
     scheduling: "lifo",
     timeout: UNUSED_CONNECTION_MS,
-    maxCachedSessions: 1,
+    // Kept here instead: the pool forgets a session when a connection fails, which is when all agents come back at
+    // once and the server can least afford whole handshakes.
+    maxCachedSessions: 0,
     checkServerIdentity: checkApiIdentity,
     secureContext: secureContextOf(credentials),
   });
+  const connect = agent.createConnection.bind(agent);
+  let session: Buffer | undefined;
+  agent.createConnection = (options, onCreated) => {
+    const socket = connect(session ? { ...options, session } : options, onCreated);
+    socket?.on("session", (fresh: Buffer) => {
+      session = fresh;
+    });
+    return socket;
+  };
   return { agent, inFlight: 0, retired: false };
 }
 

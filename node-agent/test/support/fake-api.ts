@@ -151,7 +151,7 @@ export async function startFakeApi(
     async start() {
       const { cert, key } = api.shows ?? (await authority.server(undefined, options.serverLife));
       server = https.createServer(
-        { cert, key, requestCert: true, rejectUnauthorized: false },
+        { cert, key, requestCert: true, rejectUnauthorized: false, ticketKeys, sessionIdContext: "fake" },
         (request, response) => {
           void respond(request, response).catch((error: Error) =>
             json(response, 500, { code: "test", message: error.message }),
@@ -169,6 +169,8 @@ export async function startFakeApi(
     },
   };
   const sockets = new Set<import("node:stream").Duplex>();
+  // They outlive a restart, as the real ones do.
+  const ticketKeys = randomBytes(48);
 
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? "/", api.url);
