@@ -157,8 +157,8 @@ export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promis
         const { attention } = await operator(getNode, { params: node });
         return attention.find((one) => one.code === code);
       });
-      const { hop, signal, message, next_step } = item;
-      return see({ ...meaningOf(code), by: "dashboard", hop, signal, nextStep: next_step, detail: message });
+      const { hop, signal, owner, message, next_step } = item;
+      return see({ by: "dashboard", reason: code, hop, signal, owner, nextStep: next_step, detail: message });
     },
     dashboardIsCalm: () =>
       until("nothing needs attention", PATIENCE_SECONDS, async () => {

@@ -2,7 +2,8 @@
 // every decision to try again; `holdfast agent diagnose` and the node's page read them.
 
 /** Who can mend it. */
-export type DiagnosticOwner = "nobody" | "node" | "network" | "platform";
+export const diagnosticOwners = ["nobody", "node", "network", "platform"] as const;
+export type DiagnosticOwner = (typeof diagnosticOwners)[number];
 
 /** Where on the way between a host's agent and the server. From the host outwards, then the work itself. */
 export const hops = [

@@ -1,7 +1,7 @@
 // Nodes: the machines of an organization, as the server knows them.
 
 import { z } from "zod";
-import { hops } from "../diagnostics.ts";
+import { diagnosticOwners, hops } from "../diagnostics.ts";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
 import { HostHealth } from "../host-health.ts";
@@ -20,6 +20,8 @@ export const Attention = z.strictObject({
   hop: z.enum(hops).nullable(),
   /** What alarms call it. */
   signal: z.string().nullable(),
+  /** Who can mend it: whoever runs the host, the network, or the server. */
+  owner: z.enum(diagnosticOwners),
   message: z.string(),
   next_step: z.string(),
 });

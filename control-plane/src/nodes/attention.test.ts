@@ -72,7 +72,7 @@ describe("what to look at", () => {
   it.for(diagnosticReasonNames)("DIAG-01 is what the agent found: %s", (reason) => {
     const items = attentionOf({ ...well, findings: [{ reason, detail: "seen at 12:00" }] }, facts);
     const { owner, message, nextStep, hop, signal } = diagnosticReasons[reason];
-    const told = { code: reason, hop, signal, message: `${message} seen at 12:00`, next_step: nextStep };
+    const told = { code: reason, hop, signal, owner, message: `${message} seen at 12:00`, next_step: nextStep };
     expect(items).toEqual(owner === "nobody" ? [] : [told]);
   });
 

@@ -36,11 +36,11 @@ export function attentionOf(
   return found.filter((one, index) => found.findIndex((other) => other.code === one.code) === index);
 }
 
-const silence = { hop: "heartbeat", signal: "node_agent_heartbeat_stale" } as const;
+const silence = { hop: "heartbeat", signal: "node_agent_heartbeat_stale", owner: "node" } as const;
 
-function known(code: DiagnosticReason): Pick<AttentionItem, "code" | "hop" | "signal"> {
-  const { hop, signal } = diagnosticReasons[code];
-  return { code, hop, signal };
+function known(code: DiagnosticReason): Pick<AttentionItem, "code" | "hop" | "signal" | "owner"> {
+  const { hop, signal, owner } = diagnosticReasons[code];
+  return { code, hop, signal, owner };
 }
 
 function standingOf({ position, reason }: NodeCondition): AttentionItem | undefined {
@@ -119,7 +119,7 @@ function clockOf({ clockSkewMs }: NodeCondition): AttentionItem | undefined {
 /** A newer agent may report what this server has no words for. */
 function findingOf({ reason, detail }: { reason: string; detail: string }): AttentionItem | undefined {
   if (!isKnown(reason)) {
-    const nowhere = { hop: null, signal: null };
+    const nowhere = { hop: null, signal: null, owner: "node" } as const;
     return { code: reason, ...nowhere, message: detail, next_step: "Run `holdfast agent diagnose` on the host." };
   }
   const { owner, message, nextStep } = diagnosticReasons[reason];

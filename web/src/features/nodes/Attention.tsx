@@ -4,6 +4,7 @@
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { Notice } from "../../design/Notice.tsx";
 import { Prose } from "../../design/Prose.tsx";
+import { owners } from "./owners.ts";
 
 export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) {
   const items = node.attention;
@@ -16,7 +17,7 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
             <Prose text={item.next_step.replaceAll("<id>", node.name)} />
             {item.hop && (
               <p className="mt-1 text-sm text-ink-muted">
-                Failed hop: {item.hop} · <span className="font-mono">{item.signal}</span>
+                {owners[item.owner]}, at the hop {item.hop} · <span className="font-mono">{item.signal}</span>
               </p>
             )}
           </Notice>

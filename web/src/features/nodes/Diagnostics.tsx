@@ -1,6 +1,6 @@
 // What the node's agent wrote down about itself, newest first. The words are the catalogue's.
 
-import { type DiagnosticOwner, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { useState } from "react";
@@ -11,16 +11,10 @@ import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { When } from "../../design/When.tsx";
+import { owners } from "./owners.ts";
 import { useNodeDiagnostics } from "./queries.ts";
 
 const shownAtFirst = 5;
-
-const owners: Record<DiagnosticOwner, string | null> = {
-  nobody: null,
-  node: "On the machine",
-  network: "On the network",
-  platform: "At the server",
-};
 
 export function Diagnostics({ node }: { node: Pick<Node, "id" | "name"> }) {
   const diagnostics = useNodeDiagnostics(node.id);
