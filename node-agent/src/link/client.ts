@@ -88,7 +88,8 @@ function openPool(credentials: Credentials, lookup: LookupFunction): Pool {
   const connect = agent.createConnection.bind(agent);
   let session: Buffer | undefined;
   agent.createConnection = (options, onCreated) => {
-    const socket = connect(session ? { ...options, session } : options, onCreated);
+    const resuming: typeof options & { session?: Buffer } = session ? { ...options, session } : options;
+    const socket = connect(resuming, onCreated);
     socket?.on("session", (fresh: Buffer) => {
       session = fresh;
     });
