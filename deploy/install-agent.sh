@@ -243,7 +243,7 @@ unpack_archive() {
 	new=$version-$label
 	# Its files were damaged, or a run was ended before the link was made.
 	rm -rf "$PREFIX/versions/$new"
-	sync -f "$tree" 2>/dev/null || sync
+	find "$tree" -type f -exec sync {} +
 	mv "$tree" "$PREFIX/versions/$new"
 	rm -rf "$incoming"
 	done_ "Unpacked $new"
