@@ -62,7 +62,7 @@ export const Fleet = z.strictObject({
   matching: z.int(),
   not_fine: z.int(),
   states: z.record(FleetState, z.int()),
-  /** The most frequent first. */
+  /** Silence first, then the most frequent. */
   troubles: z.array(Trouble),
   versions: z.array(z.strictObject({ value: z.string(), count: z.int() })),
   capabilities: z.array(z.strictObject({ value: z.string(), count: z.int() })),

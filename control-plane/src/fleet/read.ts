@@ -20,14 +20,14 @@ export type FleetRow = {
 };
 
 /** As JSON.stringify writes it. Within a text of the heartbeat its quotes would be escaped, so nobody can fake it. */
-const NO_FINDINGS = '%"findings":[]%';
+const NO_FINDINGS = '"findings":[]';
 
 /** Reads both tables from end to end: 30 ms for 10,000. */
 export async function selectFleet(tx: Tx): Promise<FleetRow[]> {
   return tx<FleetRow[]>`
     SELECT n.id, n.name, n.status, n.status_reason, n.status_changed_at, n.revoked_at, n.created_at,
            p.heartbeat_at, p.instance_id, p.clock_skew_ms,
-           p.heartbeat IS NOT NULL AND p.heartbeat::text NOT LIKE ${NO_FINDINGS} AS may_have_findings
+           coalesce(strpos(p.heartbeat::text, ${NO_FINDINGS}) = 0, false) AS may_have_findings
     FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
     WHERE n.status <> 'retired'`;
 }

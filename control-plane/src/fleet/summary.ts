@@ -66,7 +66,12 @@ function troublesOf(nodes: readonly FleetNode[], all: readonly FleetNode[]): Tro
         common: commonOf(having, all),
       };
     })
-    .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1));
+    .sort(
+      (a, b) =>
+        Number(Object.hasOwn(ofSilence, b.code)) - Number(Object.hasOwn(ofSilence, a.code)) ||
+        b.count - a.count ||
+        (a.code < b.code ? -1 : 1),
+    );
 }
 
 function timeOf(ms: number): string {

@@ -42,7 +42,7 @@ export async function seedFleet(
              now() - interval '1 hour', now() + interval '23 hours' FROM given
     )
     INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
-    SELECT id, ${orgId}, now() - silent * interval '1 second', id, 'boot', skew, json_build_object(
+    SELECT id, ${orgId}, now() - silent * interval '1 second', id, 'boot', skew, replace(json_build_object(
       'sent_at', now(), 'started_at', now() - interval '3 days',
       'facts', json_build_object(
         'agent_version', version, 'hostname', name,
@@ -60,7 +60,7 @@ export async function seedFleet(
       'counters', json_build_object('identity_rejections', 0, 'recovery_enrollment_attempts', 0,
         'recovery_enrollment_successes', 0, 'recovery_enrollment_failures', 0, 'recovery_enrollment_suppressed', 0,
         'tasks_started', 12, 'tasks_succeeded', 12, 'tasks_failed', 0, 'tasks_refused', 0, 'polls_failed', 0,
-        'results_failed', 0, 'renewals_failed', 0))
+        'results_failed', 0, 'renewals_failed', 0))::text, '"findings" : ', '"findings":')::json
     FROM given`;
   await superuser`ANALYZE nodes, node_presence, node_certificates`;
 }
