@@ -35,6 +35,9 @@ describe("what is read again when something changed", () => {
     ["a task: no tokens", message("task", ["t1"], ["n1"]), key("enrollment-tokens", "list"), false],
     ["an allocation: the list", message("allocation", ["a1"], ["n1"]), key("allocations", "list", {}), true],
     ["an allocation: no node", message("allocation", ["a1"], ["n1"]), key("nodes", "n1"), false],
+    ["the fleet: its picture", message("fleet", []), key("fleet", "picture", {}), true],
+    ["the fleet: the list of nodes", message("fleet", []), key("nodes", "list", {}), true],
+    ["the fleet: no node's page", message("fleet", []), key("nodes", "n1"), false],
     ["nothing of ours: people", message("node", ["n1"]), key("members"), false],
   ])("TASK-08 %s", (_, changed, shown, expected) => {
     expect(concerns(changed, shown)).toBe(expected);

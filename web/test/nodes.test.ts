@@ -103,12 +103,12 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const row = page.getByRole("row", { name: /rock-1/ });
     await row.getByText("Online").waitFor();
     await row.getByText(/seen \d+ s ago/).waitFor();
-    await page.getByLabel("Name").fill("no-such");
+    await page.getByLabel("Search").fill("no-such");
     await page.getByText("No node matches").waitFor();
-    await page.getByLabel("Name").fill("OCK");
+    await page.getByLabel("Search").fill("OCK");
     await row.waitFor();
-    await expect.poll(() => page.url()).toContain("name=OCK");
-    await page.getByLabel("Status").selectOption("draining");
+    await expect.poll(() => page.url()).toContain("search=OCK");
+    await page.getByLabel("State", { exact: true }).selectOption("draining");
     await page.getByText("No node matches").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await row.waitFor();

@@ -1,69 +1,86 @@
-// Nodes as rows. What needs attention stands below its node, because the next step is what one came for.
+// Nodes as rows. What needs attention is said in a line; what to do about it stands above, for all that share it, and
+// on the node's own page.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { Link } from "@tanstack/react-router";
 import { classes } from "../../design/classes.ts";
+import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { Cell, Table, wideOnly } from "../../design/Table.tsx";
 import { SecondsAgo } from "../../design/When.tsx";
-import { Attention } from "./Attention.tsx";
 import { connectionMarks, statusMarks } from "./node-marks.ts";
 
-const columns = ["Name", "Connection", "Status", { wide: "System" }, { wide: "Agent" }, { wide: "Running" }];
+const columns = [
+  "Name",
+  "Connection",
+  "Status",
+  { wide: "Attention" },
+  { wide: "System" },
+  { wide: "Agent" },
+  { wide: "Running" },
+];
 
 export function NodeTable({ nodes }: { nodes: Node[] }) {
   return (
     <Table label="Nodes" columns={columns}>
       {nodes.map((node) => (
-        <NodeRows key={node.id} node={node} />
+        <NodeRow key={node.id} node={node} />
       ))}
     </Table>
   );
 }
 
-function NodeRows({ node }: { node: Node }) {
+function NodeRow({ node }: { node: Node }) {
   const { state, word } = statusMarks[node.status];
-  const attention = node.attention.length > 0;
-  const join = attention && "border-b-0";
   return (
-    <>
-      <tr className={node.status === "retired" ? "text-ink-muted" : undefined}>
-        <Cell className={classes("min-w-26", join)}>
-          <Link
-            to="/nodes/$nodeId"
-            params={{ nodeId: node.id }}
-            className="rounded-sm font-medium text-kelp [overflow-wrap:anywhere] hover:underline"
-          >
-            {node.name}
-          </Link>
-        </Cell>
-        <Cell className={classes(join)}>
-          <Connection node={node} />
-        </Cell>
-        <Cell className={classes(join)} title={node.status_reason ?? undefined}>
-          <StatusMark state={state}>{word}</StatusMark>
-        </Cell>
-        <Cell className={classes(wideOnly, "whitespace-nowrap", join)}>
-          {node.os ?? <span className="text-ink-muted">unknown</span>}
-          {node.arch && <span className="ml-1.5 text-sm text-ink-muted">{node.arch}</span>}
-        </Cell>
-        <Cell className={classes(wideOnly, "font-mono text-sm", join)}>{node.agent_version ?? ""}</Cell>
-        <Cell className={classes(wideOnly, "tabular-nums", join)}>
-          {node.running_tasks > 0 ? (
-            node.running_tasks
-          ) : (
-            <span className="text-ink-muted">{node.running_tasks}</span>
-          )}
-        </Cell>
-      </tr>
-      {attention && (
-        <tr>
-          <Cell colSpan={columns.length} className="pt-0 pb-3">
-            <Attention node={node} />
-          </Cell>
-        </tr>
-      )}
-    </>
+    <tr className={node.status === "retired" ? "text-ink-muted" : undefined}>
+      <Cell className="min-w-26">
+        <Link
+          to="/nodes/$nodeId"
+          params={{ nodeId: node.id }}
+          className="rounded-sm font-medium text-kelp [overflow-wrap:anywhere] hover:underline"
+        >
+          {node.name}
+        </Link>
+        <div className="text-sm md:hidden">
+          <Reasons node={node} />
+        </div>
+      </Cell>
+      <Cell>
+        <Connection node={node} />
+      </Cell>
+      <Cell title={node.status_reason ?? undefined}>
+        <StatusMark state={state}>{word}</StatusMark>
+      </Cell>
+      <Cell className={classes(wideOnly, "max-w-96 text-sm")}>
+        <Reasons node={node} />
+      </Cell>
+      <Cell className={classes(wideOnly, "whitespace-nowrap")}>
+        {node.os ?? <span className="text-ink-muted">unknown</span>}
+        {node.arch && <span className="ml-1.5 text-sm text-ink-muted">{node.arch}</span>}
+      </Cell>
+      <Cell className={classes(wideOnly, "font-mono text-sm")}>{node.agent_version ?? ""}</Cell>
+      <Cell className={classes(wideOnly, "tabular-nums")}>
+        {node.running_tasks > 0 ? (
+          node.running_tasks
+        ) : (
+          <span className="text-ink-muted">{node.running_tasks}</span>
+        )}
+      </Cell>
+    </tr>
+  );
+}
+
+function Reasons({ node: { attention } }: { node: Pick<Node, "attention"> }) {
+  const [first, ...others] = attention;
+  if (!first) return null;
+  return (
+    <StatusMark state="degraded" long>
+      <span title={attention.map(({ message }) => message).join("\n")}>
+        <Prose text={first.message} />
+        {others.length > 0 && <span className="font-normal"> and {others.length} more</span>}
+      </span>
+    </StatusMark>
   );
 }
 

@@ -1,25 +1,25 @@
-// The organization's machines: how each is, and what needs a person.
+// The organization's machines: how the fleet is, what needs a person, and every node in a table of pages.
 
-import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { getRouteApi } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { useState } from "react";
 import { Button } from "../../design/Button.tsx";
 import { EmptyState } from "../../design/EmptyState.tsx";
 import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { SelectField } from "../../design/Field.tsx";
 import { Icon } from "../../design/Icon.tsx";
 import { Loading } from "../../design/Loading.tsx";
 import { PageHeader } from "../../design/PageHeader.tsx";
-import { SettlingField } from "../../design/SettlingField.tsx";
 import { Tag } from "../../design/Tag.tsx";
 import { useActing } from "../../session.ts";
+import { FleetCard } from "../fleet/FleetCard.tsx";
+import { PAGE_SIZE, useFleet, useNodePage } from "../fleet/queries.ts";
+import { OwnSide } from "../fleet/Troubles.tsx";
+import { count, nodesInWords } from "../fleet/words.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { AddNodeDialog } from "./AddNodeDialog.tsx";
 import { EnrollmentTokens } from "./EnrollmentTokens.tsx";
-import { isShown, type NodeFilters } from "./filters.ts";
+import { fleetFilter, isNarrowed, listFilter, type NodeFilters } from "./filters.ts";
+import { NodeFilterBar } from "./NodeFilterBar.tsx";
 import { NodeTable } from "./NodeTable.tsx";
-import { statusMarks } from "./node-marks.ts";
-import { useNodes } from "./queries.ts";
 
 const route = getRouteApi("/signed-in/nodes");
 
@@ -27,38 +27,30 @@ export function NodesPage() {
   const { org, may } = useActing();
   const filters = route.useSearch();
   const navigate = route.useNavigate();
-  const change = (next: NodeFilters) => void navigate({ search: next, replace: true });
-  const listing = useNodes();
-  const { items, hasMore, loadMore, loadingMore } = listing;
+  const change = (next: NodeFilters) => void navigate({ search: next, replace: true, resetScroll: false });
+  const { data: fleet, error, refetch } = useFleet();
   const writable = may("nodes:write");
-  // A filter looks at all nodes, not only at those that are here already.
-  useEffect(() => {
-    if ((filters.name || filters.status) && hasMore && !loadingMore) loadMore();
-  }, [filters.name, filters.status, hasMore, loadingMore, loadMore]);
-  const shown = items?.filter((node) => isShown(node, filters));
   const add = writable && (
     <Button look="primary" onClick={() => change({ ...filters, add: "yes" })}>
       <Icon name="plus" />
       Add a node
     </Button>
   );
+  const some = fleet && (fleet.total > 0 || filters.state === "retired");
   return (
     <>
-      <PageHeader title="Nodes" actions={items && items.length > 0 && add}>
+      <PageHeader title="Nodes" actions={some && add}>
         The machines that {org.name} runs on. <LiveMark />
       </PageHeader>
-      {listing.error && <ErrorNotice error={listing.error} onRetry={listing.refresh} />}
-      {!items && !listing.error && <Loading what="nodes" />}
-      {items?.length === 0 && <NoNodes add={add} />}
-      {items && items.length > 0 && (
+      {error && <ErrorNotice error={error} onRetry={() => void refetch()} />}
+      {!fleet && !error && <Loading what="nodes" />}
+      {fleet && !some && <NoNodes add={add} />}
+      {fleet && some && (
         <>
-          <FilterBar filters={filters} onChange={change} />
-          {shown && shown.length > 0 ? (
-            <NodeTable nodes={shown} />
-          ) : (
-            !hasMore && <NoMatch filters={filters} onClear={() => change({})} />
-          )}
-          <Footer nodes={items} shown={shown ?? []} {...{ hasMore, loadMore, loadingMore }} />
+          <OwnSide suspicion={fleet.own_side} />
+          <FleetCard fleet={fleet} filters={filters} onChange={change} />
+          <NodeFilterBar fleet={fleet} filters={filters} onChange={change} />
+          <Pages key={JSON.stringify(listFilter(filters))} filters={filters} onChange={change} />
         </>
       )}
       {writable && <EnrollmentTokens />}
@@ -67,56 +59,42 @@ export function NodesPage() {
   );
 }
 
-function FilterBar({ filters, onChange }: { filters: NodeFilters; onChange: (filters: NodeFilters) => void }) {
+/** Newest first, a page at a time: the cursor of each page before is kept to go back by. */
+function Pages({ filters, onChange }: { filters: NodeFilters; onChange: (filters: NodeFilters) => void }) {
+  const [cursors, setCursors] = useState<string[]>([]);
+  const page = useNodePage(listFilter(filters), cursors.at(-1));
+  const matching = useFleet(fleetFilter(filters)).data?.matching;
+  if (page.error) return <ErrorNotice error={page.error} onRetry={() => void page.refetch()} />;
+  if (!page.data) return <Loading what="nodes" />;
+  const { items, next_cursor } = page.data;
+  if (items.length === 0 && cursors.length === 0)
+    return <NoMatch filters={filters} onClear={() => onChange({})} />;
+  const first = cursors.length * PAGE_SIZE + 1;
+  const total = filters.state === "retired" ? undefined : matching;
+  const range = items.length === 1 ? count(first) : `${count(first)}–${count(first + items.length - 1)}`;
   return (
-    <search className="mb-4 grid grid-cols-2 gap-3 sm:flex" aria-label="Filter nodes">
-      <SettlingField
-        label="Name"
-        placeholder="Part of a name"
-        value={filters.name ?? ""}
-        onSettle={(name) => onChange({ ...filters, name: name || undefined })}
-        className="sm:w-64"
-      />
-      <SelectField
-        label="Status"
-        value={filters.status ?? ""}
-        onChange={(event) =>
-          onChange({ ...filters, status: (event.currentTarget.value || undefined) as NodeFilters["status"] })
-        }
-        className="sm:w-48"
-      >
-        <option value="">All but retired</option>
-        {Object.entries(statusMarks).map(([status, { word }]) => (
-          <option key={status} value={status}>
-            {word}
-          </option>
-        ))}
-      </SelectField>
-    </search>
-  );
-}
-
-type FooterProps = {
-  nodes: Node[];
-  shown: Node[];
-  hasMore: boolean;
-  loadMore: () => void;
-  loadingMore: boolean;
-};
-
-function Footer({ nodes, shown, hasMore, loadMore, loadingMore }: FooterProps) {
-  return (
-    <div className="mt-4 flex items-center gap-4 text-sm text-ink-muted">
-      {hasMore && (
-        <Button busy={loadingMore} onClick={loadMore}>
-          Load more
-        </Button>
-      )}
-      <p role="status">
-        {shown.length} of {nodes.length}
-        {hasMore ? " or more" : ""} {nodes.length === 1 ? "node" : "nodes"} shown
-      </p>
-    </div>
+    <>
+      <NodeTable nodes={items} />
+      <nav aria-label="Pages of nodes" className="mt-4 flex flex-wrap items-center gap-3 text-sm text-ink-muted">
+        {(cursors.length > 0 || next_cursor) && (
+          <>
+            <Button disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
+              Newer
+            </Button>
+            <Button
+              disabled={!next_cursor}
+              busy={page.isPlaceholderData}
+              onClick={() => next_cursor && setCursors([...cursors, next_cursor])}
+            >
+              Older
+            </Button>
+          </>
+        )}
+        <p role="status" className="tabular-nums">
+          {total === undefined ? `${range} of the retired` : `${range} of ${nodesInWords(total)}`}, newest first
+        </p>
+      </nav>
+    </>
   );
 }
 
@@ -140,12 +118,11 @@ function NoNodes({ add }: { add: React.ReactNode }) {
 }
 
 function NoMatch({ filters, onClear }: { filters: NodeFilters; onClear: () => void }) {
-  const word = filters.status && statusMarks[filters.status].word.toLowerCase();
   return (
-    <EmptyState title="No node matches" actions={<Button onClick={onClear}>Clear filters</Button>}>
+    <EmptyState title="No node matches" actions={<Button onClick={onClear}>Show all nodes</Button>}>
       <p>
-        {filters.name ? `No name holds “${filters.name}”` : "None"}
-        {word ? ` among those that are ${word}` : " among those that are not retired"}.
+        {filters.search ? `No name, address or id holds “${filters.search}”` : "None"}
+        {isNarrowed({ ...filters, search: undefined }) ? " among those that the other filters let through" : ""}.
       </p>
     </EmptyState>
   );

@@ -1,23 +1,37 @@
-import { nodeStatuses } from "@holdfast/contracts/node-protocol";
 import { describe, expect, it } from "vitest";
-import { isShown, nodeFiltersFromSearch } from "./filters.ts";
+import { fleetFilter, isNarrowed, listFilter, nodeFiltersFromSearch } from "./filters.ts";
 
-describe("the filters of the nodes page", () => {
-  it("OPS-01 drops what an address bar may hold and nobody understands", () => {
-    expect(nodeFiltersFromSearch({ name: " web ", status: "active", add: "yes" })).toEqual({
-      name: "web",
-      status: "active",
+describe("what the nodes page looks for", () => {
+  it("DASH-01 takes from the address what it knows, and nothing else", () => {
+    const search = { search: " Rock ", state: "silent", version: "1.4.0", group: "block", add: "yes", x: "1" };
+    expect(nodeFiltersFromSearch(search)).toEqual({
+      search: "Rock",
+      state: "silent",
+      version: "1.4.0",
+      group: "block",
       add: "yes",
     });
-    expect(nodeFiltersFromSearch({ name: " ", status: "gone", add: "1" })).toEqual({});
+    expect(
+      nodeFiltersFromSearch({ search: "", state: "odd", group: "state", attention: "x".repeat(300) }),
+    ).toEqual({});
   });
 
-  it("ID-09 leaves retired nodes out until they are asked for", () => {
-    const shown = (filters: Parameters<typeof isShown>[1]) =>
-      nodeStatuses.filter((status) => isShown({ name: "rock-1", status }, filters));
-    expect(shown({})).toEqual(nodeStatuses.filter((status) => status !== "retired"));
-    expect(shown({ status: "retired" })).toEqual(["retired"]);
-    expect(shown({ name: "ROCK", status: "active" })).toEqual(["active"]);
-    expect(shown({ name: "web" })).toEqual([]);
+  it("DASH-01 leaves out retired nodes unless they are looked for", () => {
+    expect(listFilter({})).toEqual({ state: "present" });
+    expect(listFilter({ state: "retired", search: "old", version: "1" })).toEqual({
+      status: "retired",
+      search: "old",
+    });
+    expect(listFilter({ state: "not_fine", block: "10.0.0.0/24" })).toEqual({
+      state: "not_fine",
+      block: "10.0.0.0/24",
+    });
+  });
+
+  it("DASH-01 asks for the whole picture where nothing narrows it", () => {
+    expect(fleetFilter({ group: "version", add: "yes" })).toEqual({});
+    expect(
+      [{}, { group: "block" as const }, { state: "retired" as const }, { search: "a" }].map(isNarrowed),
+    ).toEqual([false, false, true, true]);
   });
 });

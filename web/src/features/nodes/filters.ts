@@ -1,28 +1,48 @@
-// The filters of the nodes page as they stand in the address bar.
+// What the nodes page looks for, as it stands in the address bar: a link shows another person the same.
 
-import type { Node } from "@holdfast/contracts/endpoints/nodes";
-import { NodeStatus } from "@holdfast/contracts/node-protocol";
+import { FleetFilter } from "@holdfast/contracts/endpoints/fleet";
+import { type Grouping, groupings } from "../fleet/grouping.ts";
 
-export type NodeFilters = {
-  /** A part of the name. */
-  name?: string;
+/** A state of the fleet, or those that are a part of it no more. */
+type ShownState = Exclude<FleetFilter["state"], "present" | undefined> | "retired";
+
+export type NodeFilters = Omit<FleetFilter, "state"> & {
   /** Absent: all but retired ones. */
-  status?: NodeStatus;
+  state?: ShownState | undefined;
+  /** What the picture is grouped by; absent: by state. */
+  group?: Grouping | undefined;
   /** The dialog that adds a node is open. */
-  add?: "yes";
+  add?: "yes" | undefined;
 };
+
+const texts = ["attention", "version", "capability", "block", "search"] as const;
 
 export function nodeFiltersFromSearch(search: Record<string, unknown>): NodeFilters {
   const filters: NodeFilters = {};
-  const name = search["name"];
-  if (typeof name === "string" && name.trim()) filters.name = name.trim().slice(0, 63);
-  const status = NodeStatus.safeParse(search["status"]);
-  if (status.success) filters.status = status.data;
+  for (const name of texts) {
+    const text = FleetFilter.shape[name].safeParse(search[name]);
+    if (text.success && text.data) filters[name] = text.data;
+  }
+  const state = FleetFilter.shape.state.safeParse(search["state"]);
+  if (search["state"] === "retired") filters.state = "retired";
+  else if (state.success && state.data && state.data !== "present") filters.state = state.data;
+  const group = groupings.find((one) => one === search["group"]);
+  if (group && group !== "state") filters.group = group;
   if (search["add"] === "yes") filters.add = "yes";
   return filters;
 }
 
-export function isShown(node: Pick<Node, "name" | "status">, { name, status }: NodeFilters): boolean {
-  if (status ? node.status !== status : node.status === "retired") return false;
-  return !name || node.name.includes(name.toLowerCase());
+/** What the picture and the counts are asked for; nothing at all: the whole fleet. */
+export function fleetFilter({ group, add, state, ...rest }: NodeFilters): FleetFilter {
+  return state === undefined || state === "retired" ? rest : { ...rest, state };
+}
+
+/** What the table is asked for. Retired nodes can be looked for by name and id only. */
+export function listFilter(filters: NodeFilters): FleetFilter & { status?: "retired" } {
+  if (filters.state !== "retired") return { state: "present", ...fleetFilter(filters) };
+  return { status: "retired", ...(filters.search ? { search: filters.search } : {}) };
+}
+
+export function isNarrowed(filters: NodeFilters): boolean {
+  return filters.state === "retired" || Object.values(fleetFilter(filters)).some((value) => value !== undefined);
 }

@@ -1,0 +1,118 @@
+// What is wrong with the fleet, reason by reason: how many, since when, what they share, and what to do now.
+
+import type { Fleet, Trouble } from "@holdfast/contracts/endpoints/fleet";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button } from "../../design/Button.tsx";
+import { Notice } from "../../design/Notice.tsx";
+import { Prose } from "../../design/Prose.tsx";
+import { duration, exactTime } from "../../design/time.ts";
+import { useNow } from "../../design/use-now.ts";
+import type { NodeFilters } from "../nodes/filters.ts";
+import { count, nodesInWords, reasonWords } from "./words.ts";
+
+export function OwnSide({ suspicion }: { suspicion: Fleet["own_side"] }) {
+  if (!suspicion) return null;
+  return (
+    <div role="alert" className="mb-4">
+      <Notice state="failed" title={suspicion.message}>
+        <Prose text={suspicion.next_step} />
+      </Notice>
+    </div>
+  );
+}
+
+const shownAtFirst = 4;
+
+export function Troubles({ troubles }: { troubles: readonly Trouble[] }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? troubles : troubles.slice(0, shownAtFirst);
+  return (
+    <>
+      <ul aria-label="What is wrong" className="grid gap-px overflow-hidden bg-line lg:grid-cols-2">
+        {shown.map((trouble) => (
+          <TroubleItem key={trouble.code} trouble={trouble} />
+        ))}
+        {shown.length % 2 === 1 && <li aria-hidden="true" className="hidden bg-surface lg:block" />}
+      </ul>
+      {troubles.length > shown.length && (
+        <Button look="quiet" className="w-full rounded-none" onClick={() => setAll(true)}>
+          {troubles.length - shown.length === 1
+            ? "One more reason"
+            : `${troubles.length - shown.length} more reasons`}
+        </Button>
+      )}
+    </>
+  );
+}
+
+function TroubleItem({ trouble }: { trouble: Trouble }) {
+  const { code, message, next_step } = trouble;
+  return (
+    <li className="bg-surface px-5 py-3.5">
+      <div className="flex flex-wrap items-baseline justify-between gap-x-4">
+        <Filter to={{ attention: code }} className="font-semibold text-kelp">
+          {nodesInWords(trouble.count)}: {reasonWords(code).toLowerCase()}
+        </Filter>
+        <Began trouble={trouble} />
+      </div>
+      <p className="mt-0.5">
+        <Prose text={message} />
+      </p>
+      {trouble.common.length > 0 && (
+        <ul className="mt-1.5 flex flex-wrap gap-1.5" aria-label="What they share">
+          {trouble.common.map((share) => (
+            <li key={`${share.attribute} ${share.value}`}>
+              <Common share={share} trouble={trouble} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <p className="mt-1.5 text-sm text-ink-muted">
+        <Prose text={next_step} />
+      </p>
+    </li>
+  );
+}
+
+function Began({ trouble: { first_at, last_at } }: { trouble: Trouble }) {
+  const now = useNow("quarter minutes");
+  if (!first_at || !last_at) return null;
+  const ago = (at: string) =>
+    duration(Math.floor(Math.max(0, now - Date.parse(at)) / 60_000) * 60).replace(/^0 s$/, "a moment");
+  const [first, last] = [ago(first_at), ago(last_at)];
+  return (
+    <span
+      className="text-sm text-ink-muted tabular-nums"
+      title={`${exactTime(first_at)} to ${exactTime(last_at)}`}
+    >
+      {first === last ? `for ${first}` : `for ${last} to ${first}`}
+    </span>
+  );
+}
+
+const inOrOn = { version: "on agent", block: "in", system: "on" } as const;
+
+function Common({ share, trouble }: { share: Trouble["common"][number]; trouble: Trouble }) {
+  const { attribute, value, count: number, of } = share;
+  const place = `${inOrOn[attribute]} ${value}`;
+  const text =
+    number === of
+      ? `all ${count(of)} ${place}`
+      : `${number === trouble.count ? "all" : count(number)} ${place} (${count(number)} of its ${count(of)})`;
+  const chip = "inline-flex rounded-sm bg-degraded-soft px-1.5 py-0.5 text-sm font-medium text-degraded";
+  if (attribute === "system") return <span className={chip}>{text}</span>;
+  return (
+    <Filter to={{ attention: trouble.code, [attribute]: value }} className={chip}>
+      {text}
+    </Filter>
+  );
+}
+
+function Filter({ to, className, children }: { to: NodeFilters; className: string; children: React.ReactNode }) {
+  return (
+    <Link to="/nodes" search={to} resetScroll={false} className={`rounded-sm hover:underline ${className}`}>
+      {children}
+    </Link>
+  );
+}

@@ -1,0 +1,79 @@
+// What the fleet page reads. The keys are those that live.ts looks for; of the picture only what changed is asked for.
+
+import { type Fleet, type FleetFilter, getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
+import { listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";
+import { applyPicture, type PictureNode } from "@holdfast/contracts/fleet-picture";
+import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useRefetchInterval } from "../../live.ts";
+import { useActing } from "../../session.ts";
+
+export function useFleet(filter: FleetFilter = {}): UseQueryResult<Fleet> {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  return useQuery({
+    queryKey: ["org", org.id, "fleet", "summary", filter],
+    queryFn: ({ signal }) => call(getFleet, { query: filter, signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval,
+  });
+}
+
+type Picture = { version: string; nodes: readonly PictureNode[] };
+
+export function useFleetPicture(filter: FleetFilter, { enabled }: { enabled: boolean }): UseQueryResult<Picture> {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  const queryClient = useQueryClient();
+  const queryKey = ["org", org.id, "fleet", "picture", filter];
+  return useQuery({
+    queryKey,
+    queryFn: async ({ signal }) => {
+      const known = queryClient.getQueryData<Picture>(queryKey);
+      const picture = await call(getFleetPicture, { query: { ...filter, since: known?.version }, signal });
+      const same = known && !picture.whole && picture.kind.length === 0 && picture.gone.length === 0;
+      return {
+        version: picture.version,
+        nodes: same ? known.nodes : applyPicture(known?.nodes ?? [], picture),
+      };
+    },
+    placeholderData: keepPreviousData,
+    // Comparing ten thousand nodes field by field would take longer than drawing them.
+    structuralSharing: false,
+    refetchInterval,
+    enabled,
+  });
+}
+
+export const PAGE_SIZE = 50;
+
+type NodePage = { items: Node[]; next_cursor: string | null };
+
+export function useNodePage(
+  filter: FleetFilter & { status?: "retired" },
+  cursor: string | undefined,
+): UseQueryResult<NodePage> {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  return useQuery({
+    queryKey: ["org", org.id, "nodes", "list", { ...filter, cursor }],
+    queryFn: ({ signal }) => call(listNodes, { query: { ...filter, limit: PAGE_SIZE, cursor }, signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval,
+  });
+}
+
+/** The node of a name, for opening it: the picture carries no ids. */
+export function useFindNode(): (name: string) => Promise<Node | undefined> {
+  const { org, call } = useActing();
+  const queryClient = useQueryClient();
+  return (name) =>
+    queryClient
+      .fetchQuery({
+        queryKey: ["org", org.id, "nodes", "list", { name }],
+        queryFn: async ({ signal }) => {
+          const { items } = await call(listNodes, { query: { name }, signal });
+          return items.find(({ status }) => status !== "retired") ?? null;
+        },
+      })
+      .then((found) => found ?? undefined);
+}

@@ -1,0 +1,148 @@
+// The nodes page of a large fleet in a browser: seen at a glance, searched, opened by mouse and keyboard, live.
+
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Sql } from "../../control-plane/src/database/connect.ts";
+import {
+  addMember,
+  createOrg,
+  PASSWORD,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+} from "../../control-plane/test/support/api.ts";
+import { openRoles } from "../../control-plane/test/support/database.ts";
+import { RACK, seedFleet } from "../../control-plane/test/support/fleet.ts";
+import { lacks } from "../../scripts/facilities.mjs";
+import { keepScreenshot, openChromium } from "./browser.ts";
+
+const { visit } = openChromium();
+let api: TestApi;
+let org: TestOrg;
+let superuser: Sql;
+let page: Page;
+let complaints: string[];
+
+const SIZE = 2_000;
+
+async function signIn(at: Page, path: string): Promise<void> {
+  await at.goto(`${api.url}${path}`);
+  await at.getByLabel("Email").fill("night@reef.example");
+  await at.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await at.getByRole("button", { name: "Sign in" }).click();
+  await at.locator("canvas").waitFor();
+}
+
+describe.skipIf(lacks("chromium"))("an operator at night", () => {
+  beforeAll(async () => {
+    api = await startTestApi({ env: { HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS: "3600" } });
+    ({ superuser } = openRoles(api.database));
+    org = await createOrg(api, "reef");
+    await addMember(api, org, "night@reef.example", "admin");
+    await seedFleet(superuser, org.id, SIZE, (number) => {
+      const rack = Math.floor(number / RACK);
+      if (rack === 7) return { silentSeconds: 4_000 };
+      if (rack % 20 === 3 && number % 3 === 0) return { version: "1.3.2", finding: "disk_full" };
+      if (rack % 20 === 3) return { version: "1.3.2" };
+      if (number % 400 === 1) return { status: "quarantined" };
+      return rack === 12 ? { status: "draining" } : {};
+    });
+    ({ page, complaints } = await visit());
+    await signIn(page, "/nodes");
+  });
+
+  const fleet = () => page.getByRole("region", { name: "The fleet" });
+  const picture = () => page.getByRole("group", { name: /^Picture of/ });
+
+  it("DASH-01 sees how many are not fine, what they share and what to do", async () => {
+    await fleet().getByText("69 of 2,000 nodes are not fine").waitFor();
+    const wrong = fleet().getByRole("list", { name: "What is wrong" });
+    await wrong.getByText("32 nodes: heartbeat stale").waitFor();
+    await wrong.getByText("all 32 in 10.0.7.0/24").waitFor();
+    await wrong.getByText(/all on agent 1\.3\.2/).waitFor();
+    await wrong.getByText(/holdfast agent diagnose/).waitFor();
+    await page.getByText("1–50 of 2,000 nodes").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await keepScreenshot(page, "fleet");
+  });
+
+  it("DASH-01 is told which node a cell is, and opens it with the mouse", async () => {
+    const box = await page.locator("canvas").boundingBox();
+    if (!box) throw new Error("there is no picture");
+    await page.mouse.move(box.x + 4, box.y + 28);
+    await picture().getByText("sim-00224", { exact: true }).waitFor();
+    await picture().getByText("Nothing is heard of it.").waitFor();
+    await keepScreenshot(page, "fleet-cell");
+    await page.mouse.down();
+    await page.mouse.up();
+    await page.getByRole("heading", { level: 1, name: "sim-00224" }).waitFor();
+    expect(new URL(page.url()).pathname).toMatch(/^\/nodes\/[0-9a-f-]{36}$/);
+    await page.goBack();
+  });
+
+  it("DASH-01 goes from node to node with the keyboard, and hears which it is", async () => {
+    await picture().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    const said = picture().getByRole("status");
+    await expect.poll(() => said.textContent()).toBe("sim-00225: Silent, Heartbeat stale");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "sim-00225" }).waitFor();
+    await page.goBack();
+  });
+
+  it("DASH-01 narrows it down, keeps that in the address, and turns pages", async () => {
+    await fleet()
+      .getByRole("link", { name: /all on agent 1\.3\.2/ })
+      .click();
+    await expect.poll(() => new URL(page.url()).search).toBe("?attention=disk_full&version=1.3.2");
+    await page.getByText("1–32 of 32 nodes").waitFor();
+    await page.getByText("32 nodes with these filters.").waitFor();
+    await page.reload();
+    await page.getByText("1–32 of 32 nodes").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByLabel("Search").fill("10.0.9.1");
+    await page.getByText("1–11 of 11 nodes").waitFor();
+    await page.getByLabel("Search").fill("");
+    await page.getByText("1–50 of 2,000 nodes").waitFor();
+    await page.getByRole("button", { name: "Older" }).click();
+    await page.getByText("51–100 of 2,000 nodes").waitFor();
+    await page.getByRole("row", { name: /sim-01950/ }).waitFor();
+    await page.getByLabel("Group by").selectOption("block");
+    await expect.poll(() => page.url()).toContain("group=block");
+    await keepScreenshot(page, "fleet-by-block");
+  });
+
+  it("DASH-04 sees a rack come back without asking, and most of the fleet go dark", async () => {
+    await superuser`UPDATE node_presence SET heartbeat_at = now() WHERE org_id = ${org.id}`;
+    await fleet().getByText("37 of 2,000 nodes are not fine").waitFor();
+    await superuser`
+      UPDATE node_presence p SET heartbeat_at = now() - interval '61 minutes' FROM nodes n
+      WHERE n.id = p.node_id AND p.org_id = ${org.id} AND n.name > 'sim-00300'`;
+    await page
+      .getByRole("alert")
+      .getByText(/fell silent at the same time/)
+      .waitFor();
+    await page
+      .getByRole("alert")
+      .getByText(/Fence, drain and reboot nothing/)
+      .waitFor();
+    await keepScreenshot(page, "fleet-dark-at-once");
+    expect(complaints).toEqual([]);
+  });
+
+  it.each(["light", "dark"] as const)(
+    "OPS-01 fits a telephone in %s, where a touch says which node it is",
+    async (colorScheme) => {
+      const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme, hasTouch: true });
+      await signIn(narrow.page, "/nodes");
+      await narrow.page.getByText(/are not fine/).waitFor();
+      const overflow = await narrow.page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+      expect(overflow).toBeLessThanOrEqual(0);
+      await narrow.page.locator("canvas").tap({ position: { x: 4, y: 28 } });
+      await narrow.page.getByRole("button", { name: /^Open sim-/ }).waitFor();
+      await keepScreenshot(narrow.page, `narrow-${colorScheme}-with-fleet`);
+      expect(narrow.complaints).toEqual([]);
+    },
+  );
+});
