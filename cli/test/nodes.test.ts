@@ -39,7 +39,18 @@ describe("this machine", () => {
     expect(stdout).toMatch(/connection\s+● online/);
     expect(stdout).toMatch(/certificate\s+until \d{4}-/);
     const listed = await run(["node", "list"]);
-    expect(listed.stdout).toMatch(/^NAME\s+STATUS\s+CONNECTION/);
+    expect(listed.stdout).toMatch(/^1 node: 1 \w+\n/);
+    expect(listed.stdout).toMatch(/\nNAME\s+STATUS\s+CONNECTION/);
+    expect((await run(["node", "list", "--search", "no-such"])).stdout).toContain("No node matches.");
+    const page = await json<{ items: Node[]; next_cursor: null }>([
+      "node",
+      "list",
+      "--state",
+      "present",
+      "--limit",
+      "1",
+    ]);
+    expect(page).toMatchObject({ items: [{ name: node.name }], next_cursor: null });
   });
 
   it("DIAG-01 is probed by itself soon after it has joined, which is no task of anybody", async () => {

@@ -9,7 +9,7 @@ const marks = { online: "● online", stale: "■ stale", never: "○ never seen
 export function nodeTable(nodes: readonly Node[], options: { filtered: boolean }): string {
   if (nodes.length === 0) {
     return options.filtered
-      ? "No node is in that state."
+      ? "No node matches."
       : "No nodes yet. `holdfast node token create` tells how a machine becomes one.";
   }
   return table(nodes, [

@@ -2,29 +2,20 @@
 
 import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
-import { getNode, listNodeDiagnostics, listNodes, renameNode } from "@holdfast/contracts/endpoints/nodes";
-import { NodeStatus } from "@holdfast/contracts/node-protocol";
-import { Command, Option } from "commander";
+import { getNode, listNodeDiagnostics, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
-import { everyPage } from "../../client/pages.ts";
 import { localTime, printResult, table } from "../../output.ts";
 import { addChanges } from "./changes.ts";
-import { describeNode, nodeTable } from "./describe.ts";
+import { describeNode } from "./describe.ts";
+import { addList } from "./list.ts";
 import { tokenCommand } from "./token.ts";
 
 export function nodeCommand(): Command {
   const node = new Command("node").description("the machines of an organization");
   node.addCommand(tokenCommand());
-  withServerOptions(node.command("list"))
-    .description("list nodes, newest first")
-    .addOption(new Option("--status <status>").choices(NodeStatus.options))
-    .action(async (options: ServerOptions & { status?: NodeStatus }) => {
-      const client = await connect(options);
-      const { status } = options;
-      const items = await everyPage((cursor) => client(listNodes, { query: { cursor, limit: 200, status } }));
-      printResult(options, { items }, () => nodeTable(items, { filtered: status !== undefined }));
-    });
+  addList(node);
   withServerOptions(node.command("show"))
     .description("show a node: facts, heartbeat, certificate, and what needs attention")
     .argument("<node>", "id or name")
