@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { createLog } from "@holdfast/service/log";
 import Fastify from "fastify";
@@ -118,6 +119,12 @@ describe("the api", () => {
       const missing = await download(`${url}/agent/..%2frelease.json`);
       expect([missing.status, JSON.parse(missing.body).code]).toEqual([404, "route_not_found"]);
     }
+    const release = await api.operator()(getAgentRelease, {});
+    expect(release.upgrade_command).toContain(promised);
+    expect(release.upgrade_command).not.toContain("--token");
+    expect(release.archives.map(({ url }) => url)).toContainEqual(
+      expect.stringContaining(`${api.nodeUrl}/agent/holdfast-agent-${release.version}-linux-`),
+    );
     const script = readFileSync(new URL("../../deploy/install-agent.sh", import.meta.url), "utf8");
     expect(script).toContain("\nSERVED_X64=''\n");
   });

@@ -2,6 +2,12 @@
 // where the bundle begins that is shipped to other machines (scripts/agent-archive/), so that whatever says
 // "run `holdfast agent diagnose`" is right there too.
 
+const installed = `
+Of this installation, as root:
+  upgrade --file …   to another version; \`holdfast node release\` on the server prints a line that downloads it
+  rollback           to the version before
+  uninstall          everything; --keep-state leaves the node's identity`;
+
 const args = process.argv.slice(2);
 
 if (args.join(" ") === "agent run") {
@@ -19,7 +25,7 @@ if (args.join(" ") === "agent run") {
   const program = new Command("holdfast")
     .description("The agent of this node. What concerns the server is asked where the server runs.")
     .version(agentVersion)
-    .addCommand(agentCommand())
+    .addCommand(agentCommand().addHelpText("after", installed))
     .showHelpAfterError("Run `holdfast agent --help` to see what there is.");
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
     command.exitOverride();
