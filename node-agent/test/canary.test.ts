@@ -56,7 +56,7 @@ describe("secrets", () => {
     api.standing = { status: "quarantined", reason: all };
     api.dropConnections();
     await expect.poll(() => api.heartbeats.length).toBeGreaterThan(1);
-    await expect.poll(() => api.diagnostics.map((one) => one.reason)).toContain("task_poll_failed");
+    await expect.poll(() => api.diagnostics.map((one) => one.reason)).toContain("agent_version_drift");
     await expect.poll(() => api.diagnostics.map((one) => one.reason)).toContain("node_quarantined");
 
     const picture = lookAt(agent.stateDir, { now: Date.now(), diskPressurePercent: 90, records: 100 });
