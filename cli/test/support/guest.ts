@@ -13,6 +13,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -60,6 +61,7 @@ export async function bootGuest(name: string): Promise<Guest> {
   const local = join(directory, "local");
   furnish(root, name);
   mkdirSync(join(local, "bin"), { recursive: true });
+  const cgroups = makeCgroups(name);
   let nspawn: ChildProcess;
   let leader = 0;
 
@@ -71,9 +73,11 @@ export async function bootGuest(name: string): Promise<Guest> {
   };
   const boot = async () => {
     let console = "";
+    const enter = cgroups.map((path) => `echo $$ >${path}/cgroup.procs`).join(" && ");
     nspawn = spawn(
-      "systemd-nspawn",
+      "sh",
       [
+        ...["-c", `${enter} && exec "$@"`, "sh", "systemd-nspawn"],
         ...["--quiet", "--register=no", "--keep-unit", "--boot", `--directory=${root}`, `--machine=${name}`],
         ...["--bind-ro=/usr", `--bind=${local}:/usr/local`],
       ],
@@ -93,7 +97,16 @@ export async function bootGuest(name: string): Promise<Guest> {
     await gone;
   };
 
-  await boot();
+  const remove = async () => {
+    await powerOff();
+    for (const path of cgroups) removeCgroup(path);
+    rmSync(directory, { recursive: true, force: true });
+  };
+
+  await boot().catch(async (error) => {
+    await remove();
+    throw error;
+  });
   return {
     root,
     run,
@@ -107,10 +120,7 @@ export async function bootGuest(name: string): Promise<Guest> {
       await boot();
     },
     files: () => [...namesBelow(root, "/"), ...namesBelow(local, "/usr/local/")].sort(),
-    async remove() {
-      await powerOff();
-      rmSync(directory, { recursive: true, force: true });
-    },
+    remove,
   };
 }
 
@@ -131,6 +141,21 @@ function furnish(root: string, name: string): void {
   writeFileSync(join(root, "etc/hostname"), `${name}\n`);
   writeFileSync(join(root, "etc/hosts"), `127.0.0.1 localhost ${name}\n`);
   writeFileSync(join(root, "etc/machine-id"), "");
+}
+
+/** Of its own, in each hierarchy that systemd uses: in those of the tests what it makes would stay. */
+function makeCgroups(name: string): string[] {
+  const mounted = ["/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"];
+  const paths = mounted.filter((path) => existsSync(`${path}/cgroup.procs`)).map((path) => `${path}/${name}`);
+  for (const path of paths) mkdirSync(path);
+  return paths;
+}
+
+function removeCgroup(path: string): void {
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeCgroup(`${path}/${entry.name}`);
+  }
+  rmdirSync(path);
 }
 
 function childOf(pid: number): number {
