@@ -136,6 +136,15 @@ describe("a task made while its node is between two polls", () => {
     }
   });
 
+  it("OPS-02 reaches a node that came back at another replica, and waits there already", async () => {
+    const nodeId = await nodeBetweenPolls();
+    const polling = there.engine.wait(nodeId, waiting({ instanceId: "back" }));
+    // Behind the first one: that has asked by then, before there was a task.
+    await there.engine.wait(nodeId, atOnce());
+    const { id } = await run(nodeId);
+    expect(idsOf(await polling)).toEqual([id]);
+  });
+
   it("TASK-09 is found when a tenant made it, also with a cancel of what the node holds", async () => {
     const node = await nodeBetweenPolls();
     const made = await lab.enqueue(here, { nodeId: node });

@@ -134,19 +134,27 @@ const toStop = (sql: Queryable) => sql`
     SELECT h.node_id, h.task_id, true, h.generation, '', NULL, now(), '', '', 0, 0 FROM held h
     WHERE NOT h.rightly AND NOT h.over`;
 
-/** Which of the nodes have something to take, and which of the held tasks their node should stop. */
-export async function selectNodesToServe(
-  sql: Queryable,
-  waiting: { nodeIds: readonly string[]; heldIds: readonly string[] },
-): Promise<string[]> {
-  const rows = await sql<{ node_id: string }[]>`
-    SELECT a.node_id FROM unnest(${[...waiting.nodeIds]}::uuid[]) AS a (node_id)
-    WHERE EXISTS (SELECT FROM tasks t WHERE t.node_id = a.node_id AND t.status = 'queued')
-    UNION
-    SELECT t.node_id FROM tasks t
-    WHERE t.id = ANY (${[...waiting.heldIds]}::uuid[])
+export type Due = { node_id: string; why: "queued" | "stop" };
+
+/**
+ * Which nodes have something to take, whoever they are, and which of the held tasks their node should stop. Goes from
+ * one node with queued tasks to the next: asked for each of ten thousand that wait, it took the api 30 ms to write the
+ * question down.
+ */
+export async function selectDueNodes(sql: Queryable, heldIds: readonly string[]): Promise<Due[]> {
+  return sql<Due[]>`
+    WITH RECURSIVE queued AS (
+      (SELECT node_id FROM tasks WHERE status = 'queued' ORDER BY node_id LIMIT 1)
+      UNION ALL
+      SELECT (SELECT t.node_id FROM tasks t
+              WHERE t.status = 'queued' AND t.node_id > q.node_id ORDER BY t.node_id LIMIT 1)
+      FROM queued q WHERE q.node_id IS NOT NULL
+    )
+    SELECT node_id, 'queued' AS why FROM queued WHERE node_id IS NOT NULL
+    UNION ALL
+    SELECT t.node_id, 'stop' FROM tasks t
+    WHERE t.id = ANY (${[...heldIds]}::uuid[])
       AND (t.status NOT IN ('queued', 'dispatched') AND NOT t.reported OR t.cancel_requested_at IS NOT NULL)`;
-  return rows.map((row) => row.node_id);
 }
 
 export type Progress = { generation: number; phase: string; progress: string | null; timings: string };

@@ -10,7 +10,7 @@ import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
 import { createBatches } from "./batches.ts";
-import { type Asking, type Delivered, deliver, selectNodesToServe } from "./delivery-queries.ts";
+import { type Asking, type Delivered, deliver, selectDueNodes } from "./delivery-queries.ts";
 import type { Revision } from "./queries.ts";
 
 export type Poll = { instanceId: string; room: number; holding: Held[]; waitMs: number; signal: AbortSignal };
@@ -40,6 +40,8 @@ type Away = {
   unanswered: Set<string>;
   /** Handed over meanwhile. */
   kept: Delivered[];
+  /** Until that is passed on. */
+  patience?: NodeJS.Timeout;
   /** More may wait for it in the database. */
   more: boolean;
 };
@@ -143,6 +145,7 @@ export function createPolls(options: {
     const { nodeId, instanceId, asking } = poll;
     const before = away.get(nodeId);
     away.delete(nodeId);
+    clearTimeout(before?.patience);
     const known =
       before?.instanceId === instanceId &&
       !before.more &&
@@ -162,6 +165,22 @@ export function createPolls(options: {
   /** Claimed for a poll that is gone: whoever holds a newer one, here or elsewhere, is offered it now. */
   const passOn = (nodeId: string) => {
     if (!wake(nodeId)) signals.publish("node_work", [nodeId]);
+  };
+
+  const passOnUnlessBack = (nodeId: string, gone: Away) => {
+    const timer = setTimeout(() => {
+      if (away.get(nodeId) !== gone || stopped) return;
+      away.delete(nodeId);
+      passOn(nodeId);
+    }, BACK_WITHIN_MS);
+    timer.unref();
+  };
+
+  /** It went to another replica, where it may be waiting already. */
+  const giveUpOn = (nodeId: string, gone: Away) => {
+    if (away.get(nodeId) !== gone) return;
+    away.delete(nodeId);
+    passOn(nodeId);
   };
 
   const wake = (nodeId: string): boolean => {
@@ -184,16 +203,20 @@ export function createPolls(options: {
     held.set(poll.nodeId, [...(held.get(poll.nodeId) ?? []), poll]);
   };
 
-  /** In case a signal was lost: one statement for every node that waits here. */
+  /** In case a signal was lost: one statement for all nodes that wait here. */
   let looking: Promise<void> | undefined;
   const look = async () => {
     for (const [nodeId, one] of away) if (performance.now() - one.since > LOOK_EVERY_MS) away.delete(nodeId);
-    const polls = [...held.values()].flat();
-    if (polls.length === 0) return;
-    const nodeIds = polls.filter((poll) => poll.asking.room > 0).map((poll) => poll.nodeId);
-    const heldIds = polls.flatMap((poll) => poll.asking.holding.map((task) => task.task_id));
+    if (held.size === 0) return;
+    const heldIds: string[] = [];
+    for (const polls of held.values()) {
+      for (const { asking } of polls) for (const { task_id } of asking.holding) heldIds.push(task_id);
+    }
     try {
-      for (const nodeId of await selectNodesToServe(sql, { nodeIds, heldIds })) wake(nodeId);
+      for (const { node_id, why } of await selectDueNodes(sql, heldIds)) {
+        const takes = held.get(node_id)?.some((poll) => why === "stop" || poll.asking.room > 0);
+        if (takes) wake(node_id);
+      }
     } catch (error) {
       log.warn({ err: error }, "work of waiting nodes could not be looked for");
     }
@@ -225,8 +248,11 @@ export function createPolls(options: {
       if (poll) return give(poll, tasks.slice(0, poll.asking.room), { more: poll.serving !== undefined });
       const gone = away.get(nodeId);
       if (!gone) return passOn(nodeId);
+      // It may be back at another replica already, which knows nothing of them.
+      if (gone.kept.length === 0) passOnUnlessBack(nodeId, gone);
       // A poll that came and went in between may have been given them by its own statement.
       gone.kept.push(...tasks.filter((task) => !gone.given.has(task.task_id)));
+      gone.patience ??= setTimeout(() => giveUpOn(nodeId, gone), BACK_WITHIN_MS).unref();
     },
     wait(nodeId, { instanceId, room, holding, waitMs, signal }) {
       if (stopped || signal.aborted) return Promise.resolve(nothing);
@@ -271,6 +297,7 @@ export function createPolls(options: {
     async stop() {
       stopped = true;
       clearInterval(timer);
+      for (const { patience } of away.values()) clearTimeout(patience);
       for (const end of unsubscribe) end();
       for (const poll of [...held.values()].flat()) poll.answer(nothing);
       await Promise.all([deliveries.settled(), looking]);
