@@ -19,6 +19,7 @@ import { createRenewals } from "../link/renewals.ts";
 import type { Log } from "../log.ts";
 import type { Character } from "./character.ts";
 import { createSimClient } from "./client.ts";
+import type { Dialling } from "./dialling.ts";
 import type { SimTypes } from "./types.ts";
 
 /** What a join gave. */
@@ -43,6 +44,8 @@ export type SimAgentOptions = {
   apiUrl: URL;
   lookup: LookupFunction;
   bootId: string;
+  /** Before every new connection. */
+  myTurn: Dialling;
   fails: () => boolean;
   onHeartbeat(): void;
   onTask(event: TaskEvent): void;
@@ -71,6 +74,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     nodeId: identity.nodeId,
     ...{ instanceId, bootId: options.bootId },
     credentials: { ...identity, roots },
+    myTurn: options.myTurn,
   });
   const types = options.types({ facts: character.facts, startedAt, fails: options.fails });
   const journal = openMemoryJournal();

@@ -16,7 +16,7 @@ export type Character = {
 
 /** How a node tells that nobody should mistake it for a machine. */
 export const SIMULATED = "simulated";
-export const RACK_SIZE = 32;
+const RACK_SIZE = 32;
 
 const GB = 1024 ** 3;
 

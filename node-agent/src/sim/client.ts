@@ -9,6 +9,7 @@ import { type Credentials, secureContextOf } from "../link/client.ts";
 import { type Answer, readAnswer } from "../link/exchange.ts";
 import { failureOf, LinkFailure } from "../link/failures.ts";
 import { type Connection, openConnection } from "./connection.ts";
+import type { Dialling } from "./dialling.ts";
 
 export type SimClient = LinkCalls & {
   /** From the next connection on. */
@@ -26,6 +27,7 @@ export function createSimClient(options: {
   instanceId: string;
   bootId: string;
   credentials: Credentials;
+  myTurn: Dialling;
 }): SimClient {
   const { apiUrl, lookup, nodeId, instanceId, bootId } = options;
   const place = { host: apiUrl.hostname, port: Number(apiUrl.port || 443), lookup };
@@ -39,16 +41,21 @@ export function createSimClient(options: {
   let free: Connection | undefined;
   let unused: NodeJS.Timeout | undefined;
   const open = new Set<Connection>();
+  let hangUps = 0;
   /** Of an identity that was replaced: closed when they are given back. */
   let retired = new WeakSet<Connection>();
 
-  const connection = (): Connection => {
+  const takeFree = (): Connection | undefined => {
     clearTimeout(unused);
-    if (free) {
-      const reused = free;
-      free = undefined;
-      return reused;
-    }
+    const taken = free;
+    free = undefined;
+    return taken;
+  };
+  const connection = async (): Promise<Connection> => {
+    const hungUpBefore = hangUps;
+    await options.myTurn();
+    if (hangUps !== hungUpBefore)
+      throw Object.assign(new Error("the request was given up"), { code: "ABORT_ERR" });
     secureContext ??= secureContextOf(credentials);
     const opened: Connection = openConnection({
       place,
@@ -81,8 +88,8 @@ export function createSimClient(options: {
         ? ""
         : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(content)}\r\n`;
     const text = `${method} /internal/v1/nodes/${nodeId}${path}${head}${about}\r\n${content}`;
-    const used = connection();
     try {
+      const used = takeFree() ?? (await connection());
       const answer = await used.exchange({ text, timeoutMs, ...(signal ? { signal } : {}) });
       if (answer.headers.connection === "close") used.close();
       else giveBack(used);
@@ -102,6 +109,7 @@ export function createSimClient(options: {
       free?.close();
     },
     hangUp() {
+      hangUps += 1;
       clearTimeout(unused);
       for (const one of [...open]) one.close();
     },

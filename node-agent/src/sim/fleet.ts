@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { lookupBy } from "../link/lookup.ts";
 import { type SimAgent, type SimIdentity, sharedKeyrings, startSimAgent } from "./agent.ts";
 import type { Character } from "./character.ts";
+import { createDialling } from "./dialling.ts";
 import { apiUrlOf } from "./join.ts";
 import { createSimTypes } from "./types.ts";
 
@@ -30,6 +31,7 @@ export function createFleet(options: { random?: () => number } = {}): Fleet {
   const types = createSimTypes();
   const keyringOf = sharedKeyrings();
   const bootId = randomUUID();
+  const myTurn = createDialling();
   const agents: SimAgent[] = [];
   const tasks = { started: 0, succeeded: 0, failed: 0, refused: 0 };
   let heartbeats = 0;
@@ -38,7 +40,7 @@ export function createFleet(options: { random?: () => number } = {}): Fleet {
     add(joined, character) {
       const { resolve } = joined.agent.profile;
       const agent = startSimAgent({
-        ...{ joined, character, types, bootId, keyringOf },
+        ...{ joined, character, types, bootId, keyringOf, myTurn },
         apiUrl: apiUrlOf(joined),
         lookup: lookupBy(() => resolve),
         fails: () => random !== undefined && random() < character.failureRate,
