@@ -39,7 +39,6 @@ export async function openEdge(options: {
   const settings = {
     HOLDFAST_API_INTERNAL_URL: "https://127.0.0.1:3004",
     HOLDFAST_INGRESS_TOKEN: options.ingressToken,
-    HOLDFAST_INGRESS_NAMES: API_NAME,
     HOLDFAST_INGRESS_DIR: certificates,
   };
   const enrolling = start({
