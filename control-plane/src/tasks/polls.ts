@@ -167,15 +167,6 @@ export function createPolls(options: {
     if (!wake(nodeId)) signals.publish("node_work", [nodeId]);
   };
 
-  const passOnUnlessBack = (nodeId: string, gone: Away) => {
-    const timer = setTimeout(() => {
-      if (away.get(nodeId) !== gone || stopped) return;
-      away.delete(nodeId);
-      passOn(nodeId);
-    }, BACK_WITHIN_MS);
-    timer.unref();
-  };
-
   /** It went to another replica, where it may be waiting already. */
   const giveUpOn = (nodeId: string, gone: Away) => {
     if (away.get(nodeId) !== gone) return;
@@ -248,8 +239,6 @@ export function createPolls(options: {
       if (poll) return give(poll, tasks.slice(0, poll.asking.room), { more: poll.serving !== undefined });
       const gone = away.get(nodeId);
       if (!gone) return passOn(nodeId);
-      // It may be back at another replica already, which knows nothing of them.
-      if (gone.kept.length === 0) passOnUnlessBack(nodeId, gone);
       // A poll that came and went in between may have been given them by its own statement.
       gone.kept.push(...tasks.filter((task) => !gone.given.has(task.task_id)));
       gone.patience ??= setTimeout(() => giveUpOn(nodeId, gone), BACK_WITHIN_MS).unref();
@@ -297,9 +286,12 @@ export function createPolls(options: {
     async stop() {
       stopped = true;
       clearInterval(timer);
-      for (const { patience } of away.values()) clearTimeout(patience);
       for (const end of unsubscribe) end();
       for (const poll of [...held.values()].flat()) poll.answer(nothing);
+      for (const [nodeId, { patience, kept }] of away) {
+        clearTimeout(patience);
+        if (kept.length > 0) passOn(nodeId);
+      }
       await Promise.all([deliveries.settled(), looking]);
     },
   };
