@@ -21,7 +21,9 @@ export function openReport(scenarios: readonly Scenario[], form: "table" | "json
   const draw = (first = false) => {
     if (!live) return;
     const up = first ? "" : `\x1b[${rows.length}A`;
-    process.stdout.write(up + rows.map((row) => `\x1b[2K${lineOf(row)}\n`).join(""));
+    // A line that wraps would be two to go up.
+    const width = process.stdout.columns - 1;
+    process.stdout.write(up + rows.map((row) => `\x1b[2K${lineOf(row).slice(0, width)}\n`).join(""));
   };
   if (form === "table") print(heading);
   draw(true);
