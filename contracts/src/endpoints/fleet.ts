@@ -113,7 +113,7 @@ export const getFleetPicture = endpoint({
   description: "With `since` and no other filter, only what changed since that version is told.",
   access: { scope: "nodes:read" },
   query: FleetFilter.extend({
-    since: z.string().min(1).max(64).optional().describe("`version` of the last answer."),
+    since: Text.min(1).max(64).optional().describe("`version` of the last answer."),
   }),
   answer: FleetPicture,
 });

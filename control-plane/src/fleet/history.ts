@@ -73,6 +73,6 @@ function isSame(a: FleetNode, b: FleetNode): boolean {
     a.block === b.block &&
     a.reasons.length === b.reasons.length &&
     a.reasons.every((code, index) => code === b.reasons[index]) &&
-    (a.state === "fine" || a.reason !== "heartbeat_stale" || a.since === b.since)
+    a.since === b.since
   );
 }

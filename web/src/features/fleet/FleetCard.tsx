@@ -61,11 +61,12 @@ function Headline({ fleet: { total, not_fine } }: { fleet: Fleet }) {
   );
 }
 
-/** Also the legend of the picture. */
+/** Also the legend of the picture: without one, a state that no node is in says nothing. */
 function States({ fleet, filters }: { fleet: Fleet; filters: NodeFilters }) {
+  const shown = fleetStates.filter((state) => fleet.total > 1 || fleet.states[state] > 0);
   return (
-    <ul aria-label="Nodes by state" className="flex flex-wrap gap-x-1 gap-y-1">
-      {fleetStates.map((state) => {
+    <ul aria-label="Nodes by state" className="-mx-2 flex flex-wrap gap-x-1 gap-y-1">
+      {shown.map((state) => {
         const number = fleet.states[state];
         const chosen = filters.state === state;
         return (

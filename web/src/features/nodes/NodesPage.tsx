@@ -90,8 +90,9 @@ function Pages({ filters, onChange }: { filters: NodeFilters; onChange: (filters
             </Button>
           </>
         )}
-        <p role="status" className="tabular-nums">
-          {total === undefined ? `${range} of the retired` : `${range} of ${nodesInWords(total)}`}, newest first
+        <p role="status">
+          {total === undefined ? `${range} of the retired` : `${range} of ${nodesInWords(total)}`}
+          {items.length > 1 && ", newest first"}
         </p>
       </nav>
     </>
