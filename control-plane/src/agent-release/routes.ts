@@ -13,6 +13,8 @@ export const agentRoutes = { installer: "/agent/install.sh", archive: "/agent/:f
 /** Downloads of 45 MB at a time, of both listeners together; further ones are asked to come again. */
 const MOST_AT_ONCE = 32;
 const AGAIN_SECONDS = 5;
+/** One that takes nothing for so long keeps others waiting no longer. */
+const STALLED_MS = 60_000;
 
 export function createAgentRoutes(releases: AgentReleases): (http: FastifyInstance) => void {
   let underWay = 0;
@@ -43,6 +45,7 @@ export function createAgentRoutes(releases: AgentReleases): (http: FastifyInstan
       });
     }
     underWay += 1;
+    reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
     reply.raw.once("close", () => {
       underWay -= 1;
     });
