@@ -1,6 +1,6 @@
 // Tells systemd how the agent is (sd_notify(3)): when it is ready, what it is doing, and three times in each
 // watchdog period that it is alive. Node.js cannot open the kind of socket that systemd listens on, so
-// systemd-notify does: 5 ms of one processor each time.
+// systemd-notify does: 8 ms of one processor each time.
 
 import type { ChildProcess } from "node:child_process";
 import type { Environment } from "@holdfast/kit/settings";
