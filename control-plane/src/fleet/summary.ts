@@ -91,7 +91,7 @@ const ofSilence: Record<string, { message: string; next_step: string }> = {
   },
 };
 
-export function wordsOf(code: string): { message: string; next_step: string } {
+function wordsOf(code: string): { message: string; next_step: string } {
   const own = ofSilence[code];
   if (own) return own;
   if (!Object.hasOwn(diagnosticReasons, code)) {

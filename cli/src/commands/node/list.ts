@@ -75,7 +75,7 @@ function more(
 
 const MOST_TROUBLES = 5;
 
-export function describeFleet(fleet: Fleet): string[] {
+function describeFleet(fleet: Fleet): string[] {
   const states = fleetStates.filter((state) => fleet.states[state] > 0);
   const counts = states.map((state) => `${fleet.states[state]} ${state}`).join(", ") || "none";
   const head = fleet.matching === fleet.total ? `${fleet.total}` : `${fleet.matching} of ${fleet.total}`;
