@@ -94,6 +94,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const requestLog = options.log.child({}, { redact: [] });
   let stopping = false;
   let draining = false;
+  let allClosed: Promise<void> | undefined;
 
   const refuseForged = (request: IncomingMessage, correlationId: string, address?: string) => {
     if (!carriesCertificate(request) || options.isHandedOver?.(request)) return;
@@ -193,18 +194,26 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     async stopAccepting(withinMs) {
       // Not the HTTP server's own, which also closes connections that happen to have no request.
-      const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(app.server, () => resolve()));
+      allClosed = new Promise<void>((resolve) => TcpServer.prototype.close.call(app.server, () => resolve()));
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, withinMs);
       });
-      await Promise.race([closed, late]);
+      await Promise.race([allClosed, late]);
       clearTimeout(timer);
     },
     async stop() {
       stopping = true;
-      const deadline = setTimeout(() => app.server.closeAllConnections(), STOP_DEADLINE_MS);
+      let deadline: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        deadline = setTimeout(() => {
+          app.server.closeAllConnections();
+          resolve();
+        }, STOP_DEADLINE_MS);
+      });
       await app.close();
+      // A server that takes no connections any more has waited for none just now.
+      await Promise.race([allClosed, late]);
       clearTimeout(deadline);
     },
   };

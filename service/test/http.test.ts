@@ -249,4 +249,27 @@ describe("a listener that drains", () => {
     await drained;
     await http.stop();
   });
+
+  it("OPS-02 finishes what is under way, also what took longer than it drains", async () => {
+    const work = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const { http, url } = await startListener({
+      routes: (app) =>
+        app.get("/slow", async () => {
+          begun.resolve();
+          await work.promise;
+          return { done: true };
+        }),
+    });
+    const answer = fetch(`${url}/slow`);
+    await begun.promise;
+    http.startDraining();
+    await http.stopAccepting(1);
+    const stopped = http.stop().then(() => "stopped");
+    const meanwhile = new Promise<string>((resolve) => setTimeout(resolve, 100, "waits"));
+    expect(await Promise.race([stopped, meanwhile])).toBe("waits");
+    work.resolve();
+    expect(await (await answer).json()).toEqual({ done: true });
+    expect(await stopped).toBe("stopped");
+  });
 });
