@@ -114,14 +114,16 @@ describe.skipIf(without)("the certificates of an ingress", () => {
     expect(JSON.stringify(items) + api.logged()).not.toContain(TOKEN);
   });
 
-  it("ID-13 are not for the service token, nor for another", async () => {
+  it("ID-13 are not for the service token, nor for another, and not where there is no api", async () => {
+    const elsewhere = { ...environment, HOLDFAST_API_INTERNAL_URL: "https://127.0.0.1:1" };
+    expect((await aPerson(elsewhere).holdfast(["ingress", "--once"])).code).toBe(3);
     for (const HOLDFAST_INGRESS_TOKEN of [SERVICE_TOKEN, TOKEN.replace("an", "no")]) {
       const { code, stderr } = await aPerson({ ...environment, HOLDFAST_INGRESS_TOKEN }).holdfast([
         "ingress",
         "--once",
       ]);
       expect(code).toBe(1);
-      expect(stderr).toContain("service token");
+      expect(stderr).toContain("the same HOLDFAST_INGRESS_TOKEN");
     }
   });
 });

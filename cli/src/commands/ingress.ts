@@ -1,7 +1,10 @@
 // holdfast ingress: runs beside the proxy in front of the nodes' listeners and keeps its certificates.
 
+import { ApiError } from "@holdfast/contracts/errors";
+import { ApiAway } from "@holdfast/gateway/services/client";
 import { readSettings } from "@holdfast/kit/settings";
 import { Command } from "commander";
+import { Refusal, UnreachableError } from "../failure.ts";
 import { getCertificates, keepCertificates } from "../ingress/keep.ts";
 import { ingressSettings } from "../ingress/settings.ts";
 import { localTime, printResult } from "../output.ts";
@@ -16,7 +19,7 @@ export function ingressCommand(): Command {
       const settings = readSettings(ingressSettings, process.env);
       if (!once) return runConfigured("ingress", settings, keepCertificates);
       forgetSecrets(process.env);
-      const { names, notAfter } = await getCertificates(settings);
+      const { names, notAfter } = await getCertificates(settings).catch(inWordsOfCommands);
       const { directory } = settings;
       const result = { directory, names, not_after: new Date(notAfter).toISOString() };
       printResult({ json: json === true }, result, ({ not_after }) =>
@@ -26,4 +29,15 @@ export function ingressCommand(): Command {
         ].join("\n"),
       );
     });
+}
+
+function inWordsOfCommands(error: unknown): never {
+  if (error instanceof ApiError) {
+    const { code, message, nextStep, details } = error;
+    throw new Refusal(code, { message, nextStep, details });
+  }
+  if (error instanceof ApiAway) {
+    throw new UnreachableError(`${ingressSettings.apiUrl.env} leads to no api: ${error.message}`);
+  }
+  throw error;
 }

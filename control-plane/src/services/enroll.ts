@@ -41,7 +41,10 @@ export async function enrollAsIngress(
   known: Known & { names: readonly string[] },
 ): Promise<AnswerOf<typeof enrollIngress>> {
   const { mac, ...request } = body;
-  const { token, authority } = proven(request, mac, known);
+  const { token, authority } = proven(request, mac, known, {
+    message: "The proof that comes with the request was not made with this server's ingress token.",
+    nextStep: "Give the api and `holdfast ingress` the same HOLDFAST_INGRESS_TOKEN; the gateways' is another.",
+  });
   const [own, listener] = await Promise.all([readKeyRequest(request.csr), readKeyRequest(request.listener_csr)]);
   const issued = await authority.issueToIngress(
     {
@@ -67,9 +70,10 @@ function proven(
   request: { sent_at: string },
   mac: string,
   { token, authority, now }: Known,
+  wrong: { message?: string; nextStep?: string } = {},
 ): { token: string; authority: Authority } {
   if (token === undefined || !isSameProof(mac, proofOfRequest(token, request))) {
-    throw new ApiError("service_token_wrong");
+    throw new ApiError("service_token_wrong", wrong);
   }
   if (Math.abs(Date.parse(request.sent_at) - now) > MOST_SKEW_MS) {
     throw new ApiError("service_token_wrong", {
