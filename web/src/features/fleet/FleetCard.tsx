@@ -11,7 +11,7 @@ import { type Grouping, groupings } from "./grouping.ts";
 import { Picture } from "./Picture.tsx";
 import { useFleetPicture } from "./queries.ts";
 import { Troubles } from "./Troubles.tsx";
-import { count, fleetMarks, nodesInWords } from "./words.ts";
+import { count, fleetMarks, nodesInWords, stateInWords } from "./words.ts";
 
 const groupingWords: Record<Grouping, string> = {
   state: "State",
@@ -39,7 +39,7 @@ export function FleetCard({ fleet, filters, onChange }: FleetCardProps) {
   );
 }
 
-function Headline({ fleet: { total, not_fine } }: { fleet: Fleet }) {
+function Headline({ fleet: { total, not_fine, states } }: { fleet: Fleet }) {
   if (not_fine === 0) {
     return (
       <p className="text-xl font-semibold tracking-tight">
@@ -53,7 +53,7 @@ function Headline({ fleet: { total, not_fine } }: { fleet: Fleet }) {
         to="/nodes"
         search={{ state: "not_fine" }}
         resetScroll={false}
-        className="rounded-sm text-failed hover:underline"
+        className={classes("rounded-sm hover:underline", states.silent > 0 ? "text-failed" : "text-degraded")}
       >
         {count(not_fine)} of {nodesInWords(total)} {not_fine === 1 ? "is" : "are"} not fine
       </Link>
@@ -83,7 +83,7 @@ function States({ fleet, filters }: { fleet: Fleet; filters: NodeFilters }) {
               )}
             >
               <FleetShape state={state} />
-              <span className="font-semibold">{count(number)}</span> {fleetMarks[state].word.toLowerCase()}
+              <span className="font-semibold">{count(number)}</span> {stateInWords(state, number)}
             </Link>
           </li>
         );

@@ -4,6 +4,7 @@ import type { Fleet, Trouble } from "@holdfast/contracts/endpoints/fleet";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../design/Button.tsx";
+import { classes } from "../../design/classes.ts";
 import { Notice } from "../../design/Notice.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { duration, exactTime } from "../../design/time.ts";
@@ -29,11 +30,16 @@ export function Troubles({ troubles }: { troubles: readonly Trouble[] }) {
   const shown = all ? troubles : troubles.slice(0, shownAtFirst);
   return (
     <>
-      <ul aria-label="What is wrong" className="grid gap-px overflow-hidden bg-line lg:grid-cols-2">
+      <ul
+        aria-label="What is wrong"
+        className={classes("grid gap-px overflow-hidden bg-line", shown.length > 1 && "lg:grid-cols-2")}
+      >
         {shown.map((trouble) => (
           <TroubleItem key={trouble.code} trouble={trouble} />
         ))}
-        {shown.length % 2 === 1 && <li aria-hidden="true" className="hidden bg-surface lg:block" />}
+        {shown.length > 1 && shown.length % 2 === 1 && (
+          <li aria-hidden="true" className="hidden bg-surface lg:block" />
+        )}
       </ul>
       {troubles.length > shown.length && (
         <Button look="quiet" className="w-full rounded-none" onClick={() => setAll(true)}>

@@ -12,6 +12,11 @@ export const fleetMarks: Record<FleetState, { word: string; meaning: string }> =
   fine: { word: "Fine", meaning: "Heard, and nothing to look at." },
 };
 
+/** After a number. */
+export function stateInWords(state: FleetState, number: number): string {
+  return state === "troubled" && number !== 1 ? "need attention" : fleetMarks[state].word.toLowerCase();
+}
+
 /** Short, for a heading: `disk_full` is Disk full. */
 export function reasonWords(code: string): string {
   const words = code.replaceAll("_", " ");

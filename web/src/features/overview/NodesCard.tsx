@@ -10,7 +10,7 @@ import { StatusMark } from "../../design/StatusMark.tsx";
 import { FleetShape } from "../fleet/FleetMark.tsx";
 import { useFleet, useNodePage } from "../fleet/queries.ts";
 import { OwnSide } from "../fleet/Troubles.tsx";
-import { count, fleetMarks } from "../fleet/words.ts";
+import { count, stateInWords } from "../fleet/words.ts";
 
 const mostShown = 3;
 
@@ -38,7 +38,7 @@ export function NodesCard() {
               <li key={state} className="inline-flex items-center gap-1.5">
                 <FleetShape state={state} />
                 <span className="font-semibold">{count(fleet.states[state])}</span>
-                {fleetMarks[state].word.toLowerCase()}
+                {stateInWords(state, fleet.states[state])}
               </li>
             ))}
         </ul>
