@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { type DiagnosticReason, diagnosticReasons, type Hop } from "@holdfast/contracts/diagnostics";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
-import { getNode, listNodeDiagnostics, type NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import type { Fault } from "./faults/fault.ts";
@@ -47,8 +47,8 @@ export type Story = {
   /** The agent writes it to its log, and `holdfast agent diagnose` explains it. */
   hostSees(reason: DiagnosticReason): Promise<Sighting>;
   dashboardSees(code: string): Promise<Sighting>;
-  /** Nothing needs attention on the node's page. */
-  dashboardIsCalm(): Promise<NodeDetail>;
+  /** Nothing needs attention on the node's page, and the same diagnosis on its host finds nothing any more. */
+  allIsWell(): Promise<void>;
   /** What the agent noted since the fault and has delivered; only such a record, if one is looked for. */
   historyHas(
     reason: DiagnosticReason,
@@ -160,11 +160,16 @@ export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promis
       const { hop, signal, owner, message, next_step } = item;
       return see({ by: "dashboard", reason: code, hop, signal, owner, nextStep: next_step, detail: message });
     },
-    dashboardIsCalm: () =>
-      until("nothing needs attention", PATIENCE_SECONDS, async () => {
-        const detail = await operator(getNode, { params: node });
-        return detail.attention.length === 0 && detail.connection === "online" && detail;
-      }),
+    async allIsWell() {
+      await until("nothing needs attention", PATIENCE_SECONDS, async () => {
+        const { attention, connection } = await operator(getNode, { params: node });
+        return attention.length === 0 && connection === "online";
+      });
+      await until("diagnose finds nothing", PATIENCE_SECONDS, async () => {
+        const { findings, last_problem } = await lab.node.diagnose();
+        return findings.length === 0 && last_problem === null;
+      });
+    },
     async historyHas(reason, wanted = () => true) {
       const record = await until(`the delivered history has ${reason}`, PATIENCE_SECONDS, async () => {
         const { items } = await operator(listNodeDiagnostics, { params: node });

@@ -67,6 +67,7 @@ describe.skipIf(lacks("root"))("an agent whose disk fails", () => {
       .poll(() => api.resultOf(task.task_id), { timeout: 40_000 })
       .toMatchObject({ outcome: { result: { echo: "again" } } });
     expect(agent.logged()).toContain("state_dir_read_only");
+    await expect.poll(agent.logged).toContain("no longer found: state_dir_read_only");
     await agent.stop();
   });
 

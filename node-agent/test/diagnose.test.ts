@@ -149,6 +149,18 @@ describe("holdfast agent diagnose", () => {
     expect(text).toMatch(/who +whoever runs this host\n +next +Check the clock first/);
   });
 
+  it("DIAG-01 CHAOS-01 a clock that was ahead and is right again", async () => {
+    const directory = await enrolled();
+    let now = Date.now() + HOUR;
+    const diagnostics = openDiagnostics(directory, { log, instanceId, now: () => now });
+    diagnostics.record("clock_skew", "this host's clock is 1 hour ahead");
+    now -= HOUR;
+    expect(look(directory).picture.last_problem).toMatchObject({ reason: "clock_skew", hop: "host_clock" });
+    diagnostics.record("process_alive", "no longer found: clock_skew");
+    diagnostics.close();
+    expect(look(directory).picture.last_problem).toBeNull();
+  });
+
   it("DIAG-01 a machine that never joined", () => {
     for (const directory of [scratchDirectory(), join(scratchDirectory(), "missing")]) {
       const { picture, text } = look(directory);

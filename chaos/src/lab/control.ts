@@ -58,7 +58,7 @@ export async function openControl(options: {
   let api = launch();
   await api.ready;
   return {
-    operator: createClient({ baseUrl, token: operatorToken }),
+    operator: createClient({ baseUrl, token: operatorToken, fetch: bounded }),
     api: () => api,
     ingressToken,
     async startApi() {
@@ -68,3 +68,16 @@ export async function openControl(options: {
     },
   };
 }
+
+/** Whatever happens to the api, its operator is answered or told that there is no answer. */
+const ANSWER_SECONDS = 45;
+
+const bounded: typeof fetch = async (input, init) => {
+  const signal = AbortSignal.timeout(ANSWER_SECONDS * 1000);
+  try {
+    return await fetch(input, { ...init, signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new Error(`the api did not answer ${init?.method} ${input} within ${ANSWER_SECONDS} s`);
+  }
+};

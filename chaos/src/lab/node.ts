@@ -50,7 +50,12 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
   }
   const body = { kind: "bootstrap" as const, node_name: host.name };
   const { token, api_url } = await operator(createEnrollmentToken, { body });
-  const plain = { HOLDFAST_AGENT_STATE_DIR: stateDir, HOLDFAST_AGENT_HEARTBEAT_SECONDS: HEARTBEAT_SECONDS };
+  const plain = {
+    HOLDFAST_AGENT_STATE_DIR: stateDir,
+    HOLDFAST_AGENT_HEARTBEAT_SECONDS: HEARTBEAT_SECONDS,
+    // How full the machine's own disk is, is no matter of the lab.
+    HOLDFAST_NODE_DISK_PRESSURE_PERCENT: "99",
+  };
   // Only to join: an agent that has it would mend by itself what some scenarios break.
   const joining = { HOLDFAST_BOOTSTRAP_TOKEN: token, HOLDFAST_NODE_API_URL: api_url };
   const launch = (command: string, more: Record<string, string> = {}) =>

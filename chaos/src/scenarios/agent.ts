@@ -23,7 +23,7 @@ export const stopped: Scenario = {
     story.notes("on the host: agent_down, node_agent_process_down");
     await story.mends();
     await story.succeeds(task);
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };
 
@@ -38,7 +38,7 @@ export const incompatible: Scenario = {
     await story.dashboardSees("heartbeat_stale");
     await story.mends();
     await story.succeeds(task);
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };
 
@@ -55,7 +55,7 @@ export const outdated: Scenario = {
     story.notes(`whoever gave the task is told: ${nextStep}`);
     await story.mends();
     await story.succeeds(await story.gives({ type: PROBE }));
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };
 

@@ -23,7 +23,7 @@ export const apiKilled: Scenario = {
     await whileExecuting(story);
     await beforeResult(story);
     await afterResult(story);
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };
 

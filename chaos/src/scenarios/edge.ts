@@ -17,7 +17,7 @@ export const rateLimited: Scenario = {
     await story.dashboardSees("heartbeat_stale");
     await story.mends();
     await story.succeeds(task);
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };
 
@@ -37,6 +37,6 @@ export const resultRefused: Scenario = {
     if (record.correlation_id !== task.correlation_id) throw new Error("the record is not of that task");
     await story.mends();
     await story.succeeds(task);
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };

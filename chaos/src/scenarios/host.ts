@@ -18,7 +18,7 @@ export const fullDisk: Scenario = {
     await story.succeeds(task);
     story.notes("its journal has room of its own: the task is done and its result is not lost");
     await story.mends();
-    await story.dashboardIsCalm();
+    await story.allIsWell();
     await story.succeeds(await story.gives());
   },
 };
@@ -47,7 +47,7 @@ async function wrongClock(story: Story, offset: string): Promise<void> {
   const refused = await story.gives({ params: { echo: "the time" } });
   await story.fails(refused, "clock_skew");
   await story.mends();
-  await story.dashboardIsCalm();
+  await story.allIsWell();
   await story.succeeds(await story.gives({ params: { echo: "the time" } }));
 }
 
@@ -62,6 +62,6 @@ export const staleTrust: Scenario = {
     await story.dashboardSees("heartbeat_stale");
     await story.mends();
     await story.succeeds(task);
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };

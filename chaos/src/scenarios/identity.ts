@@ -29,7 +29,7 @@ export const rotated: Scenario = {
     });
     if (lab.node.agent().pid !== pid) throw new Error("the agent was restarted");
     story.notes(`the running agent took up ${after} by itself, and its task went on`);
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };
 

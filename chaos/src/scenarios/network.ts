@@ -36,7 +36,7 @@ async function cutOff(
   await story.dashboardSees("heartbeat_stale");
   await story.mends();
   await story.succeeds(task);
-  await story.dashboardIsCalm();
+  await story.allIsWell();
   // Told by the agent as soon as somebody listened again.
   const { record } = await story.historyHas(reason);
   if (record.correlation_id === null) throw new Error("the record names no request");
@@ -122,7 +122,7 @@ export const halfOpen: Scenario = {
     await story.historyHas("api_unreachable");
     await story.mends();
     await story.succeeds(await story.gives());
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };
 
@@ -139,7 +139,7 @@ export const lossAndDelay: Scenario = {
     story.notes("tasks are done all the same");
     await story.mends();
     await story.succeeds(await story.gives());
-    await story.dashboardIsCalm();
+    await story.allIsWell();
   },
 };
 

@@ -71,7 +71,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   if (!mayEnter(stateDir)) return nothing;
   const state = readState(stateDir);
   const { agent, identity } = state;
-  const history = readHistory(stateDir);
+  const history = readHistory(stateDir, now);
   const files = stateFiles(stateDir);
   // A host that tries to join by itself has a history before it is a node; only a node has reached the server.
   const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && !history.reachedServer;
@@ -267,14 +267,19 @@ type History = {
   problem: string | null;
 };
 
-function readHistory(directory: string): History {
+/** `one` stands before `other`. What a clock that was ahead has written is not later than what came after it. */
+function isLater(one: { last_at: string }, other: { last_at: string }, now: number): boolean {
+  return Date.parse(one.last_at) <= now && one.last_at > other.last_at;
+}
+
+function readHistory(directory: string, now: number): History {
   try {
     const kept = readRing(ringPath(directory));
     // One that repeats itself is counted in its record: the newest is not always the latest.
     const latest = kept
       .filter(({ reason }) => reason === "process_alive" || aboutTheLink.has(reason))
       .reduce<(typeof kept)[number] | undefined>(
-        (one, other) => (one && one.last_at > other.last_at ? one : other),
+        (one, other) => (one && isLater(one, other, now) ? one : other),
         undefined,
       );
     const reachedServer = kept.some(({ reason }) => reason === "process_alive");
