@@ -121,7 +121,8 @@ function noteRefusal(
   code: ErrorCode,
 ): void {
   options.onRefused(code);
-  if (code === "certificate_header_refused") options.onForged?.({ address: request.ip, correlationId: request.id });
+  if (code === "certificate_header_refused")
+    options.onForged?.({ address: request.ip, correlationId: request.id });
   const details = { correlation_id: request.id, reason: code };
   if (shown.kind === "node") {
     const { nodeId: node_id, serial } = shown;
