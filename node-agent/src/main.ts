@@ -199,9 +199,9 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       now: Date.now(),
     });
     for (const { reason, detail } of found) if (!before.has(reason)) record(reason, detail);
-    const over = [...before].filter((reason) => !found.some((one) => one.reason === reason));
-    if (over.length > 0) record("process_alive", `no longer found: ${over.join(", ")}`);
     findings = undelivered ? [...found, undelivered] : found;
+    const over = [...before].filter((reason) => !findings.some((one) => one.reason === reason));
+    if (over.length > 0) record("process_alive", `no longer found: ${over.join(", ")}`);
   };
 
   const onFailure = (failure: Classified, correlationId: string | undefined) => {

@@ -196,10 +196,14 @@ describe("tasks of an agent", () => {
     await expect
       .poll(() => api.heartbeats.at(-1)?.findings)
       .toMatchObject([{ reason: "task_result_failed", detail: expect.stringContaining("Bad gateway") }]);
+    const beats = api.heartbeats.length;
+    await expect.poll(() => api.heartbeats.length).toBeGreaterThan(beats);
+    expect(agent.logged()).not.toContain("no longer found");
     api.fault = () => undefined;
     await expect
       .poll(() => api.resultOf(task.task_id))
       .toMatchObject({ outcome: { status: "succeeded", result: { echo: "kept" } } });
+    await expect.poll(agent.logged).toContain("no longer found: task_result_failed");
     await expect
       .poll(() => api.diagnostics, { timeout: 40_000 })
       .toContainEqual(
