@@ -143,7 +143,11 @@ describe("who is heard", () => {
       ticketKeys: Buffer.alloc(48, 3),
       place: { bind: "127.0.0.1", url: undefined },
     });
-    serviceRoute(listener.api, announceGateway, async () => ({ origins: [], ticket_keys: "", ingress_mark: null }));
+    serviceRoute(listener.api, announceGateway, async () => ({
+      origins: [],
+      ticket_keys: "",
+      ingress_mark: null,
+    }));
     const port = await listener.listen({ port: 0, portSetting: "HOLDFAST_TEST_PORT" });
     atEnd(() => listener.stop());
     const { key, csr } = await makeKeyRequest();
