@@ -10,7 +10,8 @@ export default defineConfig({
     exclude: ["**/node_modules/**", "**/dist/**"],
     globalSetup: ["control-plane/test/support/global-setup.ts"],
     pool: "forks",
-    maxWorkers: 2,
+    // One more than there are cores: most files wait for processes that they started.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // What is waited for comes at once on a free machine; on a busy one it may take its time.
