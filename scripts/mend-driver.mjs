@@ -3,6 +3,8 @@
 //
 // - A write that was put off to the next turn is not forgotten with its connection. It then happens on no socket, which
 //   ends the process, or the connection that is opened again waits for it and never sends anything.
+// - What is asked between a connection's failure and its end is not refused. Its place in the line stays, so that the
+//   connection, opened again, gives it the answer to another question, or keeps others waiting for good.
 // - A connection that is lost while it asks for the types there are, as each does at first, ends the process.
 // - A transaction whose connection was lost goes on in what may be somebody else's transaction by then.
 //
@@ -21,6 +23,11 @@ const mends = [
     file: "connection.js",
     was: "    if (terminated)\n      return queryError(q, Errors.connection('CONNECTION_DESTROYED', options))\n",
     is: "    if (terminated || socket === null)\n      return queryError(q, Errors.connection('CONNECTION_DESTROYED', options)), true\n",
+  },
+  {
+    file: "connection.js",
+    was: "    !hadError && (query || sent.length) && error(Errors.connection('CONNECTION_CLOSED', options, socket))\n",
+    is: "    ;(query || sent.length) && error(Errors.connection('CONNECTION_CLOSED', options, socket))\n    query = errorResponse = null\n",
   },
   {
     file: "connection.js",

@@ -63,23 +63,42 @@ describe("a connection that the server closes", () => {
   });
 
   it("OPS-02 between a query and its writing: the query is refused, and the next one is answered", async () => {
-    const sockets: Socket[] = [];
-    const sql = postgres(database.superuserUrl, {
-      ...socketOptions(database.superuserUrl),
-      max: 1,
-      socket: ({ path, host: [host], port: [port] }: { path: string; host: string[]; port: number[] }) => {
-        const socket = path ? connect(path) : connect(port ?? 0, host);
-        sockets.push(socket);
-        return new Promise((resolve) => socket.once("connect", () => resolve(socket)));
-      },
-    } as postgres.Options<Record<string, never>>);
-    atEnd(() => sql.end({ timeout: 1 }));
-    await sql`SELECT 1`;
+    const { sql, socket } = await overSockets();
     // A socket closes at the end of this turn of the loop, and what is asked now is written in the next.
     await turn();
-    sockets.at(-1)?.destroy();
+    socket().destroy();
     const asked = sql`SELECT 2`.then(() => "answered", String);
     expect(await asked).toContain("CONNECTION_CLOSED");
     expect(await sql`SELECT 3 AS three`).toEqual([{ three: 3 }]);
   });
+
+  it("OPS-02 SEC-01 with a failure: what is asked before its end is refused, and gets nobody else's answer", async () => {
+    const { sql, socket } = await overSockets();
+    const asked = sql`SELECT pg_sleep(30)`.catch(() => sql`SELECT 2 AS two`.then(() => "answered", String));
+    await turn();
+    await turn();
+    socket().destroy(new Error("the way to the server broke"));
+    expect(await asked).toContain("CONNECTION_CLOSED");
+    expect(await Promise.all([sql`SELECT 3 AS three`, sql`SELECT 4 AS four`])).toEqual([
+      [{ three: 3 }],
+      [{ four: 4 }],
+    ]);
+  });
 });
+
+/** One connection, and the socket that it has at the moment. */
+async function overSockets(): Promise<{ sql: postgres.Sql; socket: () => Socket }> {
+  const sockets: Socket[] = [];
+  const sql = postgres(database.superuserUrl, {
+    ...socketOptions(database.superuserUrl),
+    max: 1,
+    socket: ({ path, host: [host], port: [port] }: { path: string; host: string[]; port: number[] }) => {
+      const socket = path ? connect(path) : connect(port ?? 0, host);
+      sockets.push(socket);
+      return new Promise((resolve) => socket.once("connect", () => resolve(socket)));
+    },
+  } as postgres.Options<Record<string, never>>);
+  atEnd(() => sql.end({ timeout: 1 }));
+  await sql`SELECT 1`;
+  return { sql, socket: () => sockets.at(-1) as Socket };
+}
