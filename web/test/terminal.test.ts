@@ -415,7 +415,8 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     await page.keyboard.type("2 ");
     await page.keyboard.press("Control+Shift+M");
     await page.getByRole("menuitem", { name: "End the shell" }).click();
-    await page.getByRole("alertdialog").waitFor();
+    // It takes the keyboard a moment after it is seen.
+    await page.locator('[role="alertdialog"]:focus-within').waitFor();
     await page.keyboard.type("nothing");
     await page.keyboard.press("Escape");
     await page.getByRole("alertdialog").waitFor({ state: "detached" });

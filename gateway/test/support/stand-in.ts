@@ -13,6 +13,9 @@ import {
 } from "@holdfast/contracts/terminal-frames";
 import { type WebSocket, WebSocketServer } from "ws";
 
+/** Shorter than a test may take, so that it says what it missed. */
+const PATIENCE_MS = 30_000;
+
 /** The gateway's end of one browser's terminal. */
 export type StandInClient = {
   /** As it came with the subprotocols. */
@@ -22,7 +25,7 @@ export type StandInClient = {
   pieces: Buffer[];
   say(frame: ServerFrame): void;
   show(output: string | Buffer): void;
-  /** Resolves when it holds, now or after something more has arrived. */
+  /** Resolves when it holds, now or after something more has arrived; tells what came instead when it never does. */
   until(holds: (client: StandInClient) => boolean): Promise<void>;
   hangUp(): void;
   closed: Promise<unknown>;
@@ -90,9 +93,14 @@ function clientOf(socket: WebSocket, token: string): StandInClient {
     say: (frame) => socket.send(JSON.stringify(frame)),
     show: (output) => socket.send(Buffer.from(output)),
     until: (holds) =>
-      new Promise((resolve) => {
+      new Promise((resolve, reject) => {
+        const giveUp = setTimeout(() => {
+          waiting.delete(look);
+          reject(new Error(`came instead: ${JSON.stringify(client.frames)} ${Buffer.concat(client.pieces)}`));
+        }, PATIENCE_MS);
         const look = () => {
           if (!holds(client)) return;
+          clearTimeout(giveUp);
           waiting.delete(look);
           resolve();
         };
