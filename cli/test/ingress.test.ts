@@ -7,12 +7,13 @@ import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { text as readText } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
 import { changeNode } from "@holdfast/contracts/endpoints/nodes";
-import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/tasks";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
 import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
@@ -73,7 +74,11 @@ beforeAll(async () => {
   gateway = await startTestGateway({ url: api.internalUrl });
   org = await createOrg(api, "kelp");
   nginx = await prepareNginx(
-    { nodeApis: [portOf(api.nodeUrl)], gateways: [portOf(gateway.nodeUrl)], apis: [portOf(api.url)] },
+    {
+      nodeApis: [portOf(api.nodeUrl)],
+      gateways: [portOf(gateway.nodeUrl)],
+      apis: [portOf(api.url), await startBreaking()],
+    },
     "localhost",
   );
   environment = {
@@ -87,6 +92,17 @@ beforeAll(async () => {
   await nginx.start();
   url = `https://localhost:${nginx.ports.nodeApi}`;
 });
+
+/** As an api that dies under every request. */
+async function startBreaking(): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.destroy());
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  atEnd(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
 
 /** A node whose requests go by nginx. */
 async function nodeBehind(tls: Record<string, unknown> = {}): Promise<TestNode> {
@@ -253,6 +269,29 @@ describe.skipIf(without)("renewal", () => {
 });
 
 describe.skipIf(without)("whoever is not a node", () => {
+  it("OPS-02 creates once what has a key, though an api dies under it; what has none is not sent twice", async () => {
+    const people = openClient(`https://localhost:${nginx.ports.public}`, { ca: roots });
+    const node = await enrollTestNode(api, org.id);
+    expect((await heartbeat(node.client, node)).status).toBe(200);
+    const authorization = `Bearer ${await tokenFor(api, org, "admin")}`;
+    const create = async (headers: Record<string, string>) => {
+      const path = `/v1/nodes/${node.id}/tasks`;
+      const request = { method: "POST", path, body: { type: "node.noop" } } as const;
+      return people.ask({ ...request, headers: { ...headers, authorization } }).then(
+        ({ status }) => status,
+        () => "nginx's own page",
+      );
+    };
+    const keyed = await Promise.all(
+      Array.from({ length: 6 }, (_, count) => create({ "idempotency-key": `k${count}` })),
+    );
+    expect(keyed).toEqual(Array(6).fill(201));
+    const bare = await Promise.all(Array.from({ length: 6 }, () => create({})));
+    expect(bare).toContain("nginx's own page");
+    const { items } = await api.operator(org.id)(listTasks, { query: { node_id: node.id } });
+    expect(items).toHaveLength(6 + bare.filter((each) => each === 201).length);
+  });
+
   it("ID-13 finds that the public name hands nothing over: refused and in the audit", async () => {
     const people = openClient(`https://localhost:${nginx.ports.public}`, { ca: roots });
     expect((await people.ask({ path: "/healthz" })).status).toBe(200);

@@ -193,6 +193,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       draining = true;
     },
     async stopAccepting(withinMs) {
+      await nobodyAtTheDoor();
       // Not the HTTP server's own, which also closes connections that happen to have no request.
       allClosed = new Promise<void>((resolve) => TcpServer.prototype.close.call(app.server, () => resolve()));
       let timer: NodeJS.Timeout | undefined;
@@ -217,6 +218,21 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       clearTimeout(deadline);
     },
   };
+}
+
+/**
+ * Resolves when whoever has connected so far was just let in. The kernel resets those that still wait when a listener
+ * closes; with that little time in between, hardly anybody does.
+ */
+async function nobodyAtTheDoor(): Promise<void> {
+  let justNow = performance.now();
+  for (let turn = 0; turn < 100; turn += 1) {
+    // Comes right after the event loop has looked at its sockets.
+    await new Promise((resolve) => setImmediate(resolve));
+    const before = justNow;
+    justNow = performance.now();
+    if (turn > 0 && justNow - before < 1) return;
+  }
 }
 
 function notReadyAgain({ checks }: Readiness): Readiness {

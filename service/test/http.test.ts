@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request as send } from "node:http";
 import { connect } from "node:net";
+import { Worker } from "node:worker_threads";
 import { ErrorEnvelope, errorCatalogue } from "@holdfast/contracts/errors";
 import { UsageError } from "@holdfast/kit/settings";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -247,6 +248,33 @@ describe("a listener that drains", () => {
     for await (const chunk of idle) answer += chunk;
     expect(answer).toMatch(/^HTTP\/1.1 200 [\s\S]*connection: close[\s\S]*"done":true/i);
     await drained;
+    await http.stop();
+  });
+
+  it("OPS-02 serves who has connected before it stops to accept, though it was too busy to notice", async () => {
+    const { http, port } = await startListener({
+      routes: (app) => app.post("/work", async () => ({ done: true })),
+    });
+    http.startDraining();
+    const sent = new Int32Array(new SharedArrayBuffer(4));
+    const client = new Worker(
+      `const { parentPort, workerData: { port, sent } } = require("node:worker_threads");
+       const socket = require("node:net").connect(port, "127.0.0.1");
+       let answer = "";
+       socket.on("data", (chunk) => { answer += chunk; });
+       socket.on("error", (error) => { answer += error.code; });
+       socket.on("close", () => parentPort.postMessage(answer));
+       socket.write("POST /work HTTP/1.1\\r\\nhost: localhost\\r\\ncontent-length: 0\\r\\n\\r\\n", () => {
+         Atomics.store(sent, 0, 1);
+         Atomics.notify(sent, 0);
+       });`,
+      { eval: true, workerData: { port, sent } },
+    );
+    const answer = once(client, "message");
+    // This thread serves: it does nothing until the request is sent, and then stops to accept at once.
+    expect(Atomics.wait(sent, 0, 0, 30_000)).not.toBe("timed-out");
+    await http.stopAccepting(30_000);
+    expect(await answer).toEqual([expect.stringMatching(/^HTTP\/1.1 200 /)]);
     await http.stop();
   });
 
