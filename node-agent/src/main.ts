@@ -150,6 +150,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
         const correlationId = taskIds.map((id) => correlations.get(id)).find((id) => id !== undefined);
         undelivered = { reason: "task_result_failed", detail: `${failure.reason}: ${failure.detail}` };
         record(undelivered.reason, undelivered.detail, correlationId);
+        answering.postponed();
         return retryDelay({ ...failure, failures }, Math.random());
       },
       onSettled: (settled) => {

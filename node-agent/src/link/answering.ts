@@ -6,13 +6,15 @@ export type Answering = {
   answered(withinMs: number): Promise<void>;
   /** Something was settled. */
   settled(): void;
+  /** What is not settled will be tried again, nobody knows when. */
+  postponed(): void;
 };
 
 /**
- * For results that are on their way, and nothing else: beside them the poll would need a second connection, and when a
- * whole fleet is given work at once that is a second handshake for every node.
+ * For results that are on their way, and nothing else: beside them the poll would need a second connection. A server
+ * that takes this long has a whole fleet at work, and would have a second handshake of every node as well.
  */
-const ON_THEIR_WAY_MS = 1_000;
+const ON_THEIR_WAY_MS = 5_000;
 
 export function createAnswering(counts: () => { held: number; unsent: number }): Answering {
   let end: (() => void) | undefined;
@@ -21,6 +23,7 @@ export function createAnswering(counts: () => { held: number; unsent: number }):
   };
   return {
     settled,
+    postponed: () => end?.(),
     answered: (withinMs) =>
       new Promise((resolve) => {
         let timer = setTimeout(() => {

@@ -85,6 +85,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     post: client.results,
     onFailure: (failure, failures) => {
       counters.results_failed += 1;
+      answering.postponed();
       return retryDelay({ ...failure, failures }, Math.random());
     },
     onSettled: () => {
