@@ -129,7 +129,7 @@ async function hold(from: TestClient, nodeId: string): Promise<{ answer: Promise
   onHeld = held.resolve;
   const answer = from.ask({ path: `/internal/v1/nodes/${nodeId}/tasks/wait` });
   answer.catch(() => undefined);
-  return { answer, signal: (await held.promise).signal };
+  return { answer, signal: (await held.promise).signal() };
 }
 
 async function revoke(nodeId: string): Promise<void> {

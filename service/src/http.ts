@@ -50,6 +50,8 @@ export type HttpOptions = {
   isHandedOver?: (request: IncomingMessage) => boolean;
   /** A request was refused because it carries a certificate in a header. */
   onForged?: (forgery: Forgery) => void;
+  /** Only programs ask here: no header for browsers on any answer. */
+  forPrograms?: boolean;
   /** Routes that are asked all the time: what goes well there is no news. */
   routine?: ReadonlySet<string>;
   /** Left out: no health routes either. */
@@ -65,13 +67,17 @@ const STOP_DEADLINE_MS = 5_000;
 const BACKLOG = 4_096;
 
 /** On every answer. Data needs few: nothing in it may run, be framed, be guessed at or be embedded elsewhere. */
-const securityHeaders: Record<string, string> = {
+const headersForBrowsers: Record<string, string> = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "cross-origin-resource-policy": "same-origin",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
 };
+
+const headersOverTls = { ...headersForBrowsers, "strict-transport-security": "max-age=31536000" };
+/** A fleet asks a thousand times a second, and every header costs both ends. */
+const headersForPrograms: Record<string, string> = { "x-content-type-options": "nosniff" };
 
 /** What a page needs beyond that; `connectTo` are origins besides its own that it may talk to. */
 export function pageHeaders(connectTo: readonly string[] = []): Record<string, string> {
@@ -88,7 +94,7 @@ export function pageHeaders(connectTo: readonly string[] = []): Record<string, s
 export function createHttpServer(options: HttpOptions): HttpServer {
   const tls = options.tls ?? readTls(options.exposure);
   const hosts = options.hosts ?? allowedHosts(options.exposure);
-  const headers = tls ? { ...securityHeaders, "strict-transport-security": "max-age=31536000" } : securityHeaders;
+  const headers = options.forPrograms ? headersForPrograms : tls ? headersOverTls : headersForBrowsers;
   // The line per request has five fields of our own, none of them secret. Looking through it for
   // secret fields took 20 of its 26 µs; the finished line is scanned for secrets all the same.
   const requestLog = options.log.child({}, { redact: [] });
@@ -152,10 +158,11 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     options.metrics.observeRequest({ method, route, status, seconds: milliseconds / 1000 });
     // The route's template and not the URL: a query string may hold anything.
     const usual = status < 400 && options.routine?.has(route);
-    requestLog[quietRoutes.has(route) ? "trace" : usual ? "debug" : "info"](
-      { correlation_id: request.id, method, route, status, ms: Math.round(milliseconds * 10) / 10 },
-      "request",
-    );
+    const level = quietRoutes.has(route) ? "trace" : usual ? "debug" : "info";
+    if (requestLog.isLevelEnabled(level)) {
+      const ms = Math.round(milliseconds * 10) / 10;
+      requestLog[level]({ correlation_id: request.id, method, route, status, ms }, "request");
+    }
     done();
   });
 

@@ -40,10 +40,17 @@ export function createMetrics(processName: string): Metrics {
     buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10],
     registers: [registry],
   });
+  /** The library looks for a set of labels anew each time; there are few. */
+  const perKind = new Map<string, { observe(seconds: number): void }>();
+  const kindOf = (method: string, route: string, status: number) => {
+    const name = `${method} ${status} ${route}`;
+    const known = perKind.get(name) ?? requests.labels({ method, route, status: String(status) });
+    perKind.set(name, known);
+    return known;
+  };
   return {
     registry,
-    observeRequest: ({ method, route, status, seconds }) =>
-      requests.observe({ method, route, status: String(status) }, seconds),
+    observeRequest: ({ method, route, status, seconds }) => kindOf(method, route, status).observe(seconds),
     countByCode(name, help) {
       const counter = new Counter({ name, help, labelNames: ["code"], registers: [registry] });
       return (code) => counter.inc({ code });

@@ -12,6 +12,8 @@ const SETTLE_SECONDS = 20;
 const SINGLE = 300;
 /** While nodes come back: asked of one after the other, so many a second. */
 const PROBES_PER_SECOND = 20;
+/** Counting them is work for the process that plays the nodes. */
+const COUNTS_PER_SECOND = 4;
 const LONGEST_RETURN_SECONDS = 120;
 
 export type Rest = { residentKb: number; processor: number };
@@ -72,9 +74,11 @@ export async function afterKill(installation: Installation, agents: number): Pro
   };
   while ((await installation.nodes()).connected < agents) {
     if (elapsed() > LONGEST_RETURN_SECONDS) throw new Error(`not all ${agents} nodes came back in time`);
-    const one = probe().finally(() => probes.delete(one));
-    probes.add(one);
-    await pause(1000 / PROBES_PER_SECOND);
+    for (let count = 0; count < PROBES_PER_SECOND / COUNTS_PER_SECOND; count += 1) {
+      const one = probe().finally(() => probes.delete(one));
+      probes.add(one);
+      await pause(1000 / PROBES_PER_SECOND);
+    }
   }
   const seconds = elapsed();
   await Promise.all(probes);

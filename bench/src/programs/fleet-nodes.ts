@@ -31,12 +31,15 @@ function state(): NodesState {
   return { agents, connected, problems };
 }
 
-/** Of those that are connected. */
+/** Of those that are connected, from anywhere on. Looks at no more of them than it needs: it is asked all the time. */
 function connectedIds(most: number): string[] {
-  const ids = nodes.filter(({ agent }) => agent.connected()).map(({ agent }) => agent.nodeId);
-  if (ids.length <= most) return ids;
-  const from = Math.floor(Math.random() * (ids.length - most));
-  return ids.slice(from, from + most);
+  const ids: string[] = [];
+  const from = Math.floor(Math.random() * nodes.length);
+  for (let step = 0; step < nodes.length && ids.length < most; step += 1) {
+    const agent = nodes[(from + step) % nodes.length]?.agent;
+    if (agent?.connected()) ids.push(agent.nodeId);
+  }
+  return ids;
 }
 
 const server = createServer(async (request, response) => {

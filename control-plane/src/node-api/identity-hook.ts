@@ -41,12 +41,13 @@ export function identifyNodes(
   http: FastifyInstance,
   options: IdentityOptions,
 ): (request: FastifyRequest) => NodeIdentity {
-  const identities = new WeakMap<FastifyRequest, NodeIdentity>();
   const admit = limitEachNode();
 
-  const identify = async (request: FastifyRequest, shown: ShownCertificate): Promise<NodeIdentity> => {
-    const nodeId = shown.kind === "node" ? shown.nodeId : undefined;
-    const standing = nodeId === undefined ? undefined : await options.directory.standing(nodeId);
+  const identify = (
+    request: FastifyRequest,
+    shown: ShownCertificate,
+    standing: Standing | undefined,
+  ): NodeIdentity => {
     const serial = "serial" in shown ? shown.serial : "";
     const revoked = standing !== undefined && isRevoked(standing, serial);
     const judged = judge(shown, { now: options.now(), revoked });
@@ -61,27 +62,46 @@ export function identifyNodes(
     return { id: judged.nodeId, orgId: standing.orgId, serial: judged.serial, ...instanceOf(request.headers) };
   };
 
-  http.addHook("onRequest", async (request, reply) => {
+  http.decorateRequest(identified, null);
+  http.addHook("onRequest", (request, reply, done) => {
     // The route's template: what the URL looks like before decoding says nothing.
-    if (options.open.has(request.routeOptions.url ?? "")) return;
+    if (options.open.has(request.routeOptions.url ?? "")) return done();
     let shown: ShownCertificate = { kind: "none" };
+    const refuse = (error: Error) => {
+      if (error instanceof ApiError) noteRefusal(options, request, shown, error.code);
+      done(error);
+    };
+    const decide = (standing: Standing | undefined) => {
+      try {
+        const identity = identify(request, shown, standing);
+        admit(identity.id, request.raw, reply.raw);
+        (request as Identified)[identified] = identity;
+      } catch (error) {
+        return refuse(error as Error);
+      }
+      done();
+    };
     try {
       shown = options.certificates.of(request.raw);
-      const identity = await identify(request, shown);
-      admit(identity.id, request.raw, reply.raw);
-      identities.set(request, identity);
     } catch (error) {
-      if (error instanceof ApiError) noteRefusal(options, request, shown, error.code);
-      throw error;
+      return refuse(error as Error);
     }
+    if (shown.kind !== "node") return decide(undefined);
+    // Nearly always known: without a promise for each of a thousand requests a second.
+    const known = options.directory.known(shown.nodeId);
+    if (known) decide(known);
+    else options.directory.standing(shown.nodeId).then(decide, refuse);
   });
 
   return (request) => {
-    const identity = identities.get(request);
+    const identity = (request as Identified)[identified];
     if (!identity) throw new Error("a node's request that no hook has identified");
     return identity;
   };
 }
+
+const identified = Symbol("node identity");
+type Identified = FastifyRequest & { [identified]?: NodeIdentity | null };
 
 /** Before any body is read: one node that was taken over must not fill the memory that all nodes share. */
 function limitEachNode() {
@@ -97,10 +117,8 @@ function limitEachNode() {
       });
     }
     underWay.set(nodeId, own.add(request));
-    response.once("close", () => {
-      own.delete(request);
-      if (own.size === 0 && underWay.get(nodeId) === own) underWay.delete(nodeId);
-    });
+    // The set stays, for the node's next request.
+    response.once("close", () => own.delete(request));
   };
 }
 

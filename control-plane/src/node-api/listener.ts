@@ -83,6 +83,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     log,
     metrics,
     bodyLimit: BODY_LIMIT,
+    forPrograms: true,
     routine,
     isHandedOver: certificates.isHandedOver,
     ...(options.onForged ? { onForged: options.onForged } : {}),

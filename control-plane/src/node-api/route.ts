@@ -33,7 +33,7 @@ export type NodeCall<E> = {
   instanceId: string;
   bootId: string;
   /** Aborted when the connection closes, when the node is revoked, and, for a GET, when the server is about to stop. */
-  signal: AbortSignal;
+  signal: () => AbortSignal;
 };
 
 /** Results are the only large thing that agents send. */
@@ -58,56 +58,84 @@ export function nodeRoute<E extends Endpoint>(
     // A HEAD of a poll would take tasks and show them to nobody.
     exposeHeadRoute: false,
     ...(takesResults ? { bodyLimit: MOST_RESULTS_BODY_BYTES, errorHandler: sayResultTooLarge } : {}),
-    handler: async (request, reply) => {
-      const answer = await untilEnded(api, endpoint, { request, reply }, (signal) =>
+    handler: (request, reply) => {
+      untilEnded(api, endpoint, { request, reply }, (signal) =>
         handle(callOf<E>(api, endpoint, request, signal)),
+      ).then(
+        (answer) => {
+          reply.header("cache-control", "no-store").header("content-type", "application/json; charset=utf-8");
+          reply.send(JSON.stringify(answer));
+        },
+        (error: unknown) => reply.send(error),
       );
-      reply.header("cache-control", "no-store").type("application/json; charset=utf-8");
-      return reply.send(JSON.stringify(answer));
     },
   });
 }
 
-function callOf<E>(api: NodeApi, endpoint: Endpoint, request: FastifyRequest, signal: AbortSignal): NodeCall<E> {
-  const input = readInput(endpoint, request) as Pick<NodeCall<E>, "params" | "query" | "body">;
-  const { instanceId, bootId, ...node } = api.identityOf(request);
-  return { ...input, correlationId: request.id, node, instanceId, bootId, signal };
+function callOf<E>(
+  api: NodeApi,
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  signal: () => AbortSignal,
+): NodeCall<E> {
+  const { params, query, body } = readInput(endpoint, request) as Pick<NodeCall<E>, "params" | "query" | "body">;
+  const { id, orgId, serial, instanceId, bootId } = api.identityOf(request);
+  const node = { id, orgId, serial };
+  return { params, query, body, correlationId: request.id, node, instanceId, bootId, signal };
 }
 
-async function untilEnded<T>(
+/** One promise and no more than a handful of objects: thousands of these are held. */
+function untilEnded<T>(
   api: NodeApi,
   endpoint: Endpoint,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (signal: () => AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { id, serial } = api.identityOf(request);
-  const controller = new AbortController();
-  const ended = Promise.withResolvers<never>();
-  const end = (reason?: ApiError) => {
-    controller.abort(reason);
-    if (reason) ended.reject(reason);
-  };
-  const onClose = () => {
-    // Nobody reads this answer; it only ends the request.
-    if (!reply.raw.writableEnded) end(new ApiError("shutting_down", { message: "The agent has gone." }));
-  };
-  const onRevoked = () => end(new ApiError("identity_revoked"));
-  const unwatch = api.directory.onRevoked({ id, serial }, onRevoked);
-  reply.raw.once("close", onClose);
-  if (endpoint.method === "GET") {
-    if (api.isDraining()) end();
-    else api.held.add(end);
-  }
-  try {
-    // The body took its time: the node may have been revoked since the hook ran.
-    const standing = api.directory.known(id);
-    if (standing && isRevoked(standing, serial)) throw new ApiError("identity_revoked");
-    return await Promise.race([work(controller.signal), ended.promise]);
-  } finally {
-    unwatch();
-    reply.raw.off("close", onClose);
-    api.held.delete(end);
-  }
+  return new Promise<T>((resolve, reject) => {
+    let controller: AbortController | undefined;
+    let over: { reason: ApiError | undefined } | undefined;
+    const signal = () => {
+      controller ??= new AbortController();
+      if (over) controller.abort(over.reason);
+      return controller.signal;
+    };
+    const end = (reason?: ApiError) => {
+      over ??= { reason };
+      controller?.abort(reason);
+      if (reason) fail(reason);
+    };
+    const onClose = () => {
+      // Nobody reads this answer; it only ends the request.
+      if (!reply.raw.writableEnded) end(new ApiError("shutting_down", { message: "The agent has gone." }));
+    };
+    const settle = () => {
+      unwatch();
+      reply.raw.off("close", onClose);
+      api.held.delete(end);
+    };
+    const fail = (error: unknown) => {
+      settle();
+      reject(error);
+    };
+    const unwatch = api.directory.onRevoked({ id, serial }, () => end(new ApiError("identity_revoked")));
+    reply.raw.once("close", onClose);
+    if (endpoint.method === "GET") {
+      if (api.isDraining()) end();
+      else api.held.add(end);
+    }
+    try {
+      // The body took its time: the node may have been revoked since the hook ran.
+      const standing = api.directory.known(id);
+      if (standing && isRevoked(standing, serial)) throw new ApiError("identity_revoked");
+      work(signal).then((answer) => {
+        settle();
+        resolve(answer);
+      }, fail);
+    } catch (error) {
+      fail(error);
+    }
+  });
 }
 
 /** Fastify's own complaint in the words of the task path; anything else goes on to the general handler. */

@@ -114,10 +114,8 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
       const all = watches.get(id) ?? new Set();
       watches.set(id, all);
       all.add(watch);
-      return () => {
-        all.delete(watch);
-        if (all.size === 0 && watches.get(id) === all) watches.delete(id);
-      };
+      // The set stays, for the node's next request.
+      return () => void all.delete(watch);
     },
     changed({ row, revokedSerials }) {
       reads += 1;

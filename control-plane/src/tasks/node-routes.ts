@@ -8,7 +8,8 @@ import type { TaskEngine } from "./engine.ts";
 export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
   nodeRoute(api, waitForTasks, async ({ query, node, instanceId, signal }) => {
     const { room, holding } = query;
-    const answer = await tasks.wait(node.id, { instanceId, room, holding, waitMs: query.wait * 1000, signal });
+    const waitMs = query.wait * 1000;
+    const answer = await tasks.wait(node.id, { instanceId, room, holding, waitMs, signal: signal() });
     const standing = await api.directory.standing(node.id);
     return {
       node: { status: standing?.status ?? "retired", reason: standing?.reason ?? null },

@@ -12,6 +12,7 @@ import type { Signals } from "../signals/signals.ts";
 import { createBatches } from "./batches.ts";
 import { type Asking, type Delivered, deliver, selectDueNodes } from "./delivery-queries.ts";
 import type { Revision } from "./queries.ts";
+import { createTicks } from "./ticks.ts";
 
 export type Poll = { instanceId: string; room: number; holding: Held[]; waitMs: number; signal: AbortSignal };
 export type PollAnswer = { tasks: TaskOffer[]; cancel: string[] };
@@ -64,6 +65,8 @@ const LOOK_EVERY_MS = 1_000;
 const MOST_IN_ONE = 256;
 /** A node polls again when it has answered for short tasks, or after a few milliseconds. */
 const BACK_WITHIN_MS = 100;
+/** Polls that end with nothing end together: a node is not in a hurry to hear that. */
+const TICK_MS = 100;
 const nothing: PollAnswer = { tasks: [], cancel: [] };
 const noTasks: ReadonlySet<string> = new Set();
 
@@ -78,6 +81,7 @@ export function createPolls(options: {
   const { sql, signals, log } = options;
   const held = new Map<string, HeldPoll[]>();
   const away = new Map<string, Away>();
+  const ticks = createTicks(TICK_MS);
   let stopped = false;
 
   const deliveries = createBatches<Asking, Delivered[]>({
@@ -197,7 +201,8 @@ export function createPolls(options: {
   /** In case a signal was lost: one statement for all nodes that wait here. */
   let looking: Promise<void> | undefined;
   const look = async () => {
-    for (const [nodeId, one] of away) if (performance.now() - one.since > LOOK_EVERY_MS) away.delete(nodeId);
+    const since = performance.now() - LOOK_EVERY_MS;
+    for (const [nodeId, one] of away) if (one.since < since) away.delete(nodeId);
     if (held.size === 0) return;
     const heldIds: string[] = [];
     for (const polls of held.values()) {
@@ -249,7 +254,7 @@ export function createPolls(options: {
         const end = (settle: () => void) => {
           if (poll.done) return;
           poll.done = true;
-          clearTimeout(deadline);
+          unwait();
           signal.removeEventListener("abort", abandon);
           remove(poll);
           settle();
@@ -268,12 +273,12 @@ export function createPolls(options: {
         signal.addEventListener("abort", abandon);
         add(poll);
         // What is being claimed at that moment is still answered with.
-        const deadline = setTimeout(async () => {
-          await poll.serving;
+        const unwait = ticks.after(waitMs, async () => {
+          if (poll.serving) await poll.serving;
           if (poll.done) return;
           abandon();
           restUntilBack(poll);
-        }, waitMs);
+        });
         welcome(poll);
       });
     },

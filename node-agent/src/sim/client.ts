@@ -53,14 +53,17 @@ export function createSimClient(options: {
   };
   const connection = async (): Promise<Connection> => {
     const hungUpBefore = hangUps;
-    await options.myTurn();
-    if (hangUps !== hungUpBefore)
+    const onDialled = await options.myTurn();
+    if (hangUps !== hungUpBefore) {
+      onDialled();
       throw Object.assign(new Error("the request was given up"), { code: "ABORT_ERR" });
+    }
     secureContext ??= secureContextOf(credentials);
     const opened: Connection = openConnection({
       place,
       secureContext,
       session,
+      onDialled,
       onSession: (fresh) => {
         session = fresh;
       },

@@ -3,8 +3,8 @@
 // sends; what goes wrong is told in the words of the link.
 
 import type { IncomingHttpHeaders } from "node:http";
-import type { LookupFunction } from "node:net";
-import { connect, type SecureContext } from "node:tls";
+import { connect, type LookupFunction } from "node:net";
+import { type SecureContext, connect as secure, type TLSSocket } from "node:tls";
 import { checkApiIdentity } from "../link/api-identity.ts";
 
 export type Place = { host: string; port: number; lookup: LookupFunction };
@@ -28,18 +28,16 @@ export function openConnection(options: {
   /** To be resumed. */
   session: Buffer | undefined;
   onSession(session: Buffer): void;
+  /** Hands were shaken, or will not be. */
+  onDialled(): void;
   onClosed(): void;
 }): Connection {
   const { host, port, lookup } = options.place;
-  const socket = connect({
-    host,
-    port,
-    lookup,
-    secureContext: options.secureContext,
-    checkServerIdentity: checkApiIdentity,
-    ...(options.session ? { session: options.session } : {}),
-  });
-  socket.setNoDelay(true);
+  const bare = connect({ host, port, lookup, noDelay: true });
+  /** Only when somebody is there: while a server is away, what TLS needs would be made for nothing again and again. */
+  let socket: TLSSocket | undefined;
+  /** Of the first request. */
+  let unsent: string | undefined;
   let pending: Pending | undefined;
   let received: Buffer | undefined;
   let failure: Error | undefined;
@@ -57,23 +55,38 @@ export function openConnection(options: {
     clearTimeout(deadline);
     if (failure) return;
     failure = error;
-    socket.destroy();
+    (socket ?? bare).destroy();
+    options.onDialled();
     options.onClosed();
     settle()?.reject(error);
   };
 
-  socket.once("secureConnect", () => clearTimeout(deadline));
-  socket.on("session", options.onSession);
-  socket.once("error", fail);
-  socket.once("close", () => fail(coded("ECONNRESET", "socket hang up")));
-  socket.on("data", (part: Buffer) => {
+  const ended = () => fail(coded("ECONNRESET", "socket hang up"));
+  bare.once("error", fail);
+  bare.once("close", ended);
+  bare.once("connect", () => {
+    const { secureContext, session, onSession } = options;
+    const checkServerIdentity = checkApiIdentity;
+    socket = secure({ socket: bare, host, secureContext, checkServerIdentity, ...(session ? { session } : {}) });
+    socket.once("secureConnect", () => {
+      clearTimeout(deadline);
+      options.onDialled();
+    });
+    socket.on("session", onSession);
+    socket.once("error", fail);
+    socket.once("close", ended);
+    socket.on("data", read);
+    if (unsent !== undefined) socket.write(unsent);
+    unsent = undefined;
+  });
+  const read = (part: Buffer) => {
     received = received ? Buffer.concat([received, part]) : part;
     const answer = readAnswerIn(received);
     if (answer === "unreadable") return fail(coded("HPE_UNREADABLE", "the answer is not one of this API"));
     if (answer === undefined) return;
     received = undefined;
     settle()?.resolve(answer);
-  });
+  };
 
   return {
     exchange: ({ text, timeoutMs, signal }) =>
@@ -99,7 +112,8 @@ export function openConnection(options: {
           },
         };
         signal?.addEventListener("abort", abort);
-        socket.write(text);
+        if (socket) socket.write(text);
+        else unsent = text;
       }),
     close() {
       fail(coded("ABORT_ERR", "the connection was closed here"));
