@@ -21,7 +21,7 @@ const chances = fc.double({ min: 0, max: 0.999999, noNaN: true });
 describe("what the link does next", () => {
   it("AGENT-06 begins with a heartbeat, then polls until the next one is due", () => {
     expect(nextStep(atStart, 1_000_000)).toEqual({ do: "heartbeat" });
-    const beaten = afterHeartbeat(atStart, 1_000_000);
+    const beaten = afterHeartbeat(atStart, 1_000_000, 1);
     expect(nextStep(beaten, 1_000_050)).toEqual({ do: "wait", seconds: 19 });
     expect(nextStep(beaten, 1_010_000)).toEqual({ do: "wait", seconds: 10 });
     expect(nextStep(beaten, 1_019_100)).toEqual({ do: "heartbeat" });
@@ -31,7 +31,8 @@ describe("what the link does next", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 1, max: 30_000 }), fc.boolean()), { maxLength: 60 }),
-        (waits) => {
+        chances,
+        (waits, chance) => {
           let state: LinkState = atStart;
           let now = 1_000_000;
           let last: number | undefined;
@@ -40,7 +41,7 @@ describe("what the link does next", () => {
             if (step.do === "heartbeat") {
               if (last !== undefined) expect(now - last).toBeLessThanOrEqual(HEARTBEAT_SECONDS * 1000);
               last = now;
-              state = afterHeartbeat(state, now);
+              state = afterHeartbeat(state, now, chance);
             } else if (step.do === "wait") {
               const tookMs = Math.min(answerAfter, step.seconds * 1000);
               now += tookMs;
@@ -52,12 +53,22 @@ describe("what the link does next", () => {
     );
   });
 
+  it("AGENT-06 spreads the heartbeats of a fleet that came back together, and then keeps to the usual time", () => {
+    const chanceOf = [0, 0.25, 0.5, 0.75, 1];
+    const first = chanceOf.map((chance) => afterHeartbeat(atStart, 1_000, chance));
+    expect(first.map(({ heartbeatDueAt }) => heartbeatDueAt)).toEqual([3_000, 7_500, 12_000, 16_500, 21_000]);
+    const second = first.map((state) => afterHeartbeat(state, state.heartbeatDueAt, 0));
+    second.forEach(({ heartbeatDueAt }, index) => {
+      expect(heartbeatDueAt - (first[index]?.heartbeatDueAt ?? 0)).toBe(20_000);
+    });
+  });
+
   it("AGENT-02 waits before it tries again, and then begins with a heartbeat", () => {
-    const failed = afterFailure(afterHeartbeat(atStart, 0), failure("api_unreachable"), 5_000, 0.5);
+    const failed = afterFailure(afterHeartbeat(atStart, 0, 1), failure("api_unreachable"), 5_000, 0.5);
     const step = nextStep(failed, 5_000);
     expect(step.do).toBe("pause");
     expect(nextStep(failed, failed.pausedUntil)).toEqual({ do: "heartbeat" });
-    expect(afterHeartbeat(failed, 9_000)).toMatchObject({ failures: 0, pausedUntil: 0 });
+    expect(afterHeartbeat(failed, 9_000, 0.5)).toMatchObject({ failures: 0, pausedUntil: 0 });
   });
 
   it("AGENT-02 backs off to at most half a minute, with jitter", () => {
@@ -97,7 +108,7 @@ describe("what the link does next", () => {
   });
 
   it("AGENT-02 does not run in circles when polls come back at once with nothing", () => {
-    let state = afterHeartbeat(atStart, 0);
+    let state = afterHeartbeat(atStart, 0, 1);
     for (let poll = 0; poll < 10; poll += 1) state = afterWait(state, { empty: true, tookMs: 2 }, 1_000);
     expect(nextStep(state, 1_000)).toEqual({ do: "pause", ms: 5_000 });
     expect(afterWait(state, { empty: false, tookMs: 2 }, 6_000).emptyHanded).toBe(0);

@@ -33,8 +33,13 @@ export function nextStep(state: LinkState, now: number): Step {
   return seconds < 1 ? { do: "heartbeat" } : { do: "wait", seconds: Math.min(seconds, HEARTBEAT_SECONDS) };
 }
 
-export function afterHeartbeat(state: LinkState, sentAt: number): LinkState {
-  return { ...state, heartbeatDueAt: sentAt + state.heartbeatMs, pausedUntil: 0, failures: 0 };
+/**
+ * The first one after a start or a failure is followed by the next at any time within the usual: a fleet that came back
+ * together would else have its heartbeats together for ever.
+ */
+export function afterHeartbeat(state: LinkState, sentAt: number, random: number): LinkState {
+  const part = state.heartbeatDueAt === 0 ? 0.1 + 0.9 * random : 1;
+  return { ...state, heartbeatDueAt: sentAt + state.heartbeatMs * part, pausedUntil: 0, failures: 0 };
 }
 
 /** A poll that comes back early and empty is no reason to ask at once again, and again. */

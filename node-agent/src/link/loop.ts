@@ -95,7 +95,7 @@ export function createLink(options: LinkOptions): Link {
     status.skew = clockSkew({ ...answer, serverTime: Date.parse(server_time) });
     status.lastHeartbeatAt = answer.sentAt;
     status.roundTrips = [...status.roundTrips, now() - sentAt].slice(-ROUND_TRIPS_KEPT);
-    state = afterHeartbeat(state, sentAt);
+    state = afterHeartbeat(state, sentAt, random());
     if (verifiers || profile) options.learn({ verifiers, profile });
     heard(node);
     options.cancel(cancel);

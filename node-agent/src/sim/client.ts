@@ -53,17 +53,14 @@ export function createSimClient(options: {
   };
   const connection = async (): Promise<Connection> => {
     const hungUpBefore = hangUps;
-    const onDialled = await options.myTurn();
-    if (hangUps !== hungUpBefore) {
-      onDialled();
+    await options.myTurn();
+    if (hangUps !== hungUpBefore)
       throw Object.assign(new Error("the request was given up"), { code: "ABORT_ERR" });
-    }
     secureContext ??= secureContextOf(credentials);
     const opened: Connection = openConnection({
       place,
       secureContext,
       session,
-      onDialled,
       onSession: (fresh) => {
         session = fresh;
       },

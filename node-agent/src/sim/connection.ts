@@ -28,8 +28,6 @@ export function openConnection(options: {
   /** To be resumed. */
   session: Buffer | undefined;
   onSession(session: Buffer): void;
-  /** Hands were shaken, or will not be. */
-  onDialled(): void;
   onClosed(): void;
 }): Connection {
   const { host, port, lookup } = options.place;
@@ -56,7 +54,6 @@ export function openConnection(options: {
     if (failure) return;
     failure = error;
     (socket ?? bare).destroy();
-    options.onDialled();
     options.onClosed();
     settle()?.reject(error);
   };
@@ -68,10 +65,7 @@ export function openConnection(options: {
     const { secureContext, session, onSession } = options;
     const checkServerIdentity = checkApiIdentity;
     socket = secure({ socket: bare, host, secureContext, checkServerIdentity, ...(session ? { session } : {}) });
-    socket.once("secureConnect", () => {
-      clearTimeout(deadline);
-      options.onDialled();
-    });
+    socket.once("secureConnect", () => clearTimeout(deadline));
     socket.on("session", onSession);
     socket.once("error", fail);
     socket.once("close", ended);

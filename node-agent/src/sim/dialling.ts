@@ -1,33 +1,30 @@
 // Lets the agents of a process dial a few at a time. Real ones are on machines of their own: here one that is connected
-// already must not wait until thousands of others have made their keys and shaken hands.
+// already must not wait until thousands of others have made their keys.
 
-/** Resolves when it is one's turn, with what ends it. */
-export type Dialling = () => Promise<() => void>;
+/** In one turn of the event loop. */
+const PER_TURN = 4;
 
-const AT_ONCE = 32;
+/** Resolves when it is one's turn. */
+export type Dialling = () => Promise<void>;
 
-export function createDialling(atOnce = AT_ONCE): Dialling {
-  const waiting: (() => void)[] = [];
-  let underWay = 0;
-  const begin = () => {
-    while (underWay < atOnce) {
-      const next = waiting.shift();
-      if (!next) return;
-      underWay += 1;
-      next();
-    }
+export function createDialling(): Dialling {
+  let waiting: (() => void)[] = [];
+  let scheduled = false;
+  const turn = () => {
+    scheduled = false;
+    const next = waiting.slice(0, PER_TURN);
+    waiting = waiting.slice(PER_TURN);
+    for (const go of next) go();
+    schedule();
+  };
+  const schedule = () => {
+    if (scheduled || waiting.length === 0) return;
+    scheduled = true;
+    setImmediate(turn);
   };
   return () =>
     new Promise((resolve) => {
-      let ended = false;
-      const end = () => {
-        if (ended) return;
-        ended = true;
-        underWay -= 1;
-        // Not from within whatever ended: what is connected comes first.
-        setImmediate(begin);
-      };
-      waiting.push(() => resolve(end));
-      begin();
+      waiting.push(resolve);
+      schedule();
     });
 }
