@@ -18,8 +18,8 @@ export type Installation = {
   /** Joins until there are so many and all of them are connected. */
   grow(agents: number): Promise<{ seconds: number }>;
   nodes(): Promise<NodesState>;
-  /** Ids of nodes that are connected now. */
-  connectedIds(most: number): Promise<string[]>;
+  /** Ids of nodes that are connected now, as far as they know, and were heard since. */
+  connectedIds(most: number, since?: number): Promise<string[]>;
   run(order: FleetOrder): Promise<FleetOutcome>;
   /** kill -9, and another process in its place. */
   replaceApi(): Promise<void>;
@@ -58,7 +58,7 @@ export async function startInstallation(lab: Lab): Promise<Installation> {
   return {
     apiPid: () => api.program.pid,
     nodes,
-    connectedIds: async (most) => (await ask(`${sim.url}/ids?most=${most}`)) as string[],
+    connectedIds: async (most, since = 0) => (await ask(`${sim.url}/ids?most=${most}&since=${since}`)) as string[],
     async grow(agents) {
       const started = performance.now();
       await ask(`${sim.url}/grow?agents=${agents}`);

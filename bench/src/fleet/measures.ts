@@ -62,11 +62,13 @@ export async function afterKill(installation: Installation, agents: number): Pro
   const started = performance.now();
   const elapsed = () => (performance.now() - started) / 1000;
   await installation.replaceApi();
+  // Until thousands have noticed that their connection is gone, they take themselves for connected.
+  const upSince = Date.now();
   const latencies: number[] = [];
   const probes = new Set<Promise<void>>();
   let failed = 0;
   const probe = async () => {
-    const nodeIds = await installation.connectedIds(1);
+    const nodeIds = await installation.connectedIds(1, upSince);
     if (nodeIds.length === 0) return;
     const outcome = await installation.run({ nodeIds, atOnce: 1 });
     latencies.push(...outcome.each);

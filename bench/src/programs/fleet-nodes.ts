@@ -31,13 +31,13 @@ function state(): NodesState {
   return { agents, connected, problems };
 }
 
-/** Of those that are connected, from anywhere on. Looks at no more of them than it needs: it is asked all the time. */
-function connectedIds(most: number): string[] {
+/** Of those that are connected and have been heard since, from anywhere on. Looks at no more of them than it needs: it is asked all the time. */
+function connectedIds(most: number, since: number): string[] {
   const ids: string[] = [];
   const from = Math.floor(Math.random() * nodes.length);
   for (let step = 0; step < nodes.length && ids.length < most; step += 1) {
     const agent = nodes[(from + step) % nodes.length]?.agent;
-    if (agent?.connected()) ids.push(agent.nodeId);
+    if (agent?.connected() && (agent.lastHeartbeatAt() ?? 0) >= since) ids.push(agent.nodeId);
   }
   return ids;
 }
@@ -45,9 +45,13 @@ function connectedIds(most: number): string[] {
 const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://bench");
   try {
-    const asked = { agents: Number(searchParams.get("agents")), most: Number(searchParams.get("most")) };
+    const asked = (name: string) => Number(searchParams.get(name));
     const answer =
-      pathname === "/grow" ? await grow(asked) : pathname === "/ids" ? connectedIds(asked.most) : state();
+      pathname === "/grow"
+        ? await grow({ agents: asked("agents") })
+        : pathname === "/ids"
+          ? connectedIds(asked("most"), asked("since"))
+          : state();
     response.end(JSON.stringify(answer));
   } catch (error) {
     response.writeHead(500).end((error as Error).stack);

@@ -28,6 +28,8 @@ export type SimIdentity = { identity: Identity; roots: readonly string[]; agent:
 export type SimAgent = {
   readonly nodeId: string;
   connected(): boolean;
+  /** When it sent the last heartbeat that was answered. */
+  lastHeartbeatAt(): number | undefined;
   /** Why not, in a word; undefined while it is, or while it has not tried. */
   problem(): string | undefined;
   away(): boolean;
@@ -175,6 +177,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
   return {
     nodeId: identity.nodeId,
     connected: () => link.status().connected,
+    lastHeartbeatAt: () => link.status().lastHeartbeatAt,
     problem: () => link.status().problem?.reason,
     away: () => ran === undefined,
     goAway() {
