@@ -61,7 +61,8 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     shells = await openShells({
       ...shortLived,
       HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
-      HOLDFAST_TERMINAL_OPEN_SECONDS: "5",
+      // Enough for a busy machine: every row but those about time fails, or works, well before.
+      HOLDFAST_TERMINAL_OPEN_SECONDS: "12",
       HOLDFAST_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${publicFront.port}`,
       HOLDFAST_NODE_TERMINAL_URL: `https://127.0.0.1:${nodeFront.port}`,
     });
@@ -139,7 +140,9 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   ): Promise<string> {
     await open();
     const alert = page.locator(`[role="alert"][data-code="${code}"]`);
-    await alert.waitFor();
+    await alert.waitFor().catch(async (error) => {
+      throw new Error(`The page shows:\n${await page.locator("main").textContent()}`, { cause: error });
+    });
     expect(await page.locator("[data-phase]").getAttribute("data-phase")).toBe("failed");
     const text = (await alert.textContent()) ?? "";
     for (const words of [terminalFailures[code].message, why, onPage, code]) expect(text).toContain(words);
