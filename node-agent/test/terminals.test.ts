@@ -1,6 +1,7 @@
 // The agent's terminals with a real holder, a real PTY and a real shell of whoever runs the tests.
 
 import { execFileSync, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
@@ -245,6 +246,16 @@ describe("a terminal", () => {
     await expect.poll(() => isRunning(pid) || isRunning(child)).toBe(false);
     await expect.poll(() => host.sockets("shell")).toEqual([]);
   });
+
+  it("TERM-10 is told again to end when its shell has not heard it, before it is killed", async () => {
+    const host = await terminalHost();
+    const { stream } = await host.open();
+    await stream.attach();
+    stream.type(`exec sh -c 'trap "trap - HUP" HUP; echo de""af; while :; do sleep 0.05; done'\r`);
+    await expect.poll(() => stream.text()).toMatch(/^deaf/m);
+    stream.send({ type: "close", reason: "asked" });
+    expect(await stream.frame("exit")).toEqual({ type: "exit", code: null, signal: "SIGHUP" });
+  });
 });
 
 function spawnedBy(pid: number): number[] {
@@ -296,6 +307,8 @@ describe("a terminal whose way breaks", () => {
     const host = await terminalHost();
     const { stream, sessionId } = await host.open();
     await stream.attach();
+    // Before its first prompt bash may forget the signal.
+    await ask(stream, "echo its prompt is there");
     await host.gateway.stop();
     const holder = holderOf(host, sessionId);
     execFileSync("kill", ["-HUP", String(spawnedBy(holder)[0])]);
@@ -433,6 +446,22 @@ describe("a terminal that cannot be opened", () => {
     const body = code ? JSON.stringify({ code, message: "No." }) : "<h1>Bad gateway</h1>";
     host.gateway.refuse = () => ({ status, body });
     expect((await failureOf(host.open())).code).toBe(expected);
+  });
+
+  it("TERM-04 because the gateway refused it, which is told before the shell that was there has ended", async () => {
+    const host = await terminalHost();
+    const sessionId = randomUUID();
+    const body = JSON.stringify({ code: "certificate_missing", message: "No." });
+    host.gateway.refuse = async () => {
+      await expect.poll(() => spawnedBy(holderOf(host, sessionId)), { interval: 5 }).toHaveLength(1);
+      process.kill(holderOf(host, sessionId), "SIGSTOP");
+      return { status: 401, body };
+    };
+    expect((await failureOf(host.open({}, { sessionId }))).code).toBe("terminal_node_stream_mtls_failed");
+    const holder = holderOf(host, sessionId);
+    process.kill(holder, "SIGKILL");
+    await expect.poll(() => isRunning(holder)).toBe(false);
+    await expect.poll(() => host.sockets("shell")).toEqual([]);
   });
 
   it("TERM-12 because the profile names no gateway, or this host is set to another one", async () => {

@@ -165,14 +165,15 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       terminal.join(stream, shell.kept);
       return { pid: shell.kept.pid, offset: shell.kept.offset };
     } catch (error) {
+      const isLate = late.signal.aborted;
       given.abort();
       const [dialled, started] = await Promise.allSettled([dialling, starting]);
       if (dialled.status === "fulfilled") dialled.value.close();
-      if (started.status === "fulfilled") await endUnused(started.value.holder);
+      // A shell may take seconds to end, by which it would be too late to say why there is none.
+      if (started.status === "fulfilled") void endUnused(started.value.holder);
       if (wanted.signal.aborted) throw wanted.signal.reason;
-      const silent = late.signal.aborted && dialled.status === "rejected";
-      if (silent) throw silence();
-      throw explain(error, late.signal.aborted);
+      if (isLate && dialled.status === "rejected") throw silence();
+      throw explain(error, isLate);
     } finally {
       clearTimeout(timer);
       opening.delete(sessionId);

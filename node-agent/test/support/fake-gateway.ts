@@ -35,11 +35,13 @@ export type FakeStream = {
   closed(): boolean;
 };
 
+type Refusal = { status: number; body: string } | "reset" | "silence" | undefined;
+
 export type FakeGateway = {
   url: string;
   streams: FakeStream[];
   /** Asked before each stream. */
-  refuse: (sessionId: string) => { status: number; body: string } | "reset" | "silence" | undefined;
+  refuse: (sessionId: string) => Refusal | Promise<Refusal>;
   /** The newest of this session, once it is there. */
   stream(sessionId: string, after?: FakeStream): Promise<FakeStream>;
   stop(): Promise<void>;
@@ -79,12 +81,13 @@ export async function startFakeGateway(authority: FakeAuthority): Promise<FakeGa
     },
   };
 
-  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
     const [, sessionId = ""] = /^\/internal\/v1\/nodes\/[^/]+\/terminals\/([^/]+)$/.exec(request.url ?? "") ?? [];
     const shown = (request.socket as TLSSocket).getPeerX509Certificate();
     const leaf = shown && new X509Certificate(shown.raw);
     const refusal =
-      gateway.refuse(sessionId) ??
+      (await gateway.refuse(sessionId)) ??
       (leaf && authority.hasIssued(leaf)
         ? undefined
         : { status: 401, body: JSON.stringify({ code: "certificate_missing", message: "No certificate." }) });

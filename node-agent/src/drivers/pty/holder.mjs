@@ -26,6 +26,8 @@ import { createScrollback } from "./scrollback.mjs";
 /** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
 
 const HANG_UP_MS = 5_000;
+/** After the first; then twice as long, and so on. */
+const HANG_UP_AGAIN_MS = 250;
 /** One without a shell is worth nothing but the time to start another: an agent that is restarted is back by then. */
 const SPARE_MS = 15_000;
 /** As login(1) has it; a shell's start-up files may set another. The agent's own is nobody's business. */
@@ -214,6 +216,22 @@ function startShell({ user, env, size, limits, notes }) {
       }
     }
   };
+  /**
+   * To the shell alone. One that is just starting may not have heard: for a moment it is no group yet, and bash
+   * forgets a signal that comes between its start-up files and its first prompt.
+   * @param {number} afterMs
+   */
+  const hangUpAgain = (afterMs) => {
+    setTimeout(() => {
+      if (ended) return;
+      try {
+        process.kill(pty.pid, "SIGHUP");
+      } catch {
+        // Its end is about to be told.
+      }
+      hangUpAgain(2 * afterMs);
+    }, afterMs);
+  };
 
   const pty = openPty({
     ...{ file, args: ["-l"], env: { ...env, SHELL: file }, cwd: user.home, ...size },
@@ -292,6 +310,7 @@ function startShell({ user, env, size, limits, notes }) {
       // A stopped program would not notice.
       signal("SIGHUP");
       signal("SIGCONT");
+      hangUpAgain(HANG_UP_AGAIN_MS);
       setTimeout(() => signal("SIGKILL"), HANG_UP_MS);
     },
   };
