@@ -7,11 +7,14 @@ import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import type { Sql } from "../src/database/connect.ts";
+import { createFleets } from "../src/fleet/view.ts";
+import { openSignals } from "../src/signals/signals.ts";
 import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { atEnd } from "./support/at-end.ts";
 import { openRoles } from "./support/database.ts";
 import { RACK, seedFleet } from "./support/fleet.ts";
 import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
+import { quiet } from "./support/replica.ts";
 
 let api: TestApi;
 let ours: TestOrg;
@@ -169,6 +172,29 @@ describe("the picture", () => {
     const whole = applyPicture([], await picture());
     expect(applyPicture(applyPicture(applyPicture([], first), second), third)).toEqual(whole);
     expect((await picture({ since: "elsewhere.1" })).whole).toBe(true);
+  });
+
+  it("DASH-04 shows a change at once, also after a look during which the machine stood still", async () => {
+    const org = await createOrg(api, "stalled");
+    await seedFleet(superuser, org.id, 3);
+    const { app, system } = openRoles(api.database);
+    const signals = await openSignals(system, quiet);
+    let clock = 0;
+    const fleets = createFleets({ app, signals, log: quiet, staleAfterSeconds: 120, now: () => clock });
+    atEnd(async () => {
+      await fleets.stop();
+      await signals.stop();
+    });
+    await fleets.current(org.id);
+    clock += 5_000;
+    const look = fleets.current(org.id);
+    clock += 10_000;
+    await look;
+    const [changed] = await superuser<{ id: string }[]>`
+      UPDATE nodes SET status = 'draining' WHERE org_id = ${org.id} AND name = 'sim-00002' RETURNING id`;
+    signals.publish("node_standing", [changed?.id ?? ""]);
+    const { nodes } = await fleets.current(org.id);
+    expect(nodes.map(({ state }) => state)).toEqual(["fine", "draining", "fine"]);
   });
 
   it("DASH-04 takes few bytes for a node", async () => {

@@ -11,7 +11,7 @@ import { type FleetChanges, keepHistory } from "./history.ts";
 import { type FleetNode, type Told, toFleetNode, toTold } from "./node.ts";
 import { type FleetRow, selectFleet, selectHeartbeats } from "./read.ts";
 
-/** Looking must not become the work of the process: it rests this many times as long as the look took. */
+/** Looking must not become the work of the process: it rests this many times as long as looks take. */
 const REST = 20;
 const LOOK_MS = 3_000;
 /** An answer may be this old; a change by an operator is looked for at once. */
@@ -42,7 +42,14 @@ export type Fleets = {
   stop(): Promise<void>;
 };
 
-type FleetsOptions = { app: Sql; signals: Signals; log: Log; staleAfterSeconds: number };
+type FleetsOptions = {
+  app: Sql;
+  signals: Signals;
+  log: Log;
+  staleAfterSeconds: number;
+  /** Steady: it only ever grows. */
+  now?: () => number;
+};
 
 export function createFleets(options: FleetsOptions): Fleets {
   const watched = new Map<string, Watch>();
@@ -89,7 +96,7 @@ type Watch = {
 
 function watchFleet(
   orgId: string,
-  { app, log, staleAfterSeconds }: FleetsOptions,
+  { app, log, staleAfterSeconds, now = () => performance.now() }: FleetsOptions,
   tell: { onChanged(): void; onForgotten(): void },
 ): Watch {
   const history = keepHistory();
@@ -100,8 +107,10 @@ function watchFleet(
   let looking: Promise<FleetView> | undefined;
   let outdated = false;
   let lookedAt = 0;
+  /** The quicker of the last two: one look during which the machine stood still says nothing of the next. */
   let tookMs = 0;
-  let askedAt = performance.now();
+  let lastTookMs = 0;
+  let askedAt = now();
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
@@ -117,12 +126,12 @@ function watchFleet(
         }
         await sleep(0);
       }
-      if (performance.now() - lateAt > CERTIFICATES_MS) {
+      if (now() - lateAt > CERTIFICATES_MS) {
         const certificates = await selectLateIn(tx);
         late = new Map(
           certificates.map((one) => [one.id, { notBefore: one.not_before, notAfter: one.not_after }]),
         );
-        lateAt = performance.now();
+        lateAt = now();
       }
       for (const id of told.keys()) if (!instances.has(id)) told.delete(id);
       return rows;
@@ -130,7 +139,7 @@ function watchFleet(
 
   const look = async (): Promise<FleetView> => {
     outdated = false;
-    const startedAt = performance.now();
+    const startedAt = now();
     const rows = await read();
     const at = new Date();
     const moment = { now: at, staleAfterSeconds };
@@ -142,8 +151,9 @@ function watchFleet(
       .sort(byName);
     const changed = history.record(nodes, at.getTime());
     view = { at, version: history.version(), nodes: history.nodes(), since: history.since };
-    lookedAt = performance.now();
-    tookMs = lookedAt - startedAt;
+    lookedAt = now();
+    tookMs = Math.min(lastTookMs, lookedAt - startedAt);
+    lastTookMs = lookedAt - startedAt;
     if (changed) tell.onChanged();
     return view;
   };
@@ -156,13 +166,13 @@ function watchFleet(
     });
     return looking;
   };
-  const restMs = () => Math.max(0, lookedAt + (tookMs * REST) / 2 - performance.now());
+  const restMs = () => Math.max(0, lookedAt + (tookMs * REST) / 2 - now());
 
   const plan = (ms: number) => {
     clearTimeout(timer);
     if (stopped) return;
     timer = setTimeout(() => {
-      if (performance.now() - askedAt > FORGET_MS) return tell.onForgotten();
+      if (now() - askedAt > FORGET_MS) return tell.onForgotten();
       lookOnce().catch((error: Error) => log.debug({ err: error }, "the fleet was not read; the next look does"));
     }, ms);
     timer.unref();
@@ -170,9 +180,9 @@ function watchFleet(
 
   return {
     async current() {
-      askedAt = performance.now();
+      askedAt = now();
       if (looking) return looking;
-      const old = performance.now() - lookedAt > Math.max(FRESH_MS, tookMs * REST);
+      const old = now() - lookedAt > Math.max(FRESH_MS, tookMs * REST);
       if (view && (outdated ? restMs() > 0 : !old)) return view;
       return lookOnce();
     },
