@@ -49,7 +49,8 @@ export async function openOnNode(
     return refuse("terminal_node_offline", silence(session));
   }
   const waitMs = session.left_ms - AHEAD_MS;
-  if (waitMs <= 0) return refuse("terminal_open_not_taken");
+  // A task that was made before is looked at all the same: the node may have taken it.
+  if (waitMs <= 0 && session.task_id === null) return refuse("terminal_open_not_taken");
   const deadline = performance.now() + waitMs;
   let taskId = session.task_id;
   const onMade = (id: string) => {
