@@ -31,13 +31,14 @@ const installer = fileURLToPath(new URL("../../../deploy/install-agent.sh", impo
 
 export function openAgentReleases(log: Log, directory = packed): AgentReleases {
   const file = join(directory, "release.json");
-  let known: { changedAt: number; release: AgentRelease | undefined } | undefined;
+  let known: { version: string; release: AgentRelease | undefined } | undefined;
   return {
     current() {
-      // It is replaced by a rename: what is read is whole, and a new one has another time.
-      const changedAt = statSync(file, { throwIfNoEntry: false })?.mtimeMs;
-      if (changedAt === undefined) return undefined;
-      if (known?.changedAt !== changedAt) known = { changedAt, release: read(file, directory, log) };
+      // It is replaced by a rename: what is read is whole, and a new one has another inode, if not another time.
+      const found = statSync(file, { throwIfNoEntry: false });
+      if (found === undefined) return undefined;
+      const version = `${found.ino}:${found.mtimeMs}:${found.size}`;
+      if (known?.version !== version) known = { version, release: read(file, directory, log) };
       return known.release;
     },
   };
