@@ -30,7 +30,7 @@ async function machine() {
     : { username: userInfo().username, allocation_id: randomUUID() };
   const run = async (task_type: string, params: Record<string, unknown>) => {
     const task = api.enqueue(api.sign({ task_type, params }));
-    await expect.poll(() => api.resultOf(task.task_id)).toBeDefined();
+    await expect.poll(() => api.resultOf(task.task_id), { timeout: 40_000 }).toBeDefined();
     return api.resultOf(task.task_id)?.outcome;
   };
   const makeUser = async () =>
@@ -38,7 +38,7 @@ async function machine() {
       status: "succeeded",
     });
   const open = async (session_id = randomUUID()) => {
-    const more = { correlation_id: `c-${session_id}`, within_seconds: 15, detached_seconds: 600 };
+    const more = { correlation_id: `c-${session_id}`, within_seconds: 29, detached_seconds: 600 };
     const params = { session_id, allocation_id, username, cols: 80, rows: 24, ...more };
     return { session_id, outcome: await run("terminal.open", params) };
   };
@@ -140,7 +140,7 @@ describe("an agent's terminals", () => {
     expect(second.exitCode).toBe(0);
     startProcess(stateDir);
     const streams = () => gateway.streams.filter((one) => one.sessionId === session_id);
-    await expect.poll(() => streams().length).toBe(3);
+    await expect.poll(() => streams().length).toBeGreaterThanOrEqual(3);
     const newest = await gateway.stream(session_id, again);
     await newest.frame("hello");
     await newest.attach();

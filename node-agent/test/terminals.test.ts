@@ -215,7 +215,9 @@ describe("a terminal", () => {
     const seen = stream.bytes();
     const before = Buffer.concat(stream.output);
     const all = await stream.attach({ from: 0 });
-    expect(all).toMatchObject({ offset: 0, replay: seen });
+    expect(all.offset).toBe(0);
+    // The shell may have shown its prompt since.
+    expect(all.replay).toBeGreaterThanOrEqual(seen);
     await expect.poll(() => stream.bytes()).toBeGreaterThanOrEqual(seen);
     expect(Buffer.concat(stream.output).subarray(0, seen)).toEqual(before);
     expect(await stream.attach({ from: seen - 3 })).toMatchObject({ offset: seen - 3 });
@@ -400,7 +402,7 @@ describe("a terminal whose way breaks", () => {
     const { sessionId, pid } = await host.open();
     const holder = holderOf(host, sessionId);
     process.kill(holder, "SIGSTOP");
-    await host.restart();
+    await host.restart({ answerMs: 500 });
     await expect.poll(() => isRunning(holder) || isRunning(pid)).toBe(false);
     expect(host.sockets("shell")).toEqual([]);
   });

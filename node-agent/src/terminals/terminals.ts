@@ -36,6 +36,8 @@ export type TerminalsOptions = {
   launch?: Launch;
   /** How long a spare holder is kept after the last terminal. */
   keepSpareMs?: number;
+  /** How long the holder of an earlier agent may take to answer. */
+  answerMs?: number;
 };
 
 export type Terminals = TaskTerminals & {
@@ -51,7 +53,8 @@ const ORPHAN_SECONDS = 600;
 const LONGEST_DETACHED_MS = 24 * 3600_000;
 const KEEP_SPARE_MS = 3600_000;
 const CHECK_MS = 20_000;
-const ANSWER_MS = 5_000;
+/** Whoever does not answer is killed with its shell: a host that stands still for some seconds must not cost one. */
+const ANSWER_MS = 20_000;
 /** So much before the gateway's own deadline, so that the reason still reaches it. */
 const EARLIER_MS = 1_500;
 /** Many terminals may look for a gateway at once. */
@@ -231,7 +234,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
     const { name, sessionId, holder: process } = found;
     try {
       if (!isAlive(process)) throw new Error("its process has ended");
-      const connection = await connectToHolder(at(name), ANSWER_MS);
+      const connection = await connectToHolder(at(name), options.answerMs ?? ANSWER_MS);
       const { first } = connection;
       const { correlation_id } = (first.type === "shell" ? (first.notes ?? {}) : {}) as Record<string, unknown>;
       const correlationId =

@@ -76,7 +76,8 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
         correlationId: `c-${sessionId}`,
         size: { cols: 80, rows: 24 },
         user: async () => ({ ...own, ...user }),
-        withinMs: 15_000,
+        // A holder is a process of its own, which may be slow to start on a busy machine.
+        withinMs: 40_000,
         detachedMs: 600_000,
         signal: new AbortController().signal,
         ...wanted,
