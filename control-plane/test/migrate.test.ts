@@ -68,9 +68,13 @@ describe("history", () => {
     const api = await startTestApi();
     const { superuser } = openRoles(api.database);
     await superuser`DELETE FROM schema_migrations WHERE version = ${knownMigrations().length}`;
-    const response = await fetch(`${api.url}/readyz`);
-    expect(response.status).toBe(503);
-    expect(await response.json()).toMatchObject({ checks: { migrations: { ok: false, reason: "1 pending" } } });
+    const readiness = async () => {
+      const response = await fetch(`${api.url}/readyz`);
+      return { status: response.status, told: await response.json() };
+    };
+    await expect
+      .poll(readiness)
+      .toMatchObject({ status: 503, told: { checks: { migrations: { ok: false, reason: "1 pending" } } } });
   });
 });
 
@@ -87,7 +91,7 @@ describe("PostgreSQL 15, the oldest supported", () => {
       ),
       parameters: { fsync: "off" },
     });
-  });
+  }, 180_000);
 
   afterAll(async () => {
     await server?.stop({ hurry: true });

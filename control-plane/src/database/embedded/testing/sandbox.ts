@@ -44,7 +44,7 @@ export async function openSandbox(options: { below?: string } = {}): Promise<San
 }
 
 export function connect(url: string): postgres.Sql {
-  return postgres(url, { ...socketOptions(url), max: 1, connect_timeout: 10, onnotice: () => undefined });
+  return postgres(url, { ...socketOptions(url), max: 1, connect_timeout: 60, onnotice: () => undefined });
 }
 
 /** The first column of the first row. */
