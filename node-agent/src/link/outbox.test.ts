@@ -47,7 +47,7 @@ describe("outbox", () => {
   it("TASK-05 delivers everything there is, many together", async () => {
     const { outbox, unsent, put, seen } = open();
     for (let index = 0; index < 70; index += 1) put(result(`t${index}`));
-    await outbox.flush(5_000);
+    await outbox.flush(60_000);
     expect(seen.map((batch) => batch.length)).toEqual([32, 32, 6]);
     expect(unsent.size).toBe(0);
   });
@@ -59,7 +59,7 @@ describe("outbox", () => {
       if (attempts < 4) throw Object.assign(new Error("gone"), { code: "ECONNRESET" });
     });
     put(result("a"));
-    await outbox.flush(5_000);
+    await outbox.flush(60_000);
     expect(unsent.size).toBe(0);
     expect(failures).toEqual(["api_unreachable", "api_unreachable", "api_unreachable"]);
   });
@@ -79,7 +79,7 @@ describe("outbox", () => {
       if (results.some((one) => one.task_id === "bad")) throw refused(400);
     });
     for (const id of ["a", "bad", "c"]) put(result(id));
-    await outbox.flush(5_000);
+    await outbox.flush(60_000);
     expect(seen).toEqual([["a", "bad", "c"], ["a"], ["bad"], ["bad"], ["c"]]);
     expect(givenUp).toEqual(["bad"]);
     expect(unsent.size).toBe(0);
@@ -92,7 +92,7 @@ describe("outbox", () => {
       if (one) posted.push(one);
     });
     put(result("big"));
-    await outbox.flush(5_000);
+    await outbox.flush(60_000);
     expect(posted).toMatchObject([
       { task_id: "big", outcome: { status: "failed", failure: { code: "result_invalid" } } },
     ]);
@@ -102,7 +102,7 @@ describe("outbox", () => {
   it("TASK-05 delivers what the journal could not take, from memory", async () => {
     const { outbox, seen } = open();
     outbox.add(result("volatile"));
-    await outbox.flush(5_000);
+    await outbox.flush(60_000);
     outbox.poke();
     expect(seen).toEqual([["volatile"]]);
   });

@@ -7,6 +7,7 @@ import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 
 export function scratchDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), "holdfast-agent-"));
-  atEnd(() => rmSync(path, { recursive: true, force: true }));
+  // A process that was just killed may have left a file while the others were removed.
+  atEnd(() => rmSync(path, { recursive: true, force: true, maxRetries: 10 }));
   return path;
 }
