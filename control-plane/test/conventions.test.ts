@@ -132,7 +132,7 @@ describe("errors", () => {
     expect((await fetch(`${away.url}/readyz`)).status).toBe(503);
     expect((await fetch(`${away.url}/healthz`)).status).toBe(200);
     await setReachable(away.database, true);
-    await expect.poll(async () => (await fetch(`${away.url}/readyz`)).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await fetch(`${away.url}/readyz`)).status).toBe(200);
   });
 });
 
@@ -282,10 +282,13 @@ describe("listener", () => {
 
   it("OPS-01 tells that it lives, is ready, and its metrics by route", async () => {
     expect((await send("/healthz")).json()).toEqual({ status: "ok" });
-    expect((await send("/readyz")).json()).toEqual({
-      status: "ready",
-      checks: { ca: { ok: true }, database: { ok: true }, migrations: { ok: true } },
-    });
+    // A database that takes more than two seconds to answer is not ready.
+    await expect
+      .poll(async () => (await send("/readyz")).json())
+      .toEqual({
+        status: "ready",
+        checks: { ca: { ok: true }, database: { ok: true }, migrations: { ok: true } },
+      });
     await send("/v1/projects/01a1e13c-bc3d-71c5-9b58-aada3c2346d4");
     const { text } = await send("/metrics");
     expect(text).toContain('route="/v1/projects/:project_id"');

@@ -168,6 +168,7 @@ describe("holding", () => {
     const task = await lab.enqueue(here, { nodeId });
     await here.engine.wait(nodeId, atOnce());
     const holding = [{ task_id: task.id, generation: 1 }];
+    await lab.superuser`UPDATE tasks SET lease_until = now() + interval '5 minutes' WHERE id = ${task.id}`;
     const before = (await lab.row(task.id)).lease_until;
     await here.engine.renewLeases(nodeId, holding);
     expect((await lab.row(task.id)).lease_until).toEqual(before);

@@ -30,8 +30,13 @@ describe("heartbeat", () => {
     const log = createLog({ process: "worker", level: "silent" });
     const worker = await startWorker(settings, log);
     expect(await workerState()).toBe(true);
-    await superuser`UPDATE processes SET last_seen_at = now() - interval '21 seconds'`;
-    expect(await workerState()).toBe(false);
+    await expect
+      .poll(async () => {
+        // The worker may have written in between.
+        await superuser`UPDATE processes SET last_seen_at = now() - interval '21 seconds'`;
+        return workerState();
+      })
+      .toBe(false);
     await worker.stop();
     expect(await superuser`SELECT FROM processes WHERE kind = 'worker'`).toHaveLength(0);
   });
@@ -74,19 +79,17 @@ describe("turns of several workers", () => {
     type Turn = { taken_by: string | null; turns: number };
     const turn = async () =>
       (await superuser<Turn[]>`SELECT taken_by, turns::int FROM reconciler_turns WHERE name = 'sweep-tasks'`)[0];
-    await expect.poll(async () => (await turn())?.turns).toBeGreaterThanOrEqual(2);
-    const first = await turn();
-    await expect.poll(async () => (await turn())?.turns).toBeGreaterThan(first?.turns ?? 0);
-    expect((await turn())?.taken_by).toBe(first?.taken_by);
+    await expect.poll(async () => (await turn())?.turns).toBeGreaterThanOrEqual(3);
     const [{ started } = { started: 0 }] = await superuser<{ started: number }[]>`
       SELECT extract(epoch FROM now() - min(started_at))::float8 AS started FROM processes WHERE kind = 'worker'`;
     // Two that both ran would have had twice as many.
     expect((await turn())?.turns).toBeLessThanOrEqual(Math.ceil(started) + 1);
-    // The second was started second, and either may have the turn.
+    // Either may have the turn, and a process that stood still has lost it.
     const ids = await superuser<
       { id: string }[]
     >`SELECT id FROM processes WHERE kind = 'worker' ORDER BY started_at`;
-    const holder = ids.findIndex(({ id }) => id === first?.taken_by);
+    const last = await turn();
+    const holder = ids.findIndex(({ id }) => id === last?.taken_by);
     await workers[holder]?.stop();
     await expect.poll(async () => (await turn())?.taken_by).toBe(ids[1 - holder]?.id);
     await workers[1 - holder]?.stop();

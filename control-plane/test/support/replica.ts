@@ -67,7 +67,7 @@ export async function answerTasks(
     instanceId: uuidv7(),
     room: 32,
     holding: [],
-    waitMs: 10_000,
+    waitMs: 30_000,
     signal: new AbortController().signal,
   };
   const { tasks } = await engine.wait(node.id, poll);
