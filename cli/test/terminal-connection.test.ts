@@ -1,10 +1,12 @@
 // What a terminal's client does with frames that a real gateway sends rarely: credit, gaps, silence.
 
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import type { Client } from "@holdfast/contracts/client";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { ACKNOWLEDGE_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type StandIn, startStandIn } from "../../gateway/test/support/stand-in.ts";
 import { connectTerminal } from "../src/commands/terminal/connection.ts";
 import { gatewayAccess } from "../src/commands/terminal/gateway-access.ts";
@@ -123,10 +125,24 @@ describe("a terminal's client", () => {
   });
 
   it("TERM-05 gives up when nothing comes in the time that was promised", async () => {
-    const { connection, reports } = connecting(-2.9);
+    const { connection, reports } = connecting(-1);
     await gateway.nextClient();
     await expect(connection).rejects.toMatchObject({ code: "terminal_ui_connecting_stuck" });
     expect(reports).toMatchObject([{ code: "terminal_ui_connecting_stuck" }]);
+  });
+
+  it("TERM-05 gives up, too, when what answers never comes to an end with its greeting", async () => {
+    const slow = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nx: ");
+      const writing = setInterval(() => socket.write("x"), 10);
+      socket.on("close", () => clearInterval(writing));
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void slow.close());
+    await once(slow, "listening");
+    url = `ws://127.0.0.1:${(slow.address() as AddressInfo).port}/v1/terminal`;
+    const { connection } = connecting(-2.9);
+    await expect(connection).rejects.toMatchObject({ code: "terminal_public_route_missing" });
   });
 
   it("TERM-09 passes on what the gateway says, with what it says more than the catalogue", async () => {
