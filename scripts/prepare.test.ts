@@ -22,7 +22,7 @@ describe("a step of npm start", () => {
     const step = `import { run } from "${prepare}"; await run("sh", ["-c", "sh -c 'echo $$ > ${pidFile}; sleep 60'; true"]);`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", step], { stdio: "inherit" });
     const exit = once(child, "exit");
-    await expect.poll(() => readFileIfPresent(pidFile)?.trim(), { timeout: 10_000 }).toMatch(/^\d+$/);
+    await expect.poll(() => readFileIfPresent(pidFile)?.trim()).toMatch(/^\d+$/);
     child.kill(signal);
     expect(await exit).toEqual([code, null]);
     const grandchild = Number(readFileIfPresent(pidFile));

@@ -17,6 +17,12 @@ describe.skipIf(lacks("root"))("holdfast terminal", () => {
   }, 120_000);
   afterAll(() => shells.cleanUp());
 
+  /** Once the api has heard from the gateway that it is open. */
+  const newest = async (): Promise<TerminalSession | undefined> => {
+    await until(async () => (await shells.terminals())[0]?.state === "open");
+    return (await shells.terminals())[0];
+  };
+
   it("TERM-06 is a shell of the allocation's user, at home, and ends with the shell's exit code", async () => {
     const tty = await shells.atShell();
     expect(tty.shown()).toContain("Connecting to");
@@ -94,8 +100,9 @@ describe.skipIf(lacks("root"))("holdfast terminal", () => {
 
   it("TERM-11 finds the shell of a killed client again", async () => {
     const tty = await shells.atShell();
-    tty.type("kept=before\r");
-    const [session] = await shells.terminals("open");
+    tty.type("kept=before; echo ke''pt\r");
+    await tty.sees("kept\r");
+    const session = await newest();
     process.kill(tty.pid, "SIGKILL");
     await tty.ended;
     const isAttached = async () =>
@@ -131,7 +138,7 @@ describe.skipIf(lacks("root"))("holdfast terminal", () => {
 
   it("TERM-10 lists terminals, and ends one from elsewhere", async () => {
     const tty = await shells.atShell();
-    const [session] = await shells.terminals("open");
+    const session = await newest();
     const listed = await shells.run(["terminal", "list", "--state", "open"]);
     expect(listed.stdout).toMatch(new RegExp(`^ID\\s+STATE[\\s\\S]*${session?.id}\\s+open\\s`));
     const closed = await shells.json<TerminalSession>(["terminal", "close", String(session?.id)]);

@@ -87,6 +87,7 @@ type Certificate = { cert: string; key: string };
 export async function openTlsEnd(own: Certificate, target: () => number): Promise<Standing> {
   const server = createTlsServer(own);
   server.on("upgrade", (request, socket) => {
+    socket.on("error", () => socket.destroy());
     const onward: RequestOptions = {
       ...own,
       port: target(),

@@ -128,9 +128,9 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-/** Whether it answers with 200 right now. */
+/** Whether it answers with 200. */
 export async function answers(url: string): Promise<boolean> {
-  return fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
+  return fetch(url, { signal: AbortSignal.timeout(20_000) }).then(
     (response) => response.ok,
     () => false,
   );
