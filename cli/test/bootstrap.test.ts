@@ -151,7 +151,10 @@ describe("holdfast agent run with a bootstrap token", () => {
     expect(await stopped(agent)).toMatchObject({ code: 0, stderr: "" });
     const { items } = await json<{ items: AuditEvent[] }>(["audit", "list", "--action", "node.enroll"]);
     const refusals = items.filter(({ target_id }) => target_id === made.id);
-    expect(refusals).toMatchObject([{ result: "failed", reason: "enrollment_token_revoked" }]);
+    // It may have tried again meanwhile.
+    expect(refusals.length).toBeGreaterThan(0);
+    for (const one of refusals)
+      expect(one).toMatchObject({ result: "failed", reason: "enrollment_token_revoked" });
   });
 
   it("ID-01 for another host than it is says so", async () => {

@@ -247,7 +247,7 @@ describe.skipIf(without)("renewal", () => {
     const node = await nodeBehind();
     await heartbeat(node.client, node);
     const before = node.client.socket()?.getPeerX509Certificate()?.serialNumber;
-    const polling = node.client.ask({ path: `${node.path("tasks/wait")}?wait=20&room=4&holding=` });
+    const polling = node.client.ask({ path: `${node.path("tasks/wait")}?wait=25&room=4&holding=` });
     const child = spawn(process.execPath, [command, "ingress"], { env: environment, stdio: "ignore" });
     atEnd(() => child.kill("SIGKILL"));
     const serialNow = async () => {

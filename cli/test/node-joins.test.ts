@@ -3,7 +3,7 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -100,8 +100,7 @@ describe("holdfast allocation", () => {
   /** An agent of a user without root: ours, or `nobody` when we are root. */
   async function startPlainAgent() {
     const ours = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-    const stateDir = join("/tmp", `holdfast-plain-${process.pid}`);
-    mkdirSync(stateDir, { mode: 0o700 });
+    const stateDir = mkdtempSync("/tmp/holdfast-plain-");
     if (ours.uid) chownSync(stateDir, ours.uid, ours.gid);
     const command = fileURLToPath(new URL("../bin/holdfast.mjs", import.meta.url));
     const env = { HOLDFAST_AGENT_STATE_DIR: stateDir, HOLDFAST_AGENT_PORT: "0", HOME: stateDir };

@@ -128,7 +128,8 @@ describe("holdfast task run", () => {
       node.name,
       "node.noop",
       "--param",
-      "hold_ms=800",
+      // Long enough to be seen on the way, on a busy machine too.
+      "hold_ms=4000",
       "--param",
       "echo=1",
       "--follow",
@@ -192,7 +193,8 @@ describe("holdfast task run", () => {
       node.name,
       "node.noop",
       "--param",
-      "hold_ms=2000",
+      // So long it is looked for, a command at a time.
+      "hold_ms=10000",
       "--json",
     ]);
     await until(async () => {

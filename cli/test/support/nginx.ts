@@ -3,11 +3,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { freePorts } from "./free-ports.ts";
 
 const deploy = fileURLToPath(new URL("../../../deploy/nginx/", import.meta.url));
 
@@ -119,15 +120,6 @@ function writeOwnCertificate(directory: string, certificates: string): void {
   const pem = readFileSync(join(certificates, "listener.pem"), "utf8");
   writeFileSync(join(directory, "public.pem"), pem);
   writeFileSync(join(directory, "public.key"), pem);
-}
-
-/** Free a moment ago, which is as much as can be known. */
-export async function freePorts<const T extends number[]>(count: T["length"]): Promise<T> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((one) => once(one, "listening")));
-  const ports = servers.map((one) => (one.address() as { port: number }).port);
-  await Promise.all(servers.map((one) => new Promise((resolve) => one.close(resolve))));
-  return ports as T;
 }
 
 async function listening(port: number): Promise<void> {

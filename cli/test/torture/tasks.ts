@@ -3,7 +3,6 @@
 // ended, in one way and for ever, and no task that may run only once has run twice.
 
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { CallError, type Client, createClient } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
@@ -11,6 +10,7 @@ import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { cancelTask, createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import { readFileIfPresent } from "@holdfast/kit/files";
 import { copyCheckout } from "../support/checkout.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { type Installation, openInstallation, until } from "../support/holdfast.ts";
 import { randomFrom } from "./random.ts";
 import { type Relay, startRelay } from "./relay.ts";
@@ -44,7 +44,7 @@ export async function tortureTasks(options: {
   const random = randomFrom(options.seed);
   const checkout = copyCheckout(tracedTypes);
   const installation = openInstallation({ command: checkout.command });
-  const port = await freePort();
+  const [port] = await freePorts<[number]>(1);
   const relay = await startRelay({ target: () => port, random });
   let agent: Agent | undefined;
   try {
@@ -255,14 +255,6 @@ async function whileUnanswered<T>(request: () => Promise<T>): Promise<T> {
       await pause(20);
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function pause(ms: number): Promise<void> {
