@@ -70,11 +70,11 @@ describe.skipIf(unable)("the chaos lab", () => {
     await expect.poll(world).toBeDefined();
     const own = world();
     const members = () => processes().filter((pid) => namespaceOf(pid) === own);
-    await expect.poll(() => members().length).toBeGreaterThan(8);
+    await expect.poll(() => members().length, { timeout: 60_000 }).toBeGreaterThan(8);
     runner.kill("SIGKILL");
     await expect.poll(members).toEqual([]);
     expect(traces()).toEqual([]);
-  });
+  }, 120_000);
 });
 
 describe("npm run chaos", () => {

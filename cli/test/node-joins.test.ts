@@ -291,6 +291,7 @@ describe("a node that was set aside", () => {
     });
     expect(joined).toMatchObject({ code: 0 });
     await json(["node", "reactivate", node.name]);
+    // It may wait a minute before it looks again.
     await until(async () => (await run(["task", "run", node.name, "node.noop"])).code === 0);
-  });
+  }, 180_000);
 });

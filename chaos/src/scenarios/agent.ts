@@ -11,7 +11,7 @@ import type { Scenario } from "../scenario.ts";
 export const stopped: Scenario = {
   name: "agent-stopped",
   title: "the agent's service is stopped",
-  expect: { hop: "heartbeat", signal: "node_agent_heartbeat_stale", seconds: 15 },
+  expect: { hop: "heartbeat", signal: "node_agent_heartbeat_stale", seconds: 25 },
   async run(story) {
     await story.breaks(agentStopped(story.lab.node));
     const task = await story.gives();

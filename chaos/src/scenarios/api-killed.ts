@@ -57,7 +57,7 @@ async function afterEnqueue(story: Story): Promise<void> {
 }
 
 async function whileExecuting(story: Story): Promise<void> {
-  const task = await story.gives({ params: { hold_ms: 1_500 } });
+  const task = await story.gives({ params: { hold_ms: 6_000 } });
   await isUnderWay(story, task.id);
   await story.breaks(apiDead(story.lab));
   await story.mends();

@@ -12,9 +12,10 @@ import { PATIENCE_SECONDS, until } from "../until.ts";
 export const resultBlocked: Scenario = {
   name: "result-blocked",
   title: "the node has claimed a task, and its result does not get through",
-  expect: { hop: "task_result", signal: "node_task_result_post_failed", seconds: 20 },
+  expect: { hop: "task_result", signal: "node_task_result_post_failed", seconds: 30 },
   async run(story) {
-    const task = await story.gives({ params: { echo: "kept", hold_ms: 1_000 } });
+    // Seen and cut off before it ends, on a busy machine too.
+    const task = await story.gives({ params: { echo: "kept", hold_ms: 6_000 } });
     await isUnderWay(story, task.id);
     await story.breaks(egressRejected(story.lab));
     await story.hostSees("task_result_failed");

@@ -18,8 +18,10 @@ import { ReadStream } from "node:tty";
 /** @typedef {{ code: number | null, signal: string | null }} Exit */
 
 const NOT_ANOTHER_USER = -1;
-/** Output of a program that has ended comes within this time; what others still hold the PTY for is not waited for. */
+/** Output of a program that has ended comes within this time of what came before. */
 const LAST_OUTPUT_MS = 200;
+/** What others still write who hold the PTY is not waited for longer than so many times that. */
+const MOST_LAST_WAITS = 25;
 const RETRY_MS = { first: 1, most: 100 };
 
 const require = createRequire(import.meta.url);
@@ -39,6 +41,7 @@ export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onEn
   /** @type {Exit | undefined} */
   let exit;
   let drained = false;
+  let received = 0;
   /** @type {Buffer[]} */
   let unread = [];
   let unreadBytes = 0;
@@ -61,14 +64,23 @@ export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onEn
   const onExit = (/** @type {number} */ code, /** @type {number} */ signal) => {
     exit = signal === 0 ? { code, signal: null } : { code: null, signal: nameOf(signal) };
     output.resume();
-    setTimeout(noMoreOutput, LAST_OUTPUT_MS);
+    awaitLastOutput(MOST_LAST_WAITS);
     end();
+  };
+  /** On a busy host this time may be over before anything could be read: at least once it is, and goes on while there is more. */
+  const awaitLastOutput = (/** @type {number} */ waits) => {
+    const before = received;
+    const look = () => (received > before && waits > 1 ? awaitLastOutput(waits - 1) : noMoreOutput());
+    setTimeout(() => setImmediate(look), LAST_OUTPUT_MS);
   };
   const { fd, pid } = fork(file, args, environment, cwd, cols, rows, onExit);
   const output = new ReadStream(fd, {
     onread: {
       buffer: room,
-      callback: (/** @type {number} */ count) => onOutput(count) || exit !== undefined,
+      callback: (/** @type {number} */ count) => {
+        received += count;
+        return onOutput(count) || exit !== undefined;
+      },
     },
   });
   // EIO is how a PTY says that nobody has it open any more.
