@@ -3,7 +3,7 @@
 // wrong leaves as one envelope with a code from the catalogue.
 
 import type { IncomingMessage } from "node:http";
-import { Server as TcpServer } from "node:net";
+import { type Socket, Server as TcpServer } from "node:net";
 import type { TlsOptions } from "node:tls";
 import { ApiError } from "@holdfast/contracts/errors";
 import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
@@ -134,6 +134,13 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
   }) as unknown as FastifyInstance;
 
+  /** Also those that are still in the middle of TLS, which the server does not count among its own yet. */
+  const connections = new Set<Socket>();
+  app.server.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+  });
+
   app.addHook("onRequest", (request, reply, done) => {
     reply.header(CORRELATION_HEADER, request.id);
     reply.headers(headers);
@@ -215,7 +222,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       let deadline: NodeJS.Timeout | undefined;
       const late = new Promise<void>((resolve) => {
         deadline = setTimeout(() => {
-          app.server.closeAllConnections();
+          for (const socket of connections) socket.destroy();
           resolve();
         }, STOP_DEADLINE_MS);
       });

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request as send } from "node:https";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { UsageError } from "@holdfast/kit/settings";
@@ -72,6 +73,18 @@ describe.skipIf(lacks("openssl"))("over TLS", () => {
 
   it("SEC-03 speaks no clear text on the same port", async () => {
     await expect(fetch(`http://127.0.0.1:${listener.port}/healthz`)).rejects.toThrow();
+  });
+
+  it("OPS-02 ends in time, though somebody has connected and says nothing", async () => {
+    const { http, port } = await startListener({
+      exposure: { ...files, publicUrl: "https://holdfast.example.com" },
+    });
+    const accepted = once(http.app.server, "connection");
+    const silent = connect(port, "127.0.0.1");
+    await accepted;
+    const ended = once(silent, "close");
+    await http.stop();
+    expect(await ended).toEqual([false]);
   });
 
   it("OPS-03 stops at files that are not there, not PEM, or not a pair, and names the setting", async () => {
