@@ -3,7 +3,7 @@
 import { request } from "node:http";
 import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { temporaryAuthority } from "../../control-plane/src/identity/authority.ts";
 import { type StandInApi, startStandInApi } from "./support/api.ts";
 import {
@@ -164,7 +164,10 @@ describe("the node-facing listener", () => {
   it("TERM-04 a stream ends with the certificate it came with: the agent comes back with its newer one", async () => {
     const at = place();
     const dayAgo = Date.now() - 24 * 3_600_000;
-    const ending = await certificateFor(api.authority, node.id, new Date(dayAgo + 3_000));
+    const ending = await certificateFor(api.authority, node.id, new Date(dayAgo + 60_000));
+    // However long it takes to connect, by the gateway's clock there is a second left.
+    vi.useFakeTimers({ toFake: ["Date"], now: dayAgo + 24 * 3_600_000 + 58_000 });
+    onTestFinished(() => void vi.useRealTimers());
     const stream = await connectNode(gateway, at.sessionId, ending);
     expect(await stream.closed).toEqual({ code: 4401, reason: "cert_expired" });
     const back = await connectNode(gateway, at.sessionId, node);

@@ -293,6 +293,7 @@ describe("the times of a terminal", () => {
 describe("what the api says", () => {
   it("TERM-10 ends a terminal whose allocation was released", async () => {
     const { client, stream, sessionId } = await opened();
+    await expect.poll(() => api.following()).toBe(1);
     api.tell({ type: "close_terminal", session_id: sessionId, code: "terminal_access_ended" });
     expect(await client.next("error")).toMatchObject({ code: "terminal_access_ended", retryable: false });
     expect((await client.closed).code).toBe(4001);
@@ -311,6 +312,7 @@ describe("what the api says", () => {
       await client.next("ready");
       return { client, stream, sessionId: grant.session_id };
     })();
+    await expect.poll(() => api.following()).toBe(1);
     api.onAdmit = ({ node_id }) => (node_id === other.id ? "identity_revoked" : undefined);
     api.tell({ type: "node_revoked", node_id: other.id });
     expect((await stream.closed).code).toBe(1006);

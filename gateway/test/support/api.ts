@@ -5,6 +5,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import type { AnswerOf, BodyInputOf, BodyOf } from "@holdfast/contracts/endpoint";
@@ -25,6 +26,7 @@ import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 
 export const SERVICE_TOKEN = `hfv_${"g".repeat(43)}`;
 export const ORIGIN = "http://127.0.0.1:3001";
+const ALIVE_MS = 2_000;
 
 type Opened = AnswerOf<typeof openTerminal>;
 type Opening = BodyInputOf<typeof openTerminal> & { session_id: string; ended: Promise<void> };
@@ -66,6 +68,7 @@ export async function startStandInApi(): Promise<StandInApi> {
   const known = new Map<string, TerminalGrant>();
   const events = new Map<string, TerminalEvent[]>();
   const followers = new Set<ServerResponse>();
+  const sockets = new Set<Duplex>();
   let server: Server | undefined;
   let port = 0;
 
@@ -115,7 +118,8 @@ export async function startStandInApi(): Promise<StandInApi> {
     },
     async goAway() {
       const closed = new Promise((resolve) => server?.close(resolve));
-      server?.closeAllConnections();
+      // Also those that are in the middle of TLS, which the server does not count among its own yet.
+      for (const socket of sockets) socket.destroy();
       await closed;
     },
     comeBack: () => listen(),
@@ -168,9 +172,15 @@ export async function startStandInApi(): Promise<StandInApi> {
 
   const follow = (response: ServerResponse): never => {
     response.writeHead(200, { "content-type": "application/x-ndjson" });
-    response.write(`${JSON.stringify({ type: "alive", at: new Date().toISOString() })}\n`);
+    const alive = () => response.write(`${JSON.stringify({ type: "alive", at: new Date().toISOString() })}\n`);
+    alive();
+    // A gateway leaves a line that says nothing, and hears no news until it has a new one.
+    const saying = setInterval(alive, ALIVE_MS).unref();
     followers.add(response);
-    response.once("close", () => followers.delete(response));
+    response.once("close", () => {
+      clearInterval(saying);
+      followers.delete(response);
+    });
     throw new Streaming();
   };
 
@@ -198,6 +208,10 @@ export async function startStandInApi(): Promise<StandInApi> {
         );
       },
     );
+    opened.on("connection", (socket) => {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+    });
     opened.listen(port, "127.0.0.1");
     await once(opened, "listening");
     port = (opened.address() as AddressInfo).port;

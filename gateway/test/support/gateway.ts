@@ -16,6 +16,7 @@ import {
 import { readSettings } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
+import { expect, vi } from "vitest";
 import { type ClientOptions, WebSocket } from "ws";
 import type { Authority } from "../../../control-plane/src/identity/authority.ts";
 import { readKeyRequest } from "../../../control-plane/src/identity/requests.ts";
@@ -60,6 +61,9 @@ export async function startTestGateway(
   };
   atEnd(stop);
   const url = `http://127.0.0.1:${running.ports["public"]}`;
+  // On a busy machine it starts before it has found the api.
+  if (settings.serviceToken !== undefined)
+    await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), 30_000);
   return {
     url,
     terminalUrl: `${url.replace("http", "ws")}${TERMINAL_PATH}`,

@@ -54,6 +54,8 @@ export async function startStandIn(port = 0): Promise<StandIn> {
     handleProtocols: () => TERMINAL_PROTOCOL,
   });
   server.on("upgrade", (request, socket, head) => {
+    // A browser that has gone meanwhile.
+    socket.on("error", () => socket.destroy());
     if (refused) return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     sockets.handleUpgrade(request, socket, head, (opened) => {
       const offered = String(request.headers["sec-websocket-protocol"]).split(/, */);
