@@ -24,8 +24,9 @@ describe("a log", () => {
     let text = "";
     child.stdout.setEncoding("utf8").on("data", (chunk) => {
       text += chunk;
-      if (text.includes("first")) child.stdin.write("go\n");
     });
+    await once(child.stdout, "data");
+    child.stdin.write("go\n");
     expect(await exit).toEqual([7, null]);
     await expect.poll(() => text).toContain('"msg":"last"');
   });

@@ -81,6 +81,8 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
   });
 
   it("DASH-01 goes from node to node with the keyboard, and hears which it is", async () => {
+    await page.mouse.move(0, 0);
+    await page.locator("canvas").waitFor();
     await picture().focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");

@@ -104,7 +104,7 @@ describe.skipIf(lacks("chromium"))("signing in", () => {
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toMatch(/skip/i);
     await page.keyboard.press("Enter");
-    expect(new URL(page.url()).hash).toBe("#main");
+    await expect.poll(() => new URL(page.url()).hash).toBe("#main");
   });
 
   it("SEC-01 tells a member why the audit is closed to them", async () => {
