@@ -12,9 +12,9 @@ export default defineConfig({
     pool: "forks",
     // One more than there are cores: most files wait for processes that they started.
     maxWorkers: 3,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
     // What is waited for comes at once on a free machine; on a busy one it may take its time.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
   },
 });

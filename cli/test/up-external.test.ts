@@ -11,7 +11,7 @@ let database: EmbeddedPostgres;
 beforeAll(async () => {
   installation = openInstallation();
   database = await startEmbeddedPostgres({ directory: join(installation.dataDir, "../theirs") });
-}, 30_000);
+});
 afterAll(async () => {
   await database.stop();
   await installation.cleanUp();
