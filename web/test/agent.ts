@@ -28,6 +28,8 @@ export async function joinAndRun(options: { token: string; apiUrl: string; name?
   const settings = readSettings(agentSettings, {
     HOLDFAST_AGENT_STATE_DIR: stateDir,
     HOLDFAST_AGENT_PORT: "0",
+    // On a busy machine one may come late and look like a clock that is behind; the next one is soon here.
+    HOLDFAST_AGENT_HEARTBEAT_SECONDS: "2",
     HOLDFAST_AGENT_LOG_LEVEL: "error",
   });
   const running = await startAgent(settings);
