@@ -8,7 +8,7 @@ import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/cont
 import { commandLine } from "@holdfast/kit/processes";
 import { TaskFailed } from "@holdfast/tasks/executor";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { commandOf, type Launch } from "../src/drivers/pty/launch.ts";
+import { commandOf, type Launch, launchHolder } from "../src/drivers/pty/launch.ts";
 import { HostProblem } from "../src/identity/state-directory.ts";
 import { directoryOf, findSockets, readGatewayNote } from "../src/terminals/directory.ts";
 import { ask, isRunning, type TerminalHost, terminalHost } from "./support/terminals.ts";
@@ -553,6 +553,27 @@ describe("holders", () => {
     host.terminals.stop();
     await expect.poll(() => host.sockets("spare")).toEqual([]);
     await host.restart();
+  });
+
+  it("TERM-03 one that is still starting when the agent stops goes as well", async () => {
+    const waiting: Parameters<Launch>[0][] = [];
+    let launched = 0;
+    const launch: Launch = (holder) => {
+      launched += 1;
+      if (launched === 1) return launchHolder(holder);
+      waiting.push(holder);
+      return { onFailure() {} };
+    };
+    const host = await terminalHost({ launch });
+    await host.open();
+    await expect.poll(() => waiting.length).toBe(1);
+    host.terminals.stop();
+    const [{ directory, ...spare } = { directory: "", id: "", orphanSeconds: 0 }] = waiting;
+    const [file = "", ...args] = commandOf(spare);
+    const holder = spawn(file, args, { cwd: directory, stdio: "ignore" });
+    expect(await once(holder, "exit")).toEqual([0, null]);
+    await expect.poll(() => host.sockets("spare")).toEqual([]);
+    await host.restart({ launch: launchHolder });
   });
 
   it("TERM-03 the one that is kept ready goes some time after the last terminal", async () => {

@@ -22,7 +22,8 @@ export type Holders = {
   letGo(): void;
   /** Of a holder that has ended. */
   forget(name: string): Promise<void>;
-  close(): void;
+  /** Resolves when none is starting any more: until then their sockets are looked for. */
+  close(): Promise<void>;
 };
 
 const START_MS = 10_000;
@@ -39,10 +40,19 @@ export function createHolders(options: {
   const { directory, at } = options;
   const starting = new Map<string, { ready: () => void; failed: (error: Error) => void }>();
   let watcher: { close(): void } | undefined;
+  const underWay = new Set<Promise<Holder>>();
   let spare: Promise<Holder> | undefined;
   let closed = false;
 
-  const start = async (): Promise<Holder> => {
+  const start = (): Promise<Holder> => {
+    const started = startOne();
+    underWay.add(started);
+    const over = () => void underWay.delete(started);
+    started.then(over, over);
+    return started;
+  };
+
+  const startOne = async (): Promise<Holder> => {
     const id = randomUUID();
     const name = spareName(id);
     const ready = new Promise<void>((resolve, reject) => {
@@ -126,9 +136,10 @@ export function createHolders(options: {
     },
     letGo,
     forget,
-    close() {
+    async close() {
       closed = true;
       letGo();
+      await Promise.allSettled(underWay);
     },
   };
 }

@@ -285,9 +285,8 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       clearTimeout(unused);
       for (const one of terminals.values()) one.leave();
       terminals.clear();
-      holders.close();
       dialler.close();
-      closeSync(descriptor);
+      void holders.close().then(() => closeSync(descriptor));
     },
   };
 }
