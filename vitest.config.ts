@@ -1,6 +1,16 @@
 // All tests. One PostgreSQL serves them (globalSetup); each file gets a database of its own.
 
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Otherwise small files come last, and those of the torture are small: all would wait for them at the end. */
+class TortureFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isTorture = ({ moduleId }: TestSpecification) => moduleId.includes("/torture/");
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isTorture), ...sorted.filter((file) => !isTorture(file))];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -12,6 +22,7 @@ export default defineConfig({
     pool: "forks",
     // One more than there are cores: most files wait for processes that they started.
     maxWorkers: 3,
+    sequence: { sequencer: TortureFirst },
     // What is waited for comes at once on a free machine; on a busy one it may take its time.
     testTimeout: 120_000,
     hookTimeout: 120_000,
