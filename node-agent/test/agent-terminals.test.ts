@@ -119,7 +119,7 @@ describe("an agent's terminals", () => {
       status: "failed",
       failure: { code: "terminal_pty_failed", message: expect.stringContaining("not made for this allocation") },
     });
-    expect(findSockets(stateDir).filter(({ kind }) => kind === "shell")).toEqual([]);
+    await expect.poll(() => findSockets(stateDir).filter(({ kind }) => kind === "shell")).toEqual([]);
   });
 
   it("TERM-11 outlive an agent that is killed, and one that is stopped: the same shell goes on", async () => {
