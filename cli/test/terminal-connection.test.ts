@@ -141,8 +141,9 @@ describe("a terminal's client", () => {
     onTestFinished(() => void slow.close());
     await once(slow, "listening");
     url = `ws://127.0.0.1:${(slow.address() as AddressInfo).port}/v1/terminal`;
-    const { connection } = connecting(-2.9);
+    const { connection, reports } = connecting(-2.9);
     await expect(connection).rejects.toMatchObject({ code: "terminal_public_route_missing" });
+    expect(reports).toMatchObject([{ detail: "the connection did not open in time" }]);
   });
 
   it("TERM-09 passes on what the gateway says, with what it says more than the catalogue", async () => {

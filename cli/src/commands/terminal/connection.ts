@@ -79,9 +79,9 @@ async function inTime(coming: {
   const late = Promise.withResolvers<never>();
   const deadline = setTimeout(() => late.reject(new Late("no frame said how it ended")), coming.deadlineMs);
   try {
-    await Promise.race([coming.opened, late.promise]).catch((error: Error) =>
-      Promise.reject(new NotOpened(error.message)),
-    );
+    await Promise.race([coming.opened, late.promise]).catch((error: Error) => {
+      throw new NotOpened(error instanceof Late ? "the connection did not open in time" : error.message);
+    });
     await Promise.race([coming.ready, late.promise]);
   } finally {
     clearTimeout(deadline);
