@@ -74,7 +74,7 @@ describe.skipIf(unable)("the chaos lab", () => {
     runner.kill("SIGKILL");
     await expect.poll(members).toEqual([]);
     expect(traces()).toEqual([]);
-  }, 120_000);
+  });
 });
 
 describe("npm run chaos", () => {

@@ -28,7 +28,7 @@ beforeAll(async () => {
   ready = await first.up.ready;
   const { chainPem, keyPem } = readIdentity(stateFiles(ready.agent?.state_dir ?? ""));
   own = { cert: chainPem, key: keyPem };
-}, 120_000);
+});
 afterAll(() => first?.cleanUp());
 
 const upgrade = {

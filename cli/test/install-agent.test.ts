@@ -83,7 +83,7 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", { t
     const made = await json<AnswerOf<typeof createEnrollmentToken>>(["node", "token", "create"]);
     line = made.install_command ?? "";
     token = made.token;
-  }, 120_000);
+  });
   afterAll(async () => {
     await guest?.remove();
     await installation.cleanUp();

@@ -24,7 +24,7 @@ let node: Node;
 beforeAll(async () => {
   first = await openFirstNode();
   node = first.node;
-}, 120_000);
+});
 afterAll(() => first.cleanUp());
 
 const run: FirstNode["run"] = (...args) => first.run(...args);

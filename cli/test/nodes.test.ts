@@ -13,7 +13,7 @@ let node: Node;
 beforeAll(async () => {
   first = await openFirstNode();
   node = first.node;
-}, 120_000);
+});
 afterAll(() => first.cleanUp());
 
 const run: FirstNode["run"] = (...args) => first.run(...args);
@@ -76,7 +76,7 @@ describe("this machine", () => {
     await until(async () => (await run(["task", "run", node.name, "node.noop", "--expires", "60"])).code === 0);
     const { items } = await json<{ items: Node[] }>(["node", "list"]);
     expect(items.map(({ id }) => id)).toEqual([node.id]);
-  }, 120_000);
+  });
 
   it("OPS-01 becomes none when told so", async () => {
     const other = openInstallation();

@@ -73,7 +73,7 @@ beforeAll(async () => {
   }
   // Not verified: whose certificate people see in front of them is not the matter here.
   people = openClient(`https://localhost:${nginx.ports.public}`, { rejectUnauthorized: false, maxSockets: 8 });
-}, 120_000);
+});
 
 const counting = {
   contract: noop,

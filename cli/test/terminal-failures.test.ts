@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { enrollGateway, SERVICE_TOKEN } from "../../control-plane/test/support/services.ts";
 import { lacks } from "../../scripts/facilities.mjs";
 import { keepScreenshot, openChromium, withoutWebgl } from "../../web/test/browser.ts";
@@ -44,267 +44,254 @@ const stops: Partial<Record<TerminalFailureCode, ReadinessStep>> = {
   terminal_pty_failed: "pty_ready",
 };
 
-describe.skipIf(lacks("root") || lacks("openssl"))(
-  "a terminal that does not come up",
-  { timeout: 180_000 },
-  () => {
-    const chromium = lacks("chromium") ? undefined : openChromium(withoutWebgl);
-    let shells: Shells;
-    let atPage: AtPage | undefined;
-    /** What people, and what nodes, are told to be the gateway's address. */
-    let publicFront: Front;
-    let nodeFront: Front;
-    let certificate: { cert: string; key: string };
-    let ports: { public: number; node: number };
-    const standing: Standing[] = [];
+// Rows about time wait for twenty seconds, some of them twice.
+vi.setConfig({ testTimeout: 180_000 });
 
-    beforeAll(async () => {
-      publicFront = await openFront();
-      nodeFront = await openFront();
-      shells = await openShells({
-        ...shortLived,
-        HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
-        // Enough for a busy machine, of which the page has 0.6 to connect: every row but those about time
-        // fails, or works, well before.
-        HOLDFAST_TERMINAL_OPEN_SECONDS: "20",
-        HOLDFAST_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${publicFront.port}`,
-        HOLDFAST_NODE_TERMINAL_URL: `https://127.0.0.1:${nodeFront.port}`,
-      });
-      const ready = await shells.up.ready;
-      ports = { public: portOf(ready.gateway_url), node: portOf(ready.node_terminal_url) };
-      // A second service of the same installation has a certificate that nodes trust.
-      const service = await enrollGateway({ internalUrl: ready.api_internal_url });
-      certificate = service.tls as typeof certificate;
-      if (chromium) atPage = await signIn(await chromium.visit(), shells);
-      // As from another machine: the way through the public address is what is looked at.
-      const { token } = await shells.json<{ token: string }>([
-        "token",
-        "create",
-        "--name",
-        "t",
-        "--role",
-        "admin",
-      ]);
-      Object.assign(shells.env, { HOLDFAST_API_URL: ready.api_url, HOLDFAST_TOKEN: token });
-      repair();
-    }, 120_000);
-    afterAll(async () => {
-      await shells.cleanUp();
-      await Promise.all([publicFront, nodeFront, ...standing].map((one) => one.stop()));
+describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not come up", () => {
+  const chromium = lacks("chromium") ? undefined : openChromium(withoutWebgl);
+  let shells: Shells;
+  let atPage: AtPage | undefined;
+  /** What people, and what nodes, are told to be the gateway's address. */
+  let publicFront: Front;
+  let nodeFront: Front;
+  let certificate: { cert: string; key: string };
+  let ports: { public: number; node: number };
+  const standing: Standing[] = [];
+
+  beforeAll(async () => {
+    publicFront = await openFront();
+    nodeFront = await openFront();
+    shells = await openShells({
+      ...shortLived,
+      HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
+      // Enough for a busy machine, of which the page has 0.6 to connect: every row but those about time
+      // fails, or works, well before.
+      HOLDFAST_TERMINAL_OPEN_SECONDS: "20",
+      HOLDFAST_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${publicFront.port}`,
+      HOLDFAST_NODE_TERMINAL_URL: `https://127.0.0.1:${nodeFront.port}`,
     });
+    const ready = await shells.up.ready;
+    ports = { public: portOf(ready.gateway_url), node: portOf(ready.node_terminal_url) };
+    // A second service of the same installation has a certificate that nodes trust.
+    const service = await enrollGateway({ internalUrl: ready.api_internal_url });
+    certificate = service.tls as typeof certificate;
+    if (chromium) atPage = await signIn(await chromium.visit(), shells);
+    // As from another machine: the way through the public address is what is looked at.
+    const { token } = await shells.json<{ token: string }>(["token", "create", "--name", "t", "--role", "admin"]);
+    Object.assign(shells.env, { HOLDFAST_API_URL: ready.api_url, HOLDFAST_TOKEN: token });
+    repair();
+  });
+  afterAll(async () => {
+    await shells.cleanUp();
+    await Promise.all([publicFront, nodeFront, ...standing].map((one) => one.stop()));
+  });
 
-    // A row that fails takes no other with it.
-    afterEach(() => repair());
+  // A row that fails takes no other with it.
+  afterEach(() => repair());
 
-    const portOf = (url: string) => Number(new URL(url).port);
-    const repair = () => {
-      publicFront.lead(ports.public);
-      nodeFront.lead(ports.node);
-    };
-    const stand = async (made: Promise<Standing>): Promise<number> => {
-      const one = await made;
-      standing.push(one);
-      return one.port;
-    };
-    const metric = async (code: string): Promise<number> => {
-      const text = await (await fetch(`${(await shells.up.ready).api_url}/metrics`)).text();
-      return Number(
-        new RegExp(`^holdfast_terminal_failures_total\\{code="${code}"[^}]*\\} (\\d+)`, "m").exec(text)?.[1] ?? 0,
-      );
-    };
-    const audited = async (correlationId: string): Promise<AuditItem[]> =>
-      (await shells.json<{ items: AuditItem[] }>(["audit", "list", "--correlation", correlationId])).items;
+  const portOf = (url: string) => Number(new URL(url).port);
+  const repair = () => {
+    publicFront.lead(ports.public);
+    nodeFront.lead(ports.node);
+  };
+  const stand = async (made: Promise<Standing>): Promise<number> => {
+    const one = await made;
+    standing.push(one);
+    return one.port;
+  };
+  const metric = async (code: string): Promise<number> => {
+    const text = await (await fetch(`${(await shells.up.ready).api_url}/metrics`)).text();
+    return Number(
+      new RegExp(`^holdfast_terminal_failures_total\\{code="${code}"[^}]*\\} (\\d+)`, "m").exec(text)?.[1] ?? 0,
+    );
+  };
+  const audited = async (correlationId: string): Promise<AuditItem[]> =>
+    (await shells.json<{ items: AuditItem[] }>(["audit", "list", "--correlation", correlationId])).items;
 
-    /** Opens a terminal in both ways, and expects this to be said by both and kept of both. */
-    async function fails(
-      code: TerminalFailureCode,
-      expected: Expected = {},
-      open: () => unknown = () => atPage?.openTerminal(),
-    ): Promise<Failure> {
-      const before = await metric(code);
-      const [told, quoted] = await Promise.all([
-        failsOnCommandLine(code, expected),
-        atPage && failsOnPage(atPage, code, { ...expected, open }),
-      ]);
-      const correlationIds = [String(told.details?.["correlation_id"]), ...(quoted ? [quoted] : [])];
-      for (const id of correlationIds)
-        await expect.poll(async () => (await audited(id)).map(({ reason }) => reason)).toContain(code);
-      await expect.poll(() => metric(code)).toBeGreaterThanOrEqual(before + correlationIds.length);
-      return told;
-    }
+  /** Opens a terminal in both ways, and expects this to be said by both and kept of both. */
+  async function fails(
+    code: TerminalFailureCode,
+    expected: Expected = {},
+    open: () => unknown = () => atPage?.openTerminal(),
+  ): Promise<Failure> {
+    const before = await metric(code);
+    const [told, quoted] = await Promise.all([
+      failsOnCommandLine(code, expected),
+      atPage && failsOnPage(atPage, code, { ...expected, open }),
+    ]);
+    const correlationIds = [String(told.details?.["correlation_id"]), ...(quoted ? [quoted] : [])];
+    for (const id of correlationIds)
+      await expect.poll(async () => (await audited(id)).map(({ reason }) => reason)).toContain(code);
+    await expect.poll(() => metric(code)).toBeGreaterThanOrEqual(before + correlationIds.length);
+    return told;
+  }
 
-    async function failsOnCommandLine(code: TerminalFailureCode, expected: Expected): Promise<Failure> {
-      const outcome = await shells.piped("exit\n", ["--json"]);
-      expect(outcome.code, outcome.stdout + outcome.stderr).toBe(1);
-      const told = errorOf(outcome);
-      const { hop, owner } = { ...terminalFailures[code], ...expected };
-      expect(told).toMatchObject({ code, next_step: expect.stringMatching(/\w/), details: { hop, owner } });
-      if (expected.why) expect(told.message).toContain(expected.why);
-      return told;
-    }
+  async function failsOnCommandLine(code: TerminalFailureCode, expected: Expected): Promise<Failure> {
+    const outcome = await shells.piped("exit\n", ["--json"]);
+    expect(outcome.code, outcome.stdout + outcome.stderr).toBe(1);
+    const told = errorOf(outcome);
+    const { hop, owner } = { ...terminalFailures[code], ...expected };
+    expect(told).toMatchObject({ code, next_step: expect.stringMatching(/\w/), details: { hop, owner } });
+    if (expected.why) expect(told.message).toContain(expected.why);
+    return told;
+  }
 
-    /** Answers with the correlation id that the page gives to quote. */
-    async function failsOnPage(
-      { page, complaints }: AtPage,
-      code: TerminalFailureCode,
-      { why = "", onPage = "", ownerInWords = "", open }: Expected & { open: () => unknown },
-    ): Promise<string> {
-      await open();
-      const alert = page.locator(`[role="alert"][data-code="${code}"]`);
-      await alert.waitFor({ timeout: 60_000 }).catch(async (error) => {
-        throw new Error(`The page shows:\n${await page.locator("main").textContent()}`, { cause: error });
-      });
-      expect(await page.locator("[data-phase]").getAttribute("data-phase")).toBe("failed");
-      const text = (await alert.textContent()) ?? "";
-      for (const words of [terminalFailures[code].message, why, onPage, code]) expect(text).toContain(words);
-      const fact = (name: string) => alert.locator("dt", { hasText: name }).locator("+ dd").textContent();
-      expect(await fact("What to do")).toMatch(/\w/);
-      expect(await fact("Where")).toMatch(/\w/);
-      expect(await fact("Who can fix it")).toMatch(ownerInWords || /\w/);
-      const stopped = alert.locator('[data-step][data-state="failed"]');
-      expect(await stopped.getAttribute("data-step")).toBe(stops[code]);
-      await keepScreenshot(page, `row-${code}`);
-      // Of a gateway that is not to be reached Chromium complains by itself.
-      expect(complaints.splice(0).filter((one) => !/WebSocket connection to|blocked by CORS/.test(one))).toEqual(
-        [],
-      );
-      return /[0-9a-f]{8}-[0-9a-f-]{27}/.exec((await fact("To quote")) ?? "")?.[0] ?? "";
-    }
-
-    const tryAgain = () => atPage?.page.getByRole("button", { name: "Try again" }).click();
-
-    async function works(open: () => unknown = tryAgain): Promise<void> {
-      repair();
-      await Promise.all([worksOnCommandLine(), atPage && worksOnPage(atPage, open)]);
-    }
-
-    async function worksOnCommandLine(): Promise<void> {
-      const { code, stdout, stderr } = await shells.piped("echo so''much; exit\n");
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toContain("somuch");
-    }
-
-    async function worksOnPage(
-      { page, ready, ask, type, complaints }: AtPage,
-      open: () => unknown,
-    ): Promise<void> {
-      await open();
-      await ready();
-      expect(await page.getByRole("alert").count()).toBe(0);
-      expect(await ask("id -un")).toBe(shells.allocation.username);
-      await type("exit\n");
-      await page.getByText("The shell has ended.").waitFor();
-      expect(complaints).toEqual([]);
-    }
-
-    it("TERM-09 terminal_public_route_missing: another site answers at the gateway's address", async () => {
-      publicFront.lead(await stand(openOtherSite()));
-      await fails("terminal_public_route_missing", { onPage: "is not the terminal gateway" });
-      publicFront.lead("refused");
-      await fails("terminal_public_route_missing", {}, tryAgain);
-      await works();
+  /** Answers with the correlation id that the page gives to quote. */
+  async function failsOnPage(
+    { page, complaints }: AtPage,
+    code: TerminalFailureCode,
+    { why = "", onPage = "", ownerInWords = "", open }: Expected & { open: () => unknown },
+  ): Promise<string> {
+    await open();
+    const alert = page.locator(`[role="alert"][data-code="${code}"]`);
+    await alert.waitFor({ timeout: 60_000 }).catch(async (error) => {
+      throw new Error(`The page shows:\n${await page.locator("main").textContent()}`, { cause: error });
     });
+    expect(await page.locator("[data-phase]").getAttribute("data-phase")).toBe("failed");
+    const text = (await alert.textContent()) ?? "";
+    for (const words of [terminalFailures[code].message, why, onPage, code]) expect(text).toContain(words);
+    const fact = (name: string) => alert.locator("dt", { hasText: name }).locator("+ dd").textContent();
+    expect(await fact("What to do")).toMatch(/\w/);
+    expect(await fact("Where")).toMatch(/\w/);
+    expect(await fact("Who can fix it")).toMatch(ownerInWords || /\w/);
+    const stopped = alert.locator('[data-step][data-state="failed"]');
+    expect(await stopped.getAttribute("data-step")).toBe(stops[code]);
+    await keepScreenshot(page, `row-${code}`);
+    // Of a gateway that is not to be reached Chromium complains by itself.
+    expect(complaints.splice(0).filter((one) => !/WebSocket connection to|blocked by CORS/.test(one))).toEqual([]);
+    return /[0-9a-f]{8}-[0-9a-f-]{27}/.exec((await fact("To quote")) ?? "")?.[0] ?? "";
+  }
 
-    it("TERM-09 terminal_gateway_upgrade_failed: a proxy passes no WebSockets on", async () => {
-      publicFront.lead(await stand(openProxyWithoutUpgrades(() => ports.public)));
-      await fails("terminal_gateway_upgrade_failed");
-      await works();
+  const tryAgain = () => atPage?.page.getByRole("button", { name: "Try again" }).click();
+
+  async function works(open: () => unknown = tryAgain): Promise<void> {
+    repair();
+    await Promise.all([worksOnCommandLine(), atPage && worksOnPage(atPage, open)]);
+  }
+
+  async function worksOnCommandLine(): Promise<void> {
+    const { code, stdout, stderr } = await shells.piped("echo so''much; exit\n");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("somuch");
+  }
+
+  async function worksOnPage({ page, ready, ask, type, complaints }: AtPage, open: () => unknown): Promise<void> {
+    await open();
+    await ready();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(await ask("id -un")).toBe(shells.allocation.username);
+    await type("exit\n");
+    await page.getByText("The shell has ended.").waitFor();
+    expect(complaints).toEqual([]);
+  }
+
+  it("TERM-09 terminal_public_route_missing: another site answers at the gateway's address", async () => {
+    publicFront.lead(await stand(openOtherSite()));
+    await fails("terminal_public_route_missing", { onPage: "is not the terminal gateway" });
+    publicFront.lead("refused");
+    await fails("terminal_public_route_missing", {}, tryAgain);
+    await works();
+  });
+
+  it("TERM-09 terminal_gateway_upgrade_failed: a proxy passes no WebSockets on", async () => {
+    publicFront.lead(await stand(openProxyWithoutUpgrades(() => ports.public)));
+    await fails("terminal_gateway_upgrade_failed");
+    await works();
+  });
+
+  it("TERM-09 TERM-08 terminal_node_stream_timeout: the way from the node is silent, or refused", async () => {
+    nodeFront.lead("silent");
+    await fails("terminal_node_stream_timeout");
+    nodeFront.lead("refused");
+    const told = await fails("terminal_node_stream_timeout", {}, tryAgain);
+    const correlationId = told.details?.["correlation_id"];
+    const session = (await shells.terminals()).find(({ correlation_id }) => correlation_id === correlationId);
+    expect(session).toMatchObject({
+      state: "failed",
+      failure: { code: "terminal_node_stream_timeout", hop: "node_terminal_reachability" },
+      chain: { token_ready: expect.any(String), terminal_open_sent: expect.any(String) },
     });
+    expect(session?.chain).not.toHaveProperty("node_stream_connected");
+    await works();
+  });
 
-    it("TERM-09 TERM-08 terminal_node_stream_timeout: the way from the node is silent, or refused", async () => {
-      nodeFront.lead("silent");
-      await fails("terminal_node_stream_timeout");
-      nodeFront.lead("refused");
-      const told = await fails("terminal_node_stream_timeout", {}, tryAgain);
-      const correlationId = told.details?.["correlation_id"];
-      const session = (await shells.terminals()).find(({ correlation_id }) => correlation_id === correlationId);
-      expect(session).toMatchObject({
-        state: "failed",
-        failure: { code: "terminal_node_stream_timeout", hop: "node_terminal_reachability" },
-        chain: { token_ready: expect.any(String), terminal_open_sent: expect.any(String) },
-      });
-      expect(session?.chain).not.toHaveProperty("node_stream_connected");
-      await works();
+  it("TERM-09 TERM-12 terminal_open_without_stream: the agent says so, the gateway saw nothing", async () => {
+    nodeFront.lead(await stand(openSink(certificate)));
+    await fails("terminal_open_without_stream");
+    await works();
+  });
+
+  it("TERM-09 TERM-04 terminal_node_stream_mtls_failed: the stream comes without the node's certificate", async () => {
+    nodeFront.lead(await stand(openTlsEnd(certificate, () => ports.node)));
+    await fails("terminal_node_stream_mtls_failed");
+    await works();
+  });
+
+  it("TERM-09 TERM-06 terminal_pty_failed: the user was removed from the host", async () => {
+    const { username, home } = shells.allocation;
+    const uid = execFileSync("id", ["-u", username], { encoding: "utf8" }).trim();
+    execFileSync("userdel", ["--force", username], { stdio: "ignore" });
+    await fails("terminal_pty_failed", { why: `There is no user ${username} on this node.` });
+    execFileSync("useradd", ["--uid", uid, "--home-dir", String(home), "--shell", "/bin/bash", username], {
+      stdio: "ignore",
     });
+    await works();
+  });
 
-    it("TERM-09 TERM-12 terminal_open_without_stream: the agent says so, the gateway saw nothing", async () => {
-      nodeFront.lead(await stand(openSink(certificate)));
-      await fails("terminal_open_without_stream");
-      await works();
-    });
+  it("TERM-09 TERM-05 terminal_ui_connecting_stuck: what the gateway says is lost on the way", async () => {
+    publicFront.lead({ headsOnlyFrom: ports.public });
+    await fails("terminal_ui_connecting_stuck");
+    await works();
+  });
 
-    it("TERM-09 TERM-04 terminal_node_stream_mtls_failed: the stream comes without the node's certificate", async () => {
-      nodeFront.lead(await stand(openTlsEnd(certificate, () => ports.node)));
-      await fails("terminal_node_stream_mtls_failed");
-      await works();
-    });
+  it("TERM-09 TERM-12 terminal_env_profile_drift: somebody else is at the address the node was told", async () => {
+    nodeFront.lead(await stand(openForeign(selfSigned())));
+    await fails("terminal_env_profile_drift");
+    await works();
+  });
 
-    it("TERM-09 TERM-06 terminal_pty_failed: the user was removed from the host", async () => {
-      const { username, home } = shells.allocation;
-      const uid = execFileSync("id", ["-u", username], { encoding: "utf8" }).trim();
-      execFileSync("userdel", ["--force", username], { stdio: "ignore" });
-      await fails("terminal_pty_failed", { why: `There is no user ${username} on this node.` });
-      execFileSync("useradd", ["--uid", uid, "--home-dir", String(home), "--shell", "/bin/bash", username], {
-        stdio: "ignore",
-      });
-      await works();
-    });
+  it("TERM-09 TERM-01 terminal_token_mint_failed: the node was set to take no new work", async () => {
+    const { name } = shells.node;
+    await shells.json(["node", "drain", name]);
+    const why = `The node ${name} is draining and takes no new work.`;
+    await fails("terminal_token_mint_failed", { why, owner: "node", ownerInWords: "Whoever runs the node" });
+    await shells.json(["node", "reactivate", name]);
+    await works();
+  });
 
-    it("TERM-09 TERM-05 terminal_ui_connecting_stuck: what the gateway says is lost on the way", async () => {
-      publicFront.lead({ headsOnlyFrom: ports.public });
-      await fails("terminal_ui_connecting_stuck");
-      await works();
-    });
+  it("TERM-09 TERM-01 terminal_token_mint_failed: the allocation was given back", async () => {
+    const { id, username } = shells.allocation;
+    await shells.json(["allocation", "release", id]);
+    // From a bookmark: no page offers a terminal of it any more.
+    const url = `${(await shells.up.ready).api_url}/allocations/${id}/terminal`;
+    await fails("terminal_token_mint_failed", { why: "given back" }, () => atPage?.page.goto(url));
+    if (atPage) await expect.poll(() => atPage?.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+    shells.allocation = await shells.json<Allocation>([
+      ...["allocation", "create", "--node", shells.node.name, "--user", username],
+    ]);
+    await works(() => atPage?.openTerminal());
+  });
 
-    it("TERM-09 TERM-12 terminal_env_profile_drift: somebody else is at the address the node was told", async () => {
-      nodeFront.lead(await stand(openForeign(selfSigned())));
-      await fails("terminal_env_profile_drift");
-      await works();
-    });
+  it("TERM-10 nothing is left of all these, nor of forty that are dropped abruptly", async () => {
+    const { most, left, refused } = await dropTerminals(shells, { terminals: 40, seed: 20_260_401 });
+    expect(refused).toEqual([]);
+    for (const count of Object.values(most)) expect(count).toBeGreaterThan(0);
+    for (const count of Object.values(left)) expect(count).toBe(0);
+  });
 
-    it("TERM-09 TERM-01 terminal_token_mint_failed: the node was set to take no new work", async () => {
-      const { name } = shells.node;
-      await shells.json(["node", "drain", name]);
-      const why = `The node ${name} is draining and takes no new work.`;
-      await fails("terminal_token_mint_failed", { why, owner: "node", ownerInWords: "Whoever runs the node" });
-      await shells.json(["node", "reactivate", name]);
-      await works();
-    });
-
-    it("TERM-09 TERM-01 terminal_token_mint_failed: the allocation was given back", async () => {
-      const { id, username } = shells.allocation;
-      await shells.json(["allocation", "release", id]);
-      // From a bookmark: no page offers a terminal of it any more.
-      const url = `${(await shells.up.ready).api_url}/allocations/${id}/terminal`;
-      await fails("terminal_token_mint_failed", { why: "given back" }, () => atPage?.page.goto(url));
-      if (atPage) await expect.poll(() => atPage?.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
-      shells.allocation = await shells.json<Allocation>([
-        ...["allocation", "create", "--node", shells.node.name, "--user", username],
-      ]);
-      await works(() => atPage?.openTerminal());
-    });
-
-    it("TERM-10 nothing is left of all these, nor of forty that are dropped abruptly", async () => {
-      const { most, left, refused } = await dropTerminals(shells, { terminals: 40, seed: 20_260_401 });
-      expect(refused).toEqual([]);
-      for (const count of Object.values(most)) expect(count).toBeGreaterThan(0);
-      for (const count of Object.values(left)) expect(count).toBe(0);
-    });
-
-    function selfSigned(): { cert: string; key: string } {
-      const [cert, key] = ["foreign.crt", "foreign.key"].map((name) => join(shells.scratch, name)) as [
-        string,
-        string,
-      ];
-      execFileSync(
-        "openssl",
-        [
-          ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"],
-          ...["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
-        ],
-        { stdio: "ignore" },
-      );
-      return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
-    }
-  },
-);
+  function selfSigned(): { cert: string; key: string } {
+    const [cert, key] = ["foreign.crt", "foreign.key"].map((name) => join(shells.scratch, name)) as [
+      string,
+      string,
+    ];
+    execFileSync(
+      "openssl",
+      [
+        ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"],
+        ...["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
+      ],
+      { stdio: "ignore" },
+    );
+    return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
+  }
+});

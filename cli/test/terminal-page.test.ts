@@ -18,7 +18,7 @@ describe.skipIf(lacks("root") || lacks("chromium"))("a terminal in the browser",
   beforeAll(async () => {
     shells = await openShells();
     me = await signIn(await visit(), shells);
-  }, 120_000);
+  });
   afterAll(() => shells.cleanUp());
 
   it("TERM-08 is one click away, shows its chain, and is a shell of the allocation's user", async () => {

@@ -32,7 +32,7 @@ describe.skipIf(lacks("root"))("a terminal token", () => {
     one = await clientIn(own);
     another = await clientIn(own);
     stranger = await clientIn("elsewhere");
-  }, 120_000);
+  });
   afterAll(async () => {
     for (const socket of sockets) socket.terminate();
     await shells.cleanUp();

@@ -14,7 +14,7 @@ describe.skipIf(lacks("root"))("holdfast terminal", () => {
   let shells: Shells;
   beforeAll(async () => {
     shells = await openShells();
-  }, 120_000);
+  });
   afterAll(() => shells.cleanUp());
 
   /** Once the api has heard from the gateway that it is open. */
