@@ -1,5 +1,6 @@
 // Measures what a task spends its time on. Entering a phase ends the one before; entering one again
-// adds to it. What runs before the first phase, or without any, is called `run`.
+// adds to it. A task that reports no phase has one, `run`. The time before the first reported phase counts
+// towards that phase: which phases exist follows from what the task reported, never from how long it took.
 
 import type { PhaseTimings } from "@holdfast/contracts/node-protocol";
 import { redact } from "@holdfast/kit/redact";
@@ -11,31 +12,29 @@ export type Phases = {
   timings(): PhaseTimings;
 };
 
-const FIRST = "run";
+const UNNAMED = "run";
 const LONGEST_NAME = 64;
 
 export function measurePhases(now: () => number = () => performance.now()): Phases {
   const spent = new Map<string, number>();
-  let current = FIRST;
+  let current: string | undefined;
   let since = now();
-  const close = (at: number) => {
-    const before = spent.get(current);
-    // Nothing happened before the first phase: its time is not worth a line.
-    if (current !== FIRST || at - since >= 1 || before !== undefined)
-      spent.set(current, (before ?? 0) + (at - since));
-    since = at;
-  };
   return {
     get current() {
-      return current;
+      return current ?? UNNAMED;
     },
     enter(phase) {
-      close(now());
+      if (current !== undefined) {
+        const at = now();
+        spent.set(current, (spent.get(current) ?? 0) + (at - since));
+        since = at;
+      }
       current = redact(phase).slice(0, LONGEST_NAME);
     },
     timings() {
       const running = new Map(spent);
-      running.set(current, (running.get(current) ?? 0) + (now() - since));
+      const present = current ?? UNNAMED;
+      running.set(present, (running.get(present) ?? 0) + (now() - since));
       return Object.fromEntries([...running].map(([phase, ms]) => [phase, Math.round(ms * 100) / 100]));
     },
   };
