@@ -184,7 +184,8 @@ describe("sign-in", () => {
 
   it("SEC-03 refuses writes by cookie from another origin, or from none", async () => {
     const body = { current_password: PASSWORD, new_password: "another long password" };
-    for (const origin of ["https://evil.example", "null", `${api.url}0`, undefined]) {
+    const otherScheme = api.url.replace("http:", "https:");
+    for (const origin of ["https://evil.example", "null", `${api.url}0`, otherScheme, undefined]) {
       const headers = { cookie: admin.cookie, ...(origin ? { origin } : {}) };
       const { response, json } = await rawPost("/v1/me/password", body, headers);
       expect(response.status, String(origin)).toBe(403);

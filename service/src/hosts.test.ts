@@ -1,6 +1,7 @@
+import type { IncomingMessage } from "node:http";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { allowedHosts, isAllowedHost, isSameOrigin } from "./hosts.ts";
+import { allowedHosts, isAllowedHost, ownOriginCheck } from "./hosts.ts";
 
 const loopback = allowedHosts({ bind: "127.0.0.1", publicUrl: undefined });
 const published = allowedHosts({ bind: "0.0.0.0", publicUrl: "https://holdfast.example.com:8443" });
@@ -107,17 +108,46 @@ describe("allowed hosts", () => {
 });
 
 describe("the page's origin", () => {
-  it.for([
-    ["http://localhost:3001", "localhost:3001", true],
-    ["https://holdfast.example.com", "Holdfast.Example.com", true],
-    ["http://[::1]:3001", "[::1]:3001", true],
-    ["http://localhost:3002", "localhost:3001", false],
-    ["http://evil.example", "localhost:3001", false],
-    ["http://localhost:3001.evil.example", "localhost:3001", false],
-    ["null", "localhost:3001", false],
-    ["", "localhost:3001", false],
-    ["http://localhost:3001", undefined, false],
-  ] as const)("SEC-03 %s for a request to %s: %s", ([origin, host, same]) => {
-    expect(isSameOrigin(origin, host)).toBe(same);
+  type Asked = { origin?: string; host?: string; proto?: string; from?: string; tls?: boolean };
+  const requestOf = ({ origin, host, proto, from = "192.0.2.1", tls = false }: Asked) =>
+    ({
+      headers: { origin, host, "x-forwarded-proto": proto },
+      socket: { remoteAddress: from, encrypted: tls },
+    }) as unknown as IncomingMessage;
+  const bare = { publicUrl: undefined, trustedProxies: undefined };
+  const proxied = { publicUrl: "https://fleet.example.com", trustedProxies: ["10.0.0.0/8", "::1"] };
+
+  it.for<[Asked, boolean]>([
+    [{ origin: "http://localhost:3001", host: "localhost:3001" }, true],
+    [{ origin: "https://holdfast.example.com", host: "Holdfast.Example.com", tls: true }, true],
+    [{ origin: "https://holdfast.example.com", host: "holdfast.example.com:443", tls: true }, true],
+    [{ origin: "http://[::1]:3001", host: "[::1]:3001" }, true],
+    [{ origin: "https://localhost:3001", host: "localhost:3001" }, false],
+    [{ origin: "http://localhost:3001", host: "localhost:3001", tls: true }, false],
+    [{ origin: "https://localhost:3001", host: "localhost:3001", proto: "https" }, false],
+    [{ origin: "http://localhost:3002", host: "localhost:3001" }, false],
+    [{ origin: "http://localhost:3001/", host: "localhost:3001" }, false],
+    [{ origin: "http://evil.example", host: "localhost:3001" }, false],
+    [{ origin: "http://localhost:3001.evil.example", host: "localhost:3001" }, false],
+    [{ origin: "null", host: "localhost:3001" }, false],
+    [{ origin: "", host: "localhost:3001" }, false],
+    [{ origin: "http://localhost:3001" }, false],
+    [{ host: "localhost:3001" }, false],
+  ])("SEC-03 %o: %s", ([asked, own]) => {
+    expect(ownOriginCheck(bare)(requestOf(asked))).toBe(own);
+  });
+
+  it.for<[Asked, boolean]>([
+    [{ origin: "https://fleet.example.com", host: "api.internal:3001", from: "10.1.2.3" }, true],
+    [{ origin: "https://fleet.example.com", host: "fleet.example.com", from: "10.1.2.3", proto: "https" }, true],
+    [{ origin: "http://fleet.example.com", host: "fleet.example.com", from: "10.1.2.3", proto: "https" }, false],
+    [{ origin: "http://fleet.example.com", host: "fleet.example.com", from: "10.1.2.3" }, false],
+    [{ origin: "https://fleet.example.com:8443", host: "fleet.example.com:8443", from: "10.1.2.3" }, true],
+    [{ origin: "https://localhost:8443", host: "localhost:8443", from: "::1", proto: "http, https" }, true],
+    [{ origin: "https://localhost:8443", host: "localhost:8443", from: "::ffff:10.9.9.9", proto: "https" }, true],
+    [{ origin: "https://localhost:8443", host: "localhost:8443", from: "192.0.2.9", proto: "https" }, false],
+    [{ origin: "http://localhost:3001", host: "localhost:3001", from: "127.0.0.1" }, true],
+  ])("SEC-03 behind a proxy %o: %s", ([asked, own]) => {
+    expect(ownOriginCheck(proxied)(requestOf(asked))).toBe(own);
   });
 });

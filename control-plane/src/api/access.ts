@@ -6,7 +6,6 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
 import { type ActingRole, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
 import { uuidForm } from "@holdfast/kit/uuid";
-import { isSameOrigin } from "@holdfast/service/hosts";
 import type { FastifyRequest } from "fastify";
 import { type Actor, isOperator } from "../people/actor.ts";
 import type { ApiContext } from "./context.ts";
@@ -33,13 +32,11 @@ export function refuseForeignOrigin(
   actor: Actor | undefined,
 ): void {
   if (endpoint.method === "GET") return;
-  const { origin, host } = request.headers;
-  if (origin === undefined) {
+  if (request.headers.origin === undefined) {
     if (actor?.type === "user") throw new ApiError("origin_refused");
     return;
   }
-  // A proxy in front may have changed the Host; the page's own address is then the public one.
-  if (origin !== api.publicUrl && !isSameOrigin(origin, host)) throw new ApiError("origin_refused");
+  if (!api.isOwnOrigin(request.raw)) throw new ApiError("origin_refused");
 }
 
 /** The organization a request acts in: the path's, the header's, the token's, or the only one. */

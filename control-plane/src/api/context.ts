@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from "node:http";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { OwnOriginCheck } from "@holdfast/service/hosts";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyInstance } from "fastify";
 import type { AgentReleases } from "../agent-release/release.ts";
@@ -33,6 +34,8 @@ export type ApiContext = {
   allocations: Allocations;
   log: Log;
   publicUrl: string | undefined;
+  /** Of a request from a browser: the page that sent it is ours. */
+  isOwnOrigin: OwnOriginCheck;
   signals: Signals;
   nodes: NodeServices;
   fleets: Fleets;

@@ -11,7 +11,7 @@ import { serviceEndpoints } from "@holdfast/contracts/service-endpoints";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import { UsageError, type Values } from "@holdfast/kit/settings";
 import type { Readiness } from "@holdfast/service/health";
-import { allowedHosts, isAllowedHost } from "@holdfast/service/hosts";
+import { allowedHosts, isAllowedHost, ownOriginCheck } from "@holdfast/service/hosts";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
@@ -138,6 +138,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     allocations,
     log,
     publicUrl: settings.publicUrl,
+    isOwnOrigin: ownOriginCheck(settings),
     signals,
     nodes: nodeSide.services,
     fleets,

@@ -8,7 +8,6 @@ import { ORG_HEADER } from "@holdfast/contracts/headers";
 import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/live";
 import type { Scope } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { isSameOrigin } from "@holdfast/service/hosts";
 import type { HttpServer } from "@holdfast/service/http";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { type WebSocket, WebSocketServer } from "ws";
@@ -77,10 +76,7 @@ export function serveLive(
     if (url.pathname !== LIVE_PATH) throw new ApiError("route_not_found");
     if (!options.isAllowedHost(request.headers.host)) throw new ApiError("host_refused");
     options.refuseForged(request, correlationId);
-    const { origin, host } = request.headers;
-    if (origin === undefined || (origin !== api.publicUrl && !isSameOrigin(origin, host))) {
-      throw new ApiError("origin_refused");
-    }
+    if (!api.isOwnOrigin(request)) throw new ApiError("origin_refused");
     return organizationOf(request.headers, url.searchParams.get("org_id"));
   };
 
