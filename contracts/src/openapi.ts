@@ -121,7 +121,7 @@ function headersOf(endpoint: Endpoint): Json[] {
   }
   if (endpoint.creates) {
     headers.push(
-      header(IDEMPOTENCY_HEADER, "Repeat a request safely: the same key and body give the same answer."),
+      header(IDEMPOTENCY_HEADER, "Repeat a request safely: the same key, path and body give the same answer; anything else is a conflict."),
     );
   }
   return headers;

@@ -7,6 +7,7 @@ import { ErrorEnvelope } from "@holdfast/contracts/errors";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles, setReachable } from "./support/database.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
 
 let api: TestApi;
 let org: TestOrg;
@@ -193,6 +194,12 @@ describe("pages", () => {
 });
 
 describe("idempotency keys", () => {
+  async function enrolled(hostname: string): Promise<TestNode> {
+    const node = await enrollTestNode(api, org.id, { hostname });
+    await sendHeartbeatFrom(node);
+    return node;
+  }
+
   const body = '{"slug":"once","name":"Once"}';
 
   it("OPS-02 gives the same answer for the same key and creates once", async () => {
@@ -210,6 +217,18 @@ describe("idempotency keys", () => {
     expect(other.json().code).toBe("idempotency_key_reused");
     const elsewhere = await post("/v1/tokens", '{"name":"x"}', { "idempotency-key": "k-1" });
     expect(elsewhere.json().code).toBe("idempotency_key_reused");
+  });
+
+  it("OPS-02 refuses the key for the same body at another path, and never answers with the other resource", async () => {
+    const [one, other] = [await enrolled("key-one"), await enrolled("key-other")];
+    const run = (node: TestNode) =>
+      post(`/v1/nodes/${node.id}/tasks`, '{"type":"diag.health_probe"}', { "idempotency-key": "k-path" });
+    const first = await run(one);
+    expect(first.json()).toMatchObject({ node_id: one.id });
+    const elsewhere = await run(other);
+    expect([elsewhere.response.status, elsewhere.json().code]).toEqual([409, "idempotency_key_reused"]);
+    const again = await run(one);
+    expect(again.text).toBe(first.text);
   });
 
   it("OPS-02 creates once when the same key comes many times at once", async () => {

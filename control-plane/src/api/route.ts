@@ -177,7 +177,7 @@ async function perform<E>(
   const key = endpoint.creates ? idempotencyKey(request) : undefined;
   const work = async (tx: Tx) => {
     if (key === undefined) return audited(tx);
-    const keyed = { orgId, actor: keyOf(actor), key, endpoint: endpoint.name, body: call.body };
+    const keyed = { orgId, actor: keyOf(actor), key, endpoint: endpoint.name, input: call };
     const { answer, replayed } = await createOnce(tx, api.answers, keyed, () => audited(tx));
     if (replayed) reply.header(REPLAYED_HEADER, "true");
     return answer;

@@ -20,7 +20,15 @@ export async function createAnswerVault(keyring: Keyring): Promise<AnswerVault> 
   };
 }
 
-export type KeyedRequest = { orgId: string | null; actor: string; key: string; endpoint: string; body: unknown };
+export type KeyedRequest = {
+  orgId: string | null;
+  actor: string;
+  key: string;
+  /** Method and route, by the endpoint's name. */
+  endpoint: string;
+  /** Checked by the endpoint's schemas, so that two spellings of one request are equal. */
+  input: { params: unknown; query: unknown; body: unknown };
+};
 
 /** Runs the create once per key. `replayed` says that the answer is that of an earlier request. */
 export async function createOnce<T>(
@@ -29,7 +37,9 @@ export async function createOnce<T>(
   request: KeyedRequest,
   create: () => Promise<T>,
 ): Promise<{ answer: T; replayed: boolean }> {
-  const requestHash = createHash("sha256").update(JSON.stringify(request.body)).digest();
+  const { params, query, body } = request.input;
+  // The path too: the same body sent to another resource is another request.
+  const requestHash = createHash("sha256").update(JSON.stringify([params, query, body])).digest();
   // Waits here while another transaction holds the same key.
   const taken = await tx`
     INSERT INTO idempotency_keys (org_id, actor, key, endpoint, request_hash)
