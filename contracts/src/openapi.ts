@@ -121,7 +121,10 @@ function headersOf(endpoint: Endpoint): Json[] {
   }
   if (endpoint.creates) {
     headers.push(
-      header(IDEMPOTENCY_HEADER, "Repeat a request safely: the same key, path and body give the same answer; anything else is a conflict."),
+      header(
+        IDEMPOTENCY_HEADER,
+        "Repeat a request safely: the same key, path and body give the same answer; anything else is a conflict.",
+      ),
     );
   }
   return headers;

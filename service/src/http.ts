@@ -2,20 +2,20 @@
 // looks at a request: correlation id, allowed Host, no forged certificate, security headers. Whatever goes
 // wrong leaves as one envelope with a code from the catalogue.
 
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, maxHeaderSize } from "node:http";
 import { type Socket, Server as TcpServer } from "node:net";
 import type { TlsOptions } from "node:tls";
 import { ApiError } from "@holdfast/contracts/errors";
-import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
+import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
 import { explainListenError } from "@holdfast/kit/listening";
-import { uuidv7 } from "@holdfast/kit/uuid";
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { Forgery } from "./forgeries.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { allowedHosts, isAllowedHost } from "./hosts.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { carriesCertificate } from "./node-identity/handed-over.ts";
+import { answerError, correlationIdOf, refuseBeforeRouting, refuseBroken } from "./refusals.ts";
 import { type Exposure, readTls } from "./settings.ts";
 
 export type HttpServer = {
@@ -108,8 +108,21 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     throw new ApiError("certificate_header_refused");
   };
 
+  /** What is decided before anything else looks at a request. */
+  const refusalOf = (request: FastifyRequest): ApiError | undefined => {
+    if (stopping) return new ApiError("shutting_down", { headers: { connection: "close", "retry-after": "2" } });
+    if (!isAllowedHost(request.headers.host, hosts)) return new ApiError("host_refused");
+    try {
+      refuseForged(request.raw, request.id, request.ip);
+    } catch (error) {
+      return error as ApiError;
+    }
+    return undefined;
+  };
+
   const app = Fastify({
-    ...(tls ? { https: tls } : {}),
+    // Without a Host the request reaches our own check and gets an answer of ours.
+    ...(tls ? { https: { ...tls, requireHostHeader: false } } : { http: { requireHostHeader: false } }),
     logger: false,
     bodyLimit: options.bodyLimit,
     trustProxy: options.exposure.trustedProxies ?? false,
@@ -117,22 +130,17 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     // Longer than agents and proxies keep an idle connection, so that the client closes it, not we.
     keepAliveTimeout: 75_000,
     return503OnClosing: false,
-    genReqId: (request) => correlationIdOf(request.headers[CORRELATION_HEADER]),
-    // These come before any hook has run.
-    frameworkErrors: (error, request, reply) => answerError(options, error, request, reply.headers(headers)),
-    // Without a Host the request reaches our own check and gets an answer of ours.
-    http: { requireHostHeader: false },
-    clientErrorHandler: (error, socket) => {
-      const id = uuidv7();
-      options.log.info({ correlation_id: id, reason: error.code }, "request that is not HTTP");
-      const envelope = JSON.stringify(new ApiError("invalid_request").envelope(id));
-      if (!socket.writable) return void socket.destroy();
-      socket.end(
-        `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n${CORRELATION_HEADER}: ${id}\r\n` +
-          `content-length: ${Buffer.byteLength(envelope)}\r\nconnection: close\r\n\r\n${envelope}`,
-      );
+    // A long path parameter is refused like any wrong one: after the hooks, by the endpoint's schema.
+    routerOptions: { maxParamLength: maxHeaderSize },
+    genReqId: correlationIdOf,
+    // A path that cannot be decoded reaches no hook.
+    frameworkErrors: (error, request, reply) => {
+      const refused = refusalOf(request);
+      return answerError(options, refused ?? error, request, reply.headers(headers));
     },
+    clientErrorHandler: (error, socket) => refuseBroken(options.log, error, socket),
   }) as unknown as FastifyInstance;
+  refuseBeforeRouting(app.server);
 
   /** Also those that are still in the middle of TLS, which the server does not count among its own yet. */
   const connections = new Set<Socket>();
@@ -144,12 +152,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   app.addHook("onRequest", (request, reply, done) => {
     reply.header(CORRELATION_HEADER, request.id);
     reply.headers(headers);
-    if (stopping) done(new ApiError("shutting_down", { headers: { connection: "close", "retry-after": "2" } }));
-    else if (!isAllowedHost(request.headers.host, hosts)) done(new ApiError("host_refused"));
-    else {
-      refuseForged(request.raw, request.id, request.ip);
-      done();
-    }
+    done(refusalOf(request));
   });
 
   app.addHook("onSend", (_request, reply, payload, done) => {
@@ -254,46 +257,3 @@ function notReadyAgain({ checks }: Readiness): Readiness {
 }
 
 const quietRoutes = new Set(["/healthz", "/readyz", "/metrics"]);
-
-function correlationIdOf(offered: string | string[] | undefined): string {
-  return typeof offered === "string" && correlationIdForm.test(offered) ? offered : uuidv7();
-}
-
-async function answerError(options: HttpOptions, error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const known =
-    error instanceof ApiError ? error : (options.translateError?.(error) ?? fastifyError(error, options));
-  if (known === undefined) {
-    options.log.error(
-      { err: error, correlation_id: request.id, route: request.routeOptions?.url },
-      "request failed in a way nothing handles",
-    );
-  }
-  const answer = known ?? new ApiError("internal_error");
-  return reply
-    .code(answer.status)
-    .headers({ ...answer.headers, [CORRELATION_HEADER]: request.id })
-    .type("application/json; charset=utf-8")
-    .send(JSON.stringify(answer.envelope(request.id)));
-}
-
-/** What Fastify itself refuses, in our words. */
-function fastifyError(error: unknown, options: HttpOptions): ApiError | undefined {
-  switch ((error as FastifyError).code) {
-    case "FST_ERR_CTP_INVALID_JSON_BODY":
-    case "FST_ERR_CTP_EMPTY_JSON_BODY":
-      return new ApiError("malformed_json");
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new ApiError("body_too_large", {
-        details: { limit_bytes: options.bodyLimit },
-        headers: { connection: "close" },
-      });
-    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new ApiError("unsupported_media_type");
-    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
-    case "FST_ERR_BAD_URL":
-      return new ApiError("invalid_request");
-    default:
-      // secure-json-parse refuses __proto__ and constructor keys without a code of Fastify's.
-      return error instanceof SyntaxError ? new ApiError("malformed_json") : undefined;
-  }
-}

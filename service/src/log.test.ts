@@ -85,4 +85,12 @@ describe("the log", () => {
     expect(lines).not.toContain(canary);
     expect(lines).toContain("postgres://me:[redacted]@db:5432/x");
   });
+
+  it("AUDIT-03 cuts an error that repeats what somebody sent, and no secret in it gets out in halves", () => {
+    const secret = `postgres://me:${canary.repeat(100)}@db/x`;
+    const lines = written((log) => log.error({ err: new Error(`'${secret}' ${"x".repeat(100_000)}`) }, "failed"));
+    expect(lines.length).toBeLessThan(12_000);
+    expect(lines).toContain("(cut)");
+    expect(lines).not.toContain(canary);
+  });
 });

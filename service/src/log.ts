@@ -22,6 +22,7 @@ export function createLog(options: { process: string; level: string; destination
       base: { process: options.process, pid: process.pid },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: shortened },
       redact: {
         paths: secretFields.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.*["${field}"]`]),
         censor: "[redacted]",
@@ -29,4 +30,20 @@ export function createLog(options: { process: string; level: string; destination
     },
     { write: (line: string) => destination.write(redact(line.replace(secretText, '"$1":"[redacted]"'))) },
   );
+}
+
+/** An error's message and stack may repeat what a client sent, which must not decide how large a log grows. */
+const LONGEST_TEXT = 4_000;
+
+function shortened(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const entries = Object.entries(pino.stdSerializers.err(error));
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]),
+  );
+}
+
+/** Redacts first: half a secret is no longer recognised. */
+function cut(text: string): string {
+  return text.length <= LONGEST_TEXT ? text : `${redact(text).slice(0, LONGEST_TEXT)}… (cut)`;
 }

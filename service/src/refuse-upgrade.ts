@@ -1,4 +1,4 @@
-// Refuses a WebSocket before it is one: an ordinary answer with the error envelope.
+// Refuses on the socket itself, where there is no response object: an ordinary answer with the error envelope.
 
 import type { Duplex } from "node:stream";
 import type { ApiError } from "@holdfast/contracts/errors";

@@ -48,6 +48,15 @@ async function raw(bytes: string): Promise<string> {
   return answer;
 }
 
+/** Of an answer as it came over the socket. */
+function envelopeIn(answer: string): { status: number; code: string } {
+  const [head = "", body = ""] = answer.split("\r\n\r\n");
+  const { code, correlation_id } = ErrorEnvelope.parse(JSON.parse(body));
+  expect(head).toMatch(/content-type: application\/json/);
+  expect(head).toContain(correlation_id);
+  return { status: Number(/^HTTP\/1.1 (\d+)/.exec(head)?.[1]), code };
+}
+
 async function expectEnvelope(response: Response, code: keyof typeof errorCatalogue): Promise<ErrorEnvelope> {
   const envelope = ErrorEnvelope.parse(await response.json());
   expect(envelope.code).toBe(code);
@@ -132,6 +141,38 @@ describe("errors", () => {
       .split("\n")
       .find((one) => one.includes("the-bug") && one.includes("talks"));
     expect(line).toContain("postgres://me:[redacted]@db/x");
+  });
+
+  it.for([100, 101, 1_000, 12_000])(
+    "SEC-03 come as an envelope for a path parameter of %d characters, without its text in the log",
+    async (length) => {
+      const before = listener.logged().length;
+      const response = await get(`/things/${"marker".padEnd(length, "x")}`);
+      expect([response.status, await response.json()]).toEqual([200, { found: true }]);
+      const logged = listener.logged().slice(before);
+      expect(logged).not.toContain("marker");
+      expect(logged.length).toBeLessThan(1_000);
+    },
+  );
+
+  it("SEC-03 come for another Host before anything is said about the path", async () => {
+    const answer = await raw("GET /%zz HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n");
+    expect(envelopeIn(answer)).toMatchObject({ status: 421, code: "host_refused" });
+  });
+
+  it.for([
+    ["HTTP/1.1 without a Host", "GET /things/1 HTTP/1.1\r\nconnection: close\r\n\r\n", 421, "host_refused"],
+    ["HTTP/1.0 without a Host", "GET /things/1 HTTP/1.0\r\n\r\n", 421, "host_refused"],
+    ["an unknown expectation", "GET / HTTP/1.1\r\nhost: localhost\r\nexpect: foo\r\n\r\n", 400, "invalid_request"],
+    ["a tunnel", "CONNECT localhost:1 HTTP/1.1\r\nhost: localhost\r\n\r\n", 405, "method_not_allowed"],
+    [
+      "headers over the limit",
+      `GET / HTTP/1.1\r\nhost: localhost\r\nx: ${"y".repeat(20_000)}\r\n\r\n`,
+      400,
+      "invalid_request",
+    ],
+  ] as const)("SEC-03 come as an envelope: %s", async ([, bytes, status, code]) => {
+    expect(envelopeIn(await raw(bytes))).toMatchObject({ status, code });
   });
 
   it.for(["NONSENSE\r\n\r\n", "GET /\u0000 HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nhost localhost\r\n\r\n"])(

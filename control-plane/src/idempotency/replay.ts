@@ -39,7 +39,9 @@ export async function createOnce<T>(
 ): Promise<{ answer: T; replayed: boolean }> {
   const { params, query, body } = request.input;
   // The path too: the same body sent to another resource is another request.
-  const requestHash = createHash("sha256").update(JSON.stringify([params, query, body])).digest();
+  const requestHash = createHash("sha256")
+    .update(JSON.stringify([params, query, body]))
+    .digest();
   // Waits here while another transaction holds the same key.
   const taken = await tx`
     INSERT INTO idempotency_keys (org_id, actor, key, endpoint, request_hash)

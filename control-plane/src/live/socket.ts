@@ -7,12 +7,13 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
 import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/live";
 import type { Scope } from "@holdfast/contracts/permissions";
-import { uuidv7 } from "@holdfast/kit/uuid";
 import type { HttpServer } from "@holdfast/service/http";
+import { correlationIdOf } from "@holdfast/service/refusals";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { type WebSocket, WebSocketServer } from "ws";
 import { actingOrg, authenticate, holdsScope } from "../api/access.ts";
 import type { ApiContext } from "../api/context.ts";
+import { isUnavailable } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
 import { gatherChanges } from "./changes.ts";
 
@@ -54,7 +55,7 @@ export function serveLive(
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    const correlationId = uuidv7();
+    const correlationId = correlationIdOf(request);
     admit(request, correlationId).then(
       (orgId) =>
         server.handleUpgrade(request, socket, head, (opened) => {
@@ -66,14 +67,20 @@ export function serveLive(
           opened.on("close", () => listeners.delete(listener));
           opened.on("error", () => opened.terminate());
         }),
-      (error: unknown) =>
-        refuseUpgrade(socket, error instanceof ApiError ? error : new ApiError("internal_error"), correlationId),
+      (error: unknown) => refuseUpgrade(socket, explained(error), correlationId),
     );
   };
 
+  const explained = (error: unknown): ApiError => {
+    if (error instanceof ApiError) return error;
+    if (isUnavailable(error)) return new ApiError("database_unavailable");
+    api.log.error({ err: error, route: LIVE_PATH }, "a page's socket failed in a way nothing handles");
+    return new ApiError("internal_error");
+  };
+
   const admit = async (request: IncomingMessage, correlationId: string): Promise<string> => {
-    const url = new URL(request.url ?? "/", "http://localhost");
-    if (url.pathname !== LIVE_PATH) throw new ApiError("route_not_found");
+    const url = URL.parse(request.url ?? "/", "http://localhost");
+    if (url?.pathname !== LIVE_PATH) throw new ApiError("route_not_found");
     if (!options.isAllowedHost(request.headers.host)) throw new ApiError("host_refused");
     options.refuseForged(request, correlationId);
     if (!api.isOwnOrigin(request)) throw new ApiError("origin_refused");

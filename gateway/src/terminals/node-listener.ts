@@ -7,8 +7,6 @@ import type { IncomingMessage } from "node:http";
 import type { Server } from "node:https";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
-import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
-import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Forgery } from "@holdfast/service/forgeries";
 import { isAllowedHost } from "@holdfast/service/hosts";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
@@ -24,6 +22,7 @@ import { instanceOf } from "@holdfast/service/node-identity/instance";
 import { hostHeadersOf } from "@holdfast/service/node-identity/names";
 import { shownCertificates } from "@holdfast/service/node-identity/shown";
 import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
+import { correlationIdOf } from "@holdfast/service/refusals";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { bareExposure } from "@holdfast/service/settings";
 import type { ServiceIdentity } from "../services/enroll.ts";
@@ -195,11 +194,6 @@ function placeOf(request: IncomingMessage): Place {
   const [, nodeId, sessionId] = streamPath.exec((request.url ?? "").toLowerCase()) ?? [];
   if (nodeId === undefined || sessionId === undefined) throw new ApiError("route_not_found");
   return { nodeId, sessionId };
-}
-
-function correlationIdOf(request: IncomingMessage): string {
-  const offered = request.headers[CORRELATION_HEADER];
-  return typeof offered === "string" && correlationIdForm.test(offered) ? offered : uuidv7();
 }
 
 /** Nobody is let in unasked; what is there goes on. */

@@ -5,13 +5,13 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
-import { CORRELATION_HEADER, correlationIdForm } from "@holdfast/contracts/headers";
 import { secretPrefix } from "@holdfast/contracts/secrets";
 import { TERMINAL_PATH, TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { isAllowedHost } from "@holdfast/service/hosts";
 import type { HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
+import { correlationIdOf } from "@holdfast/service/refusals";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { clientOf } from "./client.ts";
 import { peerSockets } from "./peer-sockets.ts";
@@ -69,8 +69,7 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    const offered = request.headers[CORRELATION_HEADER];
-    const correlationId = typeof offered === "string" && correlationIdForm.test(offered) ? offered : uuidv7();
+    const correlationId = correlationIdOf(request);
     let token: string;
     try {
       token = admit(request, correlationId);
