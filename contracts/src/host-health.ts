@@ -1,9 +1,10 @@
 // How a host is, as its kernel tells it: the result of a health probe, and what a node's page shows of the last one.
 
 import { z } from "zod";
+import { ReportedText } from "./fields.ts";
 
 const Bytes = z.int().nonnegative();
-const Told = z.string().max(200);
+const Told = ReportedText.max(200);
 
 /** `null` is what this host does not tell. */
 export const HostHealth = z.strictObject({

@@ -4,7 +4,7 @@
 
 import { z } from "zod";
 import { diagnosticReasonNames } from "./diagnostics.ts";
-import { Id, Text, Time } from "./fields.ts";
+import { AnyText, Id, ReportedText, Text, Time } from "./fields.ts";
 import { BATCH, LONGEST_WAIT_SECONDS, MOST_VERIFIER_KEYS } from "./node-limits.ts";
 
 export const nodeStatuses = ["enrolling", "active", "draining", "quarantined", "retired"] as const;
@@ -112,9 +112,7 @@ export const HeartbeatAnswer = z.strictObject({
 export type HeartbeatAnswer = z.infer<typeof HeartbeatAnswer>;
 
 /** `task:generation` pairs separated by commas, because a GET has no body. */
-const HoldingText = z
-  .string()
-  .max(16_000)
+const HoldingText = AnyText.max(16_000)
   .transform((text) =>
     text === ""
       ? []
@@ -156,20 +154,20 @@ export type WaitAnswer = z.infer<typeof WaitAnswer>;
 export const MOST_PHASES = 256;
 /** Milliseconds by phase, in order of appearance. Bounded, because it is stored with every report. */
 export const PhaseTimings = z
-  .record(z.string().max(64), z.number().nonnegative())
+  .record(ReportedText.max(64), z.number().nonnegative())
   .refine((timings) => Object.keys(timings).length <= MOST_PHASES, `at most ${MOST_PHASES} phases`);
 export type PhaseTimings = z.infer<typeof PhaseTimings>;
 
 export const TaskFailure = z.strictObject({
-  code: z.string().max(64),
-  message: z.string().max(2000),
-  next_step: z.string().max(2000),
+  code: ReportedText.max(64),
+  message: ReportedText.max(2000),
+  next_step: ReportedText.max(2000),
 });
 export type TaskFailure = z.infer<typeof TaskFailure>;
 
 export const ProgressReport = z.strictObject({
   generation: Generation,
-  phase: z.string().max(64),
+  phase: ReportedText.max(64),
   /** By the type's own schema. */
   data: z.unknown().optional(),
   timings: PhaseTimings,
@@ -215,11 +213,11 @@ export const DiagnosticRecord = z.strictObject({
   /** What exactly was seen; no secret. */
   detail: Text.max(400),
   instance_id: z.uuid(),
-  correlation_id: z.string().max(64).nullable(),
+  correlation_id: ReportedText.max(64).nullable(),
 });
 export type DiagnosticRecord = z.infer<typeof DiagnosticRecord>;
 
-export const RenewRequest = z.strictObject({ csr: z.string().max(4096).describe("PKCS#10, PEM.") });
+export const RenewRequest = z.strictObject({ csr: AnyText.max(4096).describe("PKCS#10, PEM.") });
 export const IssuedCertificate = z.strictObject({
   /** Leaf first, then the issuing CA; PEM. */
   certificate: z.string(),

@@ -1,10 +1,11 @@
 // Listings: newest first, by cursor. The cursor is opaque to clients.
 
 import { z } from "zod";
+import { AnyText } from "./fields.ts";
 
 export const PageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(50).describe("How many items at most, 1 to 200."),
-  cursor: z.string().min(1).max(200).optional().describe("`next_cursor` of the previous page."),
+  cursor: AnyText.min(1).max(200).optional().describe("`next_cursor` of the previous page."),
 });
 
 export function pageOf<T extends z.ZodType>(item: T) {

@@ -4,7 +4,7 @@
 
 import { z } from "zod";
 import { type Endpoint, endpoint } from "./endpoint.ts";
-import { Id, Text, Time } from "./fields.ts";
+import { AnyText, Id, Text, Time } from "./fields.ts";
 import { correlationIdForm } from "./headers.ts";
 import { readinessSteps } from "./terminal-frames.ts";
 
@@ -34,10 +34,10 @@ export const enrollService = endpoint({
     /** Random per process. */
     instance_id: Id,
     /** PEM. */
-    csr: z.string().max(8_192),
+    csr: AnyText.max(8_192),
     /** Names and addresses that its own listener is reached by. */
-    names: z.array(z.string().max(253)).max(64),
-    nonce: z.string().min(16).max(64),
+    names: z.array(AnyText.max(253)).max(64),
+    nonce: AnyText.min(16).max(64),
     sent_at: Time,
     /** Over the canonical JSON of all the above, with the service token as the key. */
     mac: Mac,
@@ -60,10 +60,10 @@ export const enrollIngress = endpoint({
   body: z.strictObject({
     name: z.string().regex(ingressName, "lower-case letters, digits and dashes, 63 at most"),
     /** PEM: for the key it asks the api with. */
-    csr: z.string().max(8_192),
+    csr: AnyText.max(8_192),
     /** PEM: for the key that its own listener has. */
-    listener_csr: z.string().max(8_192),
-    nonce: z.string().min(16).max(64),
+    listener_csr: AnyText.max(8_192),
+    nonce: AnyText.min(16).max(64),
     sent_at: Time,
     /** Over the canonical JSON of all the above, with the ingress token as the key. */
     mac: Mac,
@@ -163,7 +163,7 @@ export const claimTerminalToken = endpoint({
   path: "/internal/v1/terminal-tokens/claim",
   summary: "Use a terminal token up",
   access: "service",
-  body: z.strictObject({ token: z.string().max(200), gateway_id: Id }),
+  body: z.strictObject({ token: AnyText.max(200), gateway_id: Id }),
   answer: TerminalGrant,
   errors: ["terminal_token_refused"],
 });
@@ -189,7 +189,7 @@ export const openTerminal = endpoint({
 /** What happened at the gateway, in order; for the chain, the audit and the metrics. */
 export const TerminalEvent = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("step"), step: z.enum(readinessSteps), at: Time }),
-  z.strictObject({ type: z.literal("attached"), at: Time, user_key: z.string() }),
+  z.strictObject({ type: z.literal("attached"), at: Time, user_key: AnyText }),
   z.strictObject({ type: z.literal("detached"), at: Time }),
   z.strictObject({
     type: z.literal("failed"),
@@ -230,7 +230,7 @@ export const admitNodeStream = endpoint({
   description: "Also after a restart of the gateway, which then learns again what the terminal is.",
   access: "service",
   params: session,
-  body: z.strictObject({ node_id: Id, serial: z.string().max(64), gateway_id: Id }),
+  body: z.strictObject({ node_id: Id, serial: AnyText.max(64), gateway_id: Id }),
   answer: z.strictObject({ grant: TerminalGrant }),
   errors: ["identity_revoked", "terminal_session_unknown"],
 });

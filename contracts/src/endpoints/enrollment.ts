@@ -4,7 +4,7 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { DisplayName, Id, Time } from "../fields.ts";
+import { AnyText, DisplayName, Id, Time } from "../fields.ts";
 import { EnvironmentProfile, HostFacts, IssuedCertificate, VerifierKeys } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 
@@ -151,8 +151,8 @@ export const enrollNode = endpoint({
   access: "public",
   action: "node.enroll",
   body: z.strictObject({
-    token: z.string().max(200),
-    csr: z.string().max(4096).describe("PKCS#10, PEM."),
+    token: AnyText.max(200),
+    csr: AnyText.max(4096).describe("PKCS#10, PEM."),
     /** What the machine already is, when it has been a node before. */
     node_id: Id.optional(),
     node_name: DisplayName.optional().describe(

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Id, NewPassword } from "../fields.ts";
+import { AnyText, Id, NewPassword } from "../fields.ts";
 import { Role, Scope } from "../permissions.ts";
 
 export const Me = z.strictObject({
@@ -37,6 +37,6 @@ export const changePassword = endpoint({
   description: "Ends all other sessions of the account.",
   access: "signed-in",
   action: "user.change_password",
-  body: z.strictObject({ current_password: z.string().min(1).max(200), new_password: NewPassword }),
+  body: z.strictObject({ current_password: AnyText.min(1).max(200), new_password: NewPassword }),
   errors: ["sign_in_failed", "rate_limit_exceeded"],
 });

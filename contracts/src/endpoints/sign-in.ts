@@ -3,16 +3,12 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Email, NewPassword, PersonName } from "../fields.ts";
+import { AnyText, Email, NewPassword, PersonName } from "../fields.ts";
 import { Role } from "../permissions.ts";
 import { secretPrefix } from "../secrets.ts";
 import { Me } from "./me.ts";
 
-const LinkSecret = z
-  .string()
-  .startsWith(secretPrefix.link)
-  .max(100)
-  .describe("What stands after `#` in the link.");
+const LinkSecret = AnyText.startsWith(secretPrefix.link).max(100).describe("What stands after `#` in the link.");
 
 export const signIn = endpoint({
   name: "signIn",
@@ -23,7 +19,7 @@ export const signIn = endpoint({
   description: "Sets an HttpOnly session cookie. Repeated failures are slowed down by `rate_limit_exceeded`.",
   access: "public",
   action: "session.create",
-  body: z.strictObject({ email: Email, password: z.string().min(1).max(200) }),
+  body: z.strictObject({ email: Email, password: AnyText.min(1).max(200) }),
   answer: Me,
   errors: ["sign_in_failed", "rate_limit_exceeded", "origin_refused"],
 });

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Id, Text, Time } from "../fields.ts";
+import { AnyText, Id, Text, Time } from "../fields.ts";
 import { PhaseTimings, TaskFailure } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 
@@ -79,7 +79,7 @@ export const createTask = endpoint({
   params: z.strictObject({ node_id: Id }),
   body: z.strictObject({
     type: Text.max(64),
-    params: z.record(z.string(), z.unknown()).default({}),
+    params: z.record(AnyText, z.unknown()).default({}),
     priority: z.int().min(0).max(9).default(5),
     expires_in_seconds: z
       .int()

@@ -181,7 +181,7 @@ function progressOf(type: AnyTaskType | undefined, { generation, phase, data, ti
   const shown = type && data !== undefined ? type.progress.safeParse(data).data : undefined;
   return {
     generation,
-    phase: phase.replaceAll("\0", ""),
+    phase,
     progress: shown === undefined ? null : JSON.stringify(shown),
     timings: JSON.stringify(timings),
   };

@@ -16,12 +16,7 @@ export function reportedFailure(type: AnyTaskType | undefined, told: TaskFailure
   const entry = entryOf(type, told.code);
   const message = told.message.trim() || entry?.message || "The agent gave no reason.";
   const nextStep = entry?.nextStep ?? told.next_step;
-  return { code: storable(told.code), message: storable(redact(message)), next_step: storable(redact(nextStep)) };
-}
-
-/** What stays of a task may go on into other rows, and PostgreSQL's jsonb takes neither NUL nor half a character. */
-function storable(text: string): string {
-  return text.replaceAll("\0", "").toWellFormed();
+  return { code: told.code, message: redact(message), next_step: redact(nextStep) };
 }
 
 function entryOf(type: AnyTaskType | undefined, code: string): FailureEntry | undefined {
