@@ -86,9 +86,20 @@ export const diagnosticReasons = {
   endpoint_profile_drift: {
     hop: "profile",
     signal: "endpoint_profile_drift",
-    message: "This agent uses other addresses than the server's present environment profile.",
+    message:
+      "The agent's address differs from the one in the environment profile, or it does not lead to the node-facing API.",
     owner: "platform",
-    nextStep: "Restart the agent after its profile was refreshed; if it stays, enroll the node again.",
+    nextStep:
+      "Check HOLDFAST_NODE_API_URL on the server and that the address is reachable from this host. The agent tries it again by itself.",
+  },
+  identity_update_failed: {
+    hop: "identity",
+    signal: "node_identity_update_failed",
+    message:
+      "A new certificate, CA, profile or address did not work from this host; the agent keeps using the previous one.",
+    owner: "platform",
+    nextStep:
+      "The detail names it and the error. Correct it on the server (an address: HOLDFAST_NODE_API_URL); the agent tries again by itself.",
   },
   edge_rate_limited: {
     hop: "edge",

@@ -13,8 +13,8 @@ import { describe } from "./executor/outcomes.ts";
 import type { LoadedType } from "./executor/run.ts";
 import { loadTaskType } from "./executor/task-types.ts";
 import { detectHost } from "./host/facts.ts";
-import { renew } from "./identity/renew.ts";
 import { HostProblem, stateFiles } from "./identity/state-directory.ts";
+import type { Way } from "./identity/trials.ts";
 import { type Journal, openJournal } from "./journal/journal.ts";
 import { createAnswering } from "./link/answering.ts";
 import { retryDelay } from "./link/decisions.ts";
@@ -23,8 +23,8 @@ import type { Classified } from "./link/failures.ts";
 import { type Counters, describeAgent, noCounters } from "./link/heartbeat.ts";
 import { createLink, quickestRoundTrip, skewSecondsOf } from "./link/loop.ts";
 import { createOutbox, type Outbox } from "./link/outbox.ts";
-import { createRenewals } from "./link/renewals.ts";
 import { openSession } from "./link/session.ts";
+import { createUpkeep } from "./link/upkeep.ts";
 import { openLocalListener } from "./local/listener.ts";
 import { createLog, type Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
@@ -86,20 +86,30 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   }));
 
   const skewSeconds = () => skewSecondsOf(link.status());
-  const renewals = createRenewals({
-    certificate: () => session.identity()?.certificate,
-    renew: async () => {
-      const identity = session.identity();
-      if (!identity) throw new HostProblem("identity_key_missing", "There is no identity to renew.");
-      const ask = (csr: string) => session.client().renew(csr);
-      const renewed = await renew({ files, identity, roots: session.roots(), ask });
-      session.renewed(renewed.identity, renewed.roots);
-      return renewed.identity.certificate;
+  const upkeep = createUpkeep({
+    keeper: session,
+    addresses: () => ({ joinedAt: session.agent().api_url, fixedUrl: settings.nodeApiUrl }),
+    connected: () => link.status().connected,
+    skewSeconds,
+    request: async (way) => {
+      const client = session.clientOver(way);
+      try {
+        await client.heartbeat({ ...heartbeatOver(way), holding: work?.executor.holding() ?? [] });
+      } finally {
+        client.close();
+      }
     },
-    serverNow: () => Date.now() + (link.status().skew?.offset ?? 0),
-    onRenewed: ({ serial, notAfter }) =>
-      log.info("certificate renewed", { serial, not_after: new Date(notAfter).toISOString() }),
-    onFailure: (reason, detail) => {
+    renew: (csr) => session.client().renew(csr),
+    onAdopted: ({ key, change: { identity } }) => {
+      record("process_alive", `adopted: ${key}`);
+      if (identity) {
+        const { serial, notAfter } = identity.certificate;
+        log.info("certificate renewed", { serial, not_after: new Date(notAfter).toISOString() });
+      }
+      if (!link.status().connected) link.retryNow();
+    },
+    onFailure: record,
+    onRenewalFailure: (reason, detail) => {
       count("renewals_failed");
       record(reason, `renewing the certificate failed: ${detail}`);
     },
@@ -193,14 +203,14 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     const before = new Set(findings.map((one) => one.reason));
     const found = selfCheck({
       stateDir: settings.stateDir,
-      apiUrl: session.apiUrl,
+      apiUrl: session.apiUrl(),
       diskPressurePercent: settings.diskPressurePercent,
       clockSkewSeconds: skewSeconds(),
       roundTripMs: quickestRoundTrip(link.status()),
       now: Date.now(),
     });
     for (const { reason, detail } of found) if (!before.has(reason)) record(reason, detail);
-    findings = undelivered ? [...found, undelivered] : found;
+    findings = [...found, ...upkeep.findings(), ...(undelivered ? [undelivered] : [])];
     const over = [...before].filter((reason) => !findings.some((one) => one.reason === reason));
     if (over.length > 0) record("process_alive", `no longer found: ${over.join(", ")}`);
   };
@@ -214,7 +224,22 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     const doubted = rejections.has(failure.reason) || failure.reason === "server_tls_untrusted";
     const joinedAgain = doubted && session.reconsider();
     if (failure.reason === "identity_revoked" && !joinedAgain) terminals.endAll();
+    if (failure.reason !== "edge_rate_limited") upkeep.afterFailure();
   };
+
+  const heartbeatOver = ({ identity: { certificate }, profile }: Pick<Way, "identity" | "profile">) =>
+    describeAgent({
+      now: Date.now(),
+      startedAt,
+      facts: host.hostFacts(),
+      certificate,
+      renewalDueAt: upkeep.renewalDueAt() ?? certificate.notAfter,
+      agent: { ...session.agent(), profile },
+      running: work?.executor.running() ?? 0,
+      unsentResults: work?.journal.unsentCount() ?? 0,
+      findings,
+      counters,
+    });
 
   const link = createLink({
     heartbeatMs: settings.heartbeatSeconds * 1000,
@@ -222,21 +247,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     heartbeat: () => {
       openWork();
       check();
-      // Read by now: without it there is no client, and no heartbeat.
-      const identity = session.identity();
-      if (!identity) throw new HostProblem("identity_key_missing", "There is no identity to report.");
-      return describeAgent({
-        now: Date.now(),
-        startedAt,
-        facts: host.hostFacts(),
-        certificate: identity.certificate,
-        renewalDueAt: renewals.dueAt() ?? identity.certificate.notAfter,
-        agent: session.agent(),
-        running: work?.executor.running() ?? 0,
-        unsentResults: work?.journal.unsentCount() ?? 0,
-        findings,
-        counters,
-      });
+      return heartbeatOver(session.present());
     },
     holding: () => work?.executor.holding() ?? [],
     room: () => work?.executor.room() ?? 0,
@@ -257,8 +268,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     onFailure,
     onConnected: () => {
       metrics.set("connection_up", 1);
-      record("process_alive", `connected to ${session.apiUrl}`);
-      options.onStatus?.(`connected to ${session.apiUrl} as ${session.agent().node_name}`);
+      record("process_alive", `connected to ${session.apiUrl()}`);
+      options.onStatus?.(`connected to ${session.apiUrl()} as ${session.agent().node_name}`);
       work?.outbox.reconnected();
     },
     onStanding: ({ status, reason }) => {
@@ -269,7 +280,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       metrics.set("last_heartbeat_timestamp_seconds", Date.now() / 1000);
       metrics.set("clock_skew_seconds", (link.status().skew?.offset ?? 0) / 1000);
       metrics.set("certificate_expires_seconds", (session.identity()?.certificate.notAfter ?? 0) / 1000);
-      renewals.consider();
+      upkeep.afterHeartbeat();
       work?.executor.pump();
       work?.outbox.poke();
       upload.now();
@@ -312,7 +323,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   );
   terminals.resume();
   const ran = link.run();
-  log.info("agent started", { node_id: session.nodeId, api: session.apiUrl, port: listener.port });
+  log.info("agent started", { node_id: session.nodeId, api: session.apiUrl(), port: listener.port });
 
   return {
     ports: { local: listener.port },
@@ -326,7 +337,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       terminals.stop();
       await work?.outbox.flush(STOP.deliveryMs);
       work?.outbox.stop();
-      await renewals.settled();
+      await upkeep.settled();
       await listener.close();
       session.close();
       await work?.journal.close();

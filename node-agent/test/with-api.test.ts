@@ -7,7 +7,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
 import { readIdentity } from "../src/identity/identity-file.ts";
 import { join } from "../src/identity/join.ts";
+import { requestRenewal } from "../src/identity/renew.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
+import { openSession } from "../src/link/session.ts";
 import { startTestAgent, type TestAgent } from "./support/agent.ts";
 import { someFacts } from "./support/facts.ts";
 import { scratchDirectory } from "./support/scratch.ts";
@@ -129,13 +131,13 @@ describe("agent and api", () => {
   it("ID-03 renew over the present certificate, and the new one is the node's", async () => {
     const { nodeId, agent } = await started();
     const files = stateFiles(agent.stateDir);
-    const { renew } = await import("../src/identity/renew.ts");
-    const { openSession } = await import("../src/link/session.ts");
     const session = openSession({ files, apiUrl: undefined, instanceId: crypto.randomUUID(), bootId: "b" });
     const link = session.client();
-    const identity = readIdentity(files);
-    const renewed = await renew({ files, identity, roots: session.roots(), ask: (csr) => link.renew(csr) });
-    session.renewed(renewed.identity, renewed.roots);
+    const { identity, roots } = session.present();
+    const renewed = await requestRenewal({ identity, roots, now: Date.now, ask: link.renew });
+    session.offer(renewed);
+    expect(readIdentity(files)).toEqual(identity);
+    session.adopt({ identity: renewed.identity });
     expect(renewed.identity.certificate.serial).not.toBe(identity.certificate.serial);
     expect(renewed.identity.keyPem).not.toBe(identity.keyPem);
     const { seq } = await link.diagnostics([

@@ -13,6 +13,8 @@ export type AgentFile = {
   node_name: string;
   /** Where it joined; the profile's `node_api` is used when it names one. */
   api_url: string;
+  /** The address in use, while it is not the profile's: that one did not work from here yet. */
+  node_api?: string;
   profile: EnvironmentProfile;
   verifiers: VerifierKeys;
 };
@@ -47,7 +49,20 @@ export function writeAgentFile(files: StateFiles, content: AgentFile): void {
 
 /** The node-facing address in force. */
 export function nodeApiUrl(agent: AgentFile, override: string | undefined): string {
-  return override ?? agent.profile.endpoints["node_api"] ?? agent.api_url;
+  return override ?? agent.node_api ?? agent.profile.endpoints["node_api"] ?? agent.api_url;
+}
+
+/** With another profile or address. A new profile leaves the address as it is until the new one has worked. */
+export function withProfile(
+  agent: AgentFile,
+  {
+    profile = agent.profile,
+    apiUrl = nodeApiUrl(agent, undefined),
+  }: { profile?: EnvironmentProfile; apiUrl?: string },
+): AgentFile {
+  const { node_api: _, ...others } = agent;
+  const published = profile.endpoints["node_api"];
+  return { ...others, profile, ...(apiUrl === published ? {} : { node_api: apiUrl }) };
 }
 
 /** Keys that cannot be read are left out: a task signed with one is then refused by its kid. */

@@ -70,6 +70,7 @@ export async function join(options: JoinOptions): Promise<Joined> {
     profile: answer.profile,
     verifiers: answer.verifiers,
   };
+  removeIfPresent(files.next);
   writeTrust(files, withRoot(answer.trust_bundle, root));
   writeAgentFile(files, agent);
   writeIdentity(files, identity);

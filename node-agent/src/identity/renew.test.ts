@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { renewalDue, renewalDueAt } from "./renew.ts";
+import { type Pending, pendingOf, renewalDue, renewalDueAt } from "./renew.ts";
 
 const HOUR = 3_600_000;
 const certificate = { serial: "1", notBefore: 0, notAfter: 24 * HOUR };
+const due = (facts: { now: number; dueAt?: number; skewSeconds?: number; pending?: Pending }) =>
+  renewalDue({ certificate, dueAt: 12 * HOUR, skewSeconds: 0, pending: "none", ...facts });
 
 describe("renewal", () => {
   it.for([
@@ -12,8 +14,9 @@ describe("renewal", () => {
     [0.999999, 0.6],
   ] as const)("ID-03 is due near half the certificate's life: chance %d", ([random, share]) => {
     expect(renewalDueAt(certificate, random) / certificate.notAfter).toBeCloseTo(share, 4);
-    expect(renewalDue(certificate, renewalDueAt(certificate, random) - 1, random)).toBe(false);
-    expect(renewalDue(certificate, renewalDueAt(certificate, random), random)).toBe(true);
+    const dueAt = renewalDueAt(certificate, random);
+    expect(due({ dueAt, now: dueAt - 1 })).toBe(false);
+    expect(due({ dueAt, now: dueAt })).toBe(true);
   });
 
   it("ID-03 is due long before the end, for any life and any chance", () => {
@@ -29,5 +32,49 @@ describe("renewal", () => {
         },
       ),
     );
+  });
+
+  it.for([
+    [1 * HOUR, 14 * 3600, false],
+    [11 * HOUR, 14 * 3600, false],
+    [13 * HOUR, -14 * 3600, false],
+    [13 * HOUR, 61, false],
+    [13 * HOUR, 60, true],
+    // Overdue by one clock only.
+    [19 * HOUR, -14 * 3600, false],
+    [5 * HOUR, 14 * 3600, false],
+    // Overdue by both: a host whose clock is minutes off for good.
+    [19 * HOUR, 600, true],
+    [19 * HOUR, -600, true],
+    // The server takes it for expired, and would refuse to renew it.
+    [19 * HOUR, 14 * 3600, false],
+  ] as const)(
+    "ID-03 ID-14 with %d ms of its life over and a clock %d s behind: %s",
+    ([now, skewSeconds, expected]) => {
+      expect(due({ now, skewSeconds })).toBe(expected);
+    },
+  );
+
+  it.for([
+    ["none", true, true],
+    ["not_yet_valid", true, false],
+    ["to_be_tried", false, false],
+    ["failed", true, true],
+  ] as const)("ID-03 with a pending certificate that is %s", ([pending, agreeing, disagreeing]) => {
+    expect(due({ now: 19 * HOUR, pending })).toBe(agreeing);
+    expect(due({ now: 19 * HOUR, skewSeconds: 600, pending })).toBe(disagreeing);
+  });
+
+  it("ID-03 asks for another certificate when one has failed three times or cannot be used", () => {
+    const now = { now: HOUR, serverNow: HOUR, failures: 0 };
+    expect(pendingOf(undefined, now)).toBe("none");
+    expect(pendingOf(certificate, now)).toBe("to_be_tried");
+    expect(pendingOf(certificate, { ...now, failures: 2 })).toBe("to_be_tried");
+    expect(pendingOf(certificate, { ...now, failures: 3 })).toBe("failed");
+    expect(pendingOf({ ...certificate, notBefore: 2 * HOUR }, now)).toBe("not_yet_valid");
+    expect(pendingOf({ ...certificate, notBefore: 2 * HOUR }, { ...now, serverNow: 3 * HOUR })).toBe(
+      "not_yet_valid",
+    );
+    expect(pendingOf(certificate, { ...now, serverNow: 25 * HOUR })).toBe("failed");
   });
 });

@@ -1,44 +1,69 @@
-// When a certificate is renewed, and how: a new key, a request over the present certificate, and the
-// file replaced as a whole. The time is chosen once per certificate, near half its life, so that
-// nodes that joined together do not renew together.
+// When a certificate is renewed, and how: a new key and a request over the present certificate. The time is chosen once
+// per certificate, near half its life, so that nodes that joined together do not renew together. What comes back is a
+// candidate (candidates.ts): it replaces nothing before it has worked.
 
 import { X509Certificate } from "node:crypto";
+import { certificateStage } from "@holdfast/contracts/certificate-stage";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { IssuedCertificate } from "@holdfast/contracts/node-protocol";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
-import { type CertificateFacts, type Identity, parseIdentity, writeIdentity } from "./identity-file.ts";
-import type { StateFiles } from "./state-directory.ts";
-import { sha256OfRoot, writeTrust } from "./trust-file.ts";
+import { type CertificateFacts, type Identity, parseIdentity } from "./identity-file.ts";
+import { HostProblem } from "./state-directory.ts";
+import { isValidByBoth } from "./trials.ts";
+import { sha256OfRoot } from "./trust-file.ts";
 
 const JITTER = 0.1;
+/** Of one certificate, before another one is asked for. */
+const TRIES = 3;
+/** A certificate that begins later than this was issued by a clock that is wrong, here or there. */
+const LONGEST_WAIT_MS = 3_600_000;
 
 /** `random` in [0, 1): half the life, a tenth of it earlier or later. */
 export function renewalDueAt({ notBefore, notAfter }: CertificateFacts, random: number): number {
   return Math.round(notBefore + (notAfter - notBefore) * (0.5 + JITTER * (2 * random - 1)));
 }
 
-export function renewalDue(certificate: CertificateFacts, now: number, random: number): boolean {
-  return now >= renewalDueAt(certificate, random);
+/** The certificate that was got last and is not in force yet. */
+export type Pending = "none" | "not_yet_valid" | "to_be_tried" | "failed";
+
+/**
+ * Clocks that disagree make certificates that begin in the future, so that nothing is renewed meanwhile: the clock that
+ * is wrong is usually set right before the certificate ends. Only once renewal is overdue by both clocks is it tried all
+ * the same, because a host whose clock is a few minutes off for good would else lose its identity.
+ */
+export function renewalDue(facts: {
+  certificate: CertificateFacts;
+  dueAt: number;
+  /** By this host's clock. */
+  now: number;
+  /** The server's clock minus this host's, as far as it is certain. */
+  skewSeconds: number;
+  pending: Pending;
+}): boolean {
+  const { certificate, dueAt, now, skewSeconds, pending } = facts;
+  const serverNow = now + skewSeconds * 1000;
+  if (pending === "to_be_tried") return false;
+  if (Math.abs(skewSeconds) <= CLOCK_TOLERANCE_SECONDS) return Math.min(now, serverNow) >= dueAt;
+  if (pending === "not_yet_valid") return false;
+  return [now, serverNow].every((time) => certificateStage(certificate, time) === "renewal_overdue");
+}
+
+export function pendingOf(
+  offered: CertificateFacts | undefined,
+  facts: { failures: number; now: number; serverNow: number },
+): Pending {
+  if (!offered) return "none";
+  if (offered.notBefore > Math.min(facts.now, facts.serverNow)) return "not_yet_valid";
+  return isValidByBoth(offered, facts) && facts.failures < TRIES ? "to_be_tried" : "failed";
 }
 
 export type Renewed = { identity: Identity; roots: string[] };
 
-/** Into the files, once it is there. */
-export async function renew({ files, ...request }: RenewalRequest & { files: StateFiles }): Promise<Renewed> {
-  const renewed = await requestRenewal(request);
-  const known = new Set(request.roots.map(sha256OfRoot));
-  if (
-    renewed.roots.some((root) => !known.has(sha256OfRoot(root))) ||
-    renewed.roots.length !== request.roots.length
-  ) {
-    writeTrust(files, renewed.roots);
-  }
-  writeIdentity(files, renewed.identity);
-  return renewed;
-}
-
 type RenewalRequest = {
-  identity: Pick<Identity, "nodeId">;
+  identity: Identity;
   roots: readonly string[];
+  /** This host's clock. */
+  now: () => number;
   /** Sends the request. */
   ask: (csr: string) => Promise<IssuedCertificate & { trust_bundle: string[] }>;
 };
@@ -47,13 +72,20 @@ type RenewalRequest = {
  * The new roots are believed because the answer came over a connection that
  * the present roots vouch for; a new set without any of them would be a break, and is refused.
  */
-export async function requestRenewal({ identity, roots, ask }: RenewalRequest): Promise<Renewed> {
+export async function requestRenewal({ identity, roots, now, ask }: RenewalRequest): Promise<Renewed> {
   const key = newPrivateKey();
   const issued = await ask(certificateRequest(key, identity.nodeId));
   const keyPem = privateKeyPem(key);
   const renewed = parseIdentity(keyPem + issued.certificate, "the server's answer");
   if (renewed.nodeId !== identity.nodeId) {
     throw new Error(`The server answered with a certificate of another node, ${renewed.nodeId}; it is not used.`);
+  }
+  if (renewed.certificate.notBefore > Math.min(identity.certificate.notAfter, now() + LONGEST_WAIT_MS)) {
+    const from = new Date(renewed.certificate.notBefore).toISOString();
+    throw new HostProblem(
+      "clock_skew",
+      `The server issued a certificate that is valid only from ${from}; it is not used.`,
+    );
   }
   const known = new Set(roots.map(sha256OfRoot));
   const trusted = issued.trust_bundle.length > 0 ? issued.trust_bundle : [...roots];

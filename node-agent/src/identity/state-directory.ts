@@ -23,6 +23,8 @@ export type StateFiles = {
   /** The roots that the server's certificate must lead to. */
   trust: string;
   agent: string;
+  /** What the server offered and was not adopted yet. */
+  next: string;
   /** The key of a join that is under way: a retry after a lost answer must use the same one. */
   enrolling: string;
 };
@@ -33,6 +35,7 @@ export function stateFiles(directory: string): StateFiles {
     identity: `${directory}/identity.pem`,
     trust: `${directory}/trust.pem`,
     agent: `${directory}/agent.json`,
+    next: `${directory}/next.json`,
     enrolling: `${directory}/enrolling.pem`,
   };
 }

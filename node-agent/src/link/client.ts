@@ -13,18 +13,19 @@ import { exchange } from "./exchange.ts";
 /** What TLS needs of the node's identity. */
 export type Credentials = { keyPem: string; chainPem: string; roots: readonly string[] };
 
+/** Where the server is, and what to show there. */
+export type LinkTarget = { apiUrl: string; credentials: Credentials };
+
 export type LinkClient = LinkCalls & {
   /** From the next connection on. */
-  use(credentials: Credentials): void;
+  use(target: LinkTarget): void;
   close(): void;
 };
 
-export type LinkClientOptions = {
-  apiUrl: string;
+export type LinkClientOptions = LinkTarget & {
   nodeId: string;
   instanceId: string;
   bootId: string;
-  credentials: Credentials;
   /** Finds the addresses of the API's host name. */
   lookup: LookupFunction;
 };
@@ -32,19 +33,24 @@ export type LinkClientOptions = {
 /** How long a connection without a request stays open: the second one is closed soon after it was needed. */
 const UNUSED_CONNECTION_MS = 5_000;
 
-type Pool = { agent: https.Agent; inFlight: number; retired: boolean };
+type Pool = { agent: https.Agent; base: string; inFlight: number; retired: boolean };
 
 export function createLinkClient(options: LinkClientOptions): LinkClient {
-  const { apiUrl, nodeId, instanceId, bootId, lookup } = options;
-  const base = `${apiUrl}/internal/v1/nodes/${nodeId}`;
+  const { nodeId, instanceId, bootId, lookup } = options;
   const headers = { [INSTANCE_HEADER]: instanceId, [BOOT_HEADER]: bootId };
-  let pool = openPool(options.credentials, lookup);
+  const openPool = ({ apiUrl, credentials }: LinkTarget): Pool => ({
+    agent: openAgent(credentials, lookup),
+    base: `${apiUrl}/internal/v1/nodes/${nodeId}`,
+    inFlight: 0,
+    retired: false,
+  });
+  let pool = openPool(options);
 
   const calls = linkCalls(async ({ path, ...request }) => {
     const used = pool;
     used.inFlight += 1;
     try {
-      return await exchange({ ...request, url: new URL(base + path), headers, via: { agent: used.agent } });
+      return await exchange({ ...request, url: new URL(used.base + path), headers, via: { agent: used.agent } });
     } finally {
       used.inFlight -= 1;
       closeWhenUnused(used);
@@ -53,10 +59,10 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
 
   return {
     ...calls,
-    use(credentials) {
+    use(target) {
       pool.retired = true;
       closeWhenUnused(pool);
-      pool = openPool(credentials, lookup);
+      pool = openPool(target);
     },
     close() {
       pool.agent.destroy();
@@ -69,7 +75,7 @@ export function secureContextOf({ keyPem, chainPem, roots }: Credentials): Secur
   return createSecureContext({ key: keyPem, cert: chainPem, ca: [...roots], minVersion: "TLSv1.2" });
 }
 
-function openPool(credentials: Credentials, lookup: LookupFunction): Pool {
+function openAgent(credentials: Credentials, lookup: LookupFunction): https.Agent {
   const agent = new https.Agent({
     keepAlive: true,
     lookup,
@@ -95,7 +101,7 @@ function openPool(credentials: Credentials, lookup: LookupFunction): Pool {
     });
     return socket;
   };
-  return { agent, inFlight: 0, retired: false };
+  return agent;
 }
 
 function closeWhenUnused(pool: Pool): void {

@@ -4,6 +4,7 @@
 
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { exhaustive } from "@holdfast/kit/exhaustive";
+import { HostProblem } from "../identity/state-directory.ts";
 
 export type Failure =
   /** No answer: the error of the socket, of name resolution, or of our own deadline. */
@@ -128,4 +129,10 @@ export function failureOf(error: unknown): Failure {
     code: typeof code === "string" ? code : "UNKNOWN",
     message: message ?? String(error),
   };
+}
+
+/** Of whatever kept a request from being sent or answered. */
+export function classifyError(error: unknown): Classified {
+  if (!(error instanceof HostProblem)) return classify(failureOf(error));
+  return { reason: error.reason, detail: error.message, retryAfterMs: undefined };
 }

@@ -11,11 +11,10 @@ import type {
   VerifierKeys,
   WaitAnswer,
 } from "@holdfast/contracts/node-protocol";
-import { HostProblem } from "../identity/state-directory.ts";
 import type { LinkCalls } from "./calls.ts";
 import { type ClockSkew, certainSkewSeconds, clockSkew } from "./clock-skew.ts";
 import { afterFailure, afterHeartbeat, afterWait, atStart, type LinkState, nextStep } from "./decisions.ts";
-import { type Classified, classify, failureOf, LinkFailure } from "./failures.ts";
+import { type Classified, classifyError, LinkFailure } from "./failures.ts";
 
 export type LinkStatus = {
   connected: boolean;
@@ -41,6 +40,7 @@ export type LinkOptions = {
   offer: (offers: WaitAnswer["tasks"]) => void;
   /** Resolves when everything that was offered has been answered for, or after that time. */
   answered: (withinMs: number) => Promise<void>;
+  /** After every heartbeat. Without a profile, the server wants none but the present one. */
   learn: (news: { verifiers?: VerifierKeys; profile?: EnvironmentProfile }) => void;
   /** Before every pause. */
   onFailure: (failure: Classified, correlationId: string | undefined) => void;
@@ -60,6 +60,8 @@ export type Link = {
   run(): Promise<void>;
   /** Beside whatever is under way; resolves also when it failed. */
   heartbeatNow(): Promise<void>;
+  /** Tries again at once: what failed before is not what is in use now. */
+  retryNow(): void;
   status(): LinkStatus;
   stop(): void;
 };
@@ -87,6 +89,7 @@ export function createLink(options: LinkOptions): Link {
   };
   let state: LinkState = { ...atStart, heartbeatMs: options.heartbeatMs ?? atStart.heartbeatMs };
   let beside: Promise<void> | undefined;
+  let pausing = new AbortController();
 
   const heartbeat = async () => {
     const sentAt = now();
@@ -96,7 +99,7 @@ export function createLink(options: LinkOptions): Link {
     status.lastHeartbeatAt = answer.sentAt;
     status.roundTrips = [...status.roundTrips, now() - sentAt].slice(-ROUND_TRIPS_KEPT);
     state = afterHeartbeat(state, sentAt, random());
-    if (verifiers || profile) options.learn({ verifiers, profile });
+    options.learn({ verifiers, profile });
     heard(node);
     options.cancel(cancel);
     options.onHeartbeat();
@@ -129,7 +132,7 @@ export function createLink(options: LinkOptions): Link {
   };
 
   const failed = (error: unknown) => {
-    const failure = classified(error);
+    const failure = classifyError(error);
     if (error instanceof LinkFailure && error.date) status.skew = clockSkew(error.date);
     status.connected = false;
     status.problem = { reason: failure.reason, detail: failure.detail };
@@ -143,7 +146,7 @@ export function createLink(options: LinkOptions): Link {
         status.lastStepAt = now();
         const step = nextStep(state, status.lastStepAt);
         try {
-          if (step.do === "pause") await pause(step.ms, stop.signal);
+          if (step.do === "pause") await pause(step.ms, AbortSignal.any([stop.signal, pausing.signal]));
           else if (step.do === "heartbeat") await heartbeat();
           else await wait(step.seconds);
         } catch (error) {
@@ -161,15 +164,14 @@ export function createLink(options: LinkOptions): Link {
         });
       return beside;
     },
+    retryNow() {
+      state = { ...state, pausedUntil: 0, heartbeatDueAt: 0 };
+      pausing.abort();
+      pausing = new AbortController();
+    },
     status: () => status,
     stop: () => stop.abort(),
   };
-}
-
-function classified(error: unknown): Classified {
-  if (error instanceof HostProblem)
-    return { reason: error.reason, detail: error.message, retryAfterMs: undefined };
-  return classify(failureOf(error));
 }
 
 export function skewSecondsOf(status: LinkStatus): number | undefined {

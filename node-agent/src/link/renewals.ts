@@ -1,13 +1,13 @@
-// Renews the certificate when it is due, beside the polls and never in their way. A failure is
-// written down and tried again more slowly; once renewal is overdue (contracts' certificate-stage) it
+// Asks for a new certificate when it is due, beside the polls and never in their way; whether it is put to use is
+// adoption.ts's. A failure is written down and tried again more slowly; once renewal is overdue (contracts' certificate-stage) it
 // is also a finding that every heartbeat carries.
 
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import type { CertificateFacts } from "../identity/identity-file.ts";
-import { renewalDueAt } from "../identity/renew.ts";
+import { type Pending, renewalDue, renewalDueAt } from "../identity/renew.ts";
 import { HostProblem } from "../identity/state-directory.ts";
-import { classify, failureOf, LinkFailure } from "./failures.ts";
+import { classifyError, LinkFailure } from "./failures.ts";
 
 export type Renewals = {
   /** Undefined while there is no certificate. */
@@ -23,11 +23,12 @@ const backoff = { firstMs: 30_000, maxMs: 600_000 };
 export function createRenewals(options: {
   /** The one in use; undefined while there is none. */
   certificate: () => CertificateFacts | undefined;
-  /** Gets a new one and puts it to use. */
-  renew: () => Promise<CertificateFacts>;
-  /** By the server's clock, as far as it is known: it decides when a certificate ends. */
-  serverNow: () => number;
-  onRenewed: (certificate: CertificateFacts) => void;
+  /** The one that was got last and is not in force yet. */
+  pending: () => Pending;
+  /** Gets a new one and keeps it beside the present one. */
+  renew: () => Promise<void>;
+  /** The server's clock minus this host's, as far as it is certain; undefined while it is not known. */
+  skewSeconds: () => number | undefined;
   onFailure: (reason: DiagnosticReason, detail: string) => void;
   random?: () => number;
 }): Renewals {
@@ -50,7 +51,7 @@ export function createRenewals(options: {
 
   const attempt = async () => {
     try {
-      options.onRenewed(await options.renew());
+      await options.renew();
     } catch (error) {
       notBefore = performance.now() + backoffDelay(backoff, failures++, random());
       options.onFailure(...explain(error));
@@ -60,8 +61,13 @@ export function createRenewals(options: {
   return {
     dueAt,
     consider() {
+      const certificate = options.certificate();
       const due = dueAt();
-      if (due === undefined || options.serverNow() < due || performance.now() < notBefore || underWay) return;
+      const skewSeconds = options.skewSeconds();
+      if (!certificate || due === undefined || skewSeconds === undefined) return;
+      if (underWay || performance.now() < notBefore) return;
+      const facts = { certificate, dueAt: due, now: Date.now(), skewSeconds, pending: options.pending() };
+      if (!renewalDue(facts)) return;
       underWay = attempt().finally(() => {
         underWay = undefined;
       });
@@ -71,10 +77,9 @@ export function createRenewals(options: {
 }
 
 function explain(error: unknown): [DiagnosticReason, string] {
-  if (error instanceof HostProblem) return [error.reason, error.message];
-  if (error instanceof LinkFailure) {
-    const { reason, detail } = classify(failureOf(error));
-    return [reason, detail];
+  if (!(error instanceof HostProblem || error instanceof LinkFailure)) {
+    return ["control_plane_unreachable", (error as Error).message];
   }
-  return ["control_plane_unreachable", (error as Error).message];
+  const { reason, detail } = classifyError(error);
+  return [reason, detail];
 }

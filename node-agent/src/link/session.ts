@@ -1,6 +1,6 @@
-// Who this agent is towards the server at the moment: identity and trust from the state directory,
-// and the client made of them. A join beside the running agent, or a file that was restored, is
-// taken up at the next attempt after a rejection.
+// Who this agent is towards the server at the moment: identity, trust, profile and address from the state directory, and
+// the client made of them. What the server offers is kept beside them until it was adopted (adoption.ts). A join beside
+// the running agent, or a file that was restored, is taken up at the next attempt after a rejection.
 
 import { statSync } from "node:fs";
 import type { LookupFunction } from "node:net";
@@ -12,29 +12,39 @@ import {
   nodeApiUrl,
   readAgentFile,
   verifierKeyring,
+  withProfile,
   writeAgentFile,
 } from "../identity/agent-file.ts";
-import { type Identity, readIdentity } from "../identity/identity-file.ts";
+import { isSame, readCandidates, withoutPresent, writeCandidates } from "../identity/candidates.ts";
+import { type Identity, readIdentity, writeIdentity } from "../identity/identity-file.ts";
 import { HostProblem, type StateFiles } from "../identity/state-directory.ts";
-import { readTrust } from "../identity/trust-file.ts";
-import { type Credentials, createLinkClient, type LinkClient } from "./client.ts";
+import { type Candidates, contradiction, isSecure, type Way } from "../identity/trials.ts";
+import { readTrust, writeTrust } from "../identity/trust-file.ts";
+import { type Credentials, createLinkClient, type LinkClient, type LinkTarget } from "./client.ts";
 import { lookupBy } from "./lookup.ts";
 
 export type Session = {
   readonly nodeId: string;
-  readonly apiUrl: string;
+  apiUrl(): string;
   agent(): AgentFile;
   verifiers(): VerifierKeyring;
   /** Throws a HostProblem while this host has no usable identity. */
   client(): LinkClient;
   /** Undefined until it could be read. */
   identity(): Identity | undefined;
-  roots(): readonly string[];
+  /** In force. Throws a HostProblem while this host has no usable identity. */
+  present(): Way;
+  candidates(): Candidates;
+  /** A client over another way, for one request; the caller closes it. */
+  clientOver(way: Way): LinkClient;
+  /** Kept on disk beside what is in force. */
+  offer(candidates: Candidates): void;
+  /** In force from the next connection on, and after a restart. */
+  adopt(change: Partial<Way>): void;
   /** For another connection than the client's. Throws a HostProblem while this host has no usable identity. */
   credentials(): Credentials;
   readonly lookup: LookupFunction;
-  /** From the next connection on. */
-  renewed(identity: Identity, roots: readonly string[]): void;
+  /** From a heartbeat's answer. Without a profile in it, the server wants none but the present one. */
   learn(news: { verifiers?: VerifierKeys; profile?: EnvironmentProfile }): void;
   /** After a rejection: whether the files have changed since they were read, and are read again. */
   reconsider(): boolean;
@@ -48,29 +58,45 @@ export function openSession(options: {
   instanceId: string;
   bootId: string;
 }): Session {
-  const { files } = options;
+  const { files, instanceId, bootId } = options;
   let agent = readKnownAgent(files);
   const nodeId = agent.node_id;
-  const apiUrl = secureUrl(nodeApiUrl(agent, options.apiUrl));
+  secureUrl(nodeApiUrl(agent, options.apiUrl));
   let keyring = verifierKeyring(agent.verifiers);
-  let open: { client: LinkClient; identity: Identity; roots: readonly string[] } | undefined;
+  let open: { client: LinkClient; way: Way; candidates: Candidates } | undefined;
   let seen = fingerprint(files);
   const lookup = lookupBy(() => agent.profile.resolve ?? {});
+  const apiUrl = () => nodeApiUrl(agent, options.apiUrl);
+
+  const clientOf = (way: Way, through: LookupFunction) =>
+    createLinkClient({ ...{ nodeId, instanceId, bootId }, ...targetOf(way), lookup: through });
 
   const connect = () => {
-    const identity = readIdentity(files);
+    const offered = readCandidates(files, nodeId);
+    const identity = orElse(() => readIdentity(files), offered.identity);
     if (identity.nodeId !== nodeId) {
       throw new HostProblem(
         "identity_key_missing",
         `${files.identity} is of the node ${identity.nodeId}, and this agent runs as ${nodeId}. Restart the agent.`,
       );
     }
-    const roots = readTrust(files, agent.profile.ca_sha256);
-    const credentials = { ...identity, roots };
-    const { instanceId, bootId } = options;
-    const client = createLinkClient({ apiUrl, nodeId, instanceId, bootId, credentials, lookup });
-    open = { identity, roots, client };
+    const { profile } = agent;
+    const known = { identity, profile, apiUrl: apiUrl() };
+    // A crash while both were adopted may have left a profile and a trust bundle that do not match.
+    const matching =
+      offered.roots && contradiction({ ...known, roots: offered.roots }) === undefined ? offered.roots : undefined;
+    const roots = orElse(() => readTrust(files, profile.ca_sha256), matching);
+    const way = { ...known, roots };
+    open = { way, client: clientOf(way, lookup), candidates: withoutPresent(offered, way) };
     return open;
+  };
+
+  const keep = (candidates: Candidates) => {
+    const here = open ?? connect();
+    const left = withoutPresent(candidates, here.way);
+    const same = isSame(left, here.candidates);
+    here.candidates = left;
+    if (!same) writeCandidates(files, left);
   };
 
   return {
@@ -79,23 +105,37 @@ export function openSession(options: {
     agent: () => agent,
     verifiers: () => keyring,
     client: () => (open ?? connect()).client,
-    identity: () => open?.identity,
-    roots: () => open?.roots ?? [],
-    credentials() {
-      const { identity, roots } = open ?? connect();
-      return { ...identity, roots };
-    },
-    lookup,
-    renewed(identity, roots) {
-      if (!open) return;
-      open.client.use({ ...identity, roots });
-      open = { client: open.client, identity, roots };
+    identity: () => open?.way.identity,
+    present: () => (open ?? connect()).way,
+    candidates: () => open?.candidates ?? {},
+    clientOver: (way) =>
+      clientOf(
+        way,
+        lookupBy(() => way.profile.resolve ?? {}),
+      ),
+    offer: (candidates) => keep({ ...(open ?? connect()).candidates, ...candidates }),
+    adopt(change) {
+      const here = open ?? connect();
+      const changed = change.profile || change.apiUrl ? withProfile(agent, change) : agent;
+      if (changed !== agent) writeAgentFile(files, changed);
+      if (change.roots) writeTrust(files, change.roots);
+      if (change.identity) writeIdentity(files, change.identity);
+      agent = changed;
+      here.way = { ...here.way, ...change };
+      here.client.use(targetOf(here.way));
       seen = fingerprint(files);
+      keep(here.candidates);
     },
+    credentials: () => credentialsOf((open ?? connect()).way),
+    lookup,
     learn({ verifiers, profile }) {
-      agent = { ...agent, verifiers: verifiers ?? agent.verifiers, profile: profile ?? agent.profile };
-      keyring = verifierKeyring(agent.verifiers);
-      writeAgentFile(files, agent);
+      if (verifiers) {
+        agent = { ...agent, verifiers };
+        keyring = verifierKeyring(agent.verifiers);
+        writeAgentFile(files, agent);
+      }
+      const { profile: _, ...others } = open?.candidates ?? {};
+      keep({ ...others, ...(profile ? { profile } : {}) });
     },
     reconsider() {
       const now = fingerprint(files);
@@ -113,6 +153,25 @@ export function openSession(options: {
   };
 }
 
+export function targetOf(way: Way): LinkTarget {
+  return { apiUrl: way.apiUrl, credentials: credentialsOf(way) };
+}
+
+function credentialsOf({ identity, roots }: Way): Credentials {
+  const { keyPem, chainPem } = identity;
+  return { keyPem, chainPem, roots };
+}
+
+/** What is in force, or, when it cannot be read, what was about to replace it. */
+function orElse<T>(read: () => T, offered: T | undefined): T {
+  try {
+    return read();
+  } catch (error) {
+    if (offered === undefined) throw error;
+    return offered;
+  }
+}
+
 function readKnownAgent(files: StateFiles): AgentFile {
   const agent = readAgentFile(files);
   if (agent) return agent;
@@ -124,8 +183,8 @@ function readKnownAgent(files: StateFiles): AgentFile {
 }
 
 /** A machine that joined through the public API of a server that tells no node-facing address. */
-function secureUrl(url: string): string {
-  if (url.startsWith("https://")) return url;
+function secureUrl(url: string): void {
+  if (isSecure(url)) return;
   throw new UsageError(
     `The node's profile names no address of the node-facing API, and ${url} is none: it speaks https only. ` +
       "Set HOLDFAST_NODE_API_URL, or join again through the right address.",

@@ -7,15 +7,17 @@ import type { EnvironmentProfile, VerifierKeys } from "@holdfast/contracts/node-
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { createExecutor, type TaskEvent } from "../executor/executor.ts";
 import { type AgentFile, verifierKeyring } from "../identity/agent-file.ts";
+import { withoutPresent } from "../identity/candidates.ts";
 import type { Identity } from "../identity/identity-file.ts";
-import { requestRenewal } from "../identity/renew.ts";
+import type { Candidates, Way } from "../identity/trials.ts";
 import { openMemoryJournal } from "../journal/in-memory.ts";
 import { createAnswering } from "../link/answering.ts";
 import { retryDelay } from "../link/decisions.ts";
 import { type Counters, describeAgent, noCounters } from "../link/heartbeat.ts";
 import { createLink, type Link, skewSecondsOf } from "../link/loop.ts";
 import { createOutbox } from "../link/outbox.ts";
-import { createRenewals } from "../link/renewals.ts";
+import { targetOf } from "../link/session.ts";
+import { createUpkeep } from "../link/upkeep.ts";
 import type { Log } from "../log.ts";
 import type { Character } from "./character.ts";
 import { createSimClient } from "./client.ts";
@@ -67,17 +69,18 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
   const { joined, character } = options;
   const startedAt = Date.now();
   const instanceId = randomUUID();
-  let { identity, roots, agent } = joined;
-  let keyring = options.keyringOf(agent.verifiers);
+  const { nodeId } = joined.identity;
+  const held = holdInMemory(joined, options.apiUrl);
+  let { verifiers } = joined.agent;
+  let keyring = options.keyringOf(verifiers);
   const counters: Counters = { ...noCounters };
-  const client = createSimClient({
-    apiUrl: options.apiUrl,
-    lookup: options.lookup,
-    nodeId: identity.nodeId,
-    ...{ instanceId, bootId: options.bootId },
-    credentials: { ...identity, roots },
-    myTurn: options.myTurn,
-  });
+  const clientOver = (way: Way) =>
+    createSimClient({
+      ...{ nodeId, instanceId, bootId: options.bootId },
+      ...{ lookup: options.lookup, myTurn: options.myTurn },
+      ...targetOf(way),
+    });
+  const client = clientOver(held.present());
   const types = options.types({ facts: character.facts, startedAt, fails: options.fails });
   const journal = openMemoryJournal();
   const answering = createAnswering(() => ({ held: executor.holding().length, unsent: journal.unsentCount() }));
@@ -97,14 +100,14 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     onGivenUp: () => undefined,
   });
   const executor = createExecutor({
-    nodeId: identity.nodeId,
+    nodeId,
     journal,
     loadType: types.load,
     verifiers: () => keyring,
     refreshVerifiers: () => link.heartbeatNow(),
     host: () => ({
       stateDir: "/nonexistent",
-      profile: agent.profile,
+      profile: held.present().profile,
       capabilities: character.facts.capabilities,
       account: character.facts.account,
       terminals: noTerminals,
@@ -121,52 +124,68 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     },
     log: quiet,
   });
-  const renewals = createRenewals({
-    certificate: () => identity.certificate,
-    renew: async () => {
-      const renewed = await requestRenewal({ identity, roots, ask: client.renew });
-      ({ identity, roots } = renewed);
-      client.use({ ...identity, roots });
-      return identity.certificate;
+  const upkeep = createUpkeep({
+    keeper: {
+      ...held,
+      adopt: (change) => {
+        held.adopt(change);
+        client.use(targetOf(held.present()));
+      },
     },
-    serverNow: () => Date.now() + (link.status().skew?.offset ?? 0),
-    onRenewed: () => undefined,
-    onFailure: () => {
+    addresses: () => ({ joinedAt: joined.agent.api_url, fixedUrl: undefined }),
+    connected: () => link.status().connected,
+    skewSeconds: () => skewSecondsOf(link.status()),
+    request: async (way) => {
+      const trial = clientOver(way);
+      try {
+        await trial.heartbeat({ ...heartbeatOver(way), holding: executor.holding() });
+      } finally {
+        trial.hangUp();
+      }
+    },
+    renew: client.renew,
+    onAdopted: () => {
+      if (!link.status().connected) link.retryNow();
+    },
+    onFailure: () => undefined,
+    onRenewalFailure: () => {
       counters.renewals_failed += 1;
     },
   });
 
-  const learn = (news: { verifiers?: VerifierKeys; profile?: EnvironmentProfile }) => {
-    agent = { ...agent, verifiers: news.verifiers ?? agent.verifiers, profile: news.profile ?? agent.profile };
-    keyring = options.keyringOf(agent.verifiers);
-  };
+  const heartbeatOver = ({ identity: { certificate }, profile }: Way) =>
+    describeAgent({
+      ...{ now: Date.now(), startedAt, facts: character.facts, certificate },
+      renewalDueAt: upkeep.renewalDueAt() ?? certificate.notAfter,
+      agent: { ...joined.agent, profile, verifiers },
+      running: executor.running(),
+      unsentResults: journal.unsentCount(),
+      findings: [...character.findings, ...upkeep.findings()],
+      counters,
+    });
   const openLink = () =>
     createLink({
       client: () => client,
-      heartbeat: () =>
-        describeAgent({
-          ...{ now: Date.now(), startedAt, facts: character.facts, certificate: identity.certificate },
-          renewalDueAt: renewals.dueAt() ?? identity.certificate.notAfter,
-          agent,
-          running: executor.running(),
-          unsentResults: journal.unsentCount(),
-          findings: character.findings,
-          counters,
-        }),
+      heartbeat: () => heartbeatOver(held.present()),
       holding: executor.holding,
       room: executor.room,
       cancel: executor.cancel,
       offer: executor.offer,
       answered: answering.answered,
-      learn,
-      onFailure: () => {
+      learn: (news) => {
+        verifiers = news.verifiers ?? verifiers;
+        keyring = options.keyringOf(verifiers);
+        held.learn(news.profile);
+      },
+      onFailure: ({ reason }) => {
         counters.polls_failed += 1;
+        if (reason !== "edge_rate_limited") upkeep.afterFailure();
       },
       onConnected: outbox.reconnected,
       onStanding: () => undefined,
       onHeartbeat: () => {
         options.onHeartbeat();
-        renewals.consider();
+        upkeep.afterHeartbeat();
         executor.pump();
         outbox.poke();
       },
@@ -175,7 +194,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
   let ran: Promise<void> | undefined = link.run();
 
   return {
-    nodeId: identity.nodeId,
+    nodeId,
     connected: () => link.status().connected,
     lastHeartbeatAt: () => link.status().lastHeartbeatAt,
     problem: () => link.status().problem?.reason,
@@ -196,6 +215,28 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
       client.hangUp();
       await Promise.all([ran, executor.stop(0)]);
       await journal.close();
+    },
+  };
+}
+
+/** What is in force and on offer, as session.ts keeps it for an agent with files. */
+function holdInMemory({ identity, roots, agent }: SimIdentity, apiUrl: URL) {
+  let way: Way = { identity, roots, profile: agent.profile, apiUrl: apiUrl.origin };
+  let candidates: Candidates = {};
+  const keep = (next: Candidates) => {
+    candidates = withoutPresent(next, way);
+  };
+  return {
+    present: () => way,
+    candidates: () => candidates,
+    offer: (more: Candidates) => keep({ ...candidates, ...more }),
+    adopt(change: Partial<Way>) {
+      way = { ...way, ...change };
+      keep(candidates);
+    },
+    learn(profile: EnvironmentProfile | undefined) {
+      const { profile: _, ...others } = candidates;
+      keep({ ...others, ...(profile ? { profile } : {}) });
     },
   };
 }

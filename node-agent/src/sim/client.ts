@@ -5,7 +5,7 @@ import type { LookupFunction } from "node:net";
 import type { SecureContext } from "node:tls";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
 import { type LinkCalls, linkCalls, type Request } from "../link/calls.ts";
-import { type Credentials, secureContextOf } from "../link/client.ts";
+import { type LinkTarget, secureContextOf } from "../link/client.ts";
 import { type Answer, readAnswer } from "../link/exchange.ts";
 import { failureOf, LinkFailure } from "../link/failures.ts";
 import { type Connection, openConnection } from "./connection.ts";
@@ -13,28 +13,29 @@ import type { Dialling } from "./dialling.ts";
 
 export type SimClient = LinkCalls & {
   /** From the next connection on. */
-  use(credentials: Credentials): void;
+  use(target: LinkTarget): void;
   /** Ends what is under way; the next request opens a connection again. */
   hangUp(): void;
 };
 
 const UNUSED_CONNECTION_MS = 5_000;
 
-export function createSimClient(options: {
-  apiUrl: URL;
+export type SimClientOptions = LinkTarget & {
   lookup: LookupFunction;
   nodeId: string;
   instanceId: string;
   bootId: string;
-  credentials: Credentials;
   myTurn: Dialling;
-}): SimClient {
-  const { apiUrl, lookup, nodeId, instanceId, bootId } = options;
-  const place = { host: apiUrl.hostname, port: Number(apiUrl.port || 443), lookup };
-  const head =
-    ` HTTP/1.1\r\nhost: ${apiUrl.host}\r\naccept: application/json\r\n` +
+};
+
+export function createSimClient(options: SimClientOptions): SimClient {
+  const { lookup, nodeId, instanceId, bootId } = options;
+  const headFor = ({ host }: URL) =>
+    ` HTTP/1.1\r\nhost: ${host}\r\naccept: application/json\r\n` +
     `${INSTANCE_HEADER}: ${instanceId}\r\n${BOOT_HEADER}: ${bootId}\r\n`;
   let { credentials } = options;
+  let url = new URL(options.apiUrl);
+  let head = headFor(url);
   /** Made at the first connection: reading a key and its chain costs more than anything else here. */
   let secureContext: SecureContext | undefined;
   let session: Buffer | undefined;
@@ -58,7 +59,7 @@ export function createSimClient(options: {
       throw Object.assign(new Error("the request was given up"), { code: "ABORT_ERR" });
     secureContext ??= secureContextOf(credentials);
     const opened: Connection = openConnection({
-      place,
+      place: { host: url.hostname, port: Number(url.port || 443), lookup },
       secureContext,
       session,
       onSession: (fresh) => {
@@ -101,8 +102,10 @@ export function createSimClient(options: {
 
   return {
     ...linkCalls(send),
-    use(fresh) {
-      credentials = fresh;
+    use(target) {
+      credentials = target.credentials;
+      url = new URL(target.apiUrl);
+      head = headFor(url);
       secureContext = undefined;
       session = undefined;
       retired = new WeakSet(open);

@@ -1,0 +1,99 @@
+// Tries what the server offered, one thing at a time, beside the link and never in its way, and puts it to use once a
+// request through it was answered. What fails stays a candidate and is tried again more slowly; whatever the agent works
+// with stays in force. While the link fails, the same tries look for a way that works.
+
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import { HostProblem } from "../identity/state-directory.ts";
+import {
+  type Attempt,
+  attempts,
+  contradiction,
+  type Failures,
+  isDue,
+  type Situation,
+  type Way,
+} from "../identity/trials.ts";
+import { classifyError } from "./failures.ts";
+
+export type Adoption = {
+  /** Begins to try what is due; after each heartbeat and each failure of the link. */
+  consider(): void;
+  /** What did not work so far, and why. */
+  failing(): readonly FailedAttempt[];
+  /** Resolves when no try is under way. */
+  settled(): Promise<void>;
+};
+
+export type FailedAttempt = Failures & { attempt: Attempt; reason: DiagnosticReason; detail: string };
+
+export type AdoptionOptions = {
+  /** Throws a HostProblem while this host has no usable identity. */
+  situation: () => Situation;
+  /** One authenticated request over this way; throws when it is not answered by the server. */
+  request: (way: Way) => Promise<void>;
+  /** Into the files, and in use from then on. */
+  adopt: (change: Partial<Way>) => void;
+  onAdopted: (attempt: Attempt) => void;
+  onFailure: (failed: FailedAttempt) => void;
+  /** Steady: it only ever grows. */
+  now?: () => number;
+};
+
+export function createAdoption(options: AdoptionOptions): Adoption {
+  const now = options.now ?? (() => performance.now());
+  let history = new Map<string, FailedAttempt>();
+  let underWay: Promise<void> | undefined;
+
+  const failed = (attempt: Attempt, error: unknown) => {
+    const { reason, detail } = classifyError(error);
+    const count = (history.get(attempt.key)?.count ?? 0) + 1;
+    const record = { attempt, reason, detail, count, at: now() };
+    history.set(attempt.key, record);
+    options.onFailure(record);
+  };
+
+  /** Answers with whether anything was adopted. */
+  const tryOne = async (attempt: Attempt): Promise<boolean> => {
+    try {
+      const way = { ...options.situation().present, ...attempt.change };
+      const problem = contradiction(way);
+      if (problem !== undefined) throw new HostProblem("trust_bundle_invalid", problem);
+      await options.request(way);
+      options.adopt(attempt.change);
+    } catch (error) {
+      failed(attempt, error);
+      return false;
+    }
+    options.onAdopted(attempt);
+    return true;
+  };
+
+  const tryAll = async () => {
+    for (;;) {
+      const situation = options.situation();
+      const all = attempts(situation);
+      history = new Map([...history].filter(([key]) => all.some((one) => one.key === key)));
+      const facts = { connected: situation.connected, now: now() };
+      const due = all.find(({ key }) => isDue(history.get(key), facts));
+      // What is left may have changed with every try.
+      if (!due) return;
+      const adopted = await tryOne(due);
+      if (adopted && !situation.connected) return;
+    }
+  };
+
+  return {
+    consider() {
+      underWay ??= tryAll()
+        // Without an identity there is nothing to try; the link says so itself.
+        .catch((error: unknown) => {
+          if (!(error instanceof HostProblem)) throw error;
+        })
+        .finally(() => {
+          underWay = undefined;
+        });
+    },
+    failing: () => [...history.values()],
+    settled: () => underWay ?? Promise.resolve(),
+  };
+}

@@ -1,0 +1,116 @@
+// Keeps identity, trust, profile and address current: asks for a new certificate when it is due, and tries whatever is
+// new before it is used. The same for a real agent, which keeps files, and for a simulated one, which keeps nothing.
+
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { Finding } from "../diagnostics/self-checks.ts";
+import { pendingOf, requestRenewal } from "../identity/renew.ts";
+import type { Attempt, Candidates, Situation, Way } from "../identity/trials.ts";
+import { createAdoption } from "./adoption.ts";
+import type { LinkCalls } from "./calls.ts";
+import { createRenewals } from "./renewals.ts";
+
+/** Holds what is in force and what is on offer. */
+export type Keeper = {
+  /** Throws a HostProblem while this host has no usable identity. */
+  present(): Way;
+  candidates(): Candidates;
+  offer(candidates: Candidates): void;
+  adopt(change: Partial<Way>): void;
+};
+
+export type UpkeepOptions = {
+  keeper: Keeper;
+  /** Addresses that may be tried; see `Situation`. */
+  addresses: () => Pick<Situation, "joinedAt" | "fixedUrl">;
+  connected: () => boolean;
+  /** The server's clock minus this host's, as far as it is certain; undefined while it is not known. */
+  skewSeconds: () => number | undefined;
+  /** One heartbeat over this way. */
+  request: (way: Way) => Promise<void>;
+  /** Over the present way. */
+  renew: LinkCalls["renew"];
+  onAdopted: (attempt: Attempt) => void;
+  onFailure: (reason: DiagnosticReason, detail: string) => void;
+  onRenewalFailure: (reason: DiagnosticReason, detail: string) => void;
+};
+
+export type Upkeep = {
+  /** When the certificate is renewed; undefined while there is none. */
+  renewalDueAt(): number | undefined;
+  /** After each heartbeat. */
+  afterHeartbeat(): void;
+  /** After each failure of the link that another way could cure. */
+  afterFailure(): void;
+  /** What was offered and does not work, for the heartbeat. */
+  findings(): Finding[];
+  /** Resolves when nothing is under way. */
+  settled(): Promise<void>;
+};
+
+export function createUpkeep(options: UpkeepOptions): Upkeep {
+  const { keeper, skewSeconds } = options;
+  const clocks = () => {
+    const now = Date.now();
+    return { now, serverNow: now + (skewSeconds() ?? 0) * 1000 };
+  };
+  const certificate = () => {
+    try {
+      return keeper.present().identity.certificate;
+    } catch {
+      return undefined;
+    }
+  };
+
+  const adoption = createAdoption({
+    situation: () => ({
+      present: keeper.present(),
+      candidates: keeper.candidates(),
+      ...options.addresses(),
+      connected: options.connected(),
+      ...clocks(),
+    }),
+    request: options.request,
+    adopt: keeper.adopt,
+    onAdopted: options.onAdopted,
+    onFailure: (failed) => {
+      const { reason, detail } = findingOf(failed);
+      options.onFailure(reason, detail);
+    },
+  });
+
+  const renewals = createRenewals({
+    certificate,
+    pending: () => {
+      const offered = keeper.candidates().identity?.certificate;
+      const tried = adoption
+        .failing()
+        .find(({ attempt }) => attempt.change.identity?.certificate.serial === offered?.serial);
+      return pendingOf(offered, { failures: tried?.count ?? 0, ...clocks() });
+    },
+    renew: async () => {
+      const { identity, roots } = keeper.present();
+      keeper.offer(await requestRenewal({ identity, roots, now: Date.now, ask: options.renew }));
+      adoption.consider();
+    },
+    skewSeconds,
+    onFailure: options.onRenewalFailure,
+  });
+
+  return {
+    renewalDueAt: renewals.dueAt,
+    afterHeartbeat() {
+      adoption.consider();
+      renewals.consider();
+    },
+    afterFailure: adoption.consider,
+    findings: () => adoption.failing().slice(0, 1).map(findingOf),
+    settled: async () => {
+      await renewals.settled();
+      await adoption.settled();
+    },
+  };
+}
+
+function findingOf({ attempt, reason, detail }: Finding & { attempt: Attempt }): Finding {
+  return { reason: "identity_update_failed", detail: `${attempt.key}: ${reason}: ${detail}` };
+}
