@@ -38,7 +38,7 @@ const configuration: IConfiguration = {
       name: "the-database-only-in-the-control-plane",
       severity: "error",
       from: { pathNot: "^control-plane/|[.]test[.]ts$|/test/|^(bench|chaos)/" },
-      to: { path: "node_modules/postgres/" },
+      to: { path: "node_modules/pg/" },
     },
     {
       name: "what-runs-on-the-host-only-in-the-agent",

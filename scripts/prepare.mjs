@@ -7,7 +7,6 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { mendDriver } from "./mend-driver.mjs";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 /** The Node.js 24 that the project brings along. */
@@ -21,16 +20,11 @@ export async function prepare() {
     label: "Installing packages (only the first time; about a minute)",
     done: "Packages are installed",
     stamp: installed,
-    inputs: () =>
-      digest(
-        ["package-lock.json", "scripts/mend-driver.mjs"].map((file) => join(root, file)),
-        `${process.arch} ${process.platform}`,
-      ),
+    inputs: () => digest([join(root, "package-lock.json")], `${process.arch} ${process.platform}`),
     // Not `npm ci`: it refuses a lockfile without the optional packages of platforms that a registry
     // does not carry. The lockfile is followed all the same, and not rewritten.
     work: async () => {
       await run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]);
-      mendDriver(join(root, "node_modules"));
       if (existsSync(node)) await run(node, [join(root, "scripts/warm-compile-cache.mjs")]);
     },
   });

@@ -112,9 +112,10 @@ describe("the reconciler", () => {
         createdBy: "test",
         correlationId: uuidv7(),
       });
-      const row = { ...user, project_id: projectId, task_id: made.id, created_by: "test" };
       // The application makes allocations; the system only moves them on.
-      await superuser`INSERT INTO allocations ${superuser({ ...row, ssh_keys: "{}" })}`;
+      await superuser`
+        INSERT INTO allocations (id, org_id, project_id, node_id, username, ssh_keys, task_id, created_by)
+        VALUES (${user.id}, ${orgId}, ${projectId}, ${on.id}, ${user.username}, '{}', ${made.id}, 'test')`;
       return made;
     });
     one.engine.enqueued(task);

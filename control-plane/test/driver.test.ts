@@ -1,21 +1,21 @@
-// The driver when the server closes connections: what scripts/mend-driver.mjs mends after every install.
+// The database layer when the server closes connections, and when the schema changes under prepared statements.
 
-import { connect, type Socket } from "node:net";
+import { createServer, Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import postgres from "postgres";
-import { beforeAll, describe, expect, it } from "vitest";
-import { openPool, type Sql } from "../src/database/connect.ts";
-import { socketOptions } from "../src/database/embedded/socket-url.ts";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { isUnavailable, openPool, type Sql, withOrg } from "../src/database/connect.ts";
+import { openSql } from "../src/database/sql/sql.ts";
 import { atEnd } from "./support/at-end.ts";
 import { createTestDatabase, openRoles, type TestDatabase } from "./support/database.ts";
 
 let database: TestDatabase;
 let superuser: Sql;
+let app: Sql;
 /** With one connection, so that everybody gets the same one. */
 let single: Sql;
 beforeAll(async () => {
   database = await createTestDatabase();
-  ({ superuser } = openRoles(database));
+  ({ superuser, app } = openRoles(database));
   single = openPool({ url: database.runtimeUrl, role: "holdfast_system", application: "driver", max: 1 });
   atEnd(() => single.end({ timeout: 1 }));
 });
@@ -32,7 +32,7 @@ describe("a connection that the server closes", () => {
       await tx`SELECT 1`;
       begun.resolve();
       await mayGoOn.promise;
-      // Its caller has heard already; this one goes on all the same, as code does.
+      // Its caller knows already; this one goes on all the same, as code does.
       await tx`SELECT set_config('holdfast.trespass', 'yes', false)`.then(later.resolve, later.resolve);
     });
     lost.catch(() => undefined);
@@ -72,33 +72,140 @@ describe("a connection that the server closes", () => {
     expect(await sql`SELECT 3 AS three`).toEqual([{ three: 3 }]);
   });
 
-  it("OPS-02 SEC-01 with a failure: what is asked before its end is refused, and gets nobody else's answer", async () => {
+  it("OPS-02 SEC-01 with a failure: what is asked before its end gets its own answer, from another connection", async () => {
     const { sql, socket } = await overSockets();
-    const asked = sql`SELECT pg_sleep(30)`.catch(() => sql`SELECT 2 AS two`.then(() => "answered", String));
+    const refused = vi.fn();
+    const asked = sql`SELECT pg_sleep(30)`.catch((error: unknown) => {
+      refused(String(error));
+      return sql`SELECT 2 AS two`;
+    });
     await turn();
     await turn();
     socket().destroy(new Error("the way to the server broke"));
-    expect(await asked).toContain("CONNECTION_CLOSED");
+    expect(await asked).toEqual([{ two: 2 }]);
+    expect(refused).toHaveBeenCalledExactlyOnceWith(expect.stringContaining("CONNECTION_CLOSED"));
     expect(await Promise.all([sql`SELECT 3 AS three`, sql`SELECT 4 AS four`])).toEqual([
       [{ three: 3 }],
       [{ four: 4 }],
     ]);
   });
+
+  it("OPS-02 while others wait for it: they get another one", async () => {
+    await single`SELECT 1`;
+    const slow = single`SELECT pg_sleep(30)`.then(() => "answered", isUnavailable);
+    const waiting = [single`SELECT 1 AS n`, single`SELECT 2 AS n`];
+    await expect
+      .poll(() => superuser`SELECT FROM pg_stat_activity WHERE application_name = 'driver' AND state = 'active'`)
+      .toHaveLength(1);
+    await cut();
+    expect(await slow).toBe(true);
+    expect(await Promise.all(waiting)).toEqual([[{ n: 1 }], [{ n: 2 }]]);
+  });
+});
+
+describe("a transaction", () => {
+  it("OPS-02 fails when one of its statements failed, whoever waited for that", async () => {
+    const caught = single.begin(async (tx) => {
+      await tx`SELECT 1 / 0`.catch(() => undefined);
+      return "done";
+    });
+    await expect(caught).rejects.toMatchObject({ code: "22012" });
+    const unnoticed = single.begin((tx) => {
+      tx`SELECT pg_sleep(0.01), 1 / 0`.catch(() => undefined);
+      return "done";
+    });
+    await expect(unnoticed).rejects.toMatchObject({ code: "22012" });
+    expect(await single`SELECT 1 AS one`).toEqual([{ one: 1 }]);
+  });
+
+  it("SEC-01 refuses statements once it is over", async () => {
+    const kept = await single.begin((tx) => ({ tx }));
+    await expect(kept.tx`SELECT 1`).rejects.toThrow("the transaction has been committed");
+    const failing = Promise.withResolvers<unknown>();
+    const thrown = single.begin(async (tx) => {
+      setImmediate(() => void tx`SELECT 1`.then(failing.resolve, failing.resolve));
+      throw new Error("no");
+    });
+    await expect(thrown).rejects.toThrow("no");
+    expect(String(await failing.promise)).toContain("the transaction has been rolled back");
+  });
+
+  it("SEC-01 takes an organization's id as a value, whatever it contains", async () => {
+    const hostile = "'; SET ROLE holdfast_system; --\\";
+    const [row] = await withOrg(app, hostile, (tx) => tx`SELECT current_setting('holdfast.org_id') AS org`);
+    expect(row?.["org"]).toBe(hostile);
+    const [after] = await app`SELECT current_setting('holdfast.org_id', true) AS org`;
+    expect(after?.["org"] || null).toBeNull();
+  });
+});
+
+describe("a schema that changes under a running process", () => {
+  it("OPS-02 makes statements prepared again instead of failing them", async () => {
+    const sql = openSql({ ...anybody(), max: 2 });
+    atEnd(() => sql.end({ timeout: 1 }));
+    await sql`CREATE TABLE growing (a integer)`;
+    await sql`INSERT INTO growing VALUES (1)`;
+    const read = () => sql`SELECT * FROM growing`;
+    const inTransaction = () => sql.begin((tx) => tx`SELECT * FROM growing`);
+    await Promise.all([read(), read(), inTransaction()]);
+    await superuser`ALTER TABLE public.growing ADD COLUMN b integer`;
+    expect(await Promise.all([read(), read()])).toEqual([[{ a: 1, b: null }], [{ a: 1, b: null }]]);
+    expect(await Promise.all([inTransaction(), inTransaction()])).toHaveLength(2);
+
+    await superuser`ALTER TABLE public.growing ADD COLUMN c integer`;
+    // A transaction cannot go on; its caller is asked to try again, and can.
+    const first = await inTransaction().catch((error: unknown) => error);
+    expect(isUnavailable(first)).toBe(true);
+    expect(await inTransaction()).toEqual([{ a: 1, b: null, c: null }]);
+    await sql`DROP TABLE growing`;
+  });
+});
+
+describe("a database that is away", () => {
+  it("OPS-02 is recognised when nothing listens, and when nothing answers", async () => {
+    const silent = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => silent.once("listening", resolve));
+    atEnd(() => void silent.close());
+    const { port } = silent.address() as { port: number };
+    const ask = (url: string) => {
+      const sql = openSql({ ...anybody(), url, connectTimeoutSeconds: 0.05 });
+      return sql`SELECT 1`.catch((error: unknown) => error);
+    };
+    const errors = [
+      await ask(`postgres://me@127.0.0.1:${port}/x`),
+      await ask("postgres://me@127.0.0.1:1/x"),
+      await ask("postgres://me@%2Fnowhere%2Fat-all/x"),
+    ];
+    expect(errors).toMatchObject([{ code: "CONNECT_TIMEOUT" }, { code: "ECONNREFUSED" }, { code: "ENOENT" }]);
+    expect(errors.map(isUnavailable)).toEqual([true, true, true]);
+  });
+
+  it("OPS-02 fails what waits for a pool that is closed", async () => {
+    const sql = openSql({ ...anybody(), max: 1 });
+    const slow = sql`SELECT pg_sleep(30)`.catch((error: unknown) => error);
+    const waits = sql`SELECT 1`.catch((error: unknown) => error);
+    await turn();
+    await sql.end({ timeout: 0 });
+    expect(await waits).toMatchObject({ code: "CONNECTION_ENDED" });
+    expect(isUnavailable(await slow)).toBe(true);
+    await expect(sql`SELECT 1`).rejects.toMatchObject({ code: "CONNECTION_ENDED" });
+  });
+});
+
+const anybody = () => ({
+  url: database.superuserUrl,
+  application: "test",
+  max: 1,
+  connectTimeoutSeconds: 60,
+  parameters: {},
 });
 
 /** One connection, and the socket that it has at the moment. */
-async function overSockets(): Promise<{ sql: postgres.Sql; socket: () => Socket }> {
-  const sockets: Socket[] = [];
-  const sql = postgres(database.superuserUrl, {
-    ...socketOptions(database.superuserUrl),
-    max: 1,
-    socket: ({ path, host: [host], port: [port] }: { path: string; host: string[]; port: number[] }) => {
-      const socket = path ? connect(path) : connect(port ?? 0, host);
-      sockets.push(socket);
-      return new Promise((resolve) => socket.once("connect", () => resolve(socket)));
-    },
-  } as postgres.Options<Record<string, never>>);
+async function overSockets(): Promise<{ sql: Sql; socket: () => Socket }> {
+  const connecting = vi.spyOn(Socket.prototype, "connect");
+  const sql = openSql(anybody());
   atEnd(() => sql.end({ timeout: 1 }));
   await sql`SELECT 1`;
-  return { sql, socket: () => sockets.at(-1) as Socket };
+  const socket = () => connecting.mock.contexts.at(-1) as Socket;
+  return { sql, socket };
 }

@@ -4,15 +4,13 @@
 // One task alone, from enqueue to result, is measured too: that is what a person waits for.
 
 import { join } from "node:path";
-import { openPool, type Sql, withOrg } from "@holdfast/control-plane/database/connect";
-import { socketOptions } from "@holdfast/control-plane/database/embedded/socket-url";
+import { openOwner, openPool, type Sql, withOrg } from "@holdfast/control-plane/database/connect";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
 import { acceptResults, deliver, type Ending } from "@holdfast/control-plane/tasks/delivery-queries";
 import { openTaskPools, type TaskPools } from "@holdfast/control-plane/tasks/engine";
 import { insertTask } from "@holdfast/control-plane/tasks/queries";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import postgres from "postgres";
 import type { Bench, Measured } from "../bench.ts";
 import type { Lab } from "../lab.ts";
 import { median } from "../report.ts";
@@ -62,22 +60,12 @@ type Filled = { pools: TaskPools; app: Sql; superuser: Sql; orgId: string; nodeI
 /** A migrated database with as many queued and as many finished tasks, evenly over its nodes. */
 async function fill(lab: Lab, server: Server, { name, tasks }: { name: string; tasks: number }): Promise<Filled> {
   const inDatabase = (url: string) => url.replace(/\/[^/]*$/, `/${name}`);
-  const admin = postgres(server.superuserUrl, {
-    ...socketOptions(server.superuserUrl),
-    max: 1,
-    onnotice: () => undefined,
-  });
+  const admin = openOwner(server.superuserUrl);
   await admin.unsafe(`CREATE DATABASE ${name} OWNER holdfast_owner`);
   await admin.end();
   await migrate({ url: inDatabase(server.ownerUrl) });
   await grantRuntimeRoles({ url: inDatabase(server.ownerUrl), login: "holdfast_runtime" });
-  const superuserUrl = inDatabase(server.superuserUrl);
-  const superuser = postgres(superuserUrl, {
-    ...socketOptions(superuserUrl),
-    max: 1,
-    onnotice: () => undefined,
-    connection: { search_path: "holdfast" },
-  });
+  const superuser = openOwner(inDatabase(server.superuserUrl));
   const orgId = uuidv7();
   const nodeIds = Array.from({ length: NODES }, () => uuidv7());
   await superuser`INSERT INTO organizations (id, slug, name) VALUES (${orgId}, 'bench', 'Bench')`;

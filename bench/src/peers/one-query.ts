@@ -3,25 +3,25 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import Fastify from "fastify";
-import postgres from "postgres";
+import { Client } from "pg";
 
 const retryMs = 5;
-const sql = postgres({ host: process.argv[2], user: "postgres", database: "postgres", max: 1 });
 const app = Fastify({ logger: false });
 
 app.get("/", async () => {
-  const [row] = await sql`SELECT 1 AS one`;
-  return row;
+  const { rows } = await client.query("SELECT 1 AS one");
+  return rows[0];
 });
-await connected();
+const client = await connected();
 const url = await app.listen({ host: "127.0.0.1", port: 0 });
 process.stdout.write(`${JSON.stringify({ url })}\n`);
 
-async function connected(): Promise<void> {
+async function connected(): Promise<Client> {
   for (;;) {
     try {
-      await sql`SELECT 1`;
-      return;
+      const attempt = new Client({ host: process.argv[2], user: "postgres", database: "postgres" });
+      await attempt.connect();
+      return attempt;
     } catch {
       await delay(retryMs);
     }

@@ -2,10 +2,9 @@
 // A scenario that harms PostgreSQL itself gets one of its own.
 
 import { mkdirSync } from "node:fs";
-import { socketOptions } from "@holdfast/control-plane/database/embedded/socket-url";
+import { openOwner } from "@holdfast/control-plane/database/connect";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
-import postgres from "postgres";
 
 export type SharedDatabase = {
   /** A new, migrated database; answers with the address that an api runs with. */
@@ -18,11 +17,7 @@ const hasty = { fsync: "off", full_page_writes: "off", max_connections: "300" };
 
 export async function openSharedDatabase(directory: string): Promise<SharedDatabase> {
   const server = await startMigrated(directory, hasty);
-  const admin = postgres(server.superuserUrl, {
-    ...socketOptions(server.superuserUrl),
-    max: 1,
-    onnotice: () => undefined,
-  });
+  const admin = openOwner(server.superuserUrl);
   return {
     async create(name) {
       await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE holdfast OWNER holdfast_owner`);

@@ -83,9 +83,11 @@ export type NewAllocation = Pick<
 >;
 
 /** False when the user belongs to another allocation; one that is being made now is waited for. */
-export async function insertAllocation(tx: Tx, allocation: NewAllocation): Promise<boolean> {
+export async function insertAllocation(tx: Tx, row: NewAllocation): Promise<boolean> {
   const inserted = await tx`
-    INSERT INTO allocations ${tx(allocation)}
+    INSERT INTO allocations (id, org_id, project_id, node_id, username, ssh_keys, task_id, created_by)
+    VALUES (${row.id}, ${row.org_id}, ${row.project_id}, ${row.node_id}, ${row.username}, ${row.ssh_keys},
+      ${row.task_id}, ${row.created_by})
     ON CONFLICT (node_id, username) WHERE status <> 'released' DO NOTHING`;
   return inserted.count === 1;
 }

@@ -196,7 +196,7 @@ async function perform<E>(
 }
 
 async function inTransaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return (await sql.begin(work)) as T;
+  return sql.begin(work);
 }
 
 /** A refused or failed action leaves a trace too, outside the transaction that was rolled back. */

@@ -4,7 +4,7 @@
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
-import { isUnavailable, type Queryable, type Sql } from "../database/connect.ts";
+import { isUnavailable, type Queryable, type Sql, type Tx } from "../database/connect.ts";
 import { createBatches } from "../tasks/batches.ts";
 
 const DIAGNOSTICS_KEPT = 200;
@@ -85,8 +85,7 @@ export async function recordDiagnostics(
   { records }: BodyOf<typeof sendDiagnostics>,
 ): Promise<number> {
   const rows = new Map(records.map((record) => [record.seq, record]));
-  await system.begin(async (tx) => {
-    await tx`SELECT set_config('synchronous_commit', 'off', true)`;
+  const store = async (tx: Tx) => {
     await tx`
       INSERT INTO node_diagnostics (org_id, node_id, seq, record)
       SELECT ${node.orgId}, ${node.id}, seq, record
@@ -97,7 +96,8 @@ export async function recordDiagnostics(
       DELETE FROM node_diagnostics WHERE node_id = ${node.id} AND seq IN (
         SELECT seq FROM node_diagnostics WHERE node_id = ${node.id}
         ORDER BY received_at DESC, seq DESC OFFSET ${DIAGNOSTICS_KEPT})`;
-  });
+  };
+  await system.begin(store, { settings: { synchronous_commit: "off" } });
   return Math.max(...rows.keys());
 }
 

@@ -6,7 +6,7 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { recordAudit } from "../audit/record.ts";
-import type { Queryable, Sql } from "../database/connect.ts";
+import type { Fragment, Queryable, Sql, Tx } from "../database/connect.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 
 export type ProbeRules = { intervalSeconds: number; staleAfterSeconds: number };
@@ -52,7 +52,7 @@ export async function probeHealth(
  */
 async function claimDue(system: Sql, { now, staleAfterSeconds, intervalSeconds }: Turn): Promise<string[]> {
   const stale = new Date(now.getTime() - staleAfterSeconds * 1000);
-  const due = (nodeId: ReturnType<Sql>) => dueBefore(system, nodeId, { now, intervalSeconds });
+  const due = (nodeId: Fragment) => dueBefore(system, nodeId, { now, intervalSeconds });
   const rows = await system<{ node_id: string }[]>`
     WITH due AS MATERIALIZED (
       SELECT n.id, n.org_id
@@ -75,7 +75,7 @@ async function claimDue(system: Sql, { now, staleAfterSeconds, intervalSeconds }
  * Whoever was last asked before this is due: half an interval before the node's last moment in the round of intervals.
  * Asked shortly before a moment, as a new node may be, it waits for the next.
  */
-const dueBefore = (sql: Queryable, nodeId: ReturnType<Sql>, of: { now: Date; intervalSeconds: number }) => {
+const dueBefore = (sql: Queryable, nodeId: Fragment, of: { now: Date; intervalSeconds: number }) => {
   const { now, intervalSeconds: interval } = of;
   const moment = sql`abs(hashtextextended(${nodeId}::text, 0) % ${interval}::bigint)`;
   const rounds = sql`floor((${now.getTime() / 1000}::float8 - ${moment}) / ${interval}::float8)`;
@@ -89,8 +89,7 @@ async function ask(
   { now, correlationId }: Turn,
 ): Promise<void> {
   const wanted = { nodeId, type: TYPE, params: {}, priority: PRIORITY, expiresInSeconds: EXPIRES_SECONDS };
-  const task = await system.begin(async (tx) => {
-    await tx`SELECT set_config('synchronous_commit', 'off', true)`;
+  const enqueue = async (tx: Tx) => {
     const made = await engine.enqueue(tx, { ...wanted, createdBy: BY, correlationId }, { routine: true });
     // Both see the list as it was: what does not fit behind the new one is removed.
     await tx`
@@ -102,8 +101,8 @@ async function ask(
       DELETE FROM tasks t USING node_probes b
       WHERE b.node_id = ${nodeId} AND t.id = ANY (b.task_ids[${KEPT}:]) AND t.finished_at IS NOT NULL`;
     return made;
-  });
-  engine.enqueued(task);
+  };
+  engine.enqueued(await system.begin(enqueue, { settings: { synchronous_commit: "off" } }));
 }
 
 type Unaudited = { node_id: string; org_id: string; name: string; count: number; first_at: Date; asked_at: Date };

@@ -106,7 +106,7 @@ export async function openSignals(system: Sql, log: Log, options: SignalOptions 
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      await subscription?.unlisten().catch(() => undefined);
+      subscription?.unlisten();
     },
   };
 }

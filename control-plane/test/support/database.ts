@@ -1,10 +1,9 @@
 // A database of one's own for a test file, cloned from the migrated template in a few milliseconds.
 
 import { randomBytes } from "node:crypto";
-import postgres from "postgres";
 import { inject } from "vitest";
-import { openPool, type Sql } from "../../src/database/connect.ts";
-import { socketOptions } from "../../src/database/embedded/socket-url.ts";
+import { openOwner, openPool, type Sql } from "../../src/database/connect.ts";
+import { openSql } from "../../src/database/sql/sql.ts";
 import { atEnd } from "./at-end.ts";
 
 export type TestDatabase = {
@@ -43,11 +42,12 @@ export function openRoles(database: TestDatabase): { app: Sql; system: Sql; supe
 }
 
 function connectAsSuperuser(url: string): Sql {
-  return postgres(url, {
-    ...socketOptions(url),
+  return openSql({
+    url,
     max: 2,
-    onnotice: () => undefined,
-    connection: { search_path: "holdfast" },
+    application: "test",
+    connectTimeoutSeconds: 60,
+    parameters: { search_path: "holdfast" },
   });
 }
 
@@ -62,7 +62,7 @@ export async function setReachable(database: TestDatabase, reachable: boolean): 
 }
 
 async function asSuperuser(url: string, statement: string): Promise<void> {
-  const sql = postgres(url, { ...socketOptions(url), max: 1, onnotice: () => undefined });
+  const sql = openOwner(url);
   try {
     await sql.unsafe(statement);
   } finally {

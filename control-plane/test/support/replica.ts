@@ -50,7 +50,8 @@ export async function insertNode(
 ): Promise<TestNode> {
   const node = { id: uuidv7(), org_id: orgId, name: options.name };
   const facts = { capabilities: options.capabilities ?? ["os_users"], account: options.account ?? "root" };
-  await superuser`INSERT INTO nodes ${superuser({ ...node, status: "active" })}`;
+  await superuser`
+    INSERT INTO nodes (id, org_id, name, status) VALUES (${node.id}, ${orgId}, ${node.name}, 'active')`;
   await superuser`
     INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
     VALUES (${node.id}, ${orgId}, now(), ${uuidv7()}, 'boot', 0, ${superuser.json({ facts })})`;

@@ -5,9 +5,8 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import postgres from "postgres";
+import { openSql, type Sql } from "../../sql/sql.ts";
 import { postgresProcessesIn } from "../left-over.ts";
-import { socketOptions } from "../socket-url.ts";
 import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from "../start.ts";
 
 export const isRoot = process.getuid?.() === 0;
@@ -43,8 +42,8 @@ export async function openSandbox(options: { below?: string } = {}): Promise<San
   };
 }
 
-export function connect(url: string): postgres.Sql {
-  return postgres(url, { ...socketOptions(url), max: 1, connect_timeout: 60, onnotice: () => undefined });
+export function connect(url: string): Sql {
+  return openSql({ url, max: 1, application: "test", connectTimeoutSeconds: 60, parameters: {} });
 }
 
 /** The first column of the first row. */

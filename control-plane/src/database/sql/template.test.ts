@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { compile, Fragment, Identifier, type TemplateValue } from "./template.ts";
+
+const sql = (strings: TemplateStringsArray, ...values: TemplateValue[]) => new Fragment(strings, values);
+
+/** A fragment of plain texts, parameters and further fragments, beside what it must become. */
+type Expected = { fragment: Fragment; pieces: (string | { parameter: string })[] };
+
+/** No `$`: it would be read as a parameter here. */
+const plain = fc.string({ unit: fc.constantFrom("a", "'", '"', " ", "?", "\\", ";"), maxLength: 6 });
+
+const { expected } = fc.letrec<{ expected: Expected }>((tie) => ({
+  expected: fc
+    .array(
+      fc.record({
+        text: plain,
+        value: fc.oneof(
+          { depthSize: "small" },
+          fc.string().map((parameter) => ({ parameter })),
+          plain.map((name) => ({ name })),
+          tie("expected"),
+        ),
+      }),
+      { maxLength: 5 },
+    )
+    .chain((parts) => plain.map((end) => build(parts, end))),
+}));
+
+type Part = { text: string; value: { parameter: string } | { name: string } | Expected };
+
+function build(parts: Part[], end: string): Expected {
+  const texts = [...parts.map(({ text }) => text), end];
+  const values = parts.map(({ value }) =>
+    "parameter" in value ? value.parameter : "name" in value ? new Identifier(value.name) : value.fragment,
+  );
+  const pieces = parts.flatMap(({ text, value }) => {
+    if ("parameter" in value) return [text, value];
+    return "name" in value ? [text, `"${value.name.replaceAll('"', '""')}"`] : [text, ...value.pieces];
+  });
+  const strings = Object.assign([...texts], { raw: texts }) as unknown as TemplateStringsArray;
+  return { fragment: new Fragment(strings, values), pieces: [...pieces, end] };
+}
+
+describe("a statement from a template", () => {
+  it("SEC-01 holds every value as a parameter, numbered in the order of the text", () => {
+    fc.assert(
+      fc.property(expected, ({ fragment, pieces }) => {
+        const parameters = pieces.filter((piece) => typeof piece === "object");
+        let number = 0;
+        const text = pieces.map((piece) => (typeof piece === "string" ? piece : `$${++number}`)).join("");
+        const statement = compile(fragment);
+        expect(statement.text).toBe(text);
+        expect(statement.values).toEqual(parameters.map(({ parameter }) => parameter));
+        // From the memory of texts, it is the same.
+        expect(compile(fragment)).toEqual(statement);
+      }),
+    );
+  });
+
+  it("OPS-02 is named by its text alone", () => {
+    const read = (value: TemplateValue) => compile(sql`SELECT ${value}`);
+    expect(read("a").digest).toBe(read("b").digest);
+    expect(read("a").digest).not.toBe(read(new Identifier("a")).digest);
+    expect(read(sql`${"a"}`)).toEqual(read("a"));
+    expect(compile(sql`SELECT ${1}, ${sql``}`).text).toBe("SELECT $1, ");
+  });
+
+  it("SEC-01 refuses a value that is not there, and an object that is no JSON parameter", () => {
+    const loose = (value: unknown) => () => compile(sql`SELECT ${1}, ${value as TemplateValue}`);
+    expect(loose(undefined)).toThrow("Parameter $2 is undefined");
+    expect(loose({ a: 1 })).toThrow("json()");
+    expect(loose([{ a: 1 }])).toThrow("json()");
+    expect(loose(new Date(Number.NaN))).toThrow("Invalid time value");
+  });
+});
