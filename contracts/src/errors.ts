@@ -106,6 +106,12 @@ export const errorCatalogue = {
     retryable: false,
     nextStep: "Make somebody else an owner first.",
   },
+  quota_exceeded: {
+    status: 409,
+    message: "The limit of allocations is reached.",
+    retryable: false,
+    nextStep: "Release an allocation that is no longer needed, or ask an administrator to raise the limit.",
+  },
   idempotency_key_reused: {
     status: 409,
     message: "This idempotency key was used before for a different request.",

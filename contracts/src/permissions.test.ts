@@ -20,6 +20,7 @@ const holders: Record<Scope, ActingRole[]> = {
   "tasks:write": ["admin", "owner", "operator"],
   "allocations:read": everyone,
   "allocations:write": everyone,
+  "allocations:admin": ["admin", "owner", "operator"],
   "terminals:use": everyone,
 };
 

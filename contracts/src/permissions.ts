@@ -19,6 +19,7 @@ export const scopes = [
   "tasks:write",
   "allocations:read",
   "allocations:write",
+  "allocations:admin",
   "terminals:use",
 ] as const;
 export const Scope = z.enum(scopes);
@@ -37,7 +38,14 @@ const memberScopes: Scope[] = [
 ];
 const adminScopes: Scope[] = [
   ...memberScopes,
-  ...(["projects:write", "members:write", "audit:read", "nodes:write", "tasks:write"] as const),
+  ...([
+    "projects:write",
+    "members:write",
+    "audit:read",
+    "nodes:write",
+    "tasks:write",
+    "allocations:admin",
+  ] as const),
 ];
 
 export const scopesOfRole: Record<ActingRole, ReadonlySet<Scope>> = {

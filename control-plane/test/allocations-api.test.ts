@@ -12,10 +12,11 @@ import {
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { createProject, deleteProject, listProjects } from "@holdfast/contracts/endpoints/projects";
 import { getTask } from "@holdfast/contracts/endpoints/tasks";
+import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
+import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import { answerTasks, insertNode, openReplica, type Replica, type TestNode } from "./support/replica.ts";
 
@@ -67,11 +68,11 @@ const nodeAnswers = (on = node, options: { ownAccount?: boolean } = {}) =>
         : { username, removed: true, own_account: options.ownAccount === true, ended_processes: 0 },
   }));
 
-async function waitUntil(status: Allocation["status"], from: Allocation): Promise<Allocation> {
+async function waitUntil(status: Allocation["status"], from: Allocation, as = client): Promise<Allocation> {
   let seen = from;
   while (seen.status !== status) {
     const query = { wait_seconds: 25, revision: seen.revision };
-    seen = await client(getAllocation, { params: { allocation_id: from.id }, query });
+    seen = await as(getAllocation, { params: { allocation_id: from.id }, query });
   }
   return seen;
 }
@@ -253,6 +254,25 @@ describe("looking", () => {
     expect(await refusal(stranger(getAllocation, { params, query: { wait_seconds: 25 } }))).toMatchObject({
       status: 404,
     });
+  });
+
+  it("TASK-08 AUDIT-03 names the actor of the request for each task of an allocation", async () => {
+    const person = await addMember(api, kelp, "ada@kelp.example", "member");
+    const { id: tokenId, token } = await person.client(kelp.id)(createToken, { body: { name: "ada's laptop" } });
+    const asked = await person.client(kelp.id)(createAllocation, { body: { node_id: node.id, username: "ada" } });
+    await Promise.all([waitUntil("active", asked, person.client(kelp.id)), nodeAnswers()]);
+    await api.as(token)(releaseAllocation, { params: { allocation_id: asked.id } });
+    await nodeAnswers();
+    const tasks = await superuser`
+      SELECT e.actor_type, e.actor_id, e.actor_name, e.role, t.type FROM audit_events e
+      JOIN tasks t ON t.id::text = e.target_id
+      WHERE e.action = 'task.create' AND t.params ->> 'allocation_id' = ${asked.id} ORDER BY e.id`;
+    const user = { actor_type: "user", actor_id: person.me.id, actor_name: "ada@kelp.example", role: "member" };
+    const byToken = { actor_type: "token", actor_id: tokenId, actor_name: "ada's laptop", role: "member" };
+    expect(tasks).toEqual([
+      { ...user, type: "allocation.provision_user" },
+      { ...byToken, type: "allocation.deprovision_user" },
+    ]);
   });
 
   it("AUDIT-01 tells who asked and who gave back", async () => {

@@ -81,6 +81,9 @@ describe("the life of an allocation", () => {
   });
 });
 
+const by = { actor_type: "user", actor_id: uuidv7(), actor_name: "ada@kelp.example", role: "member" } as const;
+const administrator = { userId: null, tokenId: null, administers: true };
+
 describe("the reconciler", () => {
   let system: Sql;
   let superuser: Sql;
@@ -109,13 +112,15 @@ describe("the reconciler", () => {
       const made = await enqueueWork(tx, one.engine, {
         task: "provision",
         user,
-        createdBy: "test",
+        by,
         correlationId: uuidv7(),
       });
       // The application makes allocations; the system only moves them on.
       await superuser`
-        INSERT INTO allocations (id, org_id, project_id, node_id, username, ssh_keys, task_id, created_by)
-        VALUES (${user.id}, ${orgId}, ${projectId}, ${on.id}, ${user.username}, '{}', ${made.id}, 'test')`;
+        INSERT INTO allocations (id, org_id, project_id, node_id, username, ssh_keys, task_id, created_by, actor_type,
+          actor_id, actor_name, role)
+        VALUES (${user.id}, ${orgId}, ${projectId}, ${on.id}, ${user.username}, '{}', ${made.id}, 'test',
+          ${by.actor_type}, ${by.actor_id}, ${by.actor_name}, ${by.role})`;
       return made;
     });
     one.engine.enqueued(task);
@@ -125,7 +130,12 @@ describe("the reconciler", () => {
   const reconcile = (replica: Replica, moved: string[] = []) =>
     reconcileAllocations(system, replica.engine, { log: quiet, onMoved: (id) => moved.push(id) });
 
-  const read = (id: string) => system.begin((tx) => selectAllocation(tx, id)) as Promise<AllocationRow>;
+  const read = async (id: string): Promise<AllocationRow> => {
+    const row = await system.begin((tx) => selectAllocation(tx, id, administrator));
+    if (!row) throw new Error(`no allocation ${id}`);
+    const { read_at: _, ...stored } = row;
+    return stored;
+  };
 
   const made = (username: unknown): Outcome => ({
     status: "succeeded",
@@ -199,11 +209,11 @@ describe("the reconciler", () => {
 
   async function release(id: string): Promise<void> {
     const task = await system.begin(async (tx) => {
-      const user = (await lockAllocation(tx, id)) as AllocationRow;
+      const user = (await lockAllocation(tx, id, administrator)) as AllocationRow;
       const made = await enqueueWork(tx, one.engine, {
         task: "deprovision",
         user,
-        createdBy: "test",
+        by,
         correlationId: uuidv7(),
       });
       await tx`UPDATE allocations SET status = 'releasing', task_id = ${made.id}, reason = NULL WHERE id = ${id}`;
@@ -228,6 +238,13 @@ describe("the reconciler", () => {
       expect(again.task_id).not.toBe(first);
       const tasks = await superuser`SELECT id FROM tasks WHERE params ->> 'allocation_id' = ${id}`;
       expect(tasks.length, "one task for each time it was asked").toBe(2);
+      const audited = await superuser`
+        SELECT actor_type, actor_id, actor_name, role, details -> 'again' AS again FROM audit_events
+        WHERE action = 'task.create' AND target_id = ANY (${tasks.map((task) => task["id"])}) ORDER BY id`;
+      expect(audited, "TASK-08 names the person who asked, and tells a retry").toEqual([
+        { ...by, again: null },
+        { ...by, again: true },
+      ]);
       await succeed(other);
       await reconcile(one);
       expect(await read(id)).toMatchObject({ status: "active", reason: null });

@@ -4,12 +4,11 @@ import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/tasks";
 import type { HostHealth } from "@holdfast/contracts/host-health";
-import type { LiveMessage } from "@holdfast/contracts/live";
 import { readSettings } from "@holdfast/kit/settings";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { apiSettings } from "../src/api/settings.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { gatherChanges } from "../src/live/changes.ts";
+import { type ChangedRow, gatherChanges } from "../src/live/changes.ts";
 import { probeHealth } from "../src/reconcilers/probe-health.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
@@ -268,16 +267,16 @@ describe("routine probes", () => {
     const node = await probedTimes(1);
     const [routine] = await probesOf(node);
     const { id } = await api.operator(org.id)(createTask, { params: { node_id: node.id }, body: { type: TYPE } });
-    const heard = Promise.withResolvers<LiveMessage>();
+    const heard = Promise.withResolvers<readonly ChangedRow[]>();
     const changes = gatherChanges({
       signals: replica.signals,
       system,
       listening: () => true,
-      tell: (_, message) => heard.resolve(message),
+      publish: (_org, _topic, rows) => heard.resolve(rows),
       onFailed: heard.reject,
     });
     replica.signals.publish("task", [routine?.id ?? "", id]);
-    expect((await heard.promise).ids).toEqual([id]);
+    expect((await heard.promise).map((row) => row.id)).toEqual([id]);
     changes.stop();
   });
 

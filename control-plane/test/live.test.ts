@@ -83,7 +83,7 @@ describe("an open page", () => {
 
   it("TERM-08 hears of a terminal as it comes up", async () => {
     const { superuser } = openRoles(api.database);
-    const { allocationId } = await newAllocation(superuser, home, node.id);
+    const { allocationId } = await newAllocation(superuser, home, node.id, { userId: member.me.id ?? "" });
     await superuser`INSERT INTO gateways VALUES (${uuidv7()}, 'ws://127.0.0.1:3002/t', 'https://127.0.0.1:1', 0)`;
     const page = open();
     await page.opened;

@@ -3,6 +3,7 @@
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";
+import { systemActor } from "../src/audit/record.ts";
 import { openPool, withOrg } from "../src/database/connect.ts";
 import { removeOldTasks } from "../src/reconcilers/remove-old-tasks.ts";
 import { sweepTasks } from "../src/reconcilers/sweep-tasks.ts";
@@ -299,7 +300,7 @@ describe("enqueueing", () => {
     expect(await refusal({ nodeId: uuidv7() })).toMatchObject({ code: "not_found" });
     const nodeId = await lab.newNode();
     const foreign = withOrg(lab.app, uuidv7(), (tx) =>
-      here.engine.enqueue(tx, { nodeId, type: "node.noop", params: {}, createdBy: "x", correlationId: "x" }),
+      here.engine.enqueue(tx, { nodeId, type: "node.noop", params: {}, by: systemActor("x"), correlationId: "x" }),
     );
     await expect(foreign).rejects.toMatchObject({ code: "not_found" });
   });
@@ -307,7 +308,13 @@ describe("enqueueing", () => {
   it("TASK-02 leaves no task behind when what asked for it fails", async () => {
     const nodeId = await lab.newNode();
     const failing = withOrg(lab.app, lab.orgId, async (tx) => {
-      await here.engine.enqueue(tx, { nodeId, type: "node.noop", params: {}, createdBy: "x", correlationId: "x" });
+      await here.engine.enqueue(tx, {
+        nodeId,
+        type: "node.noop",
+        params: {},
+        by: systemActor("x"),
+        correlationId: "x",
+      });
       throw new Error("the rest failed");
     });
     await expect(failing).rejects.toThrow("the rest failed");

@@ -3,6 +3,7 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import { systemActor } from "../src/audit/record.ts";
 import { atOnce, openTaskLab, type Replica, succeeded, type TaskLab, waiting } from "./support/tasks.ts";
 
 let lab: TaskLab;
@@ -20,7 +21,7 @@ type Run = { id: string; ended: ReturnType<Replica["engine"]["run"]> };
 /** Resolves when the task is made. */
 async function run(nodeId: string, type = "node.noop", replica = here): Promise<Run> {
   const correlationId = uuidv7();
-  const task = { nodeId, type, params: {}, createdBy: "test", correlationId };
+  const task = { nodeId, type, params: {}, by: systemActor("test"), correlationId };
   const ended = replica.engine.run(task, { waitMs: 20_000 });
   const look = async () => {
     for (;;) {
@@ -94,7 +95,7 @@ describe("a task made while its node waits", () => {
     const nodeId = await lab.newNode();
     const polling = here.engine.wait(nodeId, waiting());
     await lab.superuser`UPDATE nodes SET status = 'draining' WHERE id = ${nodeId}`;
-    const task = { nodeId, type: "node.noop", params: {}, createdBy: "test", correlationId: uuidv7() };
+    const task = { nodeId, type: "node.noop", params: {}, by: systemActor("test"), correlationId: uuidv7() };
     await expect(here.engine.run(task, { waitMs: 1 })).rejects.toMatchObject({ code: "node_not_active" });
     await here.engine.wait(nodeId, atOnce());
     expect(await polling).toEqual({ tasks: [], cancel: [] });

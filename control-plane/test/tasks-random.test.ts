@@ -8,6 +8,7 @@ import type { TaskOffer, Verdict } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { systemActor } from "../src/audit/record.ts";
 import { sweepTasks } from "../src/reconcilers/sweep-tasks.ts";
 import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "./support/tasks.ts";
 
@@ -78,7 +79,7 @@ class Drive {
       }
       case "run": {
         const correlationId = uuidv7();
-        const task = { nodeId: agent.nodeId, type: step.type, params: {}, createdBy: "test", correlationId };
+        const task = { nodeId: agent.nodeId, type: step.type, params: {}, by: systemActor("test"), correlationId };
         await this.replica.engine.run(task, { waitMs: 0 });
         history.made.push(await lab.idOf(correlationId));
         return;

@@ -3,6 +3,7 @@
 import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import { systemActor } from "../src/audit/record.ts";
 import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "./support/tasks.ts";
 
 let lab: TaskLab;
@@ -19,7 +20,7 @@ const noop = (nodeId: string, params: unknown = {}) => ({
   nodeId,
   type: "node.noop",
   params,
-  createdBy: "reconciler",
+  by: systemActor("reconciler"),
   correlationId: uuidv7(),
 });
 const long = { waitMs: 60_000 };

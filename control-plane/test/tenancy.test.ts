@@ -70,6 +70,9 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   await superuser`INSERT INTO node_health VALUES (${node.id}, ${org.id}, now(), '{}')`;
   await superuser`INSERT INTO node_probes (node_id, org_id, asked_at) VALUES (${node.id}, ${org.id}, now())`;
   const allocation = await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
+  await superuser`
+    INSERT INTO allocation_grants (org_id, allocation_id, grantee_id, level, granted_by, expires_at)
+    VALUES (${org.id}, ${allocation.id}, ${member.me.id}, 'view', 'test', now() + interval '1 hour')`;
   const terminal = await askForTerminal(org, allocation.id);
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
   return {
@@ -257,6 +260,9 @@ describe("over HTTP", () => {
     changeNode: { change: "retire" },
     createTask: { type: "node.noop" },
     createTerminalToken: {},
+    createAllocationGrant: { user_id: uuidv7() },
+    transferAllocation: { owner_id: uuidv7() },
+    updateMemberQuota: { limit: 1 },
     reportTerminalFailure: { code: "terminal_ui_connecting_stuck" },
   };
   /** Where the same name in a path means another thing. */

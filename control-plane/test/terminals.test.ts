@@ -45,6 +45,7 @@ import {
   newPlace,
   opened,
   type Place,
+  type TestOwner,
   takeTask,
 } from "./support/terminals.ts";
 
@@ -56,6 +57,7 @@ let other: TestOrg;
 let client: Client;
 let gateway: TestGateway;
 let place: Place;
+let owner: TestOwner;
 
 beforeAll(async () => {
   const env = { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN, HOLDFAST_TERMINAL_OPEN_SECONDS: "20" };
@@ -63,14 +65,16 @@ beforeAll(async () => {
   ({ superuser, system } = openRoles(api.database));
   kelp = await createOrg(api, "kelp");
   other = await createOrg(api, "other");
-  client = api.as(await tokenFor(api, kelp, "member"));
+  const { id: tokenId, token } = await api.operator(kelp.id)(createToken, { body: { name: "kelp member" } });
+  client = api.as(token);
+  owner = { tokenId };
   gateway = await enrollGateway(api);
 });
 
 beforeEach(async () => {
   await superuser`DELETE FROM terminal_tokens`;
   await gateway.announce();
-  place = await newPlace(api, superuser, kelp);
+  place = await newPlace(api, superuser, kelp, owner);
 });
 
 const mint = (as: Client = client, at: Place = place, body: { session_id?: string; offset?: number } = {}) =>
@@ -199,7 +203,7 @@ describe("a token for a terminal", () => {
   });
 
   it("TERM-01 is refused to whoever has too many that were not used", async () => {
-    const own = api.as(await tokenFor(api, kelp, "member"));
+    const own = api.as(await tokenFor(api, kelp, "admin"));
     for (let count = 0; count < 20; count += 1) await mint(own);
     const refused = await refusal(mint(own));
     expect(refused).toMatchObject({ status: 429, code: "rate_limit_exceeded" });
@@ -224,7 +228,7 @@ describe("a token for a terminal", () => {
   it("TERM-10 leads to no shell of another person, allocation or tenant, nor to one that has ended", async () => {
     const session_id = await openSession();
     const another = api.as(await tokenFor(api, kelp, "owner"));
-    const elsewhere = { ...place, ...(await newAllocation(superuser, kelp, place.node.id)) };
+    const elsewhere = { ...place, ...(await newAllocation(superuser, kelp, place.node.id, owner)) };
     const foreignPlace = await newPlace(api, superuser, other);
     const stranger = api.as(await tokenFor(api, other, "owner"));
     const tries = [
@@ -383,7 +387,7 @@ describe("having the node open it", () => {
     const present = await newestProfile();
     expect(await late(present)).toBe("terminal_node_stream_timeout");
     await gateway.announce({ node_url: "https://127.0.0.1:38443" });
-    place = await newPlace(api, superuser, kelp);
+    place = await newPlace(api, superuser, kelp, owner);
     expect(await late(present)).toBe("terminal_env_profile_drift");
     await gateway.announce();
   });
@@ -647,7 +651,7 @@ describe("ending a terminal", () => {
     const member = api.as(await tokenFor(api, kelp, "member"));
     const admin = api.as(await tokenFor(api, kelp, "admin"));
     const close = { params: { terminal_id: theirs } };
-    expect(await refusal(member(closeTerminal, close))).toMatchObject({ code: "forbidden" });
+    expect(await refusal(member(closeTerminal, close))).toMatchObject({ code: "not_found" });
     await Promise.all([told(news, theirs), admin(closeTerminal, close)]);
     news.stop();
     lateComer.stop();
@@ -703,9 +707,10 @@ describe("ending a terminal", () => {
   it("TERM-01 happens when the member leaves, with the token that the member made", async () => {
     const news = await gateway.follow();
     const person = await addMember(api, kelp, `p${uuidv7().slice(-6)}@kelp.example`, "member");
-    const byPage = await openSession(person.client(kelp.id));
+    const theirs = await newPlace(api, superuser, kelp, { userId: person.me.id ?? "" });
+    const byPage = await openSession(person.client(kelp.id), theirs);
     const made = await person.client(kelp.id)(createToken, { body: { name: "cli", role: "member" } });
-    const byToken = await openSession(api.as(made.token));
+    const byToken = await openSession(api.as(made.token), theirs);
     const mine = await openSession();
     const removal = { params: { org_id: kelp.id, user_id: person.me.id ?? "" } };
     await api.operator(kelp.id)(removeMember, removal as never);
@@ -717,7 +722,7 @@ describe("ending a terminal", () => {
 
   it("TERM-01 happens when the API token is revoked that opened it", async () => {
     const news = await gateway.follow();
-    const made = await api.operator(kelp.id)(createToken, { body: { name: "short", role: "member" } });
+    const made = await api.operator(kelp.id)(createToken, { body: { name: "short", role: "admin" } });
     const session_id = await openSession(api.as(made.token));
     await api.operator(kelp.id)(revokeToken, { params: { token_id: made.id } });
     expect(await told(news, session_id)).toMatchObject({ code: "terminal_access_ended" });

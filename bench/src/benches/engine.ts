@@ -4,6 +4,7 @@
 // One task alone, from enqueue to result, is measured too: that is what a person waits for.
 
 import { join } from "node:path";
+import { systemActor } from "@holdfast/control-plane/audit/record";
 import { openOwner, openPool, type Sql, withOrg } from "@holdfast/control-plane/database/connect";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
@@ -223,7 +224,9 @@ function newTask(nodeId: string) {
     orderKey: null,
     signature: "s".repeat(150),
     expiresAt: new Date(Date.now() + 300_000),
-    createdBy: "bench",
+    by: systemActor("bench"),
     correlationId: "bench",
+    allocationId: null,
+    details: {},
   };
 }

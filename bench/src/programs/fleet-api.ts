@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { startApi } from "@holdfast/control-plane/api/main";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
+import { systemActor } from "@holdfast/control-plane/audit/record";
 import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
 
@@ -29,7 +30,7 @@ async function run({ nodeIds, atOnce }: FleetOrder): Promise<FleetOutcome> {
     while (next < nodeIds.length) {
       const nodeId = nodeIds[next++] ?? "";
       const started = performance.now();
-      const task = { nodeId, type: "node.noop", params: {}, createdBy: "bench", correlationId: "bench" };
+      const task = { nodeId, type: "node.noop", params: {}, by: systemActor("bench"), correlationId: "bench" };
       const ended = await api.tasks.run(task, { waitMs: LONGEST_MS }).catch(() => undefined);
       if (ended?.status === "completed") each.push(performance.now() - started);
       else failed += 1;

@@ -8,6 +8,7 @@ import { createClient } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { startApi } from "@holdfast/control-plane/api/main";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
+import { systemActor } from "@holdfast/control-plane/audit/record";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
 import { readSettings } from "@holdfast/kit/settings";
@@ -38,7 +39,7 @@ const api = await startApi(settings, log);
 const call = createClient({ baseUrl: `http://127.0.0.1:${api.ports["public"]}`, token: operatorToken });
 const agent = await joinAgent();
 const nodeId = await firstOnline(call);
-const noop = { nodeId, type: "node.noop", params: {}, createdBy: "bench", correlationId: "bench" };
+const noop = { nodeId, type: "node.noop", params: {}, by: systemActor("bench"), correlationId: "bench" };
 
 process.once("SIGTERM", async () => {
   await agent.stop();

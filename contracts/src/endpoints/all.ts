@@ -3,7 +3,16 @@
 
 import type { Endpoint } from "../endpoint.ts";
 import { getAgentRelease } from "./agent-release.ts";
-import { createAllocation, getAllocation, listAllocations, releaseAllocation } from "./allocations.ts";
+import {
+  createAllocation,
+  createAllocationGrant,
+  getAllocation,
+  listAllocationGrants,
+  listAllocations,
+  releaseAllocation,
+  revokeAllocationGrant,
+  transferAllocation,
+} from "./allocations.ts";
 import { listAudit, listPlatformAudit } from "./audit.ts";
 import {
   createEnrollmentToken,
@@ -26,6 +35,7 @@ import { changeNode, getNode, listNodeDiagnostics, listNodes, renameNode } from 
 import { createOrganization, getOrganization, listOrganizations, updateOrganization } from "./organizations.ts";
 import { createAdminLink, getPlatformStatus } from "./platform.ts";
 import { createProject, deleteProject, getProject, listProjects, updateProject } from "./projects.ts";
+import { getQuotas, updateMemberQuota, updateQuotas } from "./quotas.ts";
 import { inspectLink, redeemLink, signIn, signOut } from "./sign-in.ts";
 import { listTaskSigningKeys, rotateTaskSigningKey } from "./task-signing-keys.ts";
 import { cancelTask, createTask, getTask, listTasks, listTaskTypes } from "./tasks.ts";
@@ -79,6 +89,13 @@ export const allEndpoints: readonly Endpoint[] = [
   createAllocation,
   getAllocation,
   releaseAllocation,
+  transferAllocation,
+  createAllocationGrant,
+  listAllocationGrants,
+  revokeAllocationGrant,
+  getQuotas,
+  updateQuotas,
+  updateMemberQuota,
   createTerminalToken,
   listTerminals,
   closeTerminal,

@@ -24,8 +24,26 @@ export const SshPublicKey = z
     "a line as in id_ed25519.pub: type, key and perhaps a comment",
   );
 
+/** `view`: see it and its state. `use`: open terminals too. `manage`: release and share it too. */
+export const AllocationAccess = z.enum(["view", "use", "manage"]);
+export type AllocationAccess = z.infer<typeof AllocationAccess>;
+
+const AllocationOwner = z.strictObject({
+  type: z
+    .enum(["user", "token"])
+    .describe("`token`: an API token that the local operator made, without a person."),
+  id: Id,
+  name: z.string().describe("An email address, or the token's name."),
+  active: z
+    .boolean()
+    .describe("False: no longer a member, or the token is revoked; administrators can transfer or release it."),
+});
+
 export const Allocation = z.strictObject({
   id: Id,
+  owner: AllocationOwner.nullable().describe("Null: nobody; administrators can transfer or release it."),
+  access: AllocationAccess.describe("What the caller may do with it."),
+  access_until: Time.nullable().describe("When the grant expires by which the caller reaches it."),
   project_id: Id,
   node_id: Id,
   node_name: z.string(),
@@ -62,9 +80,10 @@ export const createAllocation = endpoint({
     username: UserName,
     project_id: Id.optional().describe("Left out: the organization's only or oldest project."),
     ssh_keys: z.array(SshPublicKey).max(20).default([]),
+    owner_id: Id.optional().describe("A member who is to own it, for administrators. Left out: the caller."),
   }),
   answer: Allocation,
-  errors: ["node_not_active", "allocation_exists", "own_account_only", "project_required"],
+  errors: ["node_not_active", "allocation_exists", "own_account_only", "project_required", "quota_exceeded"],
 });
 
 export const listAllocations = endpoint({
@@ -72,12 +91,16 @@ export const listAllocations = endpoint({
   noun: "allocations",
   method: "GET",
   path: "/v1/allocations",
-  summary: "List allocations, newest first",
+  summary: "List the allocations you own, administer or were granted, newest first",
   access: { scope: "allocations:read" },
   query: PageQuery.extend({
     node_id: Id.optional(),
     project_id: Id.optional(),
     status: AllocationStatus.optional(),
+    owner: z
+      .union([z.enum(["me", "none"]), Id])
+      .optional()
+      .describe("A member's id, `me`, or `none`: without an active owner."),
   }),
   answer: pageOf(Allocation),
 });
@@ -107,4 +130,84 @@ export const releaseAllocation = endpoint({
   action: "allocation.release",
   params,
   answer: Allocation,
+});
+
+export const transferAllocation = endpoint({
+  name: "transferAllocation",
+  noun: "allocations",
+  method: "POST",
+  path: "/v1/allocations/{allocation_id}/transfer",
+  summary: "Make another member the owner of an allocation",
+  description:
+    "All grants end, and terminals of people who no longer have access close. The user on the node keeps its files and SSH keys.",
+  access: { scope: "allocations:admin" },
+  action: "allocation.transfer",
+  params,
+  body: z.strictObject({ owner_id: Id.describe("A member of the organization.") }),
+  answer: Allocation,
+  errors: ["quota_exceeded"],
+});
+
+export const GrantLevel = z.enum(["view", "use"]);
+export type GrantLevel = z.infer<typeof GrantLevel>;
+
+const DAY_SECONDS = 86_400;
+const grantSeconds = { min: 60, default: 7 * DAY_SECONDS, max: 90 * DAY_SECONDS };
+
+export const AllocationGrant = z.strictObject({
+  user_id: Id,
+  email: z.string(),
+  name: z.string(),
+  level: GrantLevel,
+  granted_by: z.string(),
+  granted_at: Time,
+  expires_at: Time,
+});
+export type AllocationGrant = z.infer<typeof AllocationGrant>;
+
+export const createAllocationGrant = endpoint({
+  name: "createAllocationGrant",
+  noun: "allocations",
+  method: "POST",
+  path: "/v1/allocations/{allocation_id}/grants",
+  summary: "Share an allocation with a member for a limited time",
+  description:
+    "`view`: they see it and its state. `use`: they also open terminals. A second grant to the same member replaces the first.",
+  access: { scope: "allocations:write" },
+  action: "allocation.grant",
+  params,
+  body: z.strictObject({
+    user_id: Id.describe("A member of the organization."),
+    level: GrantLevel.default("view"),
+    expires_in_seconds: z
+      .int()
+      .min(grantSeconds.min)
+      .max(grantSeconds.max)
+      .default(grantSeconds.default)
+      .describe("One minute to 90 days; left out, 7 days."),
+  }),
+  answer: AllocationGrant,
+  errors: ["conflict"],
+});
+
+export const listAllocationGrants = endpoint({
+  name: "listAllocationGrants",
+  noun: "allocations",
+  method: "GET",
+  path: "/v1/allocations/{allocation_id}/grants",
+  summary: "List with whom an allocation is shared",
+  access: { scope: "allocations:read" },
+  params,
+  answer: z.strictObject({ items: z.array(AllocationGrant) }),
+});
+
+export const revokeAllocationGrant = endpoint({
+  name: "revokeAllocationGrant",
+  noun: "allocations",
+  method: "DELETE",
+  path: "/v1/allocations/{allocation_id}/grants/{user_id}",
+  summary: "End a grant: the member's terminals there close within seconds",
+  access: { scope: "allocations:write" },
+  action: "allocation.revoke_grant",
+  params: z.strictObject({ allocation_id: Id, user_id: Id }),
 });

@@ -1,12 +1,19 @@
 // SQL of allocations. Statuses come from state.ts; every change of a row counts its revision up.
 
-import type { Allocation, AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
+import type {
+  Allocation,
+  AllocationAccess,
+  AllocationStatus,
+  GrantLevel,
+} from "@holdfast/contracts/endpoints/allocations";
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Revision } from "../tasks/queries.ts";
+import { type Caller, callerSql, type Grant, type Owner, reaches } from "./access.ts";
 
-export type AllocationRow = {
+export type AllocationRow = Owner & {
   id: string;
   org_id: string;
   project_id: string;
@@ -21,14 +28,36 @@ export type AllocationRow = {
   own_account: boolean;
   home: string | null;
   created_by: string;
+  owner_name: string | null;
+  /** Who requested the change under way. */
+  actor_type: AuditActor["actor_type"];
+  actor_id: string | null;
+  actor_name: string;
+  role: string;
   created_at: Date;
   active_at: Date | null;
   released_at: Date | null;
 };
 
-export function toAllocation(row: AllocationRow): Allocation {
+/** With what decides how far the caller reaches it. */
+export type SeenRow = AllocationRow & {
+  owner_active: boolean;
+  grant_level: GrantLevel | null;
+  grant_expires_at: Date | null;
+  /** By the database's clock. */
+  read_at: Date;
+};
+
+export function grantOf({ grant_level: level, grant_expires_at: expires_at }: SeenRow): Grant | null {
+  return level === null || expires_at === null ? null : { level, expires_at };
+}
+
+export function toAllocation(row: SeenRow, access: AllocationAccess): Allocation {
   return {
     id: row.id,
+    owner: toOwner(row),
+    access,
+    access_until: access === "manage" ? null : (row.grant_expires_at?.toISOString() ?? null),
     project_id: row.project_id,
     node_id: row.node_id,
     node_name: row.node_name,
@@ -46,9 +75,30 @@ export function toAllocation(row: AllocationRow): Allocation {
   };
 }
 
+function toOwner({ owner_user_id, owner_token_id, owner_name, owner_active }: SeenRow): Allocation["owner"] {
+  const id = owner_user_id ?? owner_token_id;
+  if (id === null || owner_name === null) return null;
+  return { type: owner_token_id === null ? "user" : "token", id, name: owner_name, active: owner_active };
+}
+
 const columns = (db: Queryable) => db`
   a.id, a.org_id, a.project_id, a.node_id, n.name AS node_name, a.username, a.ssh_keys, a.status, a.reason,
-  a.revision, a.task_id, a.own_account, a.home, a.created_by, a.created_at, a.active_at, a.released_at`;
+  a.revision, a.task_id, a.own_account, a.home, a.created_by, a.owner_user_id, a.owner_token_id, a.owner_name,
+  a.actor_type, a.actor_id, a.actor_name, a.role, a.created_at, a.active_at, a.released_at`;
+
+const ownerIsActive = (db: Queryable) => db`(
+  EXISTS (SELECT FROM memberships m WHERE m.org_id = a.org_id AND m.user_id = a.owner_user_id)
+  OR EXISTS (SELECT FROM api_tokens t WHERE t.id = a.owner_token_id AND t.revoked_at IS NULL
+             AND (t.expires_at IS NULL OR t.expires_at > now())))`;
+
+const seenColumns = (db: Queryable) => db`
+  ${columns(db)}, ${ownerIsActive(db)} AS owner_active, own.level AS grant_level,
+  own.expires_at AS grant_expires_at, now() AS read_at`;
+
+/** With the caller's own grant. */
+const seenBy = (db: Queryable, { userId }: Caller) => db`
+  allocations a JOIN nodes n ON n.id = a.node_id
+  LEFT JOIN allocation_grants own ON own.allocation_id = a.id AND own.grantee_id = ${userId}::uuid`;
 
 export type Host = {
   id: string;
@@ -79,54 +129,91 @@ export async function selectProjectId(tx: Tx, wanted: string | undefined): Promi
 
 export type NewAllocation = Pick<
   AllocationRow,
-  "id" | "org_id" | "project_id" | "node_id" | "username" | "ssh_keys" | "task_id" | "created_by"
->;
+  | "id"
+  | "org_id"
+  | "project_id"
+  | "node_id"
+  | "username"
+  | "ssh_keys"
+  | "task_id"
+  | "created_by"
+  | "owner_user_id"
+  | "owner_token_id"
+  | "owner_name"
+> &
+  AuditActor;
 
 /** False when the user belongs to another allocation; one that is being made now is waited for. */
 export async function insertAllocation(tx: Tx, row: NewAllocation): Promise<boolean> {
   const inserted = await tx`
-    INSERT INTO allocations (id, org_id, project_id, node_id, username, ssh_keys, task_id, created_by)
+    INSERT INTO allocations (id, org_id, project_id, node_id, username, ssh_keys, task_id, created_by, owner_user_id,
+      owner_token_id, owner_name, actor_type, actor_id, actor_name, role)
     VALUES (${row.id}, ${row.org_id}, ${row.project_id}, ${row.node_id}, ${row.username}, ${row.ssh_keys},
-      ${row.task_id}, ${row.created_by})
+      ${row.task_id}, ${row.created_by}, ${row.owner_user_id}, ${row.owner_token_id}, ${row.owner_name},
+      ${row.actor_type}, ${row.actor_id}, ${row.actor_name}, ${row.role})
     ON CONFLICT (node_id, username) WHERE status <> 'released' DO NOTHING`;
   return inserted.count === 1;
 }
 
-export async function selectLiveAllocation(tx: Tx, user: Pick<AllocationRow, "node_id" | "username">) {
+/** Undefined also for one that the caller does not reach. */
+export async function selectLiveAllocation(
+  tx: Tx,
+  caller: Caller,
+  user: Pick<AllocationRow, "node_id" | "username">,
+) {
   const [row] = await tx<{ id: string; status: AllocationStatus }[]>`
-    SELECT id, status FROM allocations
-    WHERE node_id = ${user.node_id} AND username = ${user.username} AND status <> 'released'`;
+    SELECT a.id, a.status FROM allocations a
+    WHERE a.node_id = ${user.node_id} AND a.username = ${user.username} AND a.status <> 'released'
+      AND ${reaches(tx, callerSql(tx, caller), "view")}`;
   return row;
 }
 
-export async function selectAllocation(tx: Tx, id: string): Promise<AllocationRow | undefined> {
-  const [row] = await tx<AllocationRow[]>`
-    SELECT ${columns(tx)} FROM allocations a JOIN nodes n ON n.id = a.node_id WHERE a.id = ${id}`;
+/** Whoever it belongs to: `readAllocation` decides whether the caller may see it. */
+export async function selectAllocation(tx: Tx, id: string, caller: Caller): Promise<SeenRow | undefined> {
+  const [row] = await tx<SeenRow[]>`SELECT ${seenColumns(tx)} FROM ${seenBy(tx, caller)} WHERE a.id = ${id}`;
   return row;
 }
 
-export type AllocationFilter = { nodeId?: string; projectId?: string; status?: AllocationStatus };
+export type AllocationFilter = {
+  nodeId?: string;
+  projectId?: string;
+  status?: AllocationStatus;
+  /** A member's id, the caller, or nobody who is active. */
+  owner?: string | "me" | "none";
+};
 
 export async function selectAllocations(
   tx: Tx,
+  caller: Caller,
   filter: AllocationFilter,
   page: { before: string; limit: number },
-): Promise<AllocationRow[]> {
-  return tx<AllocationRow[]>`
-    SELECT ${columns(tx)} FROM allocations a JOIN nodes n ON n.id = a.node_id
-    WHERE a.id < ${page.before}
+): Promise<SeenRow[]> {
+  return tx<SeenRow[]>`
+    SELECT ${seenColumns(tx)} FROM ${seenBy(tx, caller)}
+    WHERE a.id < ${page.before} AND ${reaches(tx, callerSql(tx, caller), "view")}
       ${filter.nodeId === undefined ? tx`` : tx`AND a.node_id = ${filter.nodeId}`}
       ${filter.projectId === undefined ? tx`` : tx`AND a.project_id = ${filter.projectId}`}
       ${filter.status === undefined ? tx`` : tx`AND a.status = ${filter.status}`}
+      ${filter.owner === undefined ? tx`` : tx`AND ${ownedBy(tx, caller, filter.owner)}`}
     ORDER BY a.id DESC LIMIT ${page.limit + 1}`;
+}
+
+function ownedBy(tx: Tx, { userId, tokenId }: Caller, owner: string) {
+  if (owner === "none") return tx`NOT ${ownerIsActive(tx)}`;
+  if (owner === "me") return tx`(a.owner_user_id = ${userId}::uuid OR a.owner_token_id = ${tokenId}::uuid)`;
+  return tx`a.owner_user_id = ${owner}`;
 }
 
 export type MovingRow = AllocationRow & { node_status: NodeStatus };
 
 /** Locked until the transaction ends: the reconciler leaves it alone meanwhile. */
-export async function lockAllocation(tx: Tx, id: string): Promise<MovingRow | undefined> {
-  const [row] = await tx<MovingRow[]>`
-    SELECT ${columns(tx)}, n.status AS node_status FROM allocations a JOIN nodes n ON n.id = a.node_id
+export async function lockAllocation(
+  tx: Tx,
+  id: string,
+  caller: Caller,
+): Promise<(SeenRow & MovingRow) | undefined> {
+  const [row] = await tx<(SeenRow & MovingRow)[]>`
+    SELECT ${seenColumns(tx)}, n.status AS node_status FROM ${seenBy(tx, caller)}
     WHERE a.id = ${id} FOR UPDATE OF a`;
   return row;
 }
@@ -176,6 +263,21 @@ export async function changeAllocation(tx: Tx, id: string, change: Change): Prom
     UPDATE allocations SET status = ${change.status}, task_id = ${change.taskId}, revision = revision + 1,
       reason = ${change.reason === null ? null : tx.json(change.reason)},
       released_at = ${change.status === "released" ? tx`now()` : null}
+    WHERE id = ${id}`;
+}
+
+/** The release under way was requested by this actor; a reconciler goes on in their name. */
+export async function recordRequester(tx: Tx, id: string, by: AuditActor): Promise<void> {
+  await tx`
+    UPDATE allocations SET actor_type = ${by.actor_type}, actor_id = ${by.actor_id}, actor_name = ${by.actor_name},
+      role = ${by.role}
+    WHERE id = ${id}`;
+}
+
+export async function changeOwner(tx: Tx, id: string, owner: { userId: string; name: string }): Promise<void> {
+  await tx`
+    UPDATE allocations SET owner_user_id = ${owner.userId}, owner_token_id = NULL, owner_name = ${owner.name},
+      revision = revision + 1
     WHERE id = ${id}`;
 }
 

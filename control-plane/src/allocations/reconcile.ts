@@ -5,6 +5,7 @@ import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations
 import type { TaskFailure } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
+import { actorOf } from "../audit/record.ts";
 import type { Sql, Tx } from "../database/connect.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import { changeAllocation, type EndedRow, lockNextMovable, recordUser } from "./queries.ts";
@@ -58,7 +59,7 @@ async function askAgain(
 ) {
   const node = { name: row.node_name, status: row.node_status };
   const correlationId = uuidv7();
-  const work = { task: move.task, user: row, node, createdBy: row.created_by, correlationId };
+  const work = { task: move.task, user: row, node, by: actorOf(row), correlationId, again: true };
   const { task, reason } = await enqueueOrWait(tx, engine, work);
   const nothingNew = task === undefined && row.task_id === null && reason?.code === row.reason?.code;
   if (nothingNew) return undefined;

@@ -11,65 +11,80 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { orgRoute } from "../api/route.ts";
+import { auditActor } from "../audit/record.ts";
 import { type Tx, withOrg } from "../database/connect.ts";
+import { selectMember } from "../members/queries.ts";
 import { nameOf } from "../people/actor.ts";
+import { requireRoom } from "../quotas/room.ts";
+import { type Caller, callerOf, ownerOf } from "./access.ts";
 import {
   changeAllocation,
   type Host,
   insertAllocation,
-  lockAllocation,
-  selectAllocation,
+  recordRequester,
+  type SeenRow,
   selectAllocations,
   selectHost,
   selectLiveAllocation,
   selectProjectId,
-  toAllocation,
 } from "./queries.ts";
+import { lockForChange, readAllocation, shownTo } from "./read.ts";
 import { allocationOutcome } from "./state.ts";
 import { enqueueOrWait, enqueueWork } from "./work.ts";
 
 export function allocationRoutes(api: ApiContext): void {
-  orgRoute(api, createAllocation, async ({ body, org, actor, tx, touched, afterCommit, correlationId }) => {
+  orgRoute(api, createAllocation, async (call) => {
+    const { body, org, actor, tx, touched, afterCommit, correlationId } = call;
     const { username, ssh_keys } = body;
+    const caller = callerOf(call);
     const host = await selectHost(tx, body.node_id);
     if (!host) throw new ApiError("not_found", { message: "There is no such node." });
     refuseUnusable(host, username);
     const projectId = await chooseProject(tx, body.project_id);
+    const owner = body.owner_id === undefined ? ownerOf(actor) : await chooseOwner(tx, caller, body.owner_id);
+    await requireRoom(tx, org.id, owner, { isNew: true });
     const user = { id: uuidv7(), org_id: org.id, node_id: host.id, username, ssh_keys };
-    const createdBy = nameOf(actor);
-    const task = await enqueueWork(tx, api.tasks, { task: "provision", user, createdBy, correlationId });
-    const allocation = { ...user, project_id: projectId, task_id: task.id, created_by: createdBy };
-    if (!(await insertAllocation(tx, allocation))) throw await exists(tx, allocation, host);
-    touched({ type: "allocation", id: user.id, name: `${username}@${host.name}` }, { task_id: task.id });
+    const by = auditActor(actor, org.role);
+    const task = await enqueueWork(tx, api.tasks, { task: "provision", user, by, correlationId });
+    const project = { project_id: projectId, task_id: task.id, created_by: nameOf(actor) };
+    const allocation = { ...user, ...project, ...owner, ...by };
+    if (!(await insertAllocation(tx, allocation))) throw await exists(tx, caller, allocation, host);
+    const target = { type: "allocation", id: user.id, name: `${username}@${host.name}` };
+    touched(target, { task_id: task.id, owner: owner.owner_name });
     afterCommit(() => {
       api.tasks.enqueued(task);
       api.allocations.changed(user.id, task.id);
     });
-    return toAllocation(await required(tx, user.id));
+    return shownTo(caller, await readAllocation(tx, caller, user.id, "view"));
   });
 
-  orgRoute(api, listAllocations, async ({ query, tx }) => {
-    const filter = { nodeId: query.node_id, projectId: query.project_id, status: query.status };
+  orgRoute(api, listAllocations, async (call) => {
+    const { query, tx } = call;
+    const caller = callerOf(call);
+    const { node_id: nodeId, project_id: projectId, status, owner, limit } = query;
     const before = pageStart(listAllocations, query.cursor);
-    const rows = await selectAllocations(tx, filter, { before, limit: query.limit });
-    return toPage(listAllocations, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toAllocation });
+    const rows = await selectAllocations(tx, caller, { nodeId, projectId, status, owner }, { before, limit });
+    const toItem = (row: SeenRow) => shownTo(caller, row);
+    return toPage(listAllocations, rows, { limit, idOf: (row) => row.id, toItem });
   });
 
   orgRoute(
     api,
     getAllocation,
-    async ({ params, tx }) => {
-      const row = await selectAllocation(tx, params.allocation_id);
-      if (!row) throw new ApiError("not_found");
-      return toAllocation(row);
+    async (call) => {
+      const caller = callerOf(call);
+      return shownTo(caller, await readAllocation(call.tx, caller, call.params.allocation_id, "view"));
     },
     {
-      waitFirst: async ({ params, query, org, signal }) => {
+      waitFirst: async (call) => {
+        const { params, query, org, signal } = call;
         if (query.wait_seconds === 0) return;
-        // Only what the organization can see may be waited for: even the time of a change is news.
-        const row = await withOrg(api.app, org.id, (tx) => selectAllocation(tx, params.allocation_id));
-        const { revision = row?.revision } = query;
-        if (!row || row.status === "released" || row.revision !== revision) return;
+        // Only what the caller can see may be waited for: even the time of a change is information.
+        const row = await withOrg(api.app, org.id, (tx) =>
+          readAllocation(tx, callerOf(call), params.allocation_id, "view"),
+        );
+        const { revision = row.revision } = query;
+        if (row.status === "released" || row.revision !== revision) return;
         await api.allocations.awaiting.changed(
           { id: row.id, revision },
           { waitMs: query.wait_seconds * 1000, signal },
@@ -78,26 +93,42 @@ export function allocationRoutes(api: ApiContext): void {
     },
   );
 
-  orgRoute(api, releaseAllocation, async ({ params, actor, tx, touched, afterCommit, correlationId }) => {
-    const row = await lockAllocation(tx, params.allocation_id);
-    if (!row) throw new ApiError("not_found");
+  orgRoute(api, releaseAllocation, async (call) => {
+    const { params, org, actor, tx, touched, afterCommit, correlationId } = call;
+    const caller = callerOf(call);
+    const row = await lockForChange(tx, caller, params.allocation_id);
     touched({ type: "allocation", id: row.id, name: `${row.username}@${row.node_name}` });
     const outcome = allocationOutcome(row.status, "release");
-    if (outcome === "stays") return toAllocation(row);
+    if (outcome === "stays") return shownTo(caller, row);
     // What was not begun need not be; what was begun is undone by the task behind it.
     const unwanted =
       row.status === "requested" && row.task_id ? await api.tasks.cancel(tx, row.task_id) : undefined;
     const node = { name: row.node_name, status: row.node_status };
-    const work = { task: "deprovision" as const, user: row, node, createdBy: nameOf(actor), correlationId };
+    const by = auditActor(actor, org.role);
+    const work = { task: "deprovision" as const, user: row, node, by, correlationId };
     const { task, reason } = await enqueueOrWait(tx, api.tasks, work);
     await changeAllocation(tx, row.id, { status: outcome.to, reason, taskId: task?.id ?? null });
+    await recordRequester(tx, row.id, by);
     afterCommit(() => {
       if (unwanted) api.tasks.cancelled(unwanted);
       if (task) api.tasks.enqueued(task);
       api.allocations.changed(row.id, task?.id);
     });
-    return toAllocation(await required(tx, row.id));
+    return shownTo(caller, await readAllocation(tx, caller, row.id, "view"));
   });
+}
+
+/** Another member than the caller is named by administrators only. */
+async function chooseOwner(tx: Tx, caller: Caller, userId: string) {
+  if (!caller.administers && userId !== caller.userId) {
+    throw new ApiError("forbidden", {
+      message: "Only administrators create allocations for others.",
+      details: { needed: "allocations:admin" },
+    });
+  }
+  const member = await selectMember(tx, userId);
+  if (!member) throw new ApiError("not_found", { message: "There is no such member in this organization." });
+  return { owner_user_id: member.user_id, owner_token_id: null, owner_name: member.email };
 }
 
 /** A node that takes no work now, or that has no such user to offer. */
@@ -125,16 +156,15 @@ async function chooseProject(tx: Tx, wanted: string | undefined): Promise<string
   throw new ApiError("project_required");
 }
 
-async function exists(tx: Tx, user: { node_id: string; username: string }, host: Host): Promise<ApiError> {
-  const other = await selectLiveAllocation(tx, user);
+async function exists(
+  tx: Tx,
+  caller: Caller,
+  user: { node_id: string; username: string },
+  host: Host,
+): Promise<ApiError> {
+  const other = await selectLiveAllocation(tx, caller, user);
   return new ApiError("allocation_exists", {
     message: `The user ${user.username} on ${host.name} belongs to an allocation already.`,
     details: other ? { allocation: other.id, status: other.status } : {},
   });
-}
-
-async function required(tx: Tx, id: string) {
-  const row = await selectAllocation(tx, id);
-  if (!row) throw new Error(`allocation ${id} is gone within its own transaction`);
-  return row;
 }

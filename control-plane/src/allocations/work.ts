@@ -4,6 +4,7 @@
 
 import { ApiError } from "@holdfast/contracts/errors";
 import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { AuditActor } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { AllocationRow } from "./queries.ts";
@@ -13,18 +14,23 @@ export type WorkFor = Pick<AllocationRow, "id" | "node_id" | "username" | "ssh_k
 export type Work = {
   task: Exclude<Move["task"], "none">;
   user: WorkFor;
-  createdBy: string;
+  /** Who requested it. */
+  by: AuditActor;
   correlationId: string;
+  /** Enqueued again by a reconciler, for the same request. */
+  again?: boolean;
 };
 
 const types = { provision: "allocation.provision_user", deprovision: "allocation.deprovision_user" } as const;
 
 /** Throws what the node cannot be asked for. Tell the engine with `enqueued` after the commit. */
-export async function enqueueWork(tx: Tx, engine: TaskEngine, { task, user, createdBy, correlationId }: Work) {
+export async function enqueueWork(tx: Tx, engine: TaskEngine, work: Work) {
+  const { task, user, by, correlationId, again = false } = work;
   const { id, node_id, username, ssh_keys } = user;
   const params = task === "provision" ? { username, ssh_keys } : { username };
-  const work = { nodeId: node_id, type: types[task], params: { allocation_id: id, ...params } };
-  return engine.enqueue(tx, { ...work, createdBy, correlationId }, { audited: true });
+  const asked = { nodeId: node_id, type: types[task], params: { allocation_id: id, ...params }, allocationId: id };
+  const details = { allocation_id: id, ...(again ? { again } : {}) };
+  return engine.enqueue(tx, { ...asked, by, correlationId, details }, { audited: true });
 }
 
 /** The task, or why there is none yet. */

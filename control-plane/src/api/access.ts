@@ -4,7 +4,7 @@
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
-import { type ActingRole, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import type { ActingRole } from "@holdfast/contracts/permissions";
 import { uuidForm } from "@holdfast/kit/uuid";
 import type { FastifyRequest } from "fastify";
 import { type Actor, isOperator } from "../people/actor.ts";
@@ -65,11 +65,6 @@ export async function actingOrg(
     if (found.length === 1) return { id: named, role: "operator" };
   }
   throw new ApiError("not_found", { message: "There is no such organization, or it is not yours to see." });
-}
-
-export function holdsScope(actor: Actor, role: ActingRole, scope: Scope): boolean {
-  if (!scopesOfRole[role].has(scope)) return false;
-  return actor.type !== "token" || actor.scopes === null || actor.scopes.includes(scope);
 }
 
 function organizationsOf(actor: Actor): ActingOrg[] {

@@ -16,9 +16,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type AuditTarget, auditActor, recordAudit } from "../audit/record.ts";
 import { isUnavailable, type Sql, type Tx, withOrg } from "../database/connect.ts";
 import { createOnce } from "../idempotency/replay.ts";
-import { type Actor, isOperator, keyOf } from "../people/actor.ts";
-import { type ActingOrg, actingOrg, authenticate, holdsScope, refuseForeignOrigin } from "./access.ts";
+import { type Actor, holdsScope, isOperator, keyOf } from "../people/actor.ts";
+import { type ActingOrg, actingOrg, authenticate, refuseForeignOrigin } from "./access.ts";
 import type { ApiContext } from "./context.ts";
+import { HiddenError } from "./hidden.ts";
 import { idempotencyKey, readInput } from "./input.ts";
 
 export type Call<E> = {
@@ -188,8 +189,7 @@ async function perform<E>(
     return answer;
   } catch (error) {
     if (endpoint.action && !isUnavailable(error)) {
-      const reason = error instanceof ApiError ? error.code : "internal_error";
-      await recordRefusal(api, endpoint, { orgId, by, call, reason });
+      await recordRefusal(api, endpoint, { orgId, by, call, reason: reasonOf(error) });
     }
     throw error;
   }
@@ -215,6 +215,11 @@ async function recordRefusal(
     reason: refused.reason,
     correlationId: refused.call.correlationId,
   });
+}
+
+function reasonOf(error: unknown): ErrorCode {
+  if (error instanceof HiddenError) return "forbidden";
+  return error instanceof ApiError ? error.code : "internal_error";
 }
 
 /** What somebody wanted to make or invite, as they called it. */

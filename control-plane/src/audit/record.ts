@@ -38,6 +38,16 @@ export function auditActor(actor: Actor | undefined, role: string): AuditActor {
   return { actor_type: actor.type, actor_id: actorId, actor_name: nameOf(actor), role };
 }
 
+/** The actor that a row remembers. */
+export function actorOf({ actor_type, actor_id, actor_name, role }: AuditActor): AuditActor {
+  return { actor_type, actor_id, actor_name, role };
+}
+
+/** A part of the control plane that acts by itself. */
+export function systemActor(name: string): AuditActor {
+  return { actor_type: "system", actor_id: null, actor_name: name, role: "system" };
+}
+
 export async function recordAudit(db: Queryable, log: Log, event: NewAuditEvent): Promise<void> {
   const id = uuidv7();
   await db`

@@ -11,11 +11,13 @@ import type { HttpServer } from "@holdfast/service/http";
 import { correlationIdOf } from "@holdfast/service/refusals";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
 import { type WebSocket, WebSocketServer } from "ws";
-import { actingOrg, authenticate, holdsScope } from "../api/access.ts";
+import { callerOf } from "../allocations/access.ts";
+import { actingOrg, authenticate } from "../api/access.ts";
 import type { ApiContext } from "../api/context.ts";
 import { isUnavailable } from "../database/connect.ts";
+import { holdsScope, keyOf } from "../people/actor.ts";
 import type { Signals } from "../signals/signals.ts";
-import { gatherChanges } from "./changes.ts";
+import { gatherChanges, messageFor, type Viewer } from "./changes.ts";
 
 /** A session that ended, or a member who left, hears no more after this time. */
 const CHECK_AGAIN_MS = 30_000;
@@ -26,7 +28,13 @@ const needed: readonly Scope[] = ["nodes:read", "tasks:read", "allocations:read"
 /** RFC 6455 leaves 4000–4999 to applications. */
 const closeCodes = { signedOut: 4401, stopping: 1001 };
 
-type Listener = { socket: WebSocket; orgId: string; headers: IncomingMessage["headers"]; alive: boolean };
+type Listener = {
+  socket: WebSocket;
+  orgId: string;
+  viewer: Viewer;
+  headers: IncomingMessage["headers"];
+  alive: boolean;
+};
 
 export function serveLive(
   api: ApiContext,
@@ -38,28 +46,31 @@ export function serveLive(
 ): { stop(): void } {
   const listeners = new Set<Listener>();
   const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false });
-  const tell = (orgId: string, message: LiveMessage) => {
-    for (const listener of listeners) if (listener.orgId === orgId) send(listener.socket, message);
+  const publish = (orgId: string, messageOf: (viewer: Viewer) => LiveMessage | undefined) => {
+    for (const listener of listeners) {
+      const message = listener.orgId === orgId ? messageOf(listener.viewer) : undefined;
+      if (message) send(listener.socket, message);
+    }
   };
   const changes = gatherChanges({
     signals: options.signals,
     system: api.system,
     listening: () => listeners.size > 0,
-    tell,
+    publish: (orgId, topic, rows) => publish(orgId, (viewer) => messageFor(viewer, topic, rows)),
     onFailed: (error) => api.log.debug({ err: error }, "open pages were not told of a change"),
   });
 
   const endFleet = api.fleets.onChanged((orgId) =>
-    tell(orgId, { type: "changed", topic: "fleet", ids: [], node_ids: [] }),
+    publish(orgId, () => ({ type: "changed", topic: "fleet", ids: [], node_ids: [] })),
   );
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     const correlationId = correlationIdOf(request);
     admit(request, correlationId).then(
-      (orgId) =>
+      (admitted) =>
         server.handleUpgrade(request, socket, head, (opened) => {
-          const listener = { socket: opened, orgId, headers: request.headers, alive: true };
+          const listener: Listener = { socket: opened, ...admitted, headers: request.headers, alive: true };
           listeners.add(listener);
           opened.on("pong", () => {
             listener.alive = true;
@@ -78,23 +89,23 @@ export function serveLive(
     return new ApiError("internal_error");
   };
 
-  const admit = async (request: IncomingMessage, correlationId: string): Promise<string> => {
+  const admit = async (request: IncomingMessage, correlationId: string) => {
     const url = URL.parse(request.url ?? "/", "http://localhost");
     if (url?.pathname !== LIVE_PATH) throw new ApiError("route_not_found");
     if (!options.isAllowedHost(request.headers.host)) throw new ApiError("host_refused");
     options.refuseForged(request, correlationId);
     if (!api.isOwnOrigin(request)) throw new ApiError("origin_refused");
-    return organizationOf(request.headers, url.searchParams.get("org_id"));
+    return viewerOf(request.headers, url.searchParams.get("org_id"));
   };
 
-  const organizationOf = async (headers: IncomingMessage["headers"], orgId: string | null) => {
+  const viewerOf = async (headers: IncomingMessage["headers"], orgId: string | null) => {
     const actor = await authenticate(api, { headers });
     if (!actor) throw new ApiError("unauthenticated");
     const org = await actingOrg(api, actor, { headers: { [ORG_HEADER]: orgId ?? undefined } }, undefined);
     if (!needed.every((scope) => holdsScope(actor, org.role, scope))) {
       throw new ApiError("forbidden", { details: { needed: needed.join(", "), role: org.role } });
     }
-    return org.id;
+    return { orgId: org.id, viewer: { caller: callerOf({ actor, org }), userKey: keyOf(actor) } };
   };
 
   const checkAgain = setInterval(() => {
@@ -105,9 +116,15 @@ export function serveLive(
       }
       listener.alive = false;
       listener.socket.ping();
-      organizationOf(listener.headers, listener.orgId).catch((error: unknown) => {
-        if (error instanceof ApiError) listener.socket.close(closeCodes.signedOut, error.code);
-      });
+      viewerOf(listener.headers, listener.orgId).then(
+        // The role may have changed.
+        ({ viewer }) => {
+          listener.viewer = viewer;
+        },
+        (error: unknown) => {
+          if (error instanceof ApiError) listener.socket.close(closeCodes.signedOut, error.code);
+        },
+      );
     }
   }, CHECK_AGAIN_MS);
   checkAgain.unref();

@@ -1,9 +1,12 @@
 // Who acts. The union is total: every request that gets past authentication is one of these.
 
 import type { Me } from "@holdfast/contracts/endpoints/me";
-import type { ActingRole, Role, Scope } from "@holdfast/contracts/permissions";
+import { type ActingRole, type Role, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
 
 export type Membership = { id: string; slug: string; name: string; role: Role };
+
+/** As they were called when that was written down. */
+export type Person = { id: string; name: string };
 
 export type Actor =
   | {
@@ -15,7 +18,16 @@ export type Actor =
       sessionId: string;
       organizations: Membership[];
     }
-  | { type: "token"; id: string; name: string; role: Role; scopes: Scope[] | null; organization: Membership }
+  | {
+      type: "token";
+      id: string;
+      name: string;
+      role: Role;
+      scopes: Scope[] | null;
+      organization: Membership;
+      /** Who made it; null for the local operator. */
+      person: Person | null;
+    }
   | { type: "local_operator" };
 
 const LOCAL_OPERATOR_NAME = "local operator";
@@ -38,6 +50,12 @@ export function keyOf(actor: Actor): string {
 
 export function isOperator(actor: Actor): boolean {
   return actor.type === "local_operator" || (actor.type === "user" && actor.operator);
+}
+
+/** By the role, and for a token by what it was narrowed to. */
+export function holdsScope(actor: Actor, role: ActingRole, scope: Scope): boolean {
+  if (!scopesOfRole[role].has(scope)) return false;
+  return actor.type !== "token" || actor.scopes === null || actor.scopes.includes(scope);
 }
 
 /** The person behind it, for what is owned by people. */

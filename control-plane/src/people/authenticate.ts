@@ -38,6 +38,7 @@ type TokenRow = {
   org_slug: string;
   org_name: string;
   created_by: string | null;
+  creator_name: string;
   maker_role: Role | null;
   maker_operator: boolean | null;
 };
@@ -57,7 +58,7 @@ export function createAuthenticator(
       if (!isSecretOf("apiToken", secret)) return undefined;
       const [row] = await system<TokenRow[]>`
         SELECT t.id, t.name, t.role, t.scopes, t.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name,
-               t.created_by, m.role AS maker_role, u.operator AS maker_operator
+               t.created_by, t.creator_name, m.role AS maker_role, u.operator AS maker_operator
         FROM api_tokens t JOIN organizations o ON o.id = t.org_id
         LEFT JOIN users u ON u.id = t.created_by
         LEFT JOIN memberships m ON m.org_id = t.org_id AND m.user_id = t.created_by
@@ -69,7 +70,8 @@ export function createAuthenticator(
         system`UPDATE api_tokens SET last_used_at = now() WHERE id = ${row.id}`.catch(options.onTouchFailed);
       }
       const organization = { id: row.org_id, slug: row.org_slug, name: row.org_name, role };
-      return { type: "token", id: row.id, name: row.name, role, scopes: row.scopes, organization };
+      const person = row.created_by === null ? null : { id: row.created_by, name: row.creator_name };
+      return { type: "token", id: row.id, name: row.name, role, scopes: row.scopes, organization, person };
     },
 
     async fromSession(secret) {

@@ -4,7 +4,7 @@
 import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
-import type { AuditActor } from "../audit/record.ts";
+import { systemActor } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
 import { applyEvents } from "../terminals/events.ts";
@@ -15,7 +15,7 @@ const BATCH = 1_000;
 const MARGIN = "60 seconds";
 const LONG_MARGIN = "5 minutes";
 
-const reconciler: AuditActor = { actor_type: "system", actor_id: null, actor_name: "reconciler", role: "system" };
+const reconciler = systemActor("reconciler");
 
 type Due = { id: string; why: "unused" | TerminalFailureCode };
 

@@ -5,7 +5,7 @@
 import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
-import { recordAudit } from "../audit/record.ts";
+import { recordAudit, systemActor } from "../audit/record.ts";
 import type { Fragment, Queryable, Sql, Tx } from "../database/connect.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 
@@ -22,7 +22,7 @@ const KEPT = 3;
 /** After a silence of ours all nodes are due: they are asked one after the other all the same. */
 const MOST_IN_A_TURN = 250;
 const AUDIT_EVERY = "1 day";
-const BY = "holdfast";
+const BY = systemActor("holdfast");
 
 /** Answers with how many were asked. */
 export async function probeHealth(
@@ -90,7 +90,7 @@ async function ask(
 ): Promise<void> {
   const wanted = { nodeId, type: TYPE, params: {}, priority: PRIORITY, expiresInSeconds: EXPIRES_SECONDS };
   const enqueue = async (tx: Tx) => {
-    const made = await engine.enqueue(tx, { ...wanted, createdBy: BY, correlationId }, { routine: true });
+    const made = await engine.enqueue(tx, { ...wanted, by: BY, correlationId }, { routine: true });
     // Both see the list as it was: what does not fit behind the new one is removed.
     await tx`
       WITH noted AS (
@@ -118,7 +118,7 @@ async function summarise(system: Sql, log: Log, { now, correlationId }: Turn): P
     for (const { node_id, org_id, name, count, first_at, asked_at } of rows) {
       await recordAudit(tx, log, {
         orgId: org_id,
-        by: { actor_type: "system", actor_id: null, actor_name: BY, role: "system" },
+        by: BY,
         action: "node.probe",
         target: { type: "node", id: node_id, name },
         result: "allowed",

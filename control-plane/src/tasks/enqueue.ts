@@ -6,6 +6,7 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { fieldProblems } from "../api/input.ts";
+import type { AuditActor } from "../audit/record.ts";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../database/connect.ts";
 import { createBatches } from "./batches.ts";
 import type { Delivered } from "./delivery-queries.ts";
@@ -20,9 +21,13 @@ export type NewTask = {
   priority?: number;
   /** To begin within; left out, as its type says. */
   expiresInSeconds?: number;
-  /** Who asked, in words. */
-  createdBy: string;
+  /** Who asked for it: the audit names them, also when a reconciler enqueues it for them. */
+  by: AuditActor;
   correlationId: string;
+  /** The allocation it works for: whoever cannot reach that one does not see the task. */
+  allocationId?: string;
+  /** What its own audit event says beside the node. */
+  details?: Record<string, unknown>;
 };
 
 const DEFAULT_PRIORITY = 5;
@@ -83,8 +88,10 @@ export function createEnqueue(options: {
       orderKey: type.orderKey?.(params) ?? null,
       signature,
       expiresAt,
-      createdBy: task.createdBy,
+      by: task.by,
       correlationId: task.correlationId,
+      allocationId: task.allocationId ?? null,
+      details: task.details ?? {},
     };
     return { signed, type };
   };

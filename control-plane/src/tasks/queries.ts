@@ -5,6 +5,8 @@ import type { Task, TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import { LEASE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { PhaseTimings, TaskFailure } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
+import { type Caller, callerSql, reaches } from "../allocations/access.ts";
+import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Tx } from "../database/connect.ts";
 import { commonFailure } from "./failures.ts";
 
@@ -60,8 +62,10 @@ export type SignedNewTask = {
   orderKey: string | null;
   signature: string;
   expiresAt: Date;
-  createdBy: string;
+  by: AuditActor;
   correlationId: string;
+  allocationId: string | null;
+  details: Record<string, unknown>;
   /** Its node waits for work: claimed as it is made, unless older tasks wait. Never one with an order. */
   claim?: boolean;
 };
@@ -74,10 +78,10 @@ export async function insertTask(
 ): Promise<TaskRow | undefined> {
   const [row] = await tx<TaskRow[]>`
     INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-      signature, expires_at, created_by, correlation_id, routine)
+      signature, expires_at, created_by, correlation_id, allocation_id, routine)
     SELECT ${task.id}, n.org_id, n.id, ${task.type}, ${JSON.stringify(task.params)}::text::json, ${task.idempotent},
       ${task.timeoutSeconds}, ${task.priority}, ${task.orderKey}, ${task.signature}, ${task.expiresAt},
-      ${task.createdBy}, ${task.correlationId}, ${routine}
+      ${task.by.actor_name}, ${task.correlationId}, ${task.allocationId}, ${routine}
     FROM nodes n
     WHERE n.id = ${task.nodeId} AND n.status = 'active' AND n.revoked_at IS NULL
       AND (${task.capabilities.length === 0} OR EXISTS (
@@ -100,16 +104,19 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
         ${all((one) => JSON.stringify(one.params))}::text[], ${all((one) => String(one.idempotent))}::text[]::boolean[],
         ${all((one) => one.timeoutSeconds)}::integer[], ${all((one) => one.priority)}::smallint[],
         ${all((one) => one.orderKey)}::text[], ${all((one) => one.signature)}::text[],
-        ${all((one) => one.expiresAt.toISOString())}::timestamptz[], ${all((one) => one.createdBy)}::text[],
-        ${all((one) => one.correlationId)}::text[], ${all((one) => `{${one.capabilities.join(",")}}`)}::text[],
+        ${all((one) => one.expiresAt.toISOString())}::timestamptz[], ${all((one) => one.by.actor_name)}::text[],
+        ${all((one) => one.by.actor_type)}::text[], ${all((one) => one.by.actor_id)}::uuid[],
+        ${all((one) => one.by.role)}::text[], ${all((one) => JSON.stringify(one.details))}::text[],
+        ${all((one) => one.allocationId)}::uuid[], ${all((one) => one.correlationId)}::text[], ${all((one) => `{${one.capabilities.join(",")}}`)}::text[],
         ${all((one) => String(one.claim ?? false))}::text[]::boolean[], ${all(() => uuidv7())}::uuid[]
       ) AS a (id, node_id, type, params, idempotent, timeout_seconds, priority, order_key, signature, expires_at,
-        created_by, correlation_id, capabilities, claim, audit_id)
+        created_by, actor_type, actor_id, role, details, allocation_id, correlation_id, capabilities, claim, audit_id)
     ), made AS (
       INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-        signature, expires_at, created_by, correlation_id, status, generation, revision, lease_until, dispatched_at)
+        signature, expires_at, created_by, correlation_id, allocation_id, status, generation, revision, lease_until,
+        dispatched_at)
       SELECT a.id, n.org_id, n.id, a.type, a.params::json, a.idempotent, a.timeout_seconds, a.priority, a.order_key,
-        a.signature, a.expires_at, a.created_by, a.correlation_id, c.*
+        a.signature, a.expires_at, a.created_by, a.correlation_id, a.allocation_id, c.*
       FROM asked a JOIN nodes n ON n.id = a.node_id CROSS JOIN LATERAL (
         SELECT 'dispatched', 1, 2, now() + ${LEASE_SECONDS} * interval '1 second', now()
         WHERE a.claim AND NOT EXISTS (SELECT FROM tasks q WHERE q.node_id = n.id AND q.status = 'queued')
@@ -121,10 +128,10 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
           WHERE p.node_id = n.id AND c.name = ANY (a.capabilities::text[])))
       RETURNING ${columns(sql)}, t.org_id
     ), audited AS (
-      INSERT INTO audit_events (id, org_id, actor_type, actor_name, role, action, target_type, target_id, target_name,
-        result, correlation_id, details)
-      SELECT a.audit_id, m.org_id, 'system', a.created_by, 'system', 'task.create', 'task', m.id::text, m.type,
-        'allowed', a.correlation_id, jsonb_build_object('node_id', m.node_id)
+      INSERT INTO audit_events (id, org_id, actor_type, actor_id, actor_name, role, action, target_type, target_id,
+        target_name, result, correlation_id, details)
+      SELECT a.audit_id, m.org_id, a.actor_type, a.actor_id, a.created_by, a.role, 'task.create', 'task', m.id::text,
+        m.type, 'allowed', a.correlation_id, a.details::jsonb || jsonb_build_object('node_id', m.node_id)
       FROM made m JOIN asked a ON a.id = m.id
     )
     SELECT * FROM made`;
@@ -145,13 +152,26 @@ export async function selectTask(tx: Queryable, id: string): Promise<TaskRow | u
   return row;
 }
 
+/** Of a task `t`: it works for no allocation, or for one that the caller reaches. */
+const isSeenBy = (tx: Tx, caller: Caller) => tx`
+  (t.allocation_id IS NULL OR EXISTS (
+    SELECT FROM allocations a WHERE a.id = t.allocation_id AND ${reaches(tx, callerSql(tx, caller), "view")}))`;
+
+/** Undefined also for the task of an allocation that the caller does not reach. */
+export async function selectTaskFor(tx: Tx, caller: Caller, id: string): Promise<TaskRow | undefined> {
+  const [row] = await tx<TaskRow[]>`
+    SELECT ${columns(tx)} FROM tasks t WHERE t.id = ${id} AND ${isSeenBy(tx, caller)}`;
+  return row;
+}
+
 export async function selectTasks(
   tx: Tx,
+  caller: Caller,
   page: { before: string; limit: number; nodeId?: string; status?: TaskStatus; type?: string },
 ): Promise<TaskRow[]> {
   return tx<TaskRow[]>`
     SELECT ${columns(tx)} FROM tasks t
-    WHERE t.id < ${page.before}
+    WHERE t.id < ${page.before} AND ${isSeenBy(tx, caller)}
       ${page.nodeId === undefined ? tx`` : tx`AND t.node_id::text = ${page.nodeId}`}
       ${page.status === undefined ? tx`` : tx`AND t.status = ${page.status}`}
       AND ${page.type === undefined ? tx`NOT t.routine` : tx`t.type = ${page.type}`}

@@ -12,19 +12,20 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { commonTaskFailures, type FailureEntry } from "@holdfast/contracts/task-failures";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { z } from "zod";
+import { callerOf } from "../allocations/access.ts";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { orgRoute } from "../api/route.ts";
+import { auditActor } from "../audit/record.ts";
 import { withOrg } from "../database/connect.ts";
-import { nameOf } from "../people/actor.ts";
-import { selectTask, selectTasks, toTask } from "./queries.ts";
+import { selectTaskFor, selectTasks, toTask } from "./queries.ts";
 
 export function taskRoutes(api: ApiContext): void {
   const { tasks } = api;
   const types = [...tasks.types.values()].map(describeType);
   orgRoute(api, listTaskTypes, async () => ({ items: types }));
 
-  orgRoute(api, createTask, async ({ params, body, actor, correlationId, tx, touched, afterCommit }) => {
+  orgRoute(api, createTask, async ({ params, body, actor, org, correlationId, tx, touched, afterCommit }) => {
     const type = tasks.types.get(body.type);
     if (type && !type.byHand) {
       throw new ApiError("forbidden", {
@@ -39,7 +40,7 @@ export function taskRoutes(api: ApiContext): void {
       params: body.params,
       priority: body.priority,
       ...(body.expires_in_seconds === undefined ? {} : { expiresInSeconds: body.expires_in_seconds }),
-      createdBy: nameOf(actor),
+      by: auditActor(actor, org.role),
       correlationId,
     });
     touched({ type: "task", id: task.id, name: task.type }, { node_id: task.node_id });
@@ -47,8 +48,9 @@ export function taskRoutes(api: ApiContext): void {
     return toTask(task);
   });
 
-  orgRoute(api, listTasks, async ({ query, tx }) => {
-    const rows = await selectTasks(tx, {
+  orgRoute(api, listTasks, async (call) => {
+    const { query, tx } = call;
+    const rows = await selectTasks(tx, callerOf(call), {
       before: pageStart(listTasks, query.cursor),
       limit: query.limit,
       nodeId: query.node_id,
@@ -61,17 +63,18 @@ export function taskRoutes(api: ApiContext): void {
   orgRoute(
     api,
     getTask,
-    async ({ params, tx }) => {
-      const row = await selectTask(tx, params.task_id);
+    async (call) => {
+      const row = await selectTaskFor(call.tx, callerOf(call), call.params.task_id);
       if (!row) throw new ApiError("not_found");
       return toTask(row);
     },
     {
-      waitFirst: async ({ params, query, org, signal }) => {
+      waitFirst: async (call) => {
+        const { params, query, org, signal } = call;
         const { revision, until } = query;
         if (query.wait_seconds === 0) return;
-        // Only what the organization can see may be waited for: even the time of a change is news.
-        const row = await withOrg(api.app, org.id, (tx) => selectTask(tx, params.task_id));
+        // Only what the caller can see may be waited for: even the time of a change is information.
+        const row = await withOrg(api.app, org.id, (tx) => selectTaskFor(tx, callerOf(call), params.task_id));
         const news = revision !== undefined && row?.revision !== revision && until === "change";
         if (!row || row.finished_at || news) return;
         await tasks.changed(
@@ -82,8 +85,10 @@ export function taskRoutes(api: ApiContext): void {
     },
   );
 
-  orgRoute(api, cancelTask, async ({ params, tx, touched, afterCommit }) => {
-    const task = await tasks.cancel(tx, params.task_id);
+  orgRoute(api, cancelTask, async (call) => {
+    const { params, tx, touched, afterCommit } = call;
+    const seen = await selectTaskFor(tx, callerOf(call), params.task_id);
+    const task = seen && (await tasks.cancel(tx, seen.id));
     if (!task) throw new ApiError("not_found");
     touched({ type: "task", id: task.id, name: task.type }, { node_id: task.node_id, status: task.status });
     afterCommit(() => tasks.cancelled(task));

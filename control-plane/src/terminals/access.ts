@@ -1,24 +1,44 @@
 // Whether a terminal may still be used: a question to what is stored, asked of all that are there. So
 // nobody who releases, revokes or removes something has to think of terminals.
 
+import { type CallerSql, reaches } from "../allocations/access.ts";
 import type { Queryable, Sql } from "../database/connect.ts";
 
 /**
- * Of a session `s`: the allocation was given back, the node is fenced or revoked, or whoever opened it has
- * left, lost the token, or is no operator any more.
+ * Of a session `s`: the node is quarantined, retired or revoked, the allocation is not active, or whoever opened it
+ * may no longer use the allocation: has left, was demoted, lost the token, the grant or the ownership.
  */
 export const accessIsLost = (sql: Queryable) => sql`(
-  NOT EXISTS (SELECT FROM allocations a WHERE a.id = s.allocation_id AND a.status = 'active')
-  OR EXISTS (SELECT FROM nodes n WHERE n.id = s.node_id
-             AND (n.revoked_at IS NOT NULL OR n.status IN ('quarantined', 'retired')))
-  OR (s.actor_type = 'user' AND NOT EXISTS (
-        SELECT FROM users u LEFT JOIN memberships m ON m.user_id = u.id AND m.org_id = s.org_id
-        WHERE u.id = s.actor_id AND (u.operator OR m.user_id IS NOT NULL)))
-  OR (s.actor_type = 'token' AND NOT EXISTS (
-        SELECT FROM api_tokens t LEFT JOIN users u ON u.id = t.created_by
-          LEFT JOIN memberships m ON m.user_id = t.created_by AND m.org_id = t.org_id
-        WHERE t.id = s.actor_id AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
-          AND (t.created_by IS NULL OR u.operator OR m.user_id IS NOT NULL))))`;
+  EXISTS (SELECT FROM nodes n WHERE n.id = s.node_id
+          AND (n.revoked_at IS NOT NULL OR n.status IN ('quarantined', 'retired')))
+  OR NOT EXISTS (
+    SELECT FROM allocations a CROSS JOIN LATERAL (${opener(sql)}) AS o
+    WHERE a.id = s.allocation_id AND a.status = 'active' AND (o.administers OR NOT a.own_account)
+      AND ${reaches(sql, openerSql(sql), "use")}))`;
+
+const openerSql = (sql: Queryable): CallerSql => ({
+  userId: sql`o.user_id`,
+  tokenId: sql`o.token_id`,
+  administers: sql`o.administers`,
+});
+
+/** Who opened the session `s`, as `callerOf` would see them now. No row: they may not act here any more. */
+const opener = (sql: Queryable) => sql`
+  SELECT u.id AS user_id, NULL::uuid AS token_id,
+    CASE WHEN m.role IS NULL THEN u.operator ELSE m.role <> 'member' END AS administers
+  FROM users u LEFT JOIN memberships m ON m.user_id = u.id AND m.org_id = s.org_id
+  WHERE s.actor_type = 'user' AND u.id = s.actor_id AND (u.operator OR m.user_id IS NOT NULL)
+  UNION ALL
+  SELECT t.created_by, CASE WHEN t.created_by IS NULL THEN t.id END,
+    t.role <> 'member' AND (t.scopes IS NULL OR 'allocations:admin' = ANY (t.scopes))
+      AND (t.created_by IS NULL OR u.operator OR m.role <> 'member')
+  FROM api_tokens t LEFT JOIN users u ON u.id = t.created_by
+    LEFT JOIN memberships m ON m.user_id = t.created_by AND m.org_id = t.org_id
+  WHERE s.actor_type = 'token' AND t.id = s.actor_id AND t.revoked_at IS NULL
+    AND (t.expires_at IS NULL OR t.expires_at > now())
+    AND (t.created_by IS NULL OR u.operator OR m.user_id IS NOT NULL)
+  UNION ALL
+  SELECT NULL, NULL, true WHERE s.actor_type = 'local_operator'`;
 
 /** Asks those to close, and answers with their ids. What somebody else has locked is left for the next turn. */
 export async function endLostAccess(system: Sql): Promise<string[]> {

@@ -2,7 +2,7 @@
 // was told, and once, however often it is told.
 
 import type { Log } from "@holdfast/service/log";
-import { type AuditActor, type NewAuditEvent, recordAudit } from "../audit/record.ts";
+import { type AuditActor, actorOf, type NewAuditEvent, recordAudit } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
 import { after, type Life, type Note, type Observed } from "./life.ts";
 import { lifeOf, lockSession, type SessionRow, storeLife } from "./queries.ts";
@@ -25,18 +25,13 @@ export async function applyEvents(
     notes.push(...next.notes);
   }
   await storeLife(tx, sessionId, life);
-  const by = options.by ?? openerOf(session);
+  const by = options.by ?? actorOf(session);
   const correlationId = options.correlationId ?? session.correlation_id;
   for (const note of notes) {
     const target = { type: "terminal", id: session.id, name: `${session.username}@${session.node_name}` };
     await recordAudit(tx, log, { orgId: session.org_id, by, target, correlationId, ...toldAs(note, session) });
   }
   return { session, life, notes };
-}
-
-export function openerOf(session: SessionRow): AuditActor {
-  const { actor_type, actor_id, actor_name, role } = session;
-  return { actor_type, actor_id, actor_name, role };
 }
 
 function toldAs(

@@ -11,6 +11,7 @@ import {
   terminalFailures,
 } from "@holdfast/contracts/terminal-failures";
 import type { Log } from "@holdfast/service/log";
+import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import { hasOldTerminalAddress } from "../profiles/profile.ts";
 import type { TaskEnding, TaskEngine } from "../tasks/engine.ts";
@@ -105,7 +106,8 @@ async function runTask(
     },
     priority: 9,
     expiresInSeconds: seconds,
-    createdBy: session.actor_name,
+    by: actorOf(session),
+    allocationId: session.allocation_id,
     correlationId: session.correlation_id,
   };
   try {

@@ -4,6 +4,7 @@ import type { TerminalSession, TerminalState } from "@holdfast/contracts/endpoin
 import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
 import { terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
+import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Sql, Tx } from "../database/connect.ts";
 import { accessIsLost } from "./access.ts";
@@ -138,14 +139,23 @@ export type SessionFilter = {
   state: TerminalState | undefined;
 };
 
+/** Own ones of allocations that the caller still reaches, and all of those that the caller manages. */
+const isSeenBy = (tx: Tx, { caller, userKey }: Viewer) => {
+  const who = callerSql(tx, caller);
+  return tx`(${reaches(tx, who, "manage")} OR (s.user_key = ${userKey} AND ${reaches(tx, who, "view")}))`;
+};
+
+export type Viewer = { caller: Caller; userKey: string };
+
 export async function selectSessions(
   tx: Tx,
+  viewer: Viewer,
   filter: SessionFilter,
   page: { before: string; limit: number },
 ): Promise<SessionRow[]> {
   return tx<SessionRow[]>`
     SELECT ${columns(tx)} FROM ${joined(tx)}
-    WHERE s.id < ${page.before}
+    WHERE s.id < ${page.before} AND ${isSeenBy(tx, viewer)}
       ${filter.allocationId === undefined ? tx`` : tx`AND s.allocation_id = ${filter.allocationId}`}
       ${filter.nodeId === undefined ? tx`` : tx`AND s.node_id = ${filter.nodeId}`}
       ${filter.state === undefined ? tx`` : tx`AND s.state = ${filter.state}`}

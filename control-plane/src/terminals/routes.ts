@@ -9,11 +9,14 @@ import {
 import { ApiError } from "@holdfast/contracts/errors";
 import { terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
+import { callerOf } from "../allocations/access.ts";
+import { selectAllocation } from "../allocations/queries.ts";
+import { accessOf, readAllocation, requireRow } from "../allocations/read.ts";
 import type { ApiContext } from "../api/context.ts";
+import { HiddenError } from "../api/hidden.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
 import { auditActor } from "../audit/record.ts";
-import type { Tx } from "../database/connect.ts";
 import { keyOf } from "../people/actor.ts";
 import { makeSecret } from "../people/secrets.ts";
 import { presentGateways } from "../services/gateways.ts";
@@ -38,18 +41,21 @@ export function terminalRoutes(api: ApiContext): void {
   orgRoute(api, createTerminalToken, async (call) => {
     const { params, body, org, actor, tx, touched, afterCommit, correlationId } = call;
     const userKey = keyOf(actor);
-    const [place, there, unused, gateways] = await Promise.all([
+    const caller = callerOf(call);
+    const [seen, place, there, unused, gateways] = await Promise.all([
+      selectAllocation(tx, params.allocation_id, caller),
       selectPlace(tx, params.allocation_id),
       body.session_id === undefined ? undefined : selectSession(tx, body.session_id),
       countUnused(tx, userKey),
       presentGateways(api.system),
     ]);
+    const row = requireRow(seen, caller, "use");
     if (!place) throw new ApiError("not_found");
     const purpose = body.session_id === undefined ? "open" : "attach";
     if (purpose === "attach" && !isAttachable(there, place, userKey)) {
       throw new ApiError("terminal_session_unknown");
     }
-    if (place.own_account && org.role === "member") throw notForMembers();
+    if (place.own_account && !caller.administers) throw notForMembers();
     refuseUnusable(api, place, purpose);
     refuseTooMany(unused, limits.terminalsPerUser);
     const gateway = gateways.find(({ id }) => id === there?.gateway_id) ?? gateways[0];
@@ -62,7 +68,8 @@ export function terminalRoutes(api: ApiContext): void {
     const token = { orgId: org.id, sessionId, hash, userKey, purpose, offset, correlationId } as const;
     const [{ expires_at }] = await Promise.all([insertToken(tx, token), session]);
     const name = `${place.username}@${place.node_name}`;
-    touched({ type: "terminal", id: sessionId, name }, { allocation_id: place.id, purpose });
+    const byGrant = accessOf(caller, row) === "use" ? { granted_by_owner: row.owner_name } : {};
+    touched({ type: "terminal", id: sessionId, name }, { allocation_id: place.id, purpose, ...byGrant });
     afterCommit(() => watch.changed(sessionId));
     return {
       token: secret,
@@ -74,16 +81,18 @@ export function terminalRoutes(api: ApiContext): void {
     };
   });
 
-  orgRoute(api, listTerminals, async ({ query, tx }) => {
+  orgRoute(api, listTerminals, async (call) => {
+    const { query, tx } = call;
+    const viewer = { caller: callerOf(call), userKey: keyOf(call.actor) };
     const filter = { allocationId: query.allocation_id, nodeId: query.node_id, state: query.state };
     const before = pageStart(listTerminals, query.cursor);
-    const rows = await selectSessions(tx, filter, { before, limit: query.limit });
+    const rows = await selectSessions(tx, viewer, filter, { before, limit: query.limit });
     return toPage(listTerminals, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toTerminal });
   });
 
-  orgRoute(api, closeTerminal, async ({ params, org, actor, tx, touched, afterCommit }) => {
-    const session = await requireSession(tx, params.terminal_id);
-    if (session.user_key !== keyOf(actor) && org.role === "member") throw notTheirs();
+  orgRoute(api, closeTerminal, async (call) => {
+    const { params, tx, touched, afterCommit } = call;
+    const session = await readSession(call, params.terminal_id);
     touched(targetOf(session), { allocation_id: session.allocation_id, state: session.state });
     if (!hasEnded(session.state)) {
       await askToClose(tx, session.id, "terminal_closed");
@@ -91,12 +100,12 @@ export function terminalRoutes(api: ApiContext): void {
       if (session.gateway_id === null) await applyEvents(tx, api.log, session.id, [unusedNow()]);
       afterCommit(() => watch.closing([session.id]));
     }
-    return toTerminal(await requireSession(tx, session.id));
+    return toTerminal(await readSession(call, session.id));
   });
 
   orgRoute(api, reportTerminalFailure, async (call) => {
     const { params, body, org, actor, tx, touched, afterCommit } = call;
-    const session = await requireSession(tx, params.terminal_id);
+    const session = await readSession(call, params.terminal_id);
     if (session.user_key !== keyOf(actor)) throw notTheirs();
     const failure = { type: "failed", at: new Date().toISOString(), code: body.code, ended: false } as const;
     const by = auditActor(actor, org.role);
@@ -164,9 +173,17 @@ function counted(api: ApiContext, error: ApiError): ApiError {
   return error;
 }
 
-async function requireSession(tx: Tx, id: string): Promise<SessionRow> {
+/** Of the caller's own, or of an allocation that the caller manages; any other looks unknown. */
+async function readSession(
+  { tx, actor, org }: Pick<OrgCall<unknown>, "tx" | "actor" | "org">,
+  id: string,
+): Promise<SessionRow> {
   const session = await selectSession(tx, id);
   if (!session) throw new ApiError("not_found");
+  const own = session.user_key === keyOf(actor);
+  const caller = callerOf({ actor, org });
+  const row = await readAllocation(tx, caller, session.allocation_id, "view");
+  if (!own && accessOf(caller, row) !== "manage") throw new HiddenError();
   return session;
 }
 
@@ -191,6 +208,6 @@ function notForMembers(): ApiError {
 function notTheirs(): ApiError {
   return new ApiError("forbidden", {
     message: "The terminal is another's.",
-    details: { needed: "to have opened it, or to be an administrator" },
+    details: { needed: "to have opened it" },
   });
 }

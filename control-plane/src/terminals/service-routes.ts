@@ -8,13 +8,13 @@ import {
   reportTerminalEvents,
 } from "@holdfast/contracts/service-endpoints";
 import type { ApiContext } from "../api/context.ts";
-import { recordAudit } from "../audit/record.ts";
+import { actorOf, recordAudit } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import { isRevoked } from "../nodes/directory.ts";
 import { takeAttempt } from "../people/rate-limit.ts";
 import { hashSecret } from "../people/secrets.ts";
 import { type ServiceApi, serviceRoute } from "../services/route.ts";
-import { applyEvents, openerOf } from "./events.ts";
+import { applyEvents } from "./events.ts";
 import { grantOfSession, grantOfToken } from "./grants.ts";
 import { openOnNode } from "./open-on-node.ts";
 import { bindToGateway, claimToken, selectSession, sessionOfToken } from "./queries.ts";
@@ -84,7 +84,7 @@ async function auditRefusedToken({ system, log }: ApiContext, hash: Buffer): Pro
   if (!session || !(await isWorthTelling(system, session.id))) return;
   await recordAudit(system, log, {
     orgId: session.org_id,
-    by: openerOf(session),
+    by: actorOf(session),
     action: known.purpose === "open" ? "terminal.open" : "terminal.attach",
     target: { type: "terminal", id: session.id, name: `${session.username}@${session.node_name}` },
     result: "denied",

@@ -9,6 +9,7 @@ import type { Log } from "@holdfast/service/log";
 import { version } from "@holdfast/service/version";
 import { openPool, type Sql } from "../database/connect.ts";
 import { endTerminals, removeOldTerminals } from "../reconcilers/end-terminals.ts";
+import { expireGrants } from "../reconcilers/expire-grants.ts";
 import { overdueRenewals, removeOldIdentities } from "../reconcilers/node-identities.ts";
 import { removeExpired } from "../reconcilers/remove-expired.ts";
 import { removeOldTasks } from "../reconcilers/remove-old-tasks.ts";
@@ -22,6 +23,7 @@ const HEARTBEAT_SECONDS = 5;
 const RETENTION_SECONDS = 600;
 const RENEWALS_SECONDS = 60;
 const TERMINALS_SECONDS = 15;
+const GRANTS_SECONDS = 60;
 
 /** How much a reconciler did, at once or by kind. */
 type Done = number | Readonly<Record<string, number>>;
@@ -58,6 +60,7 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
     reconcile("remove-old-identities", RETENTION_SECONDS, () => removeOldIdentities(system)),
     reconcile("overdue-renewals", RENEWALS_SECONDS, overdueRenewals(system, log)),
     reconcile("sweep-tasks", taskSweepIntervalSeconds, () => sweepTasks(system, signals)),
+    reconcile("expire-grants", GRANTS_SECONDS, () => expireGrants(system, log)),
     reconcile("end-terminals", TERMINALS_SECONDS, () => endTerminals(system, signals, log)),
     reconcile("remove-old-terminals", RETENTION_SECONDS, () => removeOldTerminals(system, { days })),
     reconcile("remove-old-tasks", RETENTION_SECONDS, () => removeOldTasks(system, { days })),

@@ -7,6 +7,7 @@ import { createLog } from "@holdfast/service/log";
 import noop from "@holdfast/tasks/node.noop/contract";
 import { type AnyTaskType, taskType } from "@holdfast/tasks/type";
 import { z } from "zod";
+import { systemActor } from "../../src/audit/record.ts";
 import { type Sql, withOrg } from "../../src/database/connect.ts";
 import { openKeyring } from "../../src/sealing/keyring.ts";
 import { openSignals, type Signals } from "../../src/signals/signals.ts";
@@ -105,7 +106,13 @@ export async function openTaskLab(): Promise<TaskLab> {
     },
     async enqueue({ engine }, task) {
       const made = await withOrg(app, orgId, (tx) =>
-        engine.enqueue(tx, { type: "node.noop", params: {}, createdBy: "test", correlationId: uuidv7(), ...task }),
+        engine.enqueue(tx, {
+          type: "node.noop",
+          params: {},
+          by: systemActor("test"),
+          correlationId: uuidv7(),
+          ...task,
+        }),
       );
       engine.enqueued(made);
       return made;

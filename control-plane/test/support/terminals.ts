@@ -8,18 +8,23 @@ import { enrollTestNode, hostFacts, sendHeartbeatFrom, type TestNode } from "./n
 
 export type Place = { node: TestNode; allocationId: string; username: string };
 
-export async function newPlace(api: TestApi, superuser: Sql, org: TestOrg): Promise<Place> {
+export async function newPlace(api: TestApi, superuser: Sql, org: TestOrg, owner: TestOwner = {}): Promise<Place> {
   const node = await enrollTestNode(api, org.id, { hostname: `reef-${uuidv7().slice(-8)}` });
   await hear(node, node.enrolled.profile.version);
-  return { node, ...(await newAllocation(superuser, org, node.id)) };
+  return { node, ...(await newAllocation(superuser, org, node.id, owner)) };
 }
 
-export async function newAllocation(superuser: Sql, org: TestOrg, nodeId: string) {
+/** A person or an API token; neither: only administrators reach it. */
+export type TestOwner = { userId?: string; tokenId?: string };
+
+export async function newAllocation(superuser: Sql, org: TestOrg, nodeId: string, owner: TestOwner = {}) {
   const id = uuidv7();
   const username = `u${id.slice(-8)}`;
   await superuser`
-    INSERT INTO allocations (id, org_id, project_id, node_id, username, status, created_by, active_at)
-    SELECT ${id}, ${org.id}, id, ${nodeId}, ${username}, 'active', 'somebody', now()
+    INSERT INTO allocations (id, org_id, project_id, node_id, username, status, created_by, active_at, owner_user_id,
+      owner_token_id, owner_name, actor_type, actor_name, role)
+    SELECT ${id}, ${org.id}, id, ${nodeId}, ${username}, 'active', 'somebody', now(), ${owner.userId ?? null},
+      ${owner.tokenId ?? null}, ${owner.userId || owner.tokenId ? "somebody" : null}, 'system', 'test', 'system'
     FROM projects WHERE org_id = ${org.id} ORDER BY id LIMIT 1`;
   return { allocationId: id, username };
 }
