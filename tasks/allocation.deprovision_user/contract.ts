@@ -1,4 +1,4 @@
-// Takes a tenant's user away again: sessions, home, account.
+// Takes a tenant's user away again: sessions, home, files elsewhere, account.
 
 import { UserName } from "@holdfast/contracts/endpoints/allocations";
 import { Id } from "@holdfast/contracts/fields";
@@ -7,7 +7,7 @@ import { taskType } from "../type.ts";
 
 export default taskType({
   type: "allocation.deprovision_user",
-  summary: "End the sessions of an allocation's OS user and remove it with its home",
+  summary: "End the sessions of an allocation's OS user and remove it with everything it owns on the node",
   kind: "desired_state",
   idempotent: true,
   timeoutSeconds: 900,
@@ -17,7 +17,8 @@ export default taskType({
   byHand: false,
   resultBytes: 1024,
   params: z.strictObject({ username: UserName, allocation_id: Id }),
-  progress: z.strictObject({}),
+  /** While files outside of the home are removed. */
+  progress: z.strictObject({ files: z.int() }),
   result: z.strictObject({
     username: z.string(),
     /** False when there was nothing to remove. */
@@ -25,6 +26,12 @@ export default taskType({
     /** The user is the account that the agent runs as: nothing is removed. */
     own_account: z.boolean(),
     ended_processes: z.int(),
+    /** Outside of the home. */
+    removed_files: z.int(),
+    /** System V IPC objects and POSIX message queues. */
+    removed_ipc: z.int(),
+    /** Places that could not be looked into, such as another user's FUSE mount. */
+    unseen_places: z.int(),
   }),
   failures: {
     user_not_ours: {
@@ -47,6 +54,11 @@ export default taskType({
       message: "Processes of the user do not end, not even when killed.",
       nextStep:
         "On the node, look at them with `ps -u`: a process that waits for a disk or network file system may need it back.",
+    },
+    files_remain: {
+      message: "Files or IPC objects of the user are left on the node; the user itself is removed.",
+      nextStep:
+        "On the node, find them with `find / -xdev -uid` and `ipcs`, remove them, then release again. Their uid is not used again before.",
     },
     own_account_only: {
       message: "The agent runs without root and cannot remove a user.",

@@ -3,17 +3,24 @@
 import { executor } from "../executor.ts";
 import { findAccount } from "../os-users/accounts.ts";
 import { withHostFailures } from "../os-users/failures.ts";
-import { readRecord } from "../os-users/records.ts";
+import { owningUids } from "../os-users/leftovers.ts";
+import { beginRound, cleanUids, readRecord } from "../os-users/records.ts";
 import { removeUser } from "../os-users/remove.ts";
 import contract from "./contract.ts";
+
+/** From here on uids that were used before are looked for: a new user should not have to wait for it. */
+const FEW_UIDS = 500;
 
 export default executor(contract, {
   async run({ params, progress, signal, host, fail }) {
     const { username, allocation_id } = params;
-    const nothing = { username, removed: false, own_account: false, ended_processes: 0 };
-    const enter = (phase: string) => {
+    const nothing = {
+      ...{ username, removed: false, own_account: false, ended_processes: 0 },
+      ...{ removed_files: 0, removed_ipc: 0, unseen_places: 0 },
+    };
+    const enter = (phase: string, done?: { files: number }) => {
       signal.throwIfAborted();
-      progress(phase);
+      progress(phase, done);
     };
     return withHostFailures(fail, async () => {
       enter("checking");
@@ -29,8 +36,18 @@ export default executor(contract, {
       }
       // This allocation's user is gone already; the name has been given to another one since.
       if (record.allocation_id !== allocation_id) return nothing;
-      const { ended } = await removeUser({ stateDir: host.stateDir, name: username, record, enter, signal, fail });
-      return { ...nothing, removed: true, ended_processes: ended };
+      const { stateDir } = host;
+      const { ended, files, ipc, unseen } = await removeUser({
+        ...{ stateDir, name: username, record, enter, signal, fail },
+      });
+      if (cleanUids(stateDir) < FEW_UIDS) {
+        enter("searching_for_clean_uids");
+        await beginRound(stateDir, () => owningUids({ signal }));
+      }
+      return {
+        ...{ ...nothing, removed: true, ended_processes: ended },
+        ...{ removed_files: files, removed_ipc: ipc, unseen_places: unseen },
+      };
     });
   },
 });

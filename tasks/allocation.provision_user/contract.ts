@@ -72,8 +72,9 @@ export default taskType({
         "On the node, look at users.json in the agent's state directory: its owner, its disk, its content.",
     },
     no_uid_left: {
-      message: "Every uid from 70000 to 79999 is in use on this node.",
-      nextStep: "Release allocations on this node, or choose another one.",
+      message: "Every uid from 70000 to 79999 is in use on this node, or still owns files.",
+      nextStep:
+        "Release allocations on this node, or choose another one. On the node, `find / -xdev -uid +69999 -uid -80000` lists files of released users.",
     },
     account_tool_failed: {
       message: "A tool of the host for users and groups did not do its work; what was begun is undone.",

@@ -6,13 +6,20 @@ import { executor, type Host, type TaskFailed } from "../executor.ts";
 import { addAccount, addGroup, findAccount, findGroup } from "../os-users/accounts.ts";
 import { withHostFailures } from "../os-users/failures.ts";
 import { homeOf, makeHome, ownerOfHome, writeAuthorizedKeys } from "../os-users/home.ts";
+import { owningUids } from "../os-users/leftovers.ts";
 import { readRecord, recordIntention, type UserRecord, writeRecord } from "../os-users/records.ts";
 import { removeUser } from "../os-users/remove.ts";
 import { isReserved } from "../os-users/reserved-names.ts";
 import contract from "./contract.ts";
 
 type Fail = (code: keyof typeof contract.failures, message?: string) => TaskFailed;
-type Wanted = { name: string; allocationId: string; keys: readonly string[]; stateDir: string };
+type Wanted = {
+  name: string;
+  allocationId: string;
+  keys: readonly string[];
+  stateDir: string;
+  signal: AbortSignal;
+};
 type Step = (phase: string) => void;
 
 export default executor(contract, {
@@ -24,7 +31,7 @@ export default executor(contract, {
     };
     const { username: name, allocation_id: allocationId, ssh_keys: keys } = params;
     return withHostFailures(fail, () =>
-      provision({ name, allocationId, keys, stateDir: host.stateDir }, step, fail),
+      provision({ name, allocationId, keys, stateDir: host.stateDir, signal }, step, fail),
     );
   },
 });
@@ -86,9 +93,12 @@ async function findRecord(wanted: Wanted, step: Step, fail: Fail): Promise<UserR
   return undefined;
 }
 
-async function intend({ name, allocationId, stateDir }: Wanted, fail: Fail): Promise<UserRecord> {
+async function intend({ name, allocationId, stateDir, signal }: Wanted, fail: Fail): Promise<UserRecord> {
   if (isReserved(name)) throw fail("name_reserved", `No user of an allocation may be called ${name}.`);
-  const record = await recordIntention(stateDir, name, allocationId, async (uid) => !(await isFree(uid)));
+  const record = await recordIntention(stateDir, name, allocationId, {
+    isTaken: async (uid) => !(await isFree(uid)),
+    owning: () => owningUids({ signal }),
+  });
   if (!record) throw fail("no_uid_left");
   return record;
 }

@@ -7,6 +7,15 @@ import { type Answer, findTool, runTool } from "./tools.ts";
 /** Beyond what useradd gives to people, below what is handed out to containers. */
 export const UIDS = { first: 70_000, last: 79_999 } as const;
 
+export function isOurs(uid: number): boolean {
+  return Number.isInteger(uid) && uid >= UIDS.first && uid <= UIDS.last;
+}
+
+/** Before anything of a uid is ended or removed. */
+export function assertOurs(uid: number): void {
+  if (!isOurs(uid)) throw new Error(`${uid} is no uid of ours: nothing of it is touched`);
+}
+
 export type Account = { name: string; uid: number; gid: number; home: string; shell: string };
 
 const NOT_FOUND = 2;

@@ -7,6 +7,7 @@ import * as fs from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno, syncDirectory } from "@holdfast/kit/files";
 import { ToolRefused } from "./accounts.ts";
+import { mountsOf } from "./file-systems.ts";
 import { runTool } from "./tools.ts";
 
 const HOMES = "/home";
@@ -136,10 +137,8 @@ function within(directory: fs.FileHandle, name: string): string {
 /** File systems mounted on the home or somewhere below it. */
 export function mountsInHome(name: string): string[] {
   const home = join(realpathSync(HOMES), name);
-  return readFileSync("/proc/self/mountinfo", "utf8")
-    .split("\n")
-    .map((line) => line.split(" ")[4] ?? "")
-    .map((path) => path.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))))
+  return mountsOf(readFileSync("/proc/self/mountinfo", "utf8"))
+    .map(({ path }) => path)
     .filter((path) => path === home || path.startsWith(`${home}/`));
 }
 
@@ -149,7 +148,7 @@ export async function removeHome(name: string, signal?: AbortSignal): Promise<vo
 }
 
 /** `rm` goes by open directories, where Node's own removal could be led astray, and stays on one file system. */
-async function removeTree(path: string, signal?: AbortSignal): Promise<void> {
+export async function removeTree(path: string, signal?: AbortSignal): Promise<void> {
   const args = ["--recursive", "--force", "--one-file-system", "--", path];
   const answer = await runTool("rm", args, { timeoutMs: 15 * 60_000, ...(signal && { signal }) });
   if (answer.code !== 0) throw new ToolRefused("rm", answer);

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identify, signalIfAlive } from "@holdfast/kit/processes";
-import { UIDS } from "./accounts.ts";
+import { assertOurs } from "./accounts.ts";
 import { runTool, ToolMissing } from "./tools.ts";
 
 /** What has ended, and whether any is left when the time is over. */
@@ -19,7 +19,7 @@ export async function endProcesses(
     withinMs = 20_000,
   }: { signal?: AbortSignal; graceMs?: number; withinMs?: number } = {},
 ): Promise<Ended> {
-  if (!isOurs(uid)) throw new Error(`${uid} is no uid of ours: its processes are not ended`);
+  assertOurs(uid);
   const met = new Set<string>();
   const meet = (name: NodeJS.Signals) => {
     for (const pid of processesOf(uid)) {
@@ -39,10 +39,6 @@ export async function endProcesses(
     if (processesOf(uid).length > 0) await sleep(20, undefined, { signal });
   }
   return { ended: met.size, remaining: processesOf(uid).length || (allSignalled ? 0 : 1) };
-}
-
-function isOurs(uid: number): boolean {
-  return Number.isInteger(uid) && uid >= UIDS.first && uid <= UIDS.last;
 }
 
 /** As real or effective user. Zombies are over already, and only their parent can clear them away. */

@@ -4,9 +4,13 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { UIDS } from "./accounts.ts";
-import { readRecord, recordIntention, removeRecord, writeRecord } from "./records.ts";
+import { cleanUids, readRecord, recordIntention, removeRecord, type UidFacts, writeRecord } from "./records.ts";
 
-const nobodyHas = async () => false;
+const facts = (isTaken: (uid: number) => boolean, owning: number[] = []): UidFacts => ({
+  isTaken: async (uid) => isTaken(uid),
+  owning: async () => new Set(owning),
+});
+const nobodyHas = facts(() => false);
 
 function stateDirAt(next_uid: number): string {
   const stateDir = mkdtempSync(join(tmpdir(), "holdfast-records-"));
@@ -18,7 +22,7 @@ function stateDirAt(next_uid: number): string {
 describe("the record of our users", () => {
   it("BM-01 gives uids in turn, past those that are taken, and begins again at the end", async () => {
     const stateDir = stateDirAt(UIDS.last - 1);
-    const isTaken = async (uid: number) => uid === UIDS.last;
+    const isTaken = facts((uid) => uid === UIDS.last);
     expect((await recordIntention(stateDir, "one", "a", isTaken))?.uid).toBe(UIDS.last - 1);
     expect((await recordIntention(stateDir, "two", "b", isTaken))?.uid).toBe(UIDS.first);
     removeRecord(stateDir, "two");
@@ -35,8 +39,45 @@ describe("the record of our users", () => {
 
   it("BM-01 says when no uid is left", async () => {
     const stateDir = stateDirAt(UIDS.first + 5);
-    expect(await recordIntention(stateDir, "one", "a", async () => true)).toBeUndefined();
+    expect(
+      await recordIntention(
+        stateDir,
+        "one",
+        "a",
+        facts(() => true),
+      ),
+    ).toBeUndefined();
     expect(readRecord(stateDir, "one")).toBeUndefined();
+  });
+
+  it("BM-01 gives a released uid again only after nothing of it was found", async () => {
+    const stateDir = stateDirAt(UIDS.first);
+    const two = { next_uid: UIDS.last, clean: 2, quarantined: [], users: {} };
+    writeFileSync(join(stateDir, "users.json"), JSON.stringify(two), { mode: 0o600 });
+    const asked: string[] = [];
+    const owns = (...owning: number[]): UidFacts => ({
+      isTaken: async () => false,
+      owning: async () => {
+        asked.push("the disks");
+        return new Set(owning);
+      },
+    });
+    const give = async (name: string, uids: UidFacts) => (await recordIntention(stateDir, name, name, uids))?.uid;
+    expect(await give("one", owns())).toBe(UIDS.last);
+    expect(await give("two", owns())).toBe(UIDS.first);
+    expect({ asked, clean: cleanUids(stateDir) }).toEqual({ asked: [], clean: 0 });
+    removeRecord(stateDir, "one");
+    expect(await give("three", owns(UIDS.first + 1, UIDS.first + 2))).toBe(UIDS.first + 3);
+    expect(asked).toEqual(["the disks"]);
+    expect(await give("four", owns())).toBe(UIDS.first + 4);
+    expect(asked).toEqual(["the disks"]);
+  });
+
+  it("BM-02 keeps the uid of a removal that was not completed out of use", async () => {
+    const stateDir = stateDirAt(UIDS.first);
+    writeRecord(stateDir, "ada", { allocation_id: "old", uid: UIDS.first + 1, state: "removing" });
+    expect((await recordIntention(stateDir, "ada", "new", nobodyHas))?.uid).toBe(UIDS.first);
+    expect((await recordIntention(stateDir, "bob", "b", nobodyHas))?.uid).toBe(UIDS.first + 2);
   });
 
   it("BM-01 begins at a uid of the range, in a file for the agent alone", async () => {

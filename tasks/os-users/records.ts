@@ -9,17 +9,24 @@ import { isErrno, readFileIfPresent, writeFileDurably } from "@holdfast/kit/file
 import { z } from "zod";
 import { UIDS } from "./accounts.ts";
 
+const RANGE = UIDS.last - UIDS.first + 1;
+const Uid = z.int().min(UIDS.first).max(UIDS.last);
+
 const UserRecord = z.strictObject({
   allocation_id: z.string(),
-  uid: z.int().min(UIDS.first).max(UIDS.last),
+  uid: Uid,
   /** `intended` may have made anything or nothing yet; `removing` may have removed anything or nothing. */
   state: z.enum(["intended", "made", "removing"]),
 });
 export type UserRecord = z.infer<typeof UserRecord>;
 
 const Users = z.strictObject({
-  /** uids are given in turn and not again soon: files outside the home outlive a user. */
-  next_uid: z.int().min(UIDS.first).max(UIDS.last),
+  /** uids are given in turn. */
+  next_uid: Uid,
+  /** So many from there on own nothing: they were never given, or the disks were searched since. */
+  clean: z.int().min(0).max(RANGE).default(0),
+  /** Owned something when the disks were searched last. They are not given until a search finds nothing of theirs. */
+  quarantined: z.array(Uid).default([]),
   users: z.record(z.string(), UserRecord),
 });
 type Users = z.infer<typeof Users>;
@@ -46,23 +53,67 @@ export function removeRecord(stateDir: string, name: string): void {
   write(stateDir, { ...all, users });
 }
 
+/** What is known of uids outside of the records. */
+export type UidFacts = {
+  /** By another account or group of the host. */
+  isTaken: (uid: number) => Promise<boolean>;
+  /** Those of our range that own anything on this host. */
+  owning: () => Promise<ReadonlySet<number>>;
+};
+
 /** Records the intention with the next uid that is free; undefined when none of our range is left. */
 export async function recordIntention(
   stateDir: string,
   name: string,
   allocationId: string,
-  isTaken: (uid: number) => Promise<boolean>,
+  facts: UidFacts,
+): Promise<UserRecord | undefined> {
+  const found = await tryRecording(stateDir, name, allocationId, facts);
+  if (found) return found;
+  await beginRound(stateDir, facts.owning);
+  return tryRecording(stateDir, name, allocationId, facts);
+}
+
+async function tryRecording(
+  stateDir: string,
+  name: string,
+  allocationId: string,
+  { isTaken }: UidFacts,
 ): Promise<UserRecord | undefined> {
   let uid = read(stateDir).next_uid;
-  for (let tried = UIDS.first; tried <= UIDS.last; tried += 1, uid = following(uid)) {
-    if (isRecorded(read(stateDir), uid) || (await isTaken(uid))) continue;
+  for (let tried = 0; tried < RANGE; tried += 1, uid = following(uid)) {
+    if (!isClean(read(stateDir), uid) || (await isTaken(uid))) continue;
     const all = read(stateDir);
-    if (isRecorded(all, uid)) continue;
+    if (!isClean(all, uid)) continue;
     const record: UserRecord = { allocation_id: allocationId, uid, state: "intended" };
-    write(stateDir, { next_uid: following(uid), users: { ...all.users, [name]: record } });
+    const clean = all.clean - distance(all.next_uid, uid) - 1;
+    // Of a removal that was never completed: whatever its uid owns is still there.
+    const before = Object.hasOwn(all.users, name) ? all.users[name] : undefined;
+    const quarantined = before ? [...all.quarantined, before.uid] : all.quarantined;
+    const users = { ...all.users, [name]: record };
+    write(stateDir, { next_uid: following(uid), clean, quarantined, users });
     return record;
   }
   return undefined;
+}
+
+/** A released uid is given again only after a search of the disks in which nothing of it was found. */
+export async function beginRound(stateDir: string, owning: UidFacts["owning"]): Promise<void> {
+  const quarantined = [...(await owning())].sort();
+  write(stateDir, { ...read(stateDir), clean: RANGE, quarantined });
+}
+
+export function cleanUids(stateDir: string): number {
+  return read(stateDir).clean;
+}
+
+function isClean(all: Users, uid: number): boolean {
+  return distance(all.next_uid, uid) < all.clean && !all.quarantined.includes(uid) && !isRecorded(all, uid);
+}
+
+/** How many uids after the first the second one is given. */
+function distance(from: number, to: number): number {
+  return (to - from + RANGE) % RANGE;
 }
 
 function isRecorded({ users }: Users, uid: number): boolean {
@@ -84,7 +135,8 @@ function read(stateDir: string): Users {
     throw new RecordsUnusable(`${path} cannot be read: ${messageOf(error)}.`);
   }
   // Anywhere in the range: after a lost file, new users should not inherit what old ones left behind.
-  if (text === undefined) return { next_uid: randomInt(UIDS.first, UIDS.last + 1), users: {} };
+  if (text === undefined)
+    return { next_uid: randomInt(UIDS.first, UIDS.last + 1), clean: RANGE, quarantined: [], users: {} };
   try {
     return Users.parse(JSON.parse(text));
   } catch {

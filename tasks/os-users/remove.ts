@@ -1,44 +1,83 @@
 // Removes one of our users completely. Each step looks at what is there and may be repeated, so a
-// crash at any point is repaired by running it again; the record goes last.
+// crash at any point is repaired by running it again; the record goes last. While the record exists, no other
+// user gets the uid.
 
 import type { TaskFailed } from "../executor.ts";
 import { findAccount, findGroup, lockAccount, removeAccount, removeGroup, ToolRefused } from "./accounts.ts";
 import { homeOf, mountsInHome, ownerOfHome, removeHome } from "./home.ts";
+import { countLeftovers, type Places, removeLeftovers, removeSchedules, writablePlaces } from "./leftovers.ts";
+import { removePrivateDirectories } from "./private-directories.ts";
 import { endProcesses } from "./processes.ts";
 import { removeRecord, type UserRecord, writeRecord } from "./records.ts";
 
-export type RemovalFailure = "user_not_ours" | "home_not_ours" | "home_has_mounts" | "processes_remain";
+export type RemovalFailure =
+  | "user_not_ours"
+  | "home_not_ours"
+  | "home_has_mounts"
+  | "processes_remain"
+  | "files_remain";
 
 export type Removal = {
   stateDir: string;
   name: string;
   record: UserRecord;
-  /** Called before each step. */
-  enter: (phase: string) => void;
+  /** Called before each step, and again with the count while files are removed. */
+  enter: (phase: string, progress?: { files: number }) => void;
   signal?: AbortSignal;
   fail: (code: RemovalFailure, message: string) => TaskFailed;
 };
 
-export async function removeUser(removal: Removal): Promise<{ ended: number }> {
-  const { stateDir, name, record, enter, signal, fail } = removal;
+export type Removed = { ended: number; files: number; ipc: number; unseen: number };
+
+export async function removeUser(removal: Removal): Promise<Removed> {
+  const { stateDir, name, record, enter, signal } = removal;
+  const { uid } = record;
   await refuseWhatIsNotOurs(removal);
   enter("recording");
   writeRecord(stateDir, name, { ...record, state: "removing" });
   enter("locking");
   if (await findAccount(name)) await lockAccount(name);
+  enter("removing_schedules");
+  await removeSchedules(name, uid, { signal });
   enter("ending_processes");
-  const { ended, remaining } = await endProcesses(record.uid, { ...(signal && { signal }) });
-  if (remaining > 0) throw fail("processes_remain", `${remaining} processes of ${name} do not end.`);
+  const ended = await endAll(removal);
   enter("removing_home");
   await removeHome(name, signal);
+  enter("removing_files");
+  await removePrivateDirectories(uid, signal);
+  // Nothing of the user runs that could make more of them.
+  const places = await writablePlaces(uid, { signal });
+  const { files, ipc } = await removeLeftovers(uid, places, {
+    onRemoved: (count) => enter("removing_files", { files: count }),
+    signal,
+  });
   enter("removing_account");
-  await removeAccountAndGroup(name, record.uid);
+  await removeAccountAndGroup(name, uid);
   enter("verifying");
-  if ((await findAccount(name)) || (await ownerOfHome(name)) !== undefined)
-    throw new Error(`${name} is still there after it was removed`);
+  const unseen = await verify(removal, places);
   enter("forgetting");
   removeRecord(stateDir, name);
-  return { ended };
+  return { ended, files, ipc, unseen };
+}
+
+async function endAll({ name, record, signal, fail }: Removal): Promise<number> {
+  const { ended, remaining } = await endProcesses(record.uid, { ...(signal && { signal }) });
+  if (remaining > 0) throw fail("processes_remain", `${remaining} processes of ${name} do not end.`);
+  return ended;
+}
+
+/** Returns how many places could not be looked into. */
+async function verify({ name, record, signal, fail }: Removal, places: Places): Promise<number> {
+  if ((await findAccount(name)) || (await ownerOfHome(name)) !== undefined)
+    throw new Error(`${name} is still there after it was removed`);
+  const { files, ipc, unseen } = await countLeftovers(record.uid, places, { signal });
+  if (files + ipc > 0)
+    throw fail(
+      "files_remain",
+      `The account of ${name} is removed, but ${files} files and ${ipc} IPC objects of its uid ${record.uid} could not be. ` +
+        "The uid is not used again while they exist.",
+    );
+  return unseen;
 }
 
 async function refuseWhatIsNotOurs({ name, record, fail }: Removal): Promise<void> {

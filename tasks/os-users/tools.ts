@@ -6,6 +6,9 @@ import { accessSync, constants } from "node:fs";
 
 const directories = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
+/** Of every tool: nothing of the agent's own. */
+export const toolEnvironment = { PATH: directories.join(":"), LC_ALL: "C" };
+
 export type Answer = { code: number; stdout: string; stderr: string };
 
 export function findTool(name: string): string | undefined {
@@ -24,13 +27,17 @@ export function runTool(
   const path = findTool(name);
   if (!path) throw new ToolMissing(`This host has no ${name} in ${directories.join(", ")}.`);
   const { timeoutMs = 60_000, ...rest } = options;
-  const env = { PATH: directories.join(":"), LC_ALL: "C" };
   return new Promise((resolve, reject) => {
-    execFile(path, [...args], { ...rest, env, cwd: "/", timeout: timeoutMs }, (error, stdout, stderr) => {
-      if (!error) return resolve({ code: 0, stdout, stderr });
-      if (typeof error.code === "number") return resolve({ code: error.code, stdout, stderr });
-      reject(error);
-    });
+    execFile(
+      path,
+      [...args],
+      { ...rest, env: toolEnvironment, cwd: "/", timeout: timeoutMs },
+      (error, stdout, stderr) => {
+        if (!error) return resolve({ code: 0, stdout, stderr });
+        if (typeof error.code === "number") return resolve({ code: error.code, stdout, stderr });
+        reject(error);
+      },
+    );
   });
 }
 
