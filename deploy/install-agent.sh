@@ -454,7 +454,7 @@ uninstall() {
 		systemctl daemon-reload
 		systemctl reset-failed "$SERVICE" "$TERMINALS" 2>/dev/null || true
 	fi
-	[ -n "$keep_state" ] || rm -rf "$STATE"
+	[ -n "$keep_state" ] || rm -rf "$STATE" /var/lib/holdfast-tenants /dev/shm/holdfast-tenants
 	rm -rf "$PREFIX"
 	done_ "The agent is removed."
 	[ -z "$keep_state" ] || say "Its identity and settings are still in $STATE."

@@ -32,7 +32,7 @@ export type Terminals = {
     /** How long the shell may be without a way to the gateway. */
     detachedMs: number;
     signal: AbortSignal;
-  }): Promise<{ pid: number; offset: number }>;
+  }): Promise<{ pid: number; offset: number; private_directories: boolean; control_group: boolean }>;
 };
 
 /** As the host's user database has it; an empty shell is the system's default one. */

@@ -1,8 +1,9 @@
 // Terminals of tenants: real users, made by the task that makes them in the field. Needs root.
 
-import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync, rmSync, statSync } from "node:fs";
-import type { ShellUser } from "@holdfast/tasks/executor";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import type { Host, ShellUser } from "@holdfast/tasks/executor";
+import { processesOf } from "@holdfast/tasks/os-users/processes";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { passwd, rootHost, type TestUser, testUser } from "../../tasks/test/os-users.ts";
@@ -11,14 +12,17 @@ import { commandOf, type Launch, launchHolder } from "../src/drivers/pty/launch.
 import { directoryOf, findSockets } from "../src/terminals/directory.ts";
 import { ask, isRunning, type TerminalHost, terminalHost } from "./support/terminals.ts";
 
-async function tenant(): Promise<TestUser & { shellUser: ShellUser }> {
+async function tenant(host = rootHost()): Promise<TestUser & { shellUser: ShellUser }> {
   const user = testUser();
   const { username, allocation_id } = user;
-  await runTask("allocation.provision_user", { username, allocation_id }, { host: rootHost() });
+  await runTask("allocation.provision_user", { username, allocation_id }, { host });
   const account = passwd(username);
   if (!account) throw new Error("the user was not made");
   return { ...user, shellUser: { name: username, ...account } };
 }
+
+const deprovision = ({ username, allocation_id }: TestUser, host: Host) =>
+  runTask("allocation.deprovision_user", { username, allocation_id }, { host });
 
 function holderOf(host: TerminalHost, sessionId: string): number {
   const found = findSockets(host.stateDir).find((one) => one.kind === "shell" && one.sessionId === sessionId);
@@ -154,6 +158,74 @@ describe.skipIf(lacks("root"))("a tenant's terminal", () => {
     const { stream } = await host.open(ada.shellUser);
     await stream.attach();
     expect(await ask(stream, "id -un")).toBe(ada.username);
+  });
+
+  it("TERM-06 has a /tmp, /var/tmp and /dev/shm of its allocation's own, which go with it", async () => {
+    const users = rootHost();
+    const [ada, bob] = [await tenant(users), await tenant()];
+    const host = await terminalHost();
+    const [first, second, his] = [
+      await host.open(ada.shellUser),
+      await host.open(ada.shellUser),
+      await host.open(bob.shellUser),
+    ];
+    for (const { stream } of [first, second, his]) await stream.attach();
+    expect(first.private_directories).toBe(true);
+    const mark = `mark-${ada.username}`;
+    for (const place of ["/tmp", "/var/tmp", "/dev/shm"]) {
+      expect(await ask(first.stream, `echo ${place} > ${place}/${mark}; stat -c %a ${place}`)).toBe("1777");
+      expect(await ask(second.stream, `cat ${place}/${mark}`)).toBe(place);
+      expect(await ask(his.stream, `cat ${place}/${mark} 2>&1`)).toContain("No such file");
+      expect(existsSync(`${place}/${mark}`), "the host's own").toBe(false);
+    }
+    const { uid } = ada.shellUser;
+    const kept = [`/var/lib/holdfast-tenants/${uid}`, `/dev/shm/holdfast-tenants/${uid}`];
+    for (const path of kept) expect(as(bob, `ls ${path}`).stderr).toContain("Permission denied");
+    await deprovision(ada, users);
+    for (const path of kept) expect(existsSync(path), path).toBe(false);
+    expect(await ask(his.stream, "echo untouched")).toBe("untouched");
+  });
+
+  it("TERM-06 opens on a host that gives no mount namespace, says so, and what it leaves is removed", async () => {
+    const users = rootHost();
+    const ada = await tenant(users);
+    const launch: Launch = ({ directory, ...holder }) => {
+      const [file = "", ...args] = commandOf(holder);
+      spawn(file, args, { cwd: directory, detached: true, stdio: "ignore" }).unref();
+      return { onFailure() {} };
+    };
+    const host = await terminalHost({ launch });
+    const { stream, private_directories } = await host.open(ada.shellUser);
+    await stream.attach();
+    expect(private_directories).toBe(false);
+    const mark = `/tmp/mark-${ada.username}`;
+    await ask(stream, `echo mine > ${mark}`);
+    expect(existsSync(mark)).toBe(true);
+    await deprovision(ada, users);
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  it("TERM-06 cannot take the host down with a fork bomb, with its memory or with open files", async () => {
+    const users = rootHost();
+    const [ada, bob] = [await tenant(users), await tenant()];
+    const limits = { processes: 60, memoryBytes: 128 * 1024 * 1024, openFiles: 512 };
+    const host = await terminalHost({ limits });
+    const [hers, his] = [await host.open(ada.shellUser), await host.open(bob.shellUser)];
+    for (const { stream } of [hers, his]) await stream.attach();
+    expect(await ask(hers.stream, "ulimit -u; ulimit -Hu; ulimit -c; ulimit -Hc; ulimit -Hn")).toBe(
+      "60\n60\n0\n0\n512",
+    );
+    expect(await ask(hers.stream, "ulimit -u 100 2>&1")).toContain("cannot modify limit");
+    if (hers.control_group) {
+      const eats = "head -c 400M /dev/zero | tail -n 1 > /dev/null; echo $?";
+      expect(await ask(hers.stream, eats), "killed for want of memory").toMatch(/137$/);
+    }
+    hers.stream.type("bomb() { bomb | bomb & }; bomb 2> /dev/null\r");
+    await expect.poll(() => processesOf(ada.shellUser.uid).length, { timeout: 60_000 }).toBeGreaterThan(40);
+    expect(await ask(his.stream, "echo $(seq 3 | wc -l)"), "another tenant goes on").toBe("3");
+    expect(processesOf(ada.shellUser.uid).length).toBeLessThanOrEqual(limits.processes);
+    await deprovision(ada, users);
+    expect(processesOf(ada.shellUser.uid)).toEqual([]);
   });
 
   it("BM-02 ends with the user: deprovisioning finds the holder among the user's processes", async () => {

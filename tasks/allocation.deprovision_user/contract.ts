@@ -27,11 +27,11 @@ export default taskType({
     own_account: z.boolean(),
     ended_processes: z.int(),
     /** Outside of the home. */
-    removed_files: z.int(),
+    removed_files: z.int().default(0),
     /** System V IPC objects and POSIX message queues. */
-    removed_ipc: z.int(),
+    removed_ipc: z.int().default(0),
     /** Places that could not be looked into, such as another user's FUSE mount. */
-    unseen_places: z.int(),
+    unseen_places: z.int().default(0),
   }),
   failures: {
     user_not_ours: {

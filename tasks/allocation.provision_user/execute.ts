@@ -7,6 +7,7 @@ import { addAccount, addGroup, findAccount, findGroup } from "../os-users/accoun
 import { withHostFailures } from "../os-users/failures.ts";
 import { homeOf, makeHome, ownerOfHome, writeAuthorizedKeys } from "../os-users/home.ts";
 import { owningUids } from "../os-users/leftovers.ts";
+import { removePrivateDirectories } from "../os-users/private-directories.ts";
 import { readRecord, recordIntention, type UserRecord, writeRecord } from "../os-users/records.ts";
 import { removeUser } from "../os-users/remove.ts";
 import { isReserved } from "../os-users/reserved-names.ts";
@@ -116,7 +117,11 @@ async function make(wanted: Wanted, { uid }: UserRecord, step: Step, fail: Fail)
   if (!(await findAccount(name)))
     await addAccount({ name, uid, home, comment: `Holdfast allocation ${allocationId}` });
   step("creating_home");
-  if ((await ownerOfHome(name)) === undefined) await makeHome(name, { uid, gid: uid });
+  if ((await ownerOfHome(name)) === undefined) {
+    // An account that was removed by hand may have left them.
+    await removePrivateDirectories(uid);
+    await makeHome(name, { uid, gid: uid });
+  }
   step("writing_keys");
   await writeAuthorizedKeys(name, { uid, gid: uid }, keys);
   step("verifying");

@@ -32,7 +32,15 @@ export function isReachable(path: string): boolean {
   }
 }
 
-type Mount = { device: string; root: string; path: string; type: string; readOnly: boolean };
+export type Mount = {
+  device: string;
+  root: string;
+  path: string;
+  type: string;
+  readOnly: boolean;
+  /** Of the file system, not of the mount. */
+  options: readonly string[];
+};
 
 /** See proc_pid_mountinfo(5). */
 export function mountsOf(mountinfo: string): Mount[] {
@@ -41,10 +49,11 @@ export function mountsOf(mountinfo: string): Mount[] {
     .filter(Boolean)
     .map((line) => {
       const [mount = "", source = ""] = line.split(" - ");
-      const [, , device = "", root = "", path = "", options = ""] = mount.split(" ");
-      const [type = "", , superOptions = ""] = source.split(" ");
-      const readOnly = [options, superOptions].some((text) => text.split(",").includes("ro"));
-      return { device, root: unescaped(root), path: unescaped(path), type, readOnly };
+      const [, , device = "", root = "", path = "", ofMount = ""] = mount.split(" ");
+      const [type = "", , ofFileSystem = ""] = source.split(" ");
+      const options = ofFileSystem.split(",");
+      const readOnly = [...ofMount.split(","), ...options].includes("ro");
+      return { device, root: unescaped(root), path: unescaped(path), type, readOnly, options };
     });
 }
 

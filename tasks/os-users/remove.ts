@@ -4,6 +4,7 @@
 
 import type { TaskFailed } from "../executor.ts";
 import { findAccount, findGroup, lockAccount, removeAccount, removeGroup, ToolRefused } from "./accounts.ts";
+import { removeCgroups } from "./cgroups.ts";
 import { homeOf, mountsInHome, ownerOfHome, removeHome } from "./home.ts";
 import { countLeftovers, type Places, removeLeftovers, removeSchedules, writablePlaces } from "./leftovers.ts";
 import { removePrivateDirectories } from "./private-directories.ts";
@@ -45,6 +46,7 @@ export async function removeUser(removal: Removal): Promise<Removed> {
   await removeHome(name, signal);
   enter("removing_files");
   await removePrivateDirectories(uid, signal);
+  removeCgroups(uid);
   // Nothing of the user runs that could make more of them.
   const places = await writablePlaces(uid, { signal });
   const { files, ipc } = await removeLeftovers(uid, places, {

@@ -40,6 +40,10 @@ export default taskType({
     pid: z.int(),
     /** Output is kept from here on. */
     offset: z.int().nonnegative(),
+    /** The shell has a /tmp, /var/tmp and /dev/shm of its allocation's own. */
+    private_directories: z.boolean().default(false),
+    /** A control group limits the processes and the memory of the allocation or of the shell. */
+    control_group: z.boolean().default(false),
   }),
   failures: {
     terminal_pty_failed: asTaskFailure("terminal_pty_failed"),

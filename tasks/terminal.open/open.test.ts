@@ -19,7 +19,7 @@ function whoOnly() {
   const terminals: Terminals = {
     async open(wanted) {
       asked.push({ ...wanted, found: await wanted.user() });
-      return { pid: 4242, offset: 0 };
+      return { pid: 4242, offset: 0, private_directories: true, control_group: true };
     },
   };
   return { asked, terminals };
@@ -43,7 +43,7 @@ describe.skipIf(lacks("root"))("terminal.open as root", () => {
   it("TERM-06 is for the user that was made for the allocation", async () => {
     const { asked, host, user } = await provisioned();
     const { result } = await runTask("terminal.open", { ...params(user), within_seconds: 9 }, { host });
-    expect(result).toEqual({ pid: 4242, offset: 0 });
+    expect(result).toEqual({ pid: 4242, offset: 0, private_directories: true, control_group: true });
     const { uid, gid, home, shell } = passwd(user.username) ?? {};
     expect(asked[0]?.found).toMatchObject({ name: user.username, uid, gid, home, shell });
     expect(asked[0]).toMatchObject({ withinMs: 9_000, detachedMs: 600_000, correlationId: "c-1" });

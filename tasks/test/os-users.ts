@@ -10,6 +10,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import type { Host } from "../executor.ts";
+import { isOurs } from "../os-users/accounts.ts";
+import { removeCgroups } from "../os-users/cgroups.ts";
+import { removePrivateDirectories } from "../os-users/private-directories.ts";
 import { noEndpoints, noTerminals } from "./run-task.ts";
 
 export type TestUser = { username: string; allocation_id: string; home: string };
@@ -20,10 +23,15 @@ export function testUser(prefix = ""): TestUser {
   return { username, allocation_id: randomUUID(), home: `/home/${username}` };
 }
 
-function clearAway(username: string): void {
-  if (passwd(username)) {
+async function clearAway(username: string): Promise<void> {
+  const account = passwd(username);
+  if (account) {
     spawnSync("pkill", ["--signal", "KILL", "--uid", username]);
     spawnSync("userdel", ["--force", username]);
+    if (isOurs(account.uid)) {
+      await removePrivateDirectories(account.uid);
+      removeCgroups(account.uid);
+    }
   }
   spawnSync("groupdel", [username], { stdio: "ignore" });
   for (const path of [`/home/${username}`, `/home/.${username}.holdfast`])

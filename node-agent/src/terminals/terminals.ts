@@ -8,8 +8,9 @@ import { correlationIdForm } from "@holdfast/contracts/headers";
 import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
 import { isAlive, signalIfAlive } from "@holdfast/kit/processes";
 import { TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/executor";
+import { confinementOf, hasSystemd, type ShellLimits, shellLimits } from "../drivers/pty/confinement.ts";
 import { connectToHolder } from "../drivers/pty/holder-connection.ts";
-import { type Launch, launchHolder } from "../drivers/pty/launch.ts";
+import { type Launch, launchWith } from "../drivers/pty/launch.ts";
 import type { Credentials } from "../link/client.ts";
 import { findSockets, type GatewayNote, gatewayNotePath, makeDirectory } from "./directory.ts";
 import { shellEnvironment } from "./environment.ts";
@@ -34,6 +35,8 @@ export type TerminalsOptions = {
   refreshProfile: () => void;
   onFailure: (code: string, detail: string, correlationId: string | undefined) => void;
   launch?: Launch;
+  /** Of a shell and all that runs in it. */
+  limits?: ShellLimits;
   /** How long a spare holder is kept after the last terminal. */
   keepSpareMs?: number;
   /** How long the holder of an earlier agent may take to answer. */
@@ -70,7 +73,8 @@ export function createTerminals(options: TerminalsOptions): Terminals {
   // A socket's address has room for 107 bytes, and a state directory may be deep.
   const descriptor = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
   const at = (name: string) => `/proc/self/fd/${descriptor}/${name}`;
-  const launch = options.launch ?? launchHolder;
+  const limits = options.limits ?? shellLimits();
+  const launch = options.launch ?? launchWith(limits);
   const holders = createHolders({ directory, at, launch, orphanSeconds: ORPHAN_SECONDS });
   const dialler = createDialler(options);
   const terminals = new Map<string, Terminal>();
@@ -166,7 +170,8 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       const [stream, shell] = await Promise.all([dialling, starting]);
       const terminal = keep(shell.holder, { sessionId, correlationId, detachedMs: wanted.detachedMs });
       terminal.join(stream, shell.kept);
-      return { pid: shell.kept.pid, offset: shell.kept.offset };
+      const { pid, offset, private_directories, control_group } = shell.kept;
+      return { pid, offset, private_directories, control_group: control_group || hasSystemd() };
     } catch (error) {
       const isLate = late.signal.aborted;
       given.abort();
@@ -207,6 +212,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
           orphanMs: wanted.detachedMs,
           limits: { window: WINDOW_BYTES, scrollback: SCROLLBACK_BYTES, input: MOST_INPUT_BYTES },
           notes: { correlation_id: wanted.correlationId },
+          confinement: await confinementOf(user, limits),
         }),
         signal,
       );

@@ -25,7 +25,7 @@ export type TerminalHost = {
   /** Like an agent that starts again on the same directory. */
   restart(more?: Partial<TerminalsOptions>): Promise<Terminals>;
 };
-export type Opened = { sessionId: string; pid: number; stream: FakeStream };
+export type Opened = Awaited<ReturnType<Terminals["open"]>> & { sessionId: string; stream: FakeStream };
 
 /** With an empty home: whoever runs the tests may have start-up files that take their time. */
 function me(): ShellUser {
@@ -71,7 +71,7 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
     failures,
     async open(user = {}, wanted = {}) {
       const sessionId = wanted.sessionId ?? randomUUID();
-      const { pid } = await host.terminals.open({
+      const opened = await host.terminals.open({
         sessionId,
         correlationId: `c-${sessionId}`,
         size: { cols: 80, rows: 24 },
@@ -84,7 +84,7 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
       });
       const stream = await gateway.stream(sessionId);
       await stream.frame("hello");
-      return { sessionId, pid, stream };
+      return { ...opened, sessionId, stream };
     },
     sockets: (kind) => readdirSync(directoryOf(stateDir)).filter((name) => name.endsWith(kind ? `.${kind}` : "")),
     async restart(changed) {

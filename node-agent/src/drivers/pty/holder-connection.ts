@@ -3,12 +3,13 @@
 
 import { connect, type Socket } from "node:net";
 import type { ShellUser } from "@holdfast/tasks/executor";
+import type { Confined, Confinement } from "./confine.mjs";
 import { type Control, createReader, sendBytes, sendControl } from "./messages.mjs";
 
 /** What it is, as it says itself. */
 export type Description =
   | { type: "spare"; pid: number }
-  | { type: "shell"; pid: number; offset: number; end: number; orphanMs: number; notes: unknown };
+  | ({ type: "shell"; pid: number; offset: number; end: number; orphanMs: number; notes: unknown } & Confined);
 
 export type Orders = {
   user: ShellUser;
@@ -18,6 +19,7 @@ export type Orders = {
   limits: { window: number; scrollback: number; input: number };
   /** Given back with its description, also to a later agent. */
   notes: unknown;
+  confinement: Confinement;
 };
 
 export type HolderHears = {
@@ -133,5 +135,9 @@ function readDescription(message: Control): Description | undefined {
   if (type !== "shell") return undefined;
   const orphanMs = Number(orphan_ms);
   if (![pid, offset, end, orphanMs].every(Number.isSafeInteger)) return undefined;
-  return { type, pid: Number(pid), offset: Number(offset), end: Number(end), orphanMs, notes };
+  const confined = {
+    private_directories: message["private_directories"] === true,
+    control_group: message["control_group"] === true,
+  };
+  return { type, pid: Number(pid), offset: Number(offset), end: Number(end), orphanMs, notes, ...confined };
 }

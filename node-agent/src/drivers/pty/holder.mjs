@@ -1,14 +1,16 @@
 // @ts-check
 // The process that holds one shell: it starts idle, is told once what to become, and from then on is the
 // tenant's. It keeps the PTY and its newest output while agents come and go, and ends with the shell, or
-// when no agent came for too long. Arguments: its id, and after how many seconds that is. It listens in its
-// working directory, which only the agent's user may enter; the socket's name says to others that it is ready.
+// when no agent came for too long. Arguments: its id, after how many seconds that is, and `private` when its mounts
+// are its own. It listens in its working directory, which only the agent's user may enter; the socket's name says to
+// others that it is ready.
 //
 // Idle it takes 48 MB of which 9 are its own, and 45 ms to start; the shell's scrollback comes on top.
 
 import { accessSync, constants, readFileSync, renameSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { becomeUser } from "./become-user.mjs";
+import { confine } from "./confine.mjs";
 import { dropInherited } from "./drop-inherited.mjs";
 import { createReader, sendBytes, sendControl } from "./messages.mjs";
 import { openPty } from "./pty.mjs";
@@ -21,6 +23,7 @@ import { createScrollback } from "./scrollback.mjs";
  *   user: { name: string, uid: number, gid: number, home: string, shell: string },
  *   env: Record<string, string>, size: { cols: number, rows: number }, orphanMs: number,
  *   limits: { window: number, scrollback: number, input: number }, notes: unknown,
+ *   confinement: import("./confine.mjs").Confinement,
  * }} Orders
  */
 /** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
@@ -40,7 +43,7 @@ const QUIET_TURNS = 4;
 /** To an agent that does not read: more is not put into its socket. */
 const MOST_QUEUED = 1024 * 1024;
 
-const [id = "", orphanSeconds = ""] = process.argv.slice(2);
+const [id = "", orphanSeconds = "", mounts = ""] = process.argv.slice(2);
 let orphanMs = Number(orphanSeconds) * 1000;
 process.title = `holdfast-terminal ${id}`;
 // A tenant may signal its holder, and this one would open Node's debugger to everybody on the host. The flag
@@ -143,8 +146,9 @@ function become(orders) {
 }
 
 /** @param {Orders} orders */
-function startShell({ user, env, size, limits, notes }) {
+function startShell({ user, env, size, limits, notes, confinement }) {
   process.title = `holdfast-terminal ${env["HOLDFAST_SESSION_ID"]}`;
+  const confined = confine(confinement, { ownMounts: mounts === "private" });
   if (process.getuid?.() !== user.uid) becomeUser(user);
   enterHome(user);
   const file = usableShell(user.shell || "/bin/sh");
@@ -248,7 +252,7 @@ function startShell({ user, env, size, limits, notes }) {
   return {
     description: () => ({
       ...{ type: "shell", pid: pty.pid, offset: output.start, end: output.end, orphan_ms: orphanMs },
-      ...{ exit: ended ?? null, notes },
+      ...{ exit: ended ?? null, notes, ...confined },
     }),
 
     /** @param {Buffer} bytes */

@@ -1,10 +1,13 @@
 // Starts a holder so that it outlives the agent. Under systemd it becomes a service of its own, because
 // the agent's would take it along when it is restarted and confine the shell as it confines the agent;
 // elsewhere a session of its own is enough. Either way it is ready when its socket gets its final name.
+//
+// Root's holders start with the limits of a shell and in a mount namespace of their own, where the kernel gives one:
+// both are inherited by the shell, and neither can be given back.
 
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { hasSystemd, type ShellLimits, shellLimits } from "./confinement.ts";
 
 export type Launch = (holder: { id: string; directory: string; orphanSeconds: number }) => {
   /** Called when it is known that it will not become ready. */
@@ -23,28 +26,44 @@ export function commandOf({ id, orphanSeconds }: { id: string; orphanSeconds: nu
   return [process.execPath, ...flags, program, id, String(orphanSeconds)];
 }
 
-export const launchHolder: Launch = (holder) => (hasSystemd() ? underSystemd(holder) : detached(holder));
+/** Tried first, because a container may forbid either. `private` tells the holder that its mounts are its own. */
+const confining = `
+limits=$1; shift
+if unshare --mount --propagation slave true; then set -- unshare --mount --propagation slave "$@" private; fi
+if prlimit $limits true; then set -- prlimit $limits "$@"; fi
+exec "$@"`;
 
-/** As sd_booted(3) decides it. A user's own agent has no say over the system's services. */
-function hasSystemd(): boolean {
-  return process.geteuid?.() === 0 && existsSync("/run/systemd/system");
+function confined(command: string[], { processes, openFiles }: ShellLimits): string[] {
+  if (process.geteuid?.() !== 0) return command;
+  const limits = `--core=0 --nproc=${processes} --nofile=${openFiles}`;
+  return ["sh", "-c", confining, "sh", limits, ...command];
 }
 
-const underSystemd: Launch = (holder) =>
+export const launchWith =
+  (limits: ShellLimits): Launch =>
+  (holder) =>
+    hasSystemd() ? underSystemd(holder, limits) : detached(holder, limits);
+
+export const launchHolder: Launch = (holder) => launchWith(shellLimits())(holder);
+
+type LaunchLimited = (holder: Parameters<Launch>[0], limits: ShellLimits) => ReturnType<Launch>;
+
+const underSystemd: LaunchLimited = (holder, limits) =>
   start(
     [
       ...["systemd-run", "--quiet", "--collect", `--unit=holdfast-terminal-${holder.id}`],
       "--description=Terminal of a tenant of Holdfast",
       `--working-directory=${holder.directory}`,
       // What the tenant left running on purpose goes on, as it does after ssh; one killed for want of memory takes no others along.
-      ...["--property=KillMode=process", "--property=OOMPolicy=continue", "--property=TasksMax=33%"],
+      ...["--property=KillMode=process", "--property=OOMPolicy=continue"],
+      ...[`--property=TasksMax=${limits.processes}`, `--property=MemoryMax=${limits.memoryBytes}`],
       ...Object.entries(environment).map(([name, value]) => `--setenv=${name}=${value}`),
-      ...["--", ...commandOf(holder)],
+      ...["--", ...confined(commandOf(holder), limits)],
     ],
     holder.directory,
   );
 
-const detached: Launch = (holder) => start(commandOf(holder), holder.directory);
+const detached: LaunchLimited = (holder, limits) => start(confined(commandOf(holder), limits), holder.directory);
 
 function start([file = "", ...args]: string[], cwd: string): ReturnType<Launch> {
   const child = spawn(file, args, { cwd, env: environment, detached: true, stdio: "ignore" });
