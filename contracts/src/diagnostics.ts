@@ -154,6 +154,16 @@ export const diagnosticReasons = {
     nextStep:
       "Restore it, or enroll this node again with a token made for it: `holdfast node token create --node <id>`.",
   },
+  trust_update_refused: {
+    hop: "tls",
+    signal: "node_agent_trust_update_refused",
+    message:
+      "The agent refused a change of task signing keys, roots or addresses: it is unsigned, signed by somebody else, or older. It keeps what it has.",
+    owner: "platform",
+    nextStep:
+      "Treat it as an attack until explained: find the ingress or proxy between this host and the api that changed the answer. " +
+      "Replace its token (HOLDFAST_INGRESS_TOKEN) if it was taken over.",
+  },
   recovery_enrollment_blocked: {
     hop: "identity",
     signal: "node_agent_auth_failed",

@@ -6,6 +6,9 @@ import { z } from "zod";
 import { diagnosticReasonNames } from "./diagnostics.ts";
 import { AnyText, Id, ReportedText, Text, Time } from "./fields.ts";
 import { BATCH, LONGEST_WAIT_SECONDS, MOST_VERIFIER_KEYS } from "./node-limits.ts";
+import { EnvironmentProfile, TrustOffer, TrustVersions, VerifierKeys } from "./trust.ts";
+
+export { EnvironmentProfile, VerifierKeys };
 
 export const nodeStatuses = ["enrolling", "active", "draining", "quarantined", "retired"] as const;
 export const NodeStatus = z.enum(nodeStatuses);
@@ -14,34 +17,6 @@ export type NodeStatus = z.infer<typeof NodeStatus>;
 /** What the server thinks of the node, told with every answer that is waited for. */
 export const NodeStanding = z.strictObject({ status: NodeStatus, reason: z.string().nullable() });
 export type NodeStanding = z.infer<typeof NodeStanding>;
-
-/** Named, versioned: where this node finds the server, and what it may probe. */
-export const EnvironmentProfile = z.strictObject({
-  name: z.string(),
-  version: z.int().positive(),
-  /** By name: `node_api`, `node_terminal`, `public`, `recovery`, and whatever else may be probed. */
-  endpoints: z.record(z.string(), z.string()),
-  /** Host names with addresses to use where there is no private DNS. */
-  resolve: z.record(z.string(), z.array(z.string())),
-  /** SHA-256 of each trusted root certificate (DER), hex. */
-  ca_sha256: z.array(z.string()),
-});
-export type EnvironmentProfile = z.infer<typeof EnvironmentProfile>;
-
-/** RFC 7517: Ed25519 public keys that tasks may be signed with. */
-export const VerifierKeys = z.strictObject({
-  keys: z.array(
-    z.strictObject({
-      kty: z.literal("OKP"),
-      crv: z.literal("Ed25519"),
-      alg: z.literal("EdDSA"),
-      use: z.literal("sig"),
-      kid: z.string(),
-      x: z.string(),
-    }),
-  ),
-});
-export type VerifierKeys = z.infer<typeof VerifierKeys>;
 
 const Reported = Text.max(200);
 /** Detected on the host, never configured. Bounded, because it is stored. */
@@ -73,6 +48,8 @@ export const Heartbeat = z.strictObject({
   profile: z.strictObject({ name: Reported, version: z.int().positive() }),
   /** kids of the verifier keys it has. */
   verifier_kids: z.array(Reported).max(MOST_VERIFIER_KEYS),
+  /** Not sent by agents that do not check signatures of trust yet. */
+  trust: TrustVersions.optional(),
   running: z.int().nonnegative(),
   unsent_results: z.int().nonnegative(),
   /** Its present self-check findings, by reason. */
@@ -105,7 +82,9 @@ export const HeartbeatAnswer = z.strictObject({
   node: NodeStanding,
   /** Held tasks to stop: cancelled, or no longer this node's. */
   cancel: z.array(Id),
-  /** Present when the agent's are out of date. */
+  /** Present when something that the agent has is out of date. */
+  trust: TrustOffer.optional(),
+  /** The same without signatures, for agents that report no `trust`. All others refuse them. */
   verifiers: VerifierKeys.optional(),
   profile: EnvironmentProfile.optional(),
 });

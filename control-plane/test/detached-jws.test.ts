@@ -40,6 +40,28 @@ describe("detached JWS", () => {
     expect(verifyDetached(keys, payload, `${theirs.protected}..${theirs.signature}`)).toBe("valid");
   });
 
+  it("TASK-03 signs and verifies with P-256 as another library does, and lets no key take the other's algorithm", async () => {
+    const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const root = { kid: "root", privateKey: ec.privateKey };
+    const both = new Map([...keys, ["root", ec.publicKey]]);
+    const jws = signDetached(root, payload);
+    expect(verifyDetached(both, payload, jws)).toBe("valid");
+    expect(verifyDetached(both, `${payload} `, jws)).toBe("invalid");
+    const [header = "", , signature = ""] = jws.split(".");
+    const encoded = Buffer.from(payload).toString("base64url");
+    const { protectedHeader } = await flattenedVerify(
+      { protected: header, payload: encoded, signature },
+      ec.publicKey,
+    );
+    expect(protectedHeader).toEqual({ alg: "ES256", kid: "root" });
+    for (const [alg, kid] of [
+      ["EdDSA", "root"],
+      ["ES256", "k1"],
+    ]) {
+      expect(verifyDetached(both, payload, `${encode({ alg, kid })}..${signature}`)).toBe("invalid");
+    }
+  });
+
   it("TASK-03 says when the key is not known, and refuses the signature of another key under a known name", () => {
     expect(verifyDetached(new Map(), payload, valid)).toBe("unknown_key");
     const forged = signDetached({ kid: "k1", privateKey: other.privateKey }, payload);

@@ -43,6 +43,12 @@ function enroll(body: Body) {
   return api.operator()(enrollNode, { body: { facts: hostFacts, ...body } });
 }
 
+/** ECDSA signs the same content differently every time. */
+const unsigned = ({ trust: { signatures: _, ...content }, ...answer }: Awaited<ReturnType<typeof enroll>>) => ({
+  ...answer,
+  trust: content,
+});
+
 async function refusal(work: Promise<unknown>): Promise<string> {
   return work.then(() => "it was not refused", codeOf);
 }
@@ -153,8 +159,8 @@ describe("enrollment", () => {
     const { csr } = await makeKeyRequest();
     const first = await enroll({ token, csr });
     const nodes = await nodeCount();
-    expect(await enroll({ token, csr })).toEqual(first);
-    expect(await enroll({ token, csr, node_id: first.node_id })).toEqual(first);
+    expect(unsigned(await enroll({ token, csr }))).toEqual(unsigned(first));
+    expect(unsigned(await enroll({ token, csr, node_id: first.node_id }))).toEqual(unsigned(first));
     expect(await nodeCount()).toBe(nodes);
   });
 
@@ -177,7 +183,8 @@ describe("enrollment", () => {
   it("ID-01 of one machine that asks several times at once gives one node and one certificate", async () => {
     const token = await tokenOf(api, org.id);
     const { csr } = await makeKeyRequest();
-    const [first, ...others] = await Promise.all(Array.from({ length: 4 }, () => enroll({ token, csr })));
+    const ask = async () => unsigned(await enroll({ token, csr }));
+    const [first, ...others] = await Promise.all(Array.from({ length: 4 }, ask));
     for (const other of others) expect(other).toEqual(first);
   });
 

@@ -72,8 +72,11 @@ describe("the keys", () => {
     const node = await enrollTestNode(api, org.id);
     const { next } = await rotate();
     const kids = (await list()).map(({ kid }) => kid);
-    const told = (await sendHeartbeatFrom(node)).body["verifiers"] as { keys: { kid: string }[] };
-    expect(told.keys.map(({ kid }) => kid).sort()).toEqual(kids.sort());
+    const told = async () => {
+      const { keys } = (await sendHeartbeatFrom(node)).body["verifiers"] as { keys: { kid: string }[] };
+      return keys.map(({ kid }) => kid).sort();
+    };
+    await expect.poll(told).toEqual(kids.sort());
     // The other replica learns of a key that a node names, and has nothing to correct then.
     const elsewhere = await enrollTestNode(replica, org.id);
     const answer = await sendHeartbeatFrom(elsewhere, { verifier_kids: kids });

@@ -22,6 +22,7 @@ import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/node
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [
   "environment_profiles",
+  "task_key_sets",
   "gateways",
   "installation",
   "processes",

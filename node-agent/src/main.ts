@@ -78,12 +78,22 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   let work: Work | undefined;
   /** Why results wait; what it says rides on heartbeats, which may get through all the same. */
   let undelivered: Finding | undefined;
+  /** What the last answers offered as trust and was refused. */
+  let refusedTrust: Finding | undefined;
   /** Of the tasks that were offered and not settled yet, by their ids. */
   const correlations = new Map<string, string>();
   const answering = createAnswering(() => ({
     held: work?.executor.holding().length ?? 0,
     unsent: work?.journal.unsentCount() ?? 0,
   }));
+
+  /** What a refusal changes is nothing; it is written down once and rides on the next heartbeat. */
+  const refuseTrust = (refused: readonly string[]) => {
+    if (refused.length === 0) return;
+    const detail = refused.join("; ");
+    if (detail !== refusedTrust?.detail) record("trust_update_refused", detail);
+    refusedTrust = { reason: "trust_update_refused", detail };
+  };
 
   const skewSeconds = () => skewSecondsOf(link.status());
   const upkeep = createUpkeep({
@@ -113,6 +123,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       count("renewals_failed");
       record(reason, `renewing the certificate failed: ${detail}`);
     },
+    onTrustRefused: refuseTrust,
   });
   const upload = createDiagnosticsUpload({
     diagnostics,
@@ -210,7 +221,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       now: Date.now(),
     });
     for (const { reason, detail } of found) if (!before.has(reason)) record(reason, detail);
-    findings = [...found, ...upkeep.findings(), ...(undelivered ? [undelivered] : [])];
+    const others = [undelivered, refusedTrust].filter((one) => one !== undefined);
+    findings = [...found, ...upkeep.findings(), ...others];
     const over = [...before].filter((reason) => !findings.some((one) => one.reason === reason));
     if (over.length > 0) record("process_alive", `no longer found: ${over.join(", ")}`);
   };
@@ -257,12 +269,14 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       work?.executor.offer(offers);
     },
     answered: answering.answered,
-    learn: (news) => {
+    learn: (offer) => {
       try {
-        session.learn(news);
+        const refused = session.learn(offer);
+        if (refused.length === 0) refusedTrust = undefined;
+        refuseTrust(refused);
       } catch (error) {
-        // It is in force all the same; after a restart the server tells it again.
-        log.warn("what the server told is not on disk", { error: describe(error) });
+        // It is in force all the same; after a restart the server offers it again.
+        log.warn("changed trust is not on disk", { error: describe(error) });
       }
     },
     onFailure,

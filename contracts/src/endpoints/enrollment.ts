@@ -5,8 +5,9 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { AnyText, DisplayName, Id, Time } from "../fields.ts";
-import { EnvironmentProfile, HostFacts, IssuedCertificate, VerifierKeys } from "../node-protocol.ts";
+import { HostFacts, IssuedCertificate } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
+import { EnvironmentProfile, SignedEnrollment, VerifierKeys } from "../trust.ts";
 
 export const NodeName = z
   .string()
@@ -164,7 +165,10 @@ export const enrollNode = endpoint({
     node_id: Id,
     org_id: Id,
     node_name: z.string(),
-    trust_bundle: z.array(z.string()),
+    trust: SignedEnrollment,
+    trust_bundle: z
+      .array(z.string())
+      .describe("Unsigned, for older agents, as the two that follow. Others use `trust`."),
     verifiers: VerifierKeys,
     profile: EnvironmentProfile,
   }),

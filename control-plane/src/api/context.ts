@@ -48,7 +48,7 @@ export type NodeServices = {
   /** Undefined: the CA that nodes trust is gone, and nothing is issued. */
   authority: Authority | undefined;
   directory: NodeDirectory;
-  keys: Pick<TaskSigner, "verifiers" | "verifiersBeyond" | "rotate" | "refresh">;
+  keys: Pick<TaskSigner, "verifiers" | "verifiersBeyond" | "keySet" | "keySetsAfter" | "rotate" | "refresh">;
   /**
    * The environment profile in force; known as soon as the listeners are open. A version that somebody knows
    * already, from another replica, is looked for first.

@@ -2,7 +2,8 @@
 // in the keyring. A server that has nodes but not their root never makes a new one: that would cut
 // off every node, silently.
 
-import { hash, webcrypto, X509Certificate } from "node:crypto";
+import { hash, KeyObject, webcrypto, X509Certificate } from "node:crypto";
+import { type Signed, type Statement, signStatement } from "@holdfast/kit/signed-statement";
 import { type Issuers, issuersOf } from "@holdfast/service/node-identity/certificate";
 import type { Sql } from "../database/connect.ts";
 import type { Keyring } from "../sealing/keyring.ts";
@@ -35,6 +36,10 @@ export type IssuedToServer = { cert: string; key: string; notBefore: Date; notAf
 export type Authority = Issuers & {
   /** PEM, one certificate each. */
   trustBundle: readonly string[];
+  /** How many bundles there have been: rises with every root that is added. */
+  bundleVersion: number;
+  /** With the key of the root, which never leaves the api: whoever has the root can check it. */
+  signAsRoot<S extends Statement>(statement: S): Signed<S>;
   /** SHA-256 of each trusted root (DER), hex. */
   rootSha256: readonly string[];
   /** What an enrollment token carries behind the dot. */
@@ -103,10 +108,14 @@ function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
   const behindLeaf = `${newest.certificate.toString("pem")}\n`;
   const chainOf = (leaf: x509.X509Certificate) => `${leaf.toString("pem")}\n${behindLeaf}`;
   const rootPem = `${root.certificate.toString("pem")}\n`;
+  const rootSha256 = hash("sha256", rootDer, "hex");
+  const rootKey = { kid: rootSha256, privateKey: KeyObject.from(root.privateKey) };
 
   return {
     trustBundle: [rootPem],
-    rootSha256: [hash("sha256", rootDer, "hex")],
+    bundleVersion: 1,
+    signAsRoot: (statement) => signStatement([rootKey], statement),
+    rootSha256: [rootSha256],
     rootDigest: hash("sha256", rootDer, "base64url"),
     certificates: [rootPem, ...issuing.map(({ certificate }) => `${certificate.toString("pem")}\n`)],
     async issueToNode({ id, publicKey }, now) {

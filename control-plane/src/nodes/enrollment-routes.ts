@@ -32,6 +32,7 @@ import {
   selectEnrollmentTokens,
   type TokenRow,
 } from "./queries.ts";
+import { trustAtEnrollment } from "./trust.ts";
 
 export function enrollmentTokenRoutes(api: ApiContext): void {
   orgRoute(api, createEnrollmentToken, async (call) => {
@@ -117,6 +118,10 @@ export function enrollmentRoutes(api: ApiContext): void {
       node_id: enrolled.nodeId,
       org_id: enrolled.orgId,
       node_name: enrolled.name,
+      trust: await trustAtEnrollment(nodes, authority, {
+        id: enrolled.nodeId,
+        chain: enrolled.certificate.chain,
+      }),
       trust_bundle: [...authority.trustBundle],
       verifiers: nodes.keys.verifiers(),
       profile: await nodes.profile(),

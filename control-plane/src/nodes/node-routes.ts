@@ -11,6 +11,7 @@ import { takeAttempt } from "../people/rate-limit.ts";
 import { certify, toIssued } from "./certificates.ts";
 import { createPresence, recordDiagnostics } from "./presence.ts";
 import { moveNode } from "./state.ts";
+import { trustFor } from "./trust.ts";
 
 /** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
 const renewals = { attempts: 60, windowSeconds: 60 * 60 };
@@ -27,16 +28,8 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
       presence.heard({ node: call.node, from: call, report, at: now }),
     ]);
     const { status, reason } = await standingAfterHeartbeat(api, call);
-    const verifiers = await api.nodes.keys.verifiersBeyond(report.verifier_kids);
-    const profile = await api.nodes.profile(report.profile.version);
-    const current = report.profile.name === profile.name && report.profile.version === profile.version;
-    return {
-      server_time: now.toISOString(),
-      node: { status, reason },
-      cancel,
-      ...(verifiers ? { verifiers } : {}),
-      ...(current ? {} : { profile }),
-    };
+    const trust = await trustFor(api.nodes, report);
+    return { server_time: now.toISOString(), node: { status, reason }, cancel, ...trust };
   });
 
   nodeRoute(nodeApi, renewCertificate, async ({ body, node, correlationId }) => {

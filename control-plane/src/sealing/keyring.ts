@@ -14,7 +14,8 @@ export type Keyring = {
    * it is stored with what else that stores.
    */
   getOrCreate(name: string, make: () => Buffer, tx?: Tx): Promise<Buffer>;
-  get(name: string): Promise<Buffer | undefined>;
+  /** In a transaction, also what that has stored. */
+  get(name: string, db?: Queryable): Promise<Buffer | undefined>;
 };
 
 type Keks = { current: Kek; previous?: Kek };
@@ -43,7 +44,7 @@ export async function openKeyring(system: Sql, keks: Keks): Promise<Keyring> {
     return row && open(row, keks);
   };
   return {
-    get: (name) => get(name),
+    get,
     async getOrCreate(name, make, tx) {
       const db = tx ?? system;
       const present = await get(name, db);

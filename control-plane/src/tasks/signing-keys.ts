@@ -34,14 +34,14 @@ export async function selectSigningKeys(db: Queryable): Promise<SigningKeyRow[]>
 
 /** Signs at once. Of several replicas that start together, one makes it. */
 export async function addFirstKey(tx: Tx, keyring: Keyring): Promise<void> {
-  await lock(tx);
+  await holdKeys(tx);
   const present = await tx`SELECT FROM task_signing_keys LIMIT 1`;
   if (present.length === 0) await addKey(tx, keyring, "0 seconds");
 }
 
 /** Refuses while the last rotation is not over, and while nodes could not hold one key more. */
 export async function addNextKey(tx: Tx, keyring: Keyring): Promise<SigningKeyRow> {
-  await lock(tx);
+  await holdKeys(tx);
   const [waiting] = await tx<
     SigningKeyRow[]
   >`SELECT kid, sign_from FROM task_signing_keys WHERE sign_from > now()`;
@@ -55,7 +55,7 @@ export async function addNextKey(tx: Tx, keyring: Keyring): Promise<SigningKeyRo
 }
 
 /** One transaction at a time, over all replicas. */
-async function lock(tx: Tx): Promise<void> {
+export async function holdKeys(tx: Tx): Promise<void> {
   await tx`SELECT pg_advisory_xact_lock(${LOCK})`;
 }
 
@@ -88,8 +88,8 @@ async function makeKey(tx: Tx, keyring: Keyring): Promise<string> {
   return kid;
 }
 
-export async function openPrivateKey(keyring: Keyring, kid: string): Promise<KeyObject> {
-  const der = await keyring.get(sealedName(kid));
+export async function openPrivateKey(keyring: Keyring, kid: string, db?: Queryable): Promise<KeyObject> {
+  const der = await keyring.get(sealedName(kid), db);
   if (!der) throw new Error(`the task signing key ${kid} is not in the keyring`);
   return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
 }

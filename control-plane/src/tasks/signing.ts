@@ -4,11 +4,13 @@
 import type { KeyObject } from "node:crypto";
 import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
 import type { SignedTask } from "@holdfast/contracts/signed-task";
+import type { SignedKeySet } from "@holdfast/contracts/trust";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import type { Log } from "@holdfast/service/log";
 import type { Sql, Tx } from "../database/connect.ts";
 import type { Keyring } from "../sealing/keyring.ts";
+import { hasKids, linksAfter, publishKeySet, selectKeySets } from "./key-sets.ts";
 import {
   addFirstKey,
   addNextKey,
@@ -23,9 +25,13 @@ export type TaskSigner = {
   sign(task: SignedTask): string;
   /** Every key that a living task may be signed with. */
   verifiers(): VerifierKeys;
-  /** For a heartbeat: present when the node's keys are not these. A kid unknown here is looked for first. */
+  /** For agents that check no signed sets: present when the node's keys are not these. A kid unknown here is looked for first. */
   verifiersBeyond(kids: readonly string[]): Promise<VerifierKeys | undefined>;
-  /** Makes the next key; `refresh` after the commit. Refuses with key_rotation_too_soon. */
+  /** The newest signed set: what a node begins with. */
+  keySet(): SignedKeySet;
+  /** The signed sets that a node has to go through to get there. A version unknown here is looked for first. */
+  keySetsAfter(node: { version: number; kids: readonly string[] }): Promise<readonly SignedKeySet[]>;
+  /** Makes the next key and publishes its set; `refresh` after the commit. Refuses with key_rotation_too_soon. */
   rotate(tx: Tx): Promise<SigningKeyRow>;
   refresh(): Promise<void>;
   stop(): void;
@@ -42,6 +48,7 @@ export async function openTaskSigner(
 ): Promise<TaskSigner> {
   const { log, now = Date.now } = options;
   let keys: Key[] = [];
+  let sets: SignedKeySet[] = [];
 
   const load = async () => {
     const known = new Map(keys.map((key) => [key.kid, key]));
@@ -52,14 +59,44 @@ export async function openTaskSigner(
       loaded.push({ ...row, privateKey, verifier });
     }
     keys = loaded;
+    await loadSets();
+    const newest = sets.at(-1);
+    if (newest && hasKids(newest, loaded)) return;
+    // A key has ended, or the keys are older than this table.
+    await system.begin((tx) => publishKeySet(tx, keyring));
+    await loadSets();
+  };
+  const loadSets = async () => {
+    sets = [...sets, ...(await selectKeySets(system, keyring, sets.at(-1)))];
+  };
+  const newestSet = () => {
+    const newest = sets.at(-1);
+    if (!newest) throw new Error("there is no set of task signing keys");
+    return newest;
   };
 
   const living = () => keys.filter((key) => key.verify_until === null || key.verify_until.getTime() > now());
 
   await system.begin((tx) => addFirstKey(tx, keyring));
   await load();
-  const refresh = () =>
-    load().catch((error: unknown) => log.warn({ err: error }, "task signing keys were not read again"));
+  let reading: Promise<void> | undefined;
+  let readingAgain: Promise<void> | undefined;
+  // One at a time and at most one behind it, however many nodes name a key that is not known here.
+  const refresh = (): Promise<void> => {
+    if (reading) {
+      readingAgain ??= reading.then(() => {
+        readingAgain = undefined;
+        return refresh();
+      });
+      return readingAgain;
+    }
+    reading = load()
+      .catch((error: unknown) => log.warn({ err: error }, "task signing keys were not read again"))
+      .finally(() => {
+        reading = undefined;
+      });
+    return reading;
+  };
   const timer = setInterval(() => void refresh(), REFRESH_MS);
   timer.unref();
 
@@ -76,7 +113,16 @@ export async function openTaskSigner(
       const same = present.length === kids.length && present.every((key) => kids.includes(key.kid));
       return same ? undefined : { keys: present.map((key) => key.verifier) };
     },
-    rotate: (tx) => addNextKey(tx, keyring),
+    keySet: newestSet,
+    async keySetsAfter(node) {
+      if (node.version > newestSet().version) await refresh();
+      return node.version === newestSet().version ? [] : linksAfter(sets, node);
+    },
+    async rotate(tx) {
+      const row = await addNextKey(tx, keyring);
+      await publishKeySet(tx, keyring);
+      return row;
+    },
     refresh,
     stop: () => clearInterval(timer),
   };

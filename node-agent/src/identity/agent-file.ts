@@ -1,9 +1,8 @@
-// agent.json: which node this is and what the server last told it: its profile and the keys that
-// tasks are signed with. None of it is secret; all of it is needed to start without the server.
+// agent.json: which node this is and the trust it has accepted: its profile and the keys that tasks
+// are signed with. None of it is secret; all of it is needed to start without the server.
 
-import { createPublicKey, type KeyObject } from "node:crypto";
-import type { EnvironmentProfile, VerifierKeys } from "@holdfast/contracts/node-protocol";
-import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
+import type { EnvironmentProfile, TrustVersions, VerifierKeys } from "@holdfast/contracts/trust";
+import { keyringOf, type VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { explainWriteError, HostProblem, type StateFiles } from "./state-directory.ts";
 
@@ -17,6 +16,8 @@ export type AgentFile = {
   node_api?: string;
   profile: EnvironmentProfile;
   verifiers: VerifierKeys;
+  /** Of `verifiers`, and of the newest trust bundle that was accepted. Not there in files of agents that knew no versions. */
+  trust?: TrustVersions;
 };
 
 /** Undefined: this machine never was a node. */
@@ -47,6 +48,10 @@ export function writeAgentFile(files: StateFiles, content: AgentFile): void {
   }
 }
 
+export function trustVersions({ trust }: AgentFile): TrustVersions {
+  return trust ?? { key_set: 0, bundle: 0 };
+}
+
 /** The node-facing address in force. */
 export function nodeApiUrl(agent: AgentFile, override: string | undefined): string {
   return override ?? agent.node_api ?? agent.profile.endpoints["node_api"] ?? agent.api_url;
@@ -65,15 +70,8 @@ export function withProfile(
   return { ...others, profile, ...(apiUrl === published ? {} : { node_api: apiUrl }) };
 }
 
-/** Keys that cannot be read are left out: a task signed with one is then refused by its kid. */
-export function verifierKeyring(verifiers: VerifierKeys): VerifierKeyring {
-  const keys = new Map<string, KeyObject>();
-  for (const { kid, kty, crv, x } of verifiers.keys) {
-    try {
-      keys.set(kid, createPublicKey({ key: { kty, crv, x }, format: "jwk" }));
-    } catch {}
-  }
-  return keys;
+export function verifierKeyring({ keys }: VerifierKeys): VerifierKeyring {
+  return keyringOf(keys);
 }
 
 function parse(text: string): unknown {

@@ -6,20 +6,17 @@ import type { KeyObject } from "node:crypto";
 import type { Agent, RequestOptions } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
-import type {
-  EnvironmentProfile,
-  HostFacts,
-  IssuedCertificate,
-  VerifierKeys,
-} from "@holdfast/contracts/node-protocol";
+import type { HostFacts, IssuedCertificate } from "@holdfast/contracts/node-protocol";
+import type { SignedEnrollment } from "@holdfast/contracts/trust";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import { certificateRequest, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { checkApiIdentity } from "../link/api-identity.ts";
 import { exchange } from "../link/exchange.ts";
 import { classify, failureOf, LinkFailure } from "../link/failures.ts";
+import { acceptEnrollment, type Trust } from "./accept-trust.ts";
 import { type Identity, parseIdentity } from "./identity-file.ts";
 import { checkChain } from "./renew.ts";
-import { sha256OfRoot } from "./trust-file.ts";
+import { digestOf } from "./trust-file.ts";
 
 /** The join did not happen: `unreachable` when nobody answered, `refused` when somebody or something said no. */
 export class JoinFailure extends Error {
@@ -54,10 +51,10 @@ export type EnrollAnswer = IssuedCertificate & {
   node_id: string;
   org_id: string;
   node_name: string;
-  trust_bundle: string[];
-  verifiers: VerifierKeys;
-  profile: EnvironmentProfile;
+  trust: SignedEnrollment;
 };
+
+export type Enrolled = { identity: Identity; trust: Trust; answer: Pick<EnrollAnswer, "org_id" | "node_name"> };
 
 const TIMEOUT_MS = 15_000;
 
@@ -86,7 +83,7 @@ export async function enroll(
   call: EnrollmentCall,
   root: string,
   { token, key, nodeId, nodeName, facts }: Enrollee,
-): Promise<{ identity: Identity; answer: EnrollAnswer }> {
+): Promise<Enrolled> {
   const via = { agent: call.agent ?? (false as const), ca: [root], checkServerIdentity: checkApiIdentity };
   const body = {
     token,
@@ -96,7 +93,8 @@ export async function enroll(
     facts,
   };
   const answer = await ask<EnrollAnswer>(call, { method: "POST", path: "/v1/enroll", body, via });
-  return { identity: checkedIdentity(answer, key, root), answer };
+  const identity = checkedIdentity(answer, key, root);
+  return { identity, trust: checkedTrust(answer, key, root), answer };
 }
 
 async function ask<T>(
@@ -156,6 +154,20 @@ const aboutTheToken: ReadonlySet<DiagnosticReason> = new Set([
   "task_poll_failed",
 ]);
 
+/** The answer may have come through an ingress, which can change everything in it that is not signed. */
+function checkedTrust(answer: EnrollAnswer, key: KeyObject, root: string): Trust {
+  try {
+    return acceptEnrollment(root, answer.trust, { nodeId: answer.node_id, key });
+  } catch (error) {
+    throw new JoinFailure("refused", "enrollment_answer_untrusted", {
+      reason: "trust_update_refused",
+      message: `The server's answer was changed on the way: ${(error as Error).message}. Nothing was kept.`,
+      nextStep:
+        "Find out which proxy or ingress is between this host and the api; then join again with a new token, made after that.",
+    });
+  }
+}
+
 function checkedIdentity(answer: EnrollAnswer, key: KeyObject, root: string): Identity {
   const identity = parseIdentity(privateKeyPem(key) + answer.certificate, "the server's answer");
   checkChain(identity.chainPem, [root]);
@@ -166,17 +178,4 @@ function checkedIdentity(answer: EnrollAnswer, key: KeyObject, root: string): Id
     });
   }
   return identity;
-}
-
-export function withRoot(bundle: readonly string[], root: string): string[] {
-  const known = digestOf(root);
-  return bundle.some((one) => digestOf(one) === known) ? [...bundle] : [root, ...bundle];
-}
-
-function digestOf(pem: string): string | undefined {
-  try {
-    return sha256OfRoot(pem);
-  } catch {
-    return undefined;
-  }
 }

@@ -8,8 +8,9 @@ import { newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request"
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
 import { isLoopbackName } from "../loopback.ts";
+import { trustInFile } from "./accept-trust.ts";
 import { type AgentFile, nodeApiUrl, readAgentFile, writeAgentFile } from "./agent-file.ts";
-import { enroll, fetchRoot, JoinFailure, withRoot } from "./enroll.ts";
+import { enroll, fetchRoot, JoinFailure } from "./enroll.ts";
 import { parseEnrollmentToken } from "./enrollment-token.ts";
 import { writeIdentity } from "./identity-file.ts";
 import { explainWriteError, prepareStateDirectory, type StateFiles } from "./state-directory.ts";
@@ -49,7 +50,7 @@ export async function join(options: JoinOptions): Promise<Joined> {
 
   const kept = enrollingKey(files);
   const root = await fetchRoot(call, token.rootSha256);
-  const { identity, answer } = await ask(kept, root).catch((error: unknown) => {
+  const { identity, trust, answer } = await ask(kept, root).catch((error: unknown) => {
     if (!(error instanceof JoinFailure && error.code === "csr_invalid")) throw error;
     // It was used before: its answer was lost, and the certificate in it has ended since.
     removeIfPresent(files.enrolling);
@@ -67,11 +68,10 @@ export async function join(options: JoinOptions): Promise<Joined> {
     org_id: answer.org_id,
     node_name: answer.node_name,
     api_url: origin,
-    profile: answer.profile,
-    verifiers: answer.verifiers,
+    ...trustInFile(trust),
   };
   removeIfPresent(files.next);
-  writeTrust(files, withRoot(answer.trust_bundle, root));
+  writeTrust(files, trust.bundle.roots);
   writeAgentFile(files, agent);
   writeIdentity(files, identity);
   removeIfPresent(files.enrolling);

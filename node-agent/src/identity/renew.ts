@@ -7,10 +7,10 @@ import { certificateStage } from "@holdfast/contracts/certificate-stage";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { IssuedCertificate } from "@holdfast/contracts/node-protocol";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
+import { refusedRoots } from "./accept-trust.ts";
 import { type CertificateFacts, type Identity, parseIdentity } from "./identity-file.ts";
 import { HostProblem } from "./state-directory.ts";
 import { isValidByBoth } from "./trials.ts";
-import { sha256OfRoot } from "./trust-file.ts";
 
 const JITTER = 0.1;
 /** Of one certificate, before another one is asked for. */
@@ -57,7 +57,8 @@ export function pendingOf(
   return isValidByBoth(offered, facts) && facts.failures < TRIES ? "to_be_tried" : "failed";
 }
 
-export type Renewed = { identity: Identity; roots: string[] };
+/** `refused`: what the answer brought beside the certificate, and may not bring. */
+export type Renewed = { identity: Identity; refused: string[] };
 
 type RenewalRequest = {
   identity: Identity;
@@ -68,10 +69,7 @@ type RenewalRequest = {
   ask: (csr: string) => Promise<IssuedCertificate & { trust_bundle: string[] }>;
 };
 
-/**
- * The new roots are believed because the answer came over a connection that
- * the present roots vouch for; a new set without any of them would be a break, and is refused.
- */
+/** The certificate must lead to a root that the node has: roots change by signed bundles alone. */
 export async function requestRenewal({ identity, roots, now, ask }: RenewalRequest): Promise<Renewed> {
   const key = newPrivateKey();
   const issued = await ask(certificateRequest(key, identity.nodeId));
@@ -87,13 +85,8 @@ export async function requestRenewal({ identity, roots, now, ask }: RenewalReque
       `The server issued a certificate that is valid only from ${from}; it is not used.`,
     );
   }
-  const known = new Set(roots.map(sha256OfRoot));
-  const trusted = issued.trust_bundle.length > 0 ? issued.trust_bundle : [...roots];
-  if (!trusted.some((root) => known.has(sha256OfRoot(root)))) {
-    throw new Error("The server answered with roots that share none with the present ones; nothing is changed.");
-  }
-  checkChain(renewed.chainPem, trusted);
-  return { identity: renewed, roots: trusted };
+  checkChain(renewed.chainPem, roots);
+  return { identity: renewed, refused: refusedRoots(roots, issued.trust_bundle) };
 }
 
 /** Leaf first, each signed by the next, the last by one of the roots. Throws when it is not so. */

@@ -1,5 +1,5 @@
 // trust.pem: the root certificates that the server must lead to, as they were when the node joined
-// or last renewed. Without it nothing that answers can be believed.
+// or last accepted a signed bundle. Without it nothing that answers can be believed.
 
 import { createHash, X509Certificate } from "node:crypto";
 import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
@@ -34,6 +34,15 @@ export function readTrust(files: StateFiles, expected: readonly string[]): strin
 
 export function sha256OfRoot(pem: string): string {
   return createHash("sha256").update(new X509Certificate(pem).raw).digest("hex");
+}
+
+/** Undefined for what is no certificate. */
+export function digestOf(pem: string): string | undefined {
+  try {
+    return sha256OfRoot(pem);
+  } catch {
+    return undefined;
+  }
 }
 
 function invalid(what: string): HostProblem {

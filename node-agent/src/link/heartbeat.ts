@@ -5,7 +5,7 @@ import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node-limits";
 import type { Heartbeat, HostFacts } from "@holdfast/contracts/node-protocol";
 import { redact } from "@holdfast/kit/redact";
 import type { Finding } from "../diagnostics/self-checks.ts";
-import type { AgentFile } from "../identity/agent-file.ts";
+import { type AgentFile, trustVersions } from "../identity/agent-file.ts";
 import type { CertificateFacts } from "../identity/identity-file.ts";
 
 export type Counters = Heartbeat["counters"];
@@ -54,6 +54,7 @@ export function describeAgent(known: {
     },
     profile: { name: profile.name, version: profile.version },
     verifier_kids: verifiers.keys.slice(0, MOST_VERIFIER_KEYS).map(({ kid }) => kid),
+    trust: trustVersions(known.agent),
     running: known.running,
     unsent_results: known.unsentResults,
     findings: known.findings.slice(0, MOST_FINDINGS).map(({ reason, detail }) => ({

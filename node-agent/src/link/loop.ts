@@ -3,14 +3,8 @@
 // before the next attempt, and nothing but a stop ends the loop.
 
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
-import type {
-  EnvironmentProfile,
-  Heartbeat,
-  Held,
-  NodeStanding,
-  VerifierKeys,
-  WaitAnswer,
-} from "@holdfast/contracts/node-protocol";
+import type { Heartbeat, Held, NodeStanding, WaitAnswer } from "@holdfast/contracts/node-protocol";
+import type { Offer } from "../identity/accept-trust.ts";
 import type { LinkCalls } from "./calls.ts";
 import { type ClockSkew, certainSkewSeconds, clockSkew } from "./clock-skew.ts";
 import { afterFailure, afterHeartbeat, afterWait, atStart, type LinkState, nextStep } from "./decisions.ts";
@@ -40,8 +34,8 @@ export type LinkOptions = {
   offer: (offers: WaitAnswer["tasks"]) => void;
   /** Resolves when everything that was offered has been answered for, or after that time. */
   answered: (withinMs: number) => Promise<void>;
-  /** After every heartbeat. Without a profile, the server wants none but the present one. */
-  learn: (news: { verifiers?: VerifierKeys; profile?: EnvironmentProfile }) => void;
+  /** After every heartbeat, also when it offers nothing. */
+  learn: (offer: Offer) => void;
   /** Before every pause. */
   onFailure: (failure: Classified, correlationId: string | undefined) => void;
   /** After the first success since a failure, and at the start. */
@@ -94,12 +88,12 @@ export function createLink(options: LinkOptions): Link {
   const heartbeat = async () => {
     const sentAt = now();
     const answer = await options.client().heartbeat({ ...options.heartbeat(), holding: options.holding() });
-    const { server_time, node, cancel, verifiers, profile } = answer.body;
+    const { server_time, node, cancel, ...offer } = answer.body;
     status.skew = clockSkew({ ...answer, serverTime: Date.parse(server_time) });
     status.lastHeartbeatAt = answer.sentAt;
     status.roundTrips = [...status.roundTrips, now() - sentAt].slice(-ROUND_TRIPS_KEPT);
     state = afterHeartbeat(state, sentAt, random());
-    options.learn({ verifiers, profile });
+    options.learn(offer);
     heard(node);
     options.cancel(cancel);
     options.onHeartbeat();

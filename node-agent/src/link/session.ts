@@ -4,9 +4,9 @@
 
 import { statSync } from "node:fs";
 import type { LookupFunction } from "node:net";
-import type { EnvironmentProfile, VerifierKeys } from "@holdfast/contracts/node-protocol";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { UsageError } from "@holdfast/kit/settings";
+import { type Offer, takeOffer } from "../identity/accept-trust.ts";
 import {
   type AgentFile,
   nodeApiUrl,
@@ -44,8 +44,8 @@ export type Session = {
   /** For another connection than the client's. Throws a HostProblem while this host has no usable identity. */
   credentials(): Credentials;
   readonly lookup: LookupFunction;
-  /** From a heartbeat's answer. Without a profile in it, the server wants none but the present one. */
-  learn(news: { verifiers?: VerifierKeys; profile?: EnvironmentProfile }): void;
+  /** From a heartbeat's answer. Returns what of it was refused, and why. */
+  learn(offer: Offer): string[];
   /** After a rejection: whether the files have changed since they were read, and are read again. */
   reconsider(): boolean;
   close(): void;
@@ -128,14 +128,16 @@ export function openSession(options: {
     },
     credentials: () => credentialsOf((open ?? connect()).way),
     lookup,
-    learn({ verifiers, profile }) {
-      if (verifiers) {
-        agent = { ...agent, verifiers };
-        keyring = verifierKeyring(agent.verifiers);
-        writeAgentFile(files, agent);
-      }
-      const { profile: _, ...others } = open?.candidates ?? {};
-      keep({ ...others, ...(profile ? { profile } : {}) });
+    learn(offer) {
+      const { way, candidates } = open ?? connect();
+      const taken = takeOffer({ agent, way, candidates }, offer);
+      const changed = taken.agent !== agent;
+      agent = taken.agent;
+      if (changed) keyring = verifierKeyring(agent.verifiers);
+      // Candidates first: a bundle whose version is known already would not be offered again.
+      keep(taken.candidates);
+      if (changed) writeAgentFile(files, agent);
+      return taken.refused;
     },
     reconsider() {
       const now = fingerprint(files);

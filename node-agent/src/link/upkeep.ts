@@ -32,6 +32,8 @@ export type UpkeepOptions = {
   onAdopted: (attempt: Attempt) => void;
   onFailure: (reason: DiagnosticReason, detail: string) => void;
   onRenewalFailure: (reason: DiagnosticReason, detail: string) => void;
+  /** What a renewal's answer brought beside the certificate. */
+  onTrustRefused: (refused: readonly string[]) => void;
 };
 
 export type Upkeep = {
@@ -89,7 +91,9 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     },
     renew: async () => {
       const { identity, roots } = keeper.present();
-      keeper.offer(await requestRenewal({ identity, roots, now: Date.now, ask: options.renew }));
+      const renewed = await requestRenewal({ identity, roots, now: Date.now, ask: options.renew });
+      keeper.offer({ identity: renewed.identity });
+      options.onTrustRefused(renewed.refused);
       adoption.consider();
     },
     skewSeconds,

@@ -3,9 +3,10 @@
 
 import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
-import type { EnvironmentProfile, VerifierKeys } from "@holdfast/contracts/node-protocol";
+import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { createExecutor, type TaskEvent } from "../executor/executor.ts";
+import { type Offer, takeOffer } from "../identity/accept-trust.ts";
 import { type AgentFile, verifierKeyring } from "../identity/agent-file.ts";
 import { withoutPresent } from "../identity/candidates.ts";
 import type { Identity } from "../identity/identity-file.ts";
@@ -71,8 +72,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
   const instanceId = randomUUID();
   const { nodeId } = joined.identity;
   const held = holdInMemory(joined, options.apiUrl);
-  let { verifiers } = joined.agent;
-  let keyring = options.keyringOf(verifiers);
+  let keyring = options.keyringOf(joined.agent.verifiers);
   const counters: Counters = { ...noCounters };
   const clientOver = (way: Way) =>
     createSimClient({
@@ -148,6 +148,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
       if (!link.status().connected) link.retryNow();
     },
     onFailure: () => undefined,
+    onTrustRefused: () => undefined,
     onRenewalFailure: () => {
       counters.renewals_failed += 1;
     },
@@ -157,7 +158,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     describeAgent({
       ...{ now: Date.now(), startedAt, facts: character.facts, certificate },
       renewalDueAt: upkeep.renewalDueAt() ?? certificate.notAfter,
-      agent: { ...joined.agent, profile, verifiers },
+      agent: { ...held.agent(), profile },
       running: executor.running(),
       unsentResults: journal.unsentCount(),
       findings: [...character.findings, ...upkeep.findings()],
@@ -172,10 +173,9 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
       cancel: executor.cancel,
       offer: executor.offer,
       answered: answering.answered,
-      learn: (news) => {
-        verifiers = news.verifiers ?? verifiers;
-        keyring = options.keyringOf(verifiers);
-        held.learn(news.profile);
+      learn: (offer) => {
+        held.learn(offer);
+        keyring = options.keyringOf(held.agent().verifiers);
       },
       onFailure: ({ reason }) => {
         counters.polls_failed += 1;
@@ -220,13 +220,15 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
 }
 
 /** What is in force and on offer, as session.ts keeps it for an agent with files. */
-function holdInMemory({ identity, roots, agent }: SimIdentity, apiUrl: URL) {
+function holdInMemory({ identity, roots, agent: joined }: SimIdentity, apiUrl: URL) {
+  let agent = joined;
   let way: Way = { identity, roots, profile: agent.profile, apiUrl: apiUrl.origin };
   let candidates: Candidates = {};
   const keep = (next: Candidates) => {
     candidates = withoutPresent(next, way);
   };
   return {
+    agent: () => agent,
     present: () => way,
     candidates: () => candidates,
     offer: (more: Candidates) => keep({ ...candidates, ...more }),
@@ -234,9 +236,10 @@ function holdInMemory({ identity, roots, agent }: SimIdentity, apiUrl: URL) {
       way = { ...way, ...change };
       keep(candidates);
     },
-    learn(profile: EnvironmentProfile | undefined) {
-      const { profile: _, ...others } = candidates;
-      keep({ ...others, ...(profile ? { profile } : {}) });
+    learn(offer: Offer) {
+      const taken = takeOffer({ agent, way, candidates }, offer);
+      agent = taken.agent;
+      keep(taken.candidates);
     },
   };
 }

@@ -3,8 +3,9 @@
 
 import https from "node:https";
 import { newPrivateKey } from "@holdfast/kit/certificate-request";
+import { trustInFile } from "../identity/accept-trust.ts";
 import { nodeApiUrl } from "../identity/agent-file.ts";
-import { enroll, fetchRoot, withRoot } from "../identity/enroll.ts";
+import { enroll, fetchRoot } from "../identity/enroll.ts";
 import { parseEnrollmentToken } from "../identity/enrollment-token.ts";
 import type { SimIdentity } from "./agent.ts";
 import type { Character } from "./character.ts";
@@ -27,16 +28,16 @@ export function createSimJoiner(options: { apiUrl: string; atOnce: number }): Si
     async join({ token, nodeId, character }) {
       const { text, rootSha256 } = parseEnrollmentToken(token);
       const root = await rootOf(rootSha256);
-      const { identity, answer } = await enroll(call, root, {
+      const { identity, trust, answer } = await enroll(call, root, {
         token: text,
         key: newPrivateKey(),
         ...(nodeId === undefined ? {} : { nodeId }),
         nodeName: character.facts.hostname,
         facts: character.facts,
       });
-      const { org_id, node_name, profile, verifiers, trust_bundle } = answer;
-      const joined = { node_id: identity.nodeId, org_id, node_name, api_url: call.origin, profile, verifiers };
-      return { identity, roots: withRoot(trust_bundle, root), agent: joined };
+      const { org_id, node_name } = answer;
+      const joined = { node_id: identity.nodeId, org_id, node_name, api_url: call.origin };
+      return { identity, roots: trust.bundle.roots, agent: { ...joined, ...trustInFile(trust) } };
     },
     close: () => agent.destroy(),
   };

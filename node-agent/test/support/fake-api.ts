@@ -20,6 +20,7 @@ import type {
 import { HeartbeatRequest, ResultsReport, WaitQuery } from "@holdfast/contracts/node-protocol";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
+import { signStatement } from "@holdfast/kit/signed-statement";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 import { type FakeAuthority, keyDigest, makeAuthority } from "./fake-authority.ts";
@@ -210,12 +211,24 @@ export async function startFakeApi(
       api.heartbeats.push(heartbeat);
       const known = new Set(heartbeat.verifier_kids);
       const stale = api.verifiers.keys.some(({ kid }) => !known.has(kid));
+      const keySet = {
+        kind: "task_key_set",
+        version: (heartbeat.trust?.key_set ?? 0) + 1,
+        content: api.verifiers,
+      };
+      const profile = {
+        kind: "environment_profile",
+        version: api.profile.version,
+        content: api.profile,
+      };
       return answer({
         server_time: new Date(api.serverTime()).toISOString(),
         node: api.standing,
         cancel: heartbeat.holding.map((one) => one.task_id).filter((id) => cancelled.has(id)),
-        ...(stale ? { verifiers: api.verifiers } : {}),
-        ...(heartbeat.profile.version < api.profile.version ? { profile: api.profile } : {}),
+        trust: {
+          ...(stale ? { key_sets: [signStatement([signing], keySet)] } : {}),
+          ...(heartbeat.profile.version < api.profile.version ? { profile: authority.sign(profile) } : {}),
+        },
       });
     }
     if (path === "/tasks/wait") {
@@ -301,9 +314,17 @@ export async function startFakeApi(
       certificate: await authority.certify(body["csr"] ?? "", nodeId, { notAfter }),
       not_before: new Date().toISOString(),
       not_after: notAfter.toISOString(),
-      trust_bundle: [authority.rootPem],
-      verifiers: api.verifiers,
-      profile: api.profile,
+      trust: authority.sign({
+        kind: "enrollment",
+        version: 1,
+        content: {
+          node_id: nodeId,
+          key_sha256: key,
+          key_set: { version: 1, ...api.verifiers },
+          bundle: { version: 1, roots: [authority.rootPem] },
+          profile: api.profile,
+        },
+      }),
     });
   };
 

@@ -1,6 +1,7 @@
 // A CA for tests: the product's own forms of certificates, with lives that the test chooses.
 
-import { createHash, createPublicKey, randomUUID, type webcrypto, X509Certificate } from "node:crypto";
+import { createHash, createPublicKey, KeyObject, randomUUID, type webcrypto, X509Certificate } from "node:crypto";
+import { type Signed, type Statement, signStatement } from "@holdfast/kit/signed-statement";
 import {
   type Life,
   makeIssuing,
@@ -26,6 +27,8 @@ export type FakeAuthority = {
   /** For the key of a request; the chain, leaf first. */
   certify(csr: string, nodeId: string, life?: Partial<Life>): Promise<string>;
   hasIssued(leaf: X509Certificate): boolean;
+  /** With the root's key. */
+  sign<S extends Statement>(statement: S): Signed<S>;
 };
 
 export async function makeAuthority(): Promise<FakeAuthority> {
@@ -34,10 +37,11 @@ export async function makeAuthority(): Promise<FakeAuthority> {
   const rootDer = Buffer.from(root.certificate.rawData);
   const behind = `${issuing.certificate.toString("pem")}\n`;
   const issuer = new X509Certificate(Buffer.from(issuing.certificate.rawData));
+  const rootSha256 = createHash("sha256").update(rootDer).digest("hex");
   return {
     rootPem: `${root.certificate.toString("pem")}\n`,
     rootDigest: createHash("sha256").update(rootDer).digest("base64url"),
-    rootSha256: createHash("sha256").update(rootDer).digest("hex"),
+    rootSha256,
     async server(names = ["localhost", "127.0.0.1", "nodes.holdfast.test"], life = {}) {
       const keys = await makeKeyPair();
       const certificate = await makeServerCertificate(issuing, {
@@ -63,6 +67,8 @@ export async function makeAuthority(): Promise<FakeAuthority> {
       return `${leaf.toString("pem")}\n${behind}`;
     },
     hasIssued: (leaf) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey),
+    sign: (statement) =>
+      signStatement([{ kid: rootSha256, privateKey: KeyObject.from(root.privateKey) }], statement),
   };
 }
 
