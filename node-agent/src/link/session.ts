@@ -87,7 +87,8 @@ export function openSession(options: {
       offered.roots && contradiction({ ...known, roots: offered.roots }) === undefined ? offered.roots : undefined;
     const roots = orElse(() => readTrust(files, profile.ca_sha256), matching);
     const way = { ...known, roots };
-    open = { way, client: clientOf(way, lookup), candidates: withoutPresent(offered, way) };
+    // What equals the way in force, because a crash came between adopting and cleaning up, goes with the next answer.
+    open = { way, client: clientOf(way, lookup), candidates: offered };
     return open;
   };
 

@@ -22,6 +22,7 @@ import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import { signStatement } from "@holdfast/kit/signed-statement";
 import { uuidv7 } from "@holdfast/kit/uuid";
+import type { Life } from "../../../control-plane/src/identity/certificates.ts";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 import { type FakeAuthority, keyDigest, makeAuthority } from "./fake-authority.ts";
 
@@ -40,6 +41,10 @@ export type FakeApi = {
   /** What the agent is told; changing it takes effect with its next request. */
   standing: NodeStanding;
   serverTime: () => number;
+  /** Of the certificates that renewals get; undefined: as `lifeMs` says, from now. */
+  renewedLife: Partial<Life> | undefined;
+  /** What renewals get beside the certificate. */
+  trustBundle: string[];
   verifiers: VerifierKeys;
   /** Asked before each request; `path` is without the node's prefix. */
   fault: (path: string, request: IncomingMessage) => Fault | undefined;
@@ -98,6 +103,8 @@ export async function startFakeApi(
     profile: { name: "test", version: 1, endpoints: {}, resolve: {}, ca_sha256: [authority.rootSha256] },
     standing: { status: "active", reason: null },
     serverTime: Date.now,
+    renewedLife: undefined,
+    trustBundle: [authority.rootPem],
     verifiers: { keys: [signing.jwk] },
     fault: () => undefined,
     shows: undefined,
@@ -266,12 +273,13 @@ export async function startFakeApi(
     }
     if (path === "/renew") {
       const notAfter = new Date(Date.now() + (options.lifeMs ?? 86_400_000));
-      const certificate = await authority.certify((body as { csr: string }).csr, api.nodeId, { notAfter });
+      const life = api.renewedLife ?? { notAfter };
+      const certificate = await authority.certify((body as { csr: string }).csr, api.nodeId, life);
       return answer({
         certificate,
         not_before: new Date().toISOString(),
         not_after: notAfter.toISOString(),
-        trust_bundle: [authority.rootPem],
+        trust_bundle: api.trustBundle,
       });
     }
     if (path === "/diagnostics") {
