@@ -134,7 +134,8 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
     }
     await allAreBack();
     const reported = async () =>
-      (await views()).filter(({ attention }) => attention.some(({ code }) => code === "endpoint_profile_drift")).length;
+      (await views()).filter(({ attention }) => attention.some(({ code }) => code === "endpoint_profile_drift"))
+        .length;
     await expect.poll(reported, BACK).toBe(AGENTS);
     await startApi(ports.node);
     await expect.poll(version, BACK).toBe(3);

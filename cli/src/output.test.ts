@@ -89,6 +89,9 @@ describe("a span of time", () => {
 
   it("OPS-01 never lies in the future", () => {
     expect(ago("2026-01-01T00:00:05Z", Date.parse("2026-01-01T00:00:00Z"))).toBe("0 ms ago");
+    expect(ago("2026-01-01T14:00:00Z", Date.parse("2026-01-01T00:00:00Z"))).toBe(
+      "14 h ahead of this computer's clock",
+    );
     expect(ago(null)).toBe("never");
   });
 });

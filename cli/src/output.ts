@@ -85,8 +85,13 @@ export function span(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`;
 }
 
+/** A time further in the future than this was written by another clock than this one, and one of them is wrong. */
+const SKEW_MS = 60_000;
+
 export function ago(iso: string | null, now = Date.now()): string {
-  return iso === null ? "never" : `${span(Math.max(0, now - Date.parse(iso)))} ago`;
+  if (iso === null) return "never";
+  const age = now - Date.parse(iso);
+  return age < -SKEW_MS ? `${span(-age)} ahead of this computer's clock` : `${span(Math.max(0, age))} ago`;
 }
 
 export function gigabytes(bytes: number): string {

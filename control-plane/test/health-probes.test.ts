@@ -41,7 +41,10 @@ beforeEach(async () => {
 const later = (seconds: number) => {
   clock += seconds * 1000;
 };
-const turn = (by: Replica = replica) => probeHealth(system, by.engine, { ...rules, now: new Date(clock) });
+const turn = async (by: Replica = replica) => {
+  await superuser`UPDATE node_presence SET heartbeat_at = ${new Date(clock)} WHERE boot_id = 'online'`;
+  return probeHealth(system, by.engine, { ...rules, now: new Date(clock) });
+};
 
 let names = 0;
 /** Active, and heard of for as long as the test goes on. */
@@ -49,7 +52,7 @@ async function newNode(): Promise<TestNode> {
   names += 1;
   const node = await insertNode(superuser, org.id, { name: `probed-${names}` });
   await superuser`
-    UPDATE node_presence SET heartbeat_at = '2100-01-01', heartbeat = ${superuser.json(heartbeatOf())}
+    UPDATE node_presence SET boot_id = 'online', heartbeat = ${superuser.json(heartbeatOf())}
     WHERE node_id = ${node.id}`;
   return node;
 }
@@ -95,7 +98,8 @@ describe("whom", () => {
   it("DIAG-01 no node that is revoked, silent or never heard of; and a silent one as soon as it is back", async () => {
     const [revoked, silent, unheard] = [await newNode(), await newNode(), await newNode()];
     await superuser`UPDATE nodes SET status = 'quarantined', revoked_at = now() WHERE id = ${revoked.id}`;
-    await superuser`UPDATE node_presence SET heartbeat_at = ${new Date(clock - 121_000)} WHERE node_id = ${silent.id}`;
+    await superuser`
+      UPDATE node_presence SET heartbeat_at = ${new Date(clock - 121_000)}, boot_id = 'silent' WHERE node_id = ${silent.id}`;
     await superuser`DELETE FROM node_presence WHERE node_id = ${unheard.id}`;
     expect(await turn()).toBe(0);
     await superuser`UPDATE node_presence SET heartbeat_at = ${new Date(clock)} WHERE node_id = ${silent.id}`;
@@ -104,6 +108,18 @@ describe("whom", () => {
 });
 
 describe("when", () => {
+  it("DIAG-01 ID-14 no node whose heartbeat is from the future, and one that was asked in the future like any other", async () => {
+    const [gone, asked] = [await newNode(), await newNode()];
+    const future = new Date(clock + 14 * 3_600_000);
+    await superuser`
+      UPDATE node_presence SET heartbeat_at = ${future}, boot_id = 'silent' WHERE node_id = ${gone.id}`;
+    await superuser`
+      INSERT INTO node_probes (node_id, org_id, asked_at) VALUES (${asked.id}, ${org.id}, ${future})`;
+    expect(await turn()).toBe(1);
+    expect(await probesOf(asked)).toHaveLength(1);
+    expect(await probesOf(gone)).toHaveLength(0);
+  });
+
   it("DIAG-01 once an interval", async () => {
     const node = await newNode();
     const gaps: number[] = [];
@@ -151,7 +167,7 @@ describe("when", () => {
       SELECT gen_random_uuid(), ${org.id}, 'fleet-' || n, 'active' FROM generate_series(1, ${fleet}) n`;
     await superuser`
       INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
-      SELECT id, org_id, '2100-01-01', id, 'boot', 0, '{}' FROM nodes`;
+      SELECT id, org_id, now(), id, 'online', 0, '{}' FROM nodes`;
     const askedIn = async (turns: number) => {
       const asked: number[] = [];
       for (let one = 0; one < turns; one += 1) {
@@ -318,7 +334,7 @@ describe("routine probes", () => {
 
   it("AUDIT-02 of a node that went away are summed up all the same", async () => {
     const node = await probedTimes(3);
-    await superuser`UPDATE node_presence SET heartbeat_at = '2020-01-01' WHERE node_id = ${node.id}`;
+    await superuser`UPDATE node_presence SET heartbeat_at = '2020-01-01', boot_id = 'silent' WHERE node_id = ${node.id}`;
     later(86_400);
     expect(await turn()).toBe(0);
     const { items } = await api.operator(org.id)(listAudit, { query: { target: node.id, action: "node.probe" } });

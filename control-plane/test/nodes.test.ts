@@ -124,6 +124,18 @@ describe("a heartbeat", () => {
     expect(await read(node)).toMatchObject({ connection: "stale", attention: [{ code: "heartbeat_stale" }] });
   });
 
+  it("AGENT-06 ID-14 from the future shows a wrong clock and not a node that is online", async () => {
+    const node = await enrollTestNode(api, org.id, { hostname: "ahead" });
+    await sendHeartbeatFrom(node);
+    await superuser`UPDATE node_presence SET heartbeat_at = now() + interval '14 hours' WHERE node_id = ${node.id}`;
+    expect(await read(node)).toMatchObject({
+      connection: "stale",
+      attention: [{ code: "heartbeat_in_future", message: expect.stringContaining("13 hours in the future") }],
+    });
+    await sendHeartbeatFrom(node);
+    expect(await read(node)).toMatchObject({ connection: "online", attention: [] });
+  });
+
   it("DIAG-01 brings the agent's own findings", async () => {
     const node = await enrollTestNode(api, org.id);
     await sendHeartbeatFrom(node, { findings: [{ reason: "disk_full", detail: "/var has 0 bytes" }] });

@@ -358,6 +358,18 @@ describe("having the node open it", () => {
     expect((await show(session_id)).task_id).toBeNull();
   });
 
+  it("TERM-09 ID-14 takes a heartbeat from the future for no sign that the node is online", async () => {
+    const { token, session_id } = await mint();
+    await claim(token);
+    await superuser`
+      UPDATE node_presence SET heartbeat_at = now() + interval '14 hours' WHERE node_id = ${place.node.id}`;
+    const { body } = await open(session_id);
+    await superuser`UPDATE node_presence SET heartbeat_at = now() WHERE node_id = ${place.node.id}`;
+    expect(body).toMatchObject({
+      failure: { code: "terminal_node_offline", message: expect.stringContaining("in the future") },
+    });
+  });
+
   it("TERM-09 says within the deadline that the node did not take the task, and takes it back", async () => {
     const { token, session_id } = await mint();
     await claim(token);

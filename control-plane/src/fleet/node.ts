@@ -42,7 +42,7 @@ export function toTold({ facts, findings }: Heartbeat): Told {
   };
 }
 
-const silentFor = new Set(["heartbeat_stale", "never_heard"]);
+const silentFor = new Set(["heartbeat_stale", "never_heard", "heartbeat_in_future"]);
 
 export function toFleetNode(
   row: FleetRow,

@@ -17,6 +17,8 @@ export type FleetRow = {
   clock_skew_ms: number | null;
   /** The heartbeat may say that something is wrong. */
   may_have_findings: boolean;
+  /** When this was read, by the clock that `heartbeat_at` is of. */
+  read_at: Date;
 };
 
 /** As JSON.stringify writes it. Within a text of the heartbeat its quotes would be escaped, so nobody can fake it. */
@@ -26,7 +28,7 @@ const NO_FINDINGS = '"findings":[]';
 export async function selectFleet(tx: Tx): Promise<FleetRow[]> {
   return tx<FleetRow[]>`
     SELECT n.id, n.name, n.status, n.status_reason, n.status_changed_at, n.revoked_at, n.created_at,
-           p.heartbeat_at, p.instance_id, p.clock_skew_ms,
+           p.heartbeat_at, p.instance_id, p.clock_skew_ms, now() AS read_at,
            coalesce(strpos(p.heartbeat::text, ${NO_FINDINGS}) = 0, false) AS may_have_findings
     FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
     WHERE n.status <> 'retired'`;

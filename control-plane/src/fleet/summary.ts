@@ -84,6 +84,11 @@ const ofSilence: Record<string, { message: string; next_step: string }> = {
     next_step:
       "Check that hosts and agents run; `holdfast agent diagnose` on one of the hosts says why it is silent.",
   },
+  heartbeat_in_future: {
+    message: "Their last heartbeats are recorded in the future, because a clock of the control plane was wrong.",
+    next_step:
+      "Check the time on the hosts of the database and the api (`timedatectl`); running agents report again within 20 seconds.",
+  },
   never_heard: {
     message: "They were enrolled and have never been heard from.",
     next_step:

@@ -141,7 +141,7 @@ function watchFleet(
     outdated = false;
     const startedAt = now();
     const rows = await read();
-    const at = new Date();
+    const at = rows[0]?.read_at ?? new Date();
     const moment = { now: at, staleAfterSeconds };
     const nodes = rows
       .map((row) => {

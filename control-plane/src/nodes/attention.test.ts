@@ -35,6 +35,7 @@ describe("what to look at", () => {
       { heartbeatAt: undefined, createdAt: ago(121) },
       { heartbeatAt: undefined, createdAt: ago(120) },
     ],
+    ["heartbeat_in_future", { heartbeatAt: ago(-61) }, { heartbeatAt: ago(-60) }],
     ["cert_renewal_overdue", { certificate: aged(18 * HOUR + 1) }, { certificate: aged(18 * HOUR) }],
     ["cert_renewal_overdue", { certificate: aged(24 * HOUR) }, { certificate: aged(12 * HOUR) }],
     ["cert_expired", { certificate: aged(24 * HOUR + 1) }, { certificate: undefined }],

@@ -6,6 +6,7 @@ import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/di
 import type { Attention } from "@holdfast/contracts/endpoints/nodes";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { z } from "zod";
+import { freshnessOf } from "./freshness.ts";
 import type { Position } from "./state.ts";
 
 type AttentionItem = z.infer<typeof Attention>;
@@ -68,7 +69,20 @@ function heartbeatOf(
   { now, staleAfterSeconds }: { now: Date; staleAfterSeconds: number },
 ): AttentionItem | undefined {
   const silentMs = now.getTime() - (heartbeatAt ?? createdAt).getTime();
-  if (silentMs <= staleAfterSeconds * 1000) return undefined;
+  const freshness = freshnessOf(silentMs, staleAfterSeconds);
+  if (freshness === "online") return undefined;
+  if (freshness === "in_future") {
+    const what = heartbeatAt === undefined ? "The node's enrollment" : "The last heartbeat";
+    return {
+      code: "heartbeat_in_future",
+      hop: "heartbeat",
+      signal: "clock_skew",
+      owner: "platform",
+      message: `${what} is recorded ${duration(-silentMs)} in the future: a clock of the control plane was wrong. It does not show that the node is online.`,
+      next_step:
+        "Check the time on the hosts of the database and the api (`timedatectl`). An agent that runs reports again within 20 seconds; if none does, check host and agent.",
+    };
+  }
   if (heartbeatAt === undefined) {
     return {
       code: "never_heard",

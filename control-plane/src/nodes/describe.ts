@@ -2,13 +2,15 @@
 
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { attentionOf } from "./attention.ts";
+import { freshnessOf } from "./freshness.ts";
 import type { HealthRow } from "./health.ts";
 import type { CertificateFacts, NodeRow } from "./queries.ts";
 import { positionOf } from "./state.ts";
 
 export type Moment = { now: Date; staleAfterSeconds: number };
 
-export function toNode(row: NodeRow, moment: Moment): Node {
+export function toNode(row: NodeRow, { staleAfterSeconds }: { staleAfterSeconds: number }): Node {
+  const moment = { now: row.read_at, staleAfterSeconds };
   const facts = row.heartbeat?.facts;
   const certificate = certificateOf(row);
   return {
@@ -42,12 +44,16 @@ export function toNode(row: NodeRow, moment: Moment): Node {
   };
 }
 
-export function toNodeDetail(row: NodeRow, health: HealthRow | undefined, moment: Moment): NodeDetail {
+export function toNodeDetail(
+  row: NodeRow,
+  health: HealthRow | undefined,
+  rules: { staleAfterSeconds: number },
+): NodeDetail {
   const { heartbeat } = row;
   const certificate = certificateOf(row);
   const due = heartbeat?.certificate;
   return {
-    ...toNode(row, moment),
+    ...toNode(row, rules),
     facts: heartbeat?.facts ?? null,
     instance_id: row.instance_id,
     boot_id: row.boot_id,
@@ -76,8 +82,9 @@ function certificateOf({ issued, in_use, heartbeat_at }: NodeRow): CertificateFa
 }
 
 function connectionOf({ heartbeat_at }: NodeRow, { now, staleAfterSeconds }: Moment): Node["connection"] {
-  if (heartbeat_at === null) return "never";
-  return now.getTime() - heartbeat_at.getTime() > staleAfterSeconds * 1000 ? "stale" : "online";
+  const age = heartbeat_at === null ? undefined : now.getTime() - heartbeat_at.getTime();
+  const freshness = freshnessOf(age, staleAfterSeconds);
+  return freshness === "in_future" ? "stale" : freshness;
 }
 
 function utc(text: string): string {

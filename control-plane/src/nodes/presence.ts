@@ -15,6 +15,7 @@ type HeardHeartbeat = {
   node: NodeRef & { serial: string };
   from: { instanceId: string; bootId: string };
   report: HeartbeatReport;
+  /** By the clock of this process: what the node's is compared with. */
   at: Date;
 };
 
@@ -44,19 +45,19 @@ export function createPresence(system: Sql): Presence {
 
 /**
  * The setting holds for the statement's own transaction, and is part of it: no round trip of its own. In order of the
- * ids, so that no two replicas wait for each other.
+ * ids, so that no two replicas wait for each other. Received at the database's time, which all replicas share.
  */
 async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): Promise<void> {
   const sorted = batch.toSorted((a, b) => (a.node.id < b.node.id ? -1 : 1));
   await system`
     INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
-    SELECT node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat::json
+    SELECT node_id, org_id, now(), instance_id, boot_id, clock_skew_ms, heartbeat::json
     FROM unnest(
       ${sorted.map(({ node }) => node.id)}::uuid[], ${sorted.map(({ node }) => node.orgId)}::uuid[],
-      ${sorted.map(({ at }) => at.toISOString())}::timestamptz[], ${sorted.map(({ from }) => from.instanceId)}::uuid[],
+      ${sorted.map(({ from }) => from.instanceId)}::uuid[],
       ${sorted.map(({ from }) => from.bootId)}::text[],
       ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[]
-    ) AS heard (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
+    ) AS heard (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat)
     WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
       boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat`;

@@ -17,6 +17,8 @@ export type NodeRow = {
   boot_id: string | null;
   clock_skew_ms: number | null;
   heartbeat: Heartbeat | null;
+  /** When this was read, by the clock that `heartbeat_at` is of. */
+  read_at: Date;
   /** The certificate last issued, and the one that the last heartbeat came with. */
   issued: CertificateFacts | null;
   in_use: CertificateFacts | null;
@@ -32,7 +34,7 @@ export type CertificateFacts = {
 
 const columns = (tx: Tx) => tx`
   n.id, n.name, n.status, n.status_reason, n.revoked_at, n.created_at,
-  p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat,
+  p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat, now() AS read_at,
   (SELECT to_json(c) FROM (
      SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
      WHERE node_id = n.id ORDER BY not_after DESC, issued_at DESC LIMIT 1) c) AS issued,

@@ -16,7 +16,7 @@ import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
 import type { Tx } from "../database/connect.ts";
 import { isFiltered, matches } from "../fleet/filter.ts";
-import { type Moment, toNode, toNodeDetail } from "./describe.ts";
+import { toNode, toNodeDetail } from "./describe.ts";
 import { selectHealth } from "./health.ts";
 import { selectDiagnostics } from "./presence.ts";
 import { type NodeRow, revokeTokensFor, selectNode, selectNodes, selectNodesById, updateName } from "./queries.ts";
@@ -26,7 +26,7 @@ type NameAndStatus = { name?: string | undefined; status?: NodeStatus | undefine
 type PageAt = { before: string; limit: number };
 
 export function nodeRoutes(api: ApiContext): void {
-  const moment = (): Moment => ({ now: new Date(), staleAfterSeconds: api.nodes.staleAfterSeconds });
+  const rules = { staleAfterSeconds: api.nodes.staleAfterSeconds };
 
   /** Ids of one page, and one more if there is another. What needs attention is no column: it is found in the fleet. */
   const findNodes = (orgId: string, query: FleetFilter & NameAndStatus, page: PageAt): string[] => {
@@ -56,8 +56,7 @@ export function nodeRoutes(api: ApiContext): void {
     const rows = isOfFleet({ status, ...filter })
       ? await selectNodesById(tx, findNodes(org.id, { name, status, ...filter }, page))
       : await selectNodes(tx, { name, status, search: filter.search }, page);
-    const at = moment();
-    return toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem: (row) => toNode(row, at) });
+    return toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem: (row) => toNode(row, rules) });
   };
   orgRoute(api, listNodes, list, {
     waitFirst: async ({ org, query: { cursor, limit, name, ...filter } }) => {
@@ -67,7 +66,7 @@ export function nodeRoutes(api: ApiContext): void {
 
   const detail = async (tx: Tx, id: string): Promise<NodeDetail> => {
     const [row, health] = await Promise.all([requireNode(tx, id), selectHealth(tx, id)]);
-    return toNodeDetail(row, health, moment());
+    return toNodeDetail(row, health, rules);
   };
 
   orgRoute(api, getNode, async ({ tx, params }) => detail(tx, params.node_id));

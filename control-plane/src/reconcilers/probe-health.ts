@@ -3,6 +3,7 @@
 // interval, by its id, so that a large fleet is asked evenly and not at once.
 
 import { ApiError } from "@holdfast/contracts/errors";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { recordAudit, systemActor } from "../audit/record.ts";
@@ -52,6 +53,8 @@ export async function probeHealth(
  */
 async function claimDue(system: Sql, { now, staleAfterSeconds, intervalSeconds }: Turn): Promise<string[]> {
   const stale = new Date(now.getTime() - staleAfterSeconds * 1000);
+  // Times beyond this were written by a clock that was wrong: they neither show a node nor put off its probe.
+  const future = new Date(now.getTime() + CLOCK_TOLERANCE_SECONDS * 1000);
   const due = (nodeId: Fragment) => dueBefore(system, nodeId, { now, intervalSeconds });
   const rows = await system<{ node_id: string }[]>`
     WITH due AS MATERIALIZED (
@@ -59,14 +62,15 @@ async function claimDue(system: Sql, { now, staleAfterSeconds, intervalSeconds }
       FROM nodes n
       JOIN node_presence p ON p.node_id = n.id
       LEFT JOIN node_probes b ON b.node_id = n.id
-      WHERE n.status = 'active' AND n.revoked_at IS NULL AND p.heartbeat_at > ${stale}
-        AND (b.asked_at IS NULL OR b.asked_at < ${due(system`n.id`)})
+      WHERE n.status = 'active' AND n.revoked_at IS NULL AND p.heartbeat_at BETWEEN ${stale} AND ${future}
+        AND (b.asked_at IS NULL OR b.asked_at < ${due(system`n.id`)} OR b.asked_at > ${future})
         AND NOT EXISTS (SELECT FROM tasks t WHERE t.id = b.task_ids[1] AND t.finished_at IS NULL)
       ORDER BY b.asked_at NULLS FIRST, n.id LIMIT ${MOST_IN_A_TURN}
     )
     INSERT INTO node_probes AS b (node_id, org_id, asked_at)
     SELECT id, org_id, ${now} FROM due ORDER BY id
-    ON CONFLICT (node_id) DO UPDATE SET asked_at = excluded.asked_at WHERE b.asked_at < ${due(system`b.node_id`)}
+    ON CONFLICT (node_id) DO UPDATE SET asked_at = excluded.asked_at
+      WHERE b.asked_at < ${due(system`b.node_id`)} OR b.asked_at > ${future}
     RETURNING b.node_id`;
   return rows.map((row) => row.node_id);
 }

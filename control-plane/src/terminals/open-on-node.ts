@@ -13,6 +13,7 @@ import {
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
+import { freshnessOf } from "../nodes/freshness.ts";
 import { hasOldTerminalAddress } from "../profiles/profile.ts";
 import type { TaskEnding, TaskEngine } from "../tasks/engine.ts";
 import { selectTask } from "../tasks/queries.ts";
@@ -46,7 +47,7 @@ export async function openOnNode(
   const session = await selectOpening(system, sessionId);
   if (session?.state !== "opening" || session.gateway_id === null) return refuse("terminal_session_unknown");
   if (session.close_code !== null) return refuse("terminal_access_ended");
-  if (session.silent_seconds === null || session.silent_seconds > options.staleAfterSeconds) {
+  if (freshnessOf(ageMsOf(session), options.staleAfterSeconds) !== "online") {
     return refuse("terminal_node_offline", silence(session));
   }
   const waitMs = session.left_ms - AHEAD_MS;
@@ -196,7 +197,14 @@ function refuse(code: TerminalFailureCode, message?: string): Answer {
   return { ended: true, failure: { code, message: message || terminalFailures[code].message } };
 }
 
+function ageMsOf({ silent_seconds }: Opening): number | undefined {
+  return silent_seconds === null ? undefined : silent_seconds * 1000;
+}
+
 function silence({ node_name, silent_seconds }: Opening): string {
   if (silent_seconds === null) return `${node_name} has never been heard of.`;
+  if (silent_seconds < 0) {
+    return `The last heartbeat of ${node_name} is recorded in the future: a clock of the control plane was wrong.`;
+  }
   return `${node_name} was last heard of ${Math.round(silent_seconds)} seconds ago.`;
 }

@@ -51,8 +51,13 @@ export function tookMs(ms: number): string {
   return duration(Math.round(ms / 1_000));
 }
 
+/** A time further in the future than this was written by a clock that was wrong. */
+const SKEW_SECONDS = 60;
+
 /** The age of something that should be young, so that every second counts: 4 s ago. */
 export function secondsAgo(at: string, now: number): string {
-  const seconds = Math.max(0, Math.floor((now - Date.parse(at)) / 1_000));
+  const age = Math.floor((now - Date.parse(at)) / 1_000);
+  if (age < -SKEW_SECONDS) return `${duration(-age)} ahead of the server's clock`;
+  const seconds = Math.max(0, age);
   return seconds < 60 ? `${seconds} s ago` : timeAgo(at, now);
 }

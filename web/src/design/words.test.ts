@@ -35,7 +35,10 @@ describe("times in words", () => {
   });
 
   it("AGENT-02 counts the seconds since a node was heard, and never less than none", () => {
-    expect([3, 0, -4, -59, -61].map((seconds) => secondsAgo(at(seconds), now))).toEqual([
+    expect([50_400, 61, 60, 3, 0, -4, -59, -61].map((seconds) => secondsAgo(at(seconds), now))).toEqual([
+      "14 h ahead of the server's clock",
+      "1 min 1 s ahead of the server's clock",
+      "0 s ago",
       "0 s ago",
       "0 s ago",
       "4 s ago",

@@ -26,6 +26,9 @@ export function reasonWords(code: string): string {
 /** What it means; undefined for what only a newer agent knows. */
 export function reasonMeaning(code: string): string | undefined {
   if (code === "heartbeat_stale") return "Nothing is heard of it.";
+  if (code === "heartbeat_in_future") {
+    return "Its last heartbeat is recorded in the future, because a clock of the control plane was wrong.";
+  }
   if (code === "never_heard") return "It was enrolled and has never been heard from.";
   return Object.hasOwn(diagnosticReasons, code) ? diagnosticReasons[code as DiagnosticReason].message : undefined;
 }
