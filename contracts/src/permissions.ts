@@ -57,11 +57,6 @@ export const scopesOfRole: Record<ActingRole, ReadonlySet<Scope>> = {
 
 const rank: Record<ActingRole, number> = { member: 0, admin: 1, owner: 2, operator: 3 };
 
-/** What a token is worth whose maker's own role has changed since. */
-export function lowerRole(a: Role, b: Role): Role {
-  return rank[a] <= rank[b] ? a : b;
-}
-
 /** Nobody hands out, changes or revokes more than they hold themselves. */
 export function mayGrant(actor: ActingRole, granted: Role): boolean {
   return rank[actor] >= rank[granted] && actor !== "member" ? true : actor === granted;

@@ -8,6 +8,8 @@ export const secretPrefix = {
   localOperator: "hfo_",
   /** Browser session, in a cookie. */
   session: "hfs_",
+  /** Browser that has signed in before, in a cookie. It only keeps strangers from locking the account. */
+  device: "hfd_",
   /** One-time link, in a URL fragment. */
   link: "hfl_",
   /** Pairing token: enrolls one node once. */

@@ -168,8 +168,8 @@ export const terminalFailures = {
   terminal_access_ended: {
     hop: "terminal_token_mint",
     owner: "tenant",
-    message: "The allocation was released, or you may no longer use it.",
-    action: "Ask an administrator of your organization.",
+    message: "Access ended: the allocation was released, you signed out, or you may no longer use it.",
+    action: "Sign in again and open a new terminal, or ask an administrator of your organization.",
     retryable: false,
   },
   terminal_closed: {

@@ -66,7 +66,7 @@ describe("an invitation", () => {
     await owner.client()(updateMember, { params, body: { role: "admin" } });
     await expect(redeem(api, url, { name: "Next" })).rejects.toThrow(/link_unknown/);
     await owner.client()(updateMember, { params, body: { role: "owner" } });
-    expect((await redeem(api, url, { name: "Next" })).me.organizations[0]?.role).toBe("owner");
+    await expect(redeem(api, url, { name: "Next" }), "ended for good").rejects.toThrow(/link_unknown/);
   });
 
   it("SEC-03 is listed while it can be used, and cancelled by whoever could have made it", async () => {
@@ -107,14 +107,20 @@ describe("an invitation", () => {
 });
 
 describe("a token", () => {
-  it("SEC-01 is worth what its maker is worth now", async () => {
+  it("SEC-01 ends for good when its maker loses the role it needs; one that needs less stays", async () => {
     const admin = await addMember(api, org, `admin@team-${count}.example`, "admin");
-    const { token } = await admin.client()(createToken, { body: { name: "ci", role: "admin" } });
-    const create = (slug: string) => api.as(token)(createProject, { body: { slug, name: slug } });
-    expect(await codeOf(create("first"))).toBe("no error");
-    await owner.client()(updateMember, { params: { user_id: idOf(admin) }, body: { role: "member" } });
-    expect(await codeOf(create("second"))).toBe("forbidden");
-    expect(await codeOf(api.as(token)(listProjects, {}))).toBe("no error");
+    const make = (role: "admin" | "member") => admin.client()(createToken, { body: { name: role, role } });
+    const [high, low] = [await make("admin"), await make("member")];
+    expect(await codeOf(api.as(high.token)(createProject, { body: { slug: "first", name: "f" } }))).toBe(
+      "no error",
+    );
+    const params = { user_id: idOf(admin) };
+    const { ended } = await owner.client()(updateMember, { params, body: { role: "member" } });
+    expect(ended).toMatchObject([{ kind: "api_token", id: high.id, name: "admin" }]);
+    expect(await codeOf(api.as(high.token)(getMe, {}))).toBe("unauthenticated");
+    expect(await codeOf(api.as(low.token)(listProjects, {}))).toBe("no error");
+    await owner.client()(updateMember, { params, body: { role: "admin" } });
+    expect(await codeOf(api.as(high.token)(getMe, {})), "promoted again").toBe("unauthenticated");
   });
 
   it("SEC-01 made in the moment its maker was removed is worth nothing", async () => {
@@ -206,6 +212,6 @@ describe("an operator", () => {
     await leaver.client()(createToken, { body: { name: "one" } });
     await owner.client()(removeMember, { params: { user_id: idOf(leaver) } });
     const { items } = await owner.client()(listAudit, { query: { action: "member.remove" } });
-    expect(items).toMatchObject([{ target_name: `leaver@team-${count}.example`, details: { tokens_revoked: 1 } }]);
+    expect(items).toMatchObject([{ target_name: `leaver@team-${count}.example`, details: { tokens_ended: 1 } }]);
   });
 });

@@ -167,6 +167,70 @@ describe("sign-in", () => {
     expect(await attempt(PASSWORD, "192.0.2.77")).toBe(200);
   });
 
+  describe("while strangers guess from many addresses", () => {
+    let guarded: TestApi;
+    let cookie: string;
+    const owner = { email: "root@example.com", network: "198.51.100.1" };
+    const attempt = async (
+      from: string,
+      { password = "wrong wrong wrong", email = owner.email, cookie = "" } = {},
+    ) =>
+      fetch(`${guarded.url}/v1/sign-in`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-forwarded-for": from, cookie },
+        body: JSON.stringify({ email, password }),
+      });
+    const statusOf = async (...args: Parameters<typeof attempt>) => (await attempt(...args)).status;
+
+    beforeAll(async () => {
+      guarded = await startTestApi({ env: { HOLDFAST_TRUSTED_PROXIES: "127.0.0.1" } });
+      await firstAdmin(guarded);
+      const signedIn = await attempt(owner.network, { password: PASSWORD });
+      const device = signedIn.headers.getSetCookie().find((one) => one.includes("_device="));
+      cookie = device?.split(";")[0] ?? "";
+      const strangers = Array.from({ length: 15 }, (_, index) => `203.0.113.${index + 1}`);
+      const codes = await Promise.all(
+        strangers.flatMap((from) => Array.from({ length: 8 }, () => statusOf(from))),
+      );
+      // Of a hundred an hour, the owner's first sign-in from there was one.
+      expect(codes.filter((code) => code === 401)).toHaveLength(99);
+      expect(codes.filter((code) => code === 429)).toHaveLength(21);
+    });
+
+    it("SEC-03 refuses strangers for an hour, also one who has the right password", async () => {
+      const response = await attempt("203.0.113.77", { password: PASSWORD });
+      expect(response.status).toBe(429);
+      expect(Number(response.headers.get("retry-after"))).toBeLessThanOrEqual(3600);
+    });
+
+    it("SEC-03 lets the owner in from a network they have signed in from", async () => {
+      expect(await statusOf(owner.network, { password: PASSWORD })).toBe(200);
+    });
+
+    it("SEC-03 lets the owner in from anywhere with a browser they have signed in with", async () => {
+      expect(await statusOf("203.0.113.99", { password: PASSWORD, cookie })).toBe(200);
+    });
+
+    it("SEC-03 takes a device for its own account only", async () => {
+      const org = await createOrg(guarded, "guarded");
+      await addMember(guarded, org, "victim@example.com", "member");
+      const from = Array.from({ length: 11 }, (_, index) => `192.0.2.${index + 1}`);
+      for (const address of from) {
+        await Promise.all(
+          Array.from({ length: 10 }, () => statusOf(address, { email: "victim@example.com", cookie })),
+        );
+      }
+      const victim = { email: "victim@example.com", password: PASSWORD, cookie };
+      expect(await statusOf("192.0.2.200", victim)).toBe(429);
+    });
+
+    it("SEC-03 bounds what somebody guesses who has a copy of the device cookie", async () => {
+      const codes: number[] = [];
+      for (let n = 1; n <= 12; n += 1) codes.push(await statusOf(`192.0.2.${n}`, { cookie }));
+      expect(codes).toEqual([...Array(10).fill(401), 429, 429]);
+    });
+  });
+
   it("SEC-03 ends a session on sign-out, after idleness and at its expiry", async () => {
     const { superuser } = openRoles(api.database);
     const out = await signInAs(api, "root@example.com");
@@ -215,16 +279,24 @@ describe("sign-in", () => {
     expect(json.code).toBe("origin_refused");
   });
 
-  it("SEC-03 changes a password only with the current one, and ends the other sessions", async () => {
+  it("SEC-03 changes a password only with the current one, and ends every session but a new one for this browser", async () => {
     const org = await createOrg(api, "pw-org");
     const here = await addMember(api, org, "pw@example.com", "member");
     const there = await signInAs(api, "pw@example.com");
     const change = (current: string) =>
       here.client()(changePassword, { body: { current_password: current, new_password: "brand new password" } });
     expect(await codeOf(change("not the current"))).toBe("sign_in_failed");
-    await change(PASSWORD);
-    expect((await here.client()(getMe, {})).email).toBe("pw@example.com");
+    const { response, json } = await rawPost(
+      "/v1/me/password",
+      { current_password: PASSWORD, new_password: "brand new password" },
+      { cookie: here.cookie, origin: api.url },
+    );
+    expect(json).toEqual({ sessions: 2, terminals: 0, tokens: [] });
     expect(await codeOf(there.client()(getMe, {}))).toBe("unauthenticated");
+    expect(await codeOf(here.client()(getMe, {})), "a copy of the old cookie").toBe("unauthenticated");
+    const [renewed = ""] = response.headers.getSetCookie();
+    const me = await fetch(`${api.url}/v1/me`, { headers: { cookie: renewed.split(";")[0] ?? "" } });
+    expect(await me.json()).toMatchObject({ email: "pw@example.com" });
   });
 
   it("SEC-03 stores passwords as argon2id and no secret in clear", async () => {
@@ -259,6 +331,26 @@ describe("members", () => {
     const joined = await redeem(api, invitation.url, { password: PASSWORD });
     expect(joined.me.organizations.find((one) => one.slug === "team")?.role).toBe("member");
     expect((await signInAs(api, "root@example.com")).me.operator).toBe(true);
+  });
+
+  it("SEC-03 tells whoever invites nothing about accounts elsewhere", async () => {
+    const elsewhere = await createOrg(api, "elsewhere");
+    await addMember(api, elsewhere, "known@example.com", "member");
+    const manager = await addMember(api, org, "curious@team.example", "admin");
+    const probe = async (email: string) => {
+      const { url } = await manager.client()(inviteMember, { body: { email, role: "member" } });
+      const secret = new URL(url).hash.slice(1);
+      const answers = [
+        (await rawPost("/v1/links/inspect", { secret })).json,
+        (await rawPost("/v1/links/redeem", { secret, password: "some guessed password" })).json,
+        (await rawPost("/v1/links/redeem", { secret, password: "short" })).json,
+      ];
+      const text = JSON.stringify(answers.map(({ correlation_id: _, ...rest }) => rest));
+      return text.replaceAll(email, "<email>").replace(/"expires_at":"[^"]+"/, "");
+    };
+    const known = await probe("known@example.com");
+    expect(known).toContain("sign_in_failed");
+    expect(await probe("unknown@example.com")).toBe(known);
   });
 
   it("SEC-01 lets an admin neither make nor remove an owner", async () => {
@@ -362,15 +454,18 @@ describe("tokens", () => {
     expect(await codeOf(two.client()(revokeToken, { params: { token_id: mine.id } }))).toBe("not_found");
   });
 
-  it("SEC-01 ends a removed member's tokens and lowers a demoted member's", async () => {
+  it("SEC-01 ends a demoted member's tokens, and a removed member's", async () => {
     const leaver = await addMember(api, org, "leaver@tokens.example", "admin");
     const { token } = await leaver.client()(createToken, { body: { name: "leaver", role: "admin" } });
     const params = { user_id: leaver.me.id ?? "" };
     const operator = api.operator(org.id);
     await operator(updateMember, { params, body: { role: "member" } });
-    expect(await codeOf(api.as(token)(createProject, { body: { slug: "yy", name: "Y" } }))).toBe("forbidden");
+    expect(await codeOf(api.as(token)(createProject, { body: { slug: "yy", name: "Y" } }))).toBe(
+      "unauthenticated",
+    );
+    const kept = await leaver.client()(createToken, { body: { name: "kept", role: "member" } });
     await operator(removeMember, { params });
-    expect(await codeOf(api.as(token)(getMe, {}))).toBe("unauthenticated");
+    expect(await codeOf(api.as(kept.token)(getMe, {}))).toBe("unauthenticated");
     expect(await codeOf(leaver.client()(listProjects, {}))).toBe("organization_required");
   });
 

@@ -28,6 +28,7 @@ import {
   inviteMember,
   listInvitations,
   listMembers,
+  listMemberTokens,
   removeMember,
   updateMember,
 } from "./members.ts";
@@ -36,6 +37,7 @@ import { createOrganization, getOrganization, listOrganizations, updateOrganizat
 import { createAdminLink, getPlatformStatus } from "./platform.ts";
 import { createProject, deleteProject, getProject, listProjects, updateProject } from "./projects.ts";
 import { getQuotas, updateMemberQuota, updateQuotas } from "./quotas.ts";
+import { endSession, listMyTokens, listSessions, signOutEverywhere } from "./sessions.ts";
 import { inspectLink, redeemLink, signIn, signOut } from "./sign-in.ts";
 import { listTaskSigningKeys, rotateTaskSigningKey } from "./task-signing-keys.ts";
 import { cancelTask, createTask, getTask, listTasks, listTaskTypes } from "./tasks.ts";
@@ -49,6 +51,10 @@ export const allEndpoints: readonly Endpoint[] = [
   redeemLink,
   getMe,
   changePassword,
+  listSessions,
+  endSession,
+  signOutEverywhere,
+  listMyTokens,
   listOrganizations,
   createOrganization,
   getOrganization,
@@ -59,6 +65,7 @@ export const allEndpoints: readonly Endpoint[] = [
   updateProject,
   deleteProject,
   listMembers,
+  listMemberTokens,
   inviteMember,
   listInvitations,
   cancelInvitation,

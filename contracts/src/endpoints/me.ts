@@ -4,6 +4,7 @@ import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { AnyText, Id, NewPassword } from "../fields.ts";
 import { Role, Scope } from "../permissions.ts";
+import { RevokeTokens, SignedOut } from "./sessions.ts";
 
 export const Me = z.strictObject({
   type: z.enum(["user", "token", "local_operator"]),
@@ -34,9 +35,15 @@ export const changePassword = endpoint({
   method: "POST",
   path: "/v1/me/password",
   summary: "Change my password",
-  description: "Ends all other sessions of the account.",
+  description:
+    "Ends all sessions of the account and closes its terminals. The answer sets a new session cookie for this browser.",
   access: "signed-in",
   action: "user.change_password",
-  body: z.strictObject({ current_password: AnyText.min(1).max(200), new_password: NewPassword }),
+  body: z.strictObject({
+    current_password: AnyText.min(1).max(200),
+    new_password: NewPassword,
+    revoke_tokens: RevokeTokens,
+  }),
+  answer: SignedOut,
   errors: ["sign_in_failed", "rate_limit_exceeded"],
 });

@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Email, Id, Time } from "../fields.ts";
+import { IssuedToken } from "../issued-tokens.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 import { Role } from "../permissions.ts";
 
@@ -76,18 +77,38 @@ export const cancelInvitation = endpoint({
   params: z.strictObject({ invitation_id: Id }),
 });
 
+const Ended = z
+  .array(IssuedToken)
+  .describe("The tokens that ended with the change. Each has its own audit event.");
+
+export const listMemberTokens = endpoint({
+  name: "listMemberTokens",
+  noun: "members",
+  method: "GET",
+  path: "/v1/members/{user_id}/tokens",
+  summary: "List the tokens that would end with a member",
+  description:
+    "All tokens that the member made here and that can still be used: API tokens, pairing and bootstrap tokens, " +
+    "invitations. Removing the member ends them. With `role`, only those that end if the member gets that role.",
+  access: { scope: "members:write" },
+  params,
+  query: z.strictObject({ role: Role.optional() }),
+  answer: z.strictObject({ items: z.array(IssuedToken) }),
+});
+
 export const updateMember = endpoint({
   name: "updateMember",
   noun: "members",
   method: "PATCH",
   path: "/v1/members/{user_id}",
   summary: "Change a member's role",
-  description: "API tokens that the member made keep at most the new role.",
+  description:
+    "Tokens that the member made and that need more than the new role end, as do tokens made with those.",
   access: { scope: "members:write" },
   action: "member.update",
   params,
   body: z.strictObject({ role: Role }),
-  answer: Member,
+  answer: Member.extend({ ended: Ended }),
   errors: ["last_owner"],
 });
 
@@ -96,9 +117,13 @@ export const removeMember = endpoint({
   noun: "members",
   method: "DELETE",
   path: "/v1/members/{user_id}",
-  summary: "Remove a member and revoke the API tokens they made",
+  summary: "Remove a member and end every token they made",
+  description:
+    "API tokens, pairing and bootstrap tokens and invitations that the member made in this organization end at once, " +
+    "and their terminals close within seconds. A node that rejoins with such a bootstrap token needs a new one.",
   access: { scope: "members:write" },
   action: "member.remove",
   params,
+  answer: z.strictObject({ ended: Ended }),
   errors: ["last_owner"],
 });

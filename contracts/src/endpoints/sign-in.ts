@@ -7,6 +7,7 @@ import { AnyText, Email, NewPassword, PersonName } from "../fields.ts";
 import { Role } from "../permissions.ts";
 import { secretPrefix } from "../secrets.ts";
 import { Me } from "./me.ts";
+import { RevokeTokens } from "./sessions.ts";
 
 const LinkSecret = AnyText.startsWith(secretPrefix.link).max(100).describe("What stands after `#` in the link.");
 
@@ -53,7 +54,6 @@ export const inspectLink = endpoint({
       .describe("The account or invitation it is bound to; null for the first administrator."),
     organization: z.string().nullable().describe("The organization of an invitation."),
     role: Role.nullable(),
-    known_user: z.boolean().describe("The account exists already: no name is asked."),
     expires_at: z.iso.datetime(),
   }),
   errors: ["link_unknown", "link_used", "link_expired", "rate_limit_exceeded"],
@@ -66,7 +66,9 @@ export const redeemLink = endpoint({
   path: "/v1/links/redeem",
   summary: "Use a one-time link and sign in",
   description:
-    "For the first administrator `email` and `name` are required; for an invitation of a new person, `name`.",
+    "For the first administrator `email` and `name` are required. An invitation with `name` makes a new account; " +
+    "without it, `password` is that of the account the person has. Whether there is one is not told: the inviter " +
+    "could read it too. A link that sets a new password signs the account out everywhere else.",
   access: "public",
   action: "link.redeem",
   body: z.strictObject({
@@ -74,6 +76,7 @@ export const redeemLink = endpoint({
     email: Email.optional(),
     name: PersonName.optional(),
     password: NewPassword,
+    revoke_tokens: RevokeTokens.describe("For a link that sets a new password, as in `changePassword`."),
   }),
   answer: Me,
   errors: [

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { DisplayName, Id, Time } from "../fields.ts";
+import { IssuedToken } from "../issued-tokens.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 import { Role, Scope } from "../permissions.ts";
 
@@ -61,7 +62,9 @@ export const revokeToken = endpoint({
   method: "DELETE",
   path: "/v1/tokens/{token_id}",
   summary: "Revoke an API token, at once",
+  description: "Everything that was made with it ends too: API tokens, pairing and bootstrap tokens, invitations.",
   access: { scope: "tokens:write" },
   action: "token.revoke",
   params: z.strictObject({ token_id: Id }),
+  answer: z.strictObject({ ended: z.array(IssuedToken).describe("The token, and what was made with it.") }),
 });

@@ -12,7 +12,7 @@ import type { ApiContext } from "./context.ts";
 
 export type ActingOrg = { id: string; role: ActingRole };
 
-type WithHeaders = Pick<FastifyRequest, "headers">;
+type WithHeaders = Pick<FastifyRequest, "headers"> & Partial<Pick<FastifyRequest, "ip">>;
 
 export async function authenticate(api: ApiContext, request: WithHeaders): Promise<Actor | undefined> {
   const { authorization } = request.headers;
@@ -20,8 +20,8 @@ export async function authenticate(api: ApiContext, request: WithHeaders): Promi
     const secret = /^Bearer (\S{1,200})$/i.exec(authorization)?.[1];
     return secret ? api.authenticator.fromBearer(secret) : undefined;
   }
-  const session = api.cookie.read(request.headers.cookie);
-  return session ? api.authenticator.fromSession(session) : undefined;
+  const session = api.cookies.session.read(request.headers.cookie);
+  return session ? api.authenticator.fromSession(session, request.ip) : undefined;
 }
 
 /** A browser attaches cookies to requests that other sites make; their Origin tells. */

@@ -13,7 +13,7 @@ import type { AnswerVault } from "../idempotency/replay.ts";
 import type { Authority } from "../identity/authority.ts";
 import type { NodeDirectory } from "../nodes/directory.ts";
 import type { Authenticator } from "../people/authenticate.ts";
-import type { SessionCookie } from "../people/session-cookie.ts";
+import type { Cookies } from "../people/cookies.ts";
 import type { Signals } from "../signals/signals.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
@@ -29,7 +29,7 @@ export type ApiContext = {
   system: Sql;
   authenticator: Authenticator;
   answers: AnswerVault;
-  cookie: SessionCookie;
+  cookies: Cookies;
   tasks: TaskEngine;
   allocations: Allocations;
   log: Log;

@@ -43,8 +43,9 @@ import { nodeFacingRoutes } from "../nodes/node-routes.ts";
 import { nodeRoutes } from "../nodes/routes.ts";
 import { organizationRoutes } from "../organizations/routes.ts";
 import { createAuthenticator } from "../people/authenticate.ts";
+import { openCookies } from "../people/cookies.ts";
 import { peopleRoutes } from "../people/routes.ts";
-import { sessionCookie } from "../people/session-cookie.ts";
+import { sessionRoutes } from "../people/session-routes.ts";
 import { ensureFirstOrganization } from "../platform/first-organization.ts";
 import { keyRoutes } from "../platform/key-routes.ts";
 import { announceReplica } from "../platform/replicas.ts";
@@ -132,7 +133,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
       onTouchFailed: (error) => log.warn({ err: error }, "last use was not recorded"),
     }),
     answers: await createAnswerVault(keyring),
-    cookie: sessionCookie({
+    cookies: openCookies({
       installationId: await installationId(system),
       secure: settings.tlsCertFile !== undefined || settings.publicUrl?.startsWith("https:") === true,
     }),
@@ -234,6 +235,7 @@ function runProbes(
 
 function addRoutes(api: ApiContext): void {
   peopleRoutes(api);
+  sessionRoutes(api);
   linkRoutes(api);
   organizationRoutes(api);
   projectRoutes(api);

@@ -36,7 +36,15 @@ export type Call<E> = {
 /** What the handler tells the audit about: the target, and details that hold no secret. */
 export type Touched = (target: AuditTarget, details?: Record<string, unknown>) => void;
 
-export type PublicCall<E> = Call<E> & { actor: Actor | undefined; setCookie(value: string): void };
+/** What only routes about signing in need of the browser. */
+export type BrowserCall<E> = Call<E> & {
+  setCookie(value: string): void;
+  userAgent: string | undefined;
+  /** Secret of the device cookie. */
+  device: string | undefined;
+};
+
+export type PublicCall<E> = BrowserCall<E> & { actor: Actor | undefined };
 export type SignedInCall<E> = Call<E> & { actor: Actor };
 /** Runs when the transaction has committed, and not if it fails: for waking whoever waits. */
 export type AfterCommit = (work: () => void) => void;
@@ -56,8 +64,7 @@ export function publicRoute<E extends Endpoint>(
   register(api, endpoint, async (request, reply) => {
     const actor = await authenticate(api, request);
     refuseForeignOrigin(api, endpoint, request, actor);
-    const setCookie = (value: string) => void reply.header("set-cookie", value);
-    return handle({ ...callOf<E>(api, endpoint, request), actor, setCookie });
+    return handle({ ...browserCallOf<E>(api, endpoint, request, reply), actor });
   });
 }
 
@@ -65,12 +72,12 @@ export function publicRoute<E extends Endpoint>(
 export function signedInRoute<E extends Endpoint>(
   api: ApiContext,
   endpoint: E,
-  handle: Handler<SignedInCall<E>, E>,
+  handle: Handler<BrowserCall<E> & { actor: Actor }, E>,
 ): void {
   if (endpoint.access !== "signed-in") throw new Error(`${endpoint.name} is not for any signed-in caller`);
-  register(api, endpoint, async (request) => {
+  register(api, endpoint, async (request, reply) => {
     const actor = await requireActor(api, endpoint, request);
-    return handle({ ...callOf<E>(api, endpoint, request), actor });
+    return handle({ ...browserCallOf<E>(api, endpoint, request, reply), actor });
   });
 }
 
@@ -241,6 +248,20 @@ function callOf<E>(api: ApiContext, endpoint: Endpoint, request: FastifyRequest)
   const baseUrl = api.publicUrl ?? `${request.protocol}://${request.host}`;
   const address = api.addressOf?.(request.raw) ?? request.ip;
   return { ...input, correlationId: request.id, address, baseUrl };
+}
+
+function browserCallOf<E>(
+  api: ApiContext,
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): BrowserCall<E> {
+  return {
+    ...callOf<E>(api, endpoint, request),
+    setCookie: (value) => void reply.header("set-cookie", value),
+    userAgent: request.headers["user-agent"],
+    device: api.cookies.device.read(request.headers.cookie),
+  };
 }
 
 function register(

@@ -50,7 +50,7 @@ export async function endInvitation(tx: Tx, id: string): Promise<void> {
 
 export async function createInvitation(
   tx: Tx,
-  invitation: { orgId: string; email: string; role: Role; createdBy: string | null },
+  invitation: { orgId: string; email: string; role: Role; createdBy: string | null; parentId: string | null },
 ): Promise<NewLink> {
   await tx`
     UPDATE one_time_links SET replaced_at = now()
@@ -72,6 +72,7 @@ export async function createAdminLink(tx: Tx, user: { id: string; email: string 
     email: user?.email ?? null,
     role: null,
     createdBy: null,
+    parentId: null,
     lifetime: ADMIN_LINK_LIFETIME,
   });
 }
@@ -85,15 +86,16 @@ async function insertLink(
     email: string | null;
     role: Role | null;
     createdBy: string | null;
+    parentId: string | null;
     lifetime: string;
   },
 ): Promise<NewLink> {
   const id = uuidv7();
   const { secret, hash } = makeSecret("link");
   const [row] = await tx<{ expires_at: Date }[]>`
-    INSERT INTO one_time_links (id, org_id, purpose, secret_hash, user_id, email, role, created_by, expires_at)
+    INSERT INTO one_time_links (id, org_id, purpose, secret_hash, user_id, email, role, created_by, parent_id, expires_at)
     VALUES (${id}, ${link.orgId}, ${link.purpose}, ${hash}, ${link.userId}, ${link.email}, ${link.role},
-            ${link.createdBy}, now() + ${link.lifetime}::interval)
+            ${link.createdBy}, ${link.parentId}, now() + ${link.lifetime}::interval)
     RETURNING expires_at`;
   if (!row) throw new Error("a link was not stored");
   return { id, secret, expiresAt: row.expires_at };

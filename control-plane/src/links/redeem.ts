@@ -3,17 +3,11 @@
 
 import type { LinkPurpose } from "@holdfast/contracts/endpoints/sign-in";
 import { ApiError } from "@holdfast/contracts/errors";
-import { mayGrant, type Role } from "@holdfast/contracts/permissions";
+import type { Role } from "@holdfast/contracts/permissions";
 import type { Queryable, Tx } from "../database/connect.ts";
-import {
-  endSessionsOf,
-  insertMembership,
-  insertUser,
-  operators,
-  setPassword,
-  type UserRow,
-} from "../people/queries.ts";
+import { insertMembership, insertUser, operators, type UserRow } from "../people/queries.ts";
 import { hashSecret } from "../people/secrets.ts";
+import { isBacked } from "../tokens/standing.ts";
 
 export type LinkRow = {
   id: string;
@@ -24,47 +18,30 @@ export type LinkRow = {
   email: string | null;
   role: Role | null;
   expires_at: Date;
-  /** The account that the link's email belongs to, if there is one. */
-  known_user_id: string | null;
 };
 
 /** Looks without using. Throws what is wrong with the link: whoever holds it may know. */
 export async function inspect(db: Queryable, secret: string): Promise<LinkRow> {
   const [row] = await db<(LinkRow & LinkState)[]>`
-    SELECT l.id, l.purpose, l.org_id, o.name AS organization, l.user_id, l.email, l.role, l.expires_at,
-           u.id AS known_user_id, l.used_at IS NOT NULL AS used, l.replaced_at IS NOT NULL AS replaced,
-           l.expires_at <= now() AS expired, l.created_by, i.operator AS inviter_operator, m.role AS inviter_role
-    FROM one_time_links l
-    LEFT JOIN organizations o ON o.id = l.org_id
-    LEFT JOIN users u ON u.email = l.email
-    LEFT JOIN users i ON i.id = l.created_by
-    LEFT JOIN memberships m ON m.user_id = l.created_by AND m.org_id = l.org_id
-    WHERE l.secret_hash = ${hashSecret(secret)}`;
-  if (!row || row.replaced || !stillGranted(row)) throw new ApiError("link_unknown");
+    SELECT t.id, t.purpose, t.org_id, o.name AS organization, t.user_id, t.email, t.role, t.expires_at,
+           t.used_at IS NOT NULL AS used, t.replaced_at IS NOT NULL AS replaced, t.expires_at <= now() AS expired,
+           ${isBacked(db, "invitation")} AS backed
+    FROM one_time_links t LEFT JOIN organizations o ON o.id = t.org_id
+    WHERE t.secret_hash = ${hashSecret(secret)}`;
+  if (!row || row.replaced || !row.backed) throw new ApiError("link_unknown");
   if (row.used) throw new ApiError("link_used");
   if (row.expired) throw new ApiError("link_expired");
   return row;
 }
 
-type LinkState = {
-  used: boolean;
-  replaced: boolean;
-  expired: boolean;
-  created_by: string | null;
-  inviter_operator: boolean | null;
-  inviter_role: Role | null;
-};
-
-/** An invitation is worth what its maker may grant now: it ends when they leave or are lowered. */
-function stillGranted(link: LinkRow & LinkState): boolean {
-  if (link.created_by === null || link.role === null || link.inviter_operator) return true;
-  return link.inviter_role !== null && mayGrant(link.inviter_role, link.role);
-}
+/** `backed`: whoever invited may still grant the role. */
+type LinkState = { used: boolean; replaced: boolean; expired: boolean; backed: boolean };
 
 export async function consume(tx: Tx, secret: string): Promise<void> {
   const used = await tx`
-    UPDATE one_time_links SET used_at = now()
+    UPDATE one_time_links t SET used_at = now()
     WHERE secret_hash = ${hashSecret(secret)} AND used_at IS NULL AND replaced_at IS NULL AND expires_at > now()
+      AND ${isBacked(tx, "invitation")}
     RETURNING id`;
   if (used.length === 1) return;
   await inspect(tx, secret);
@@ -84,11 +61,6 @@ export async function admitFirstAdmin(tx: Tx, person: Newcomer): Promise<UserRow
   return user;
 }
 
-export async function resetPassword(tx: Tx, userId: string, passwordHash: string): Promise<void> {
-  await setPassword(tx, userId, passwordHash);
-  await endSessionsOf(tx, userId);
-}
-
 /** A new account for an invitation, unless the person made one meanwhile. */
 export async function admitInvited(tx: Tx, person: Newcomer): Promise<UserRow> {
   return addUser(tx, person, { operator: false });
@@ -97,6 +69,11 @@ export async function admitInvited(tx: Tx, person: Newcomer): Promise<UserRow> {
 async function addUser(tx: Tx, person: Newcomer, { operator }: { operator: boolean }): Promise<UserRow> {
   const { email, name, passwordHash } = person;
   const user = await insertUser(tx, { email, name, password_hash: passwordHash, operator });
-  if (!user) throw new ApiError("name_taken", { message: `${email} has an account already; sign in with it.` });
+  if (!user) {
+    throw new ApiError("name_taken", {
+      message: `${email} has an account already.`,
+      nextStep: "Choose “I have an account”, and enter its password.",
+    });
+  }
   return user;
 }

@@ -5,22 +5,16 @@ import { inspectLink, redeemLink } from "@holdfast/contracts/endpoints/sign-in";
 import { ApiError } from "@holdfast/contracts/errors";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import type { ApiContext } from "../api/context.ts";
-import { publicRoute } from "../api/route.ts";
+import { type PublicCall, publicRoute } from "../api/route.ts";
 import { recordAudit } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
+import { takePasswordAttempt } from "../people/attempts.ts";
 import { hashPassword, verifyPassword } from "../people/passwords.ts";
-import { findUserById, insertMembership, startSession } from "../people/queries.ts";
+import { findUser, insertMembership } from "../people/queries.ts";
 import { limits, networkOf, takeAttempt } from "../people/rate-limit.ts";
-import { describeWithOrganizations, recordAttempt, signedInAs } from "../people/routes.ts";
-import {
-  admitFirstAdmin,
-  admitInvited,
-  consume,
-  inspect,
-  type LinkRow,
-  type Newcomer,
-  resetPassword,
-} from "./redeem.ts";
+import { answerSignedIn, openSession, recordAttempt } from "../people/routes.ts";
+import { countsOf, replacePassword } from "../people/sign-out.ts";
+import { admitFirstAdmin, admitInvited, consume, inspect, type LinkRow, type Newcomer } from "./redeem.ts";
 
 export function linkRoutes(api: ApiContext): void {
   publicRoute(api, inspectLink, async ({ body, address }) => {
@@ -31,18 +25,18 @@ export function linkRoutes(api: ApiContext): void {
       email: link.email,
       organization: link.organization,
       role: link.role,
-      known_user: link.known_user_id !== null,
       expires_at: link.expires_at.toISOString(),
     };
   });
 
-  publicRoute(api, redeemLink, async ({ body, address, correlationId, setCookie }) => {
+  publicRoute(api, redeemLink, async (call) => {
+    const { body, address, correlationId } = call;
     await takeAttempt(api.system, limits.address, "link", networkOf(address));
     const link = await inspect(api.system, body.secret);
-    const admit = await prepare(api, link, body, correlationId);
-    const secret = await api.system.begin(async (tx) => {
+    const enter = await prepare(api, link, call);
+    const { started, closing } = await api.system.begin(async (tx) => {
       await consume(tx, body.secret);
-      const user = await admit(tx);
+      const { user, closing = [], details } = await enter(tx);
       if (link.org_id && link.role) {
         await insertMembership(tx, { orgId: link.org_id, userId: user.id, role: link.role });
       }
@@ -53,70 +47,69 @@ export function linkRoutes(api: ApiContext): void {
         target: { type: link.purpose, id: link.id, name: user.email },
         result: "allowed",
         correlationId,
+        ...(details ? { details } : {}),
       });
-      return startSession(tx, user.id);
+      return { started: await openSession(tx, user.id, call), closing };
     });
-    setCookie(api.cookie.set(secret));
-    return describeWithOrganizations(api, await signedInAs(api, secret));
+    api.terminals.watch.closing(closing);
+    return answerSignedIn(api, call, started);
   });
 }
 
-type Admitted = { id: string; email: string };
+type Entered = { user: { id: string; email: string }; closing?: string[]; details?: Record<string, unknown> };
+type Redeeming = PublicCall<typeof redeemLink>;
 
 /** Checks all the person gave and does the slow hashing, so that the transaction itself is short. */
-async function prepare(
-  api: ApiContext,
-  link: LinkRow,
-  body: BodyOf<typeof redeemLink>,
-  correlationId: string,
-): Promise<(tx: Tx) => Promise<Admitted>> {
+async function prepare(api: ApiContext, link: LinkRow, call: Redeeming): Promise<(tx: Tx) => Promise<Entered>> {
+  const { body } = call;
   switch (link.purpose) {
     case "first_admin": {
       const person = await newcomer(body, body.email ?? missing("email"));
-      return (tx) => admitFirstAdmin(tx, person);
+      return async (tx) => ({ user: await admitFirstAdmin(tx, person) });
     }
-    case "sign_in": {
-      const user = { id: link.user_id ?? missing("user"), email: link.email ?? "" };
-      const passwordHash = await hashPassword(body.password);
-      return async (tx) => {
-        await resetPassword(tx, user.id, passwordHash);
-        return user;
-      };
-    }
+    case "sign_in":
+      return newPassword(api, link, call);
     case "invitation": {
-      if (link.known_user_id) {
-        const attempt = {
-          action: "link.redeem",
-          target: { type: link.purpose, id: link.id, name: link.email },
-          correlationId,
-        };
-        return existingAccount(api, link.known_user_id, body.password, () =>
-          recordAttempt(api, attempt, "sign_in_failed"),
-        );
-      }
-      const person = await newcomer(body, link.email ?? missing("email"));
-      return (tx) => admitInvited(tx, person);
+      const email = link.email ?? missing("email");
+      if (body.name === undefined) return existingAccount(api, { ...link, email }, call);
+      const person = await newcomer(body, email);
+      return async (tx) => ({ user: await admitInvited(tx, person) });
     }
     default:
       return exhaustive(link.purpose);
   }
 }
 
-/**
- * Somebody who has an account joins with the password they have. To set a new one here would let
- * any organization's administrator take over any account by inviting it.
- */
-async function existingAccount(api: ApiContext, userId: string, password: string, onWrong: () => Promise<void>) {
-  const user = await findUserById(api.system, userId);
-  // The same count as at sign-in: a link is no second chance to guess.
-  if (user) await takeAttempt(api.system, limits.account, "sign-in", user.email);
-  if (!user || !(await verifyPassword(password, user.password_hash))) {
-    await onWrong();
-    throw new ApiError("sign_in_failed", {
-      message: "This account exists already, and the password is not its own.",
+/** A reset by a link counts as a change of the password. */
+async function newPassword(api: ApiContext, link: LinkRow, { body, correlationId }: Redeeming) {
+  const user = { id: link.user_id ?? missing("user"), email: link.email ?? "" };
+  const passwordHash = await hashPassword(body.password);
+  return async (tx: Tx): Promise<Entered> => {
+    const { signedOut, closing } = await replacePassword(tx, {
+      ...{ user, passwordHash, revokeTokens: body.revoke_tokens, because: "link.redeem" },
+      ...{ correlationId, log: api.log },
     });
-  }
-  return async () => user;
+    return { user, closing, details: countsOf(signedOut) };
+  };
+}
+
+/**
+ * Somebody who has an account joins with the password they have. To set a new one here would let any organization's
+ * administrator take over any account by inviting it. A missing account is refused like a wrong password, because
+ * whoever invited holds the link too, and must not learn who has an account elsewhere.
+ */
+async function existingAccount(api: ApiContext, link: LinkRow & { email: string }, call: Redeeming) {
+  // The same count as at sign-in: a link is no second chance to guess.
+  await takePasswordAttempt(api.system, link.email, call);
+  const user = await findUser(api.system, link.email);
+  if ((await verifyPassword(call.body.password, user?.password_hash)) && user) return async () => ({ user });
+  const target = { type: link.purpose, id: link.id, name: link.email };
+  const { correlationId } = call;
+  await recordAttempt(api, { action: "link.redeem", target, correlationId }, "sign_in_failed");
+  throw new ApiError("sign_in_failed", {
+    message: `There is no account of ${link.email} with this password.`,
+    nextStep: "Check the password. If you have no account yet, choose “I am new here”.",
+  });
 }
 
 async function newcomer(body: BodyOf<typeof redeemLink>, email: string): Promise<Newcomer> {

@@ -5,6 +5,7 @@ import {
   inviteMember,
   listInvitations,
   listMembers,
+  listMemberTokens,
   removeMember,
   updateMember,
 } from "@holdfast/contracts/endpoints/members";
@@ -22,7 +23,8 @@ import {
   selectInvitation,
   selectInvitations,
 } from "../links/create.ts";
-import { personBehind, revokeTokensOf } from "../tokens/queries.ts";
+import { endIssued, endingOf, listIssued } from "../tokens/issued.ts";
+import { makerOf } from "../tokens/queries.ts";
 import {
   countOwners,
   deleteMember,
@@ -52,7 +54,8 @@ export function memberRoutes(api: ApiContext): void {
     }
     const replaced = await lockInvitation(tx, org.id, body.email);
     if (replaced) requireRank({ actor, org }, replaced);
-    const link = await createInvitation(tx, { orgId: org.id, createdBy: await personBehind(tx, actor), ...body });
+    const { createdBy, parentId } = await makerOf(tx, actor);
+    const link = await createInvitation(tx, { orgId: org.id, createdBy, parentId, ...body });
     touched({ type: "invitation", id: link.id, name: body.email }, { role: body.role });
     return { ...body, url: linkUrl(baseUrl, link.secret), expires_at: link.expiresAt.toISOString() };
   });
@@ -80,26 +83,42 @@ export function memberRoutes(api: ApiContext): void {
     return undefined;
   });
 
-  orgRoute(api, updateMember, async ({ actor, params, body, org, tx, touched }) => {
+  orgRoute(api, listMemberTokens, async ({ params, query, tx }) => {
+    const member = await requireMember(tx, params.user_id);
+    return {
+      items: await listIssued(tx, { person: member.user_id, ...(query.role ? { keeps: query.role } : {}) }),
+    };
+  });
+
+  orgRoute(api, updateMember, async (call) => {
+    const { actor, params, body, org, tx } = call;
     await lockMembers(tx, org.id);
     const member = await requireMember(tx, params.user_id);
     requireRank({ actor, org }, member.role);
     requireRank({ actor, org }, body.role);
     if (member.role === "owner" && body.role !== "owner") await requireAnotherOwner(tx);
     await setRole(tx, member.user_id, body.role);
-    touched({ type: "member", id: member.user_id, name: member.email }, { from: member.role, to: body.role });
-    return toMember({ ...member, role: body.role });
+    const keeps = { person: member.user_id, keeps: body.role };
+    const ended = await endIssued(tx, keeps, endingOf(api, call, "member.update"));
+    call.touched(
+      { type: "member", id: member.user_id, name: member.email },
+      { from: member.role, to: body.role, tokens_ended: ended.length },
+    );
+    call.afterCommit(api.terminals.watch.look);
+    return { ...toMember({ ...member, role: body.role }), ended };
   });
 
-  orgRoute(api, removeMember, async ({ actor, params, org, tx, touched }) => {
+  orgRoute(api, removeMember, async (call) => {
+    const { actor, params, org, tx } = call;
     await lockMembers(tx, org.id);
     const member = await requireMember(tx, params.user_id);
     requireRank({ actor, org }, member.role);
     if (member.role === "owner") await requireAnotherOwner(tx);
-    const revoked = await revokeTokensOf(tx, member.user_id);
+    const ended = await endIssued(tx, { person: member.user_id }, endingOf(api, call, "member.remove"));
     await deleteMember(tx, member.user_id);
-    touched({ type: "member", id: member.user_id, name: member.email }, { tokens_revoked: revoked });
-    return undefined;
+    call.touched({ type: "member", id: member.user_id, name: member.email }, { tokens_ended: ended.length });
+    call.afterCommit(api.terminals.watch.look);
+    return { ended };
   });
 }
 

@@ -21,7 +21,7 @@ import { onlyThisMachine } from "../node-api/names.ts";
 import { nameOf } from "../people/actor.ts";
 import { forgetAttempts, limits, networkOf, takeAttempt } from "../people/rate-limit.ts";
 import { makeSecret } from "../people/secrets.ts";
-import { personBehind } from "../tokens/queries.ts";
+import { makerOf } from "../tokens/queries.ts";
 import { toIssued } from "./certificates.ts";
 import { enroll } from "./enrollment.ts";
 import {
@@ -45,7 +45,7 @@ export function enrollmentTokenRoutes(api: ApiContext): void {
       kind,
       hash,
       ...(await bindingOf(call)),
-      createdBy: await personBehind(tx, call.actor),
+      ...(await makerOf(tx, call.actor)),
       creatorName: nameOf(call.actor),
       expiresInMinutes: body.expires_in_minutes ?? tokenMinutes[kind].usual,
     });

@@ -114,15 +114,17 @@ export async function insertEnrollmentToken(
     nodeName: string | null;
     createdBy: string | null;
     creatorName: string;
+    parentId: string | null;
     expiresInMinutes: number;
   },
 ): Promise<TokenRow> {
   const id = uuidv7();
   await tx`
     INSERT INTO enrollment_tokens (id, org_id, kind, secret_hash, node_id, node_name, created_by, creator_name,
-                                   expires_at)
+                                   parent_id, expires_at)
     VALUES (${id}, ${token.orgId}, ${token.kind}, ${token.hash}, ${token.nodeId}, ${token.nodeName},
-            ${token.createdBy}, ${token.creatorName}, now() + ${token.expiresInMinutes}::int * interval '1 minute')`;
+            ${token.createdBy}, ${token.creatorName}, ${token.parentId},
+            now() + ${token.expiresInMinutes}::int * interval '1 minute')`;
   const row = await selectEnrollmentToken(tx, id);
   if (!row) throw new Error("a token vanished in its own transaction");
   return row;

@@ -6,6 +6,7 @@ import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollme
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../database/connect.ts";
+import { isBacked } from "../tokens/standing.ts";
 import { type CertificateRow, certificateOfKey, endedKey } from "./certificates.ts";
 import { nodeNameFrom } from "./name.ts";
 import { positionOf, type StatusRow } from "./state.ts";
@@ -40,12 +41,12 @@ export async function takeToken(tx: Tx, { secretHash, keySha256, nodeId }: Use):
     FOR UPDATE`;
   const newId = uuidv7();
   const [token] = await tx<UsedToken[]>`
-    UPDATE enrollment_tokens SET used_at = now(), uses = uses + 1, used_key_sha256 = ${keySha256},
+    UPDATE enrollment_tokens t SET used_at = now(), uses = uses + 1, used_key_sha256 = ${keySha256},
       enrolled_node_id = coalesce(node_id, ${newId}),
       node_id = CASE kind WHEN 'bootstrap' THEN coalesce(node_id, ${newId}) ELSE node_id END
     WHERE secret_hash = ${secretHash} AND revoked_at IS NULL AND expires_at > now()
       AND (used_at IS NULL OR (kind = 'bootstrap' AND used_key_sha256 <> ${keySha256}))
-      AND node_id IS NOT DISTINCT FROM coalesce(${nodeId ?? null}, node_id)
+      AND node_id IS NOT DISTINCT FROM coalesce(${nodeId ?? null}, node_id) AND ${isBacked(tx, "enrollment_token")}
     RETURNING id, org_id, kind, node_name, enrolled_node_id, enrolled_node_id = ${newId} AS makes_node`;
   return token;
 }
@@ -82,6 +83,8 @@ type TokenState = {
   node_id: string | null;
   node_name: string | null;
   revoked: boolean;
+  /** Its maker may still enroll nodes. */
+  backed: boolean;
   used: boolean;
   expired: boolean;
   used_key_sha256: Buffer | null;
@@ -92,10 +95,11 @@ type TokenState = {
 export async function sameAgain(tx: Tx, { secretHash, keySha256, nodeId }: Use): Promise<Enrolled> {
   const [token] = await tx<TokenState[]>`
     SELECT org_id, kind, node_id, node_name, revoked_at IS NOT NULL AS revoked, used_at IS NOT NULL AS used,
-           used_key_sha256, expires_at <= now() AS expired, enrolled_node_id
-    FROM enrollment_tokens WHERE secret_hash = ${secretHash}`;
+           used_key_sha256, expires_at <= now() AS expired, enrolled_node_id,
+           ${isBacked(tx, "enrollment_token")} AS backed
+    FROM enrollment_tokens t WHERE secret_hash = ${secretHash}`;
   if (!token) throw new ApiError("enrollment_token_unknown");
-  if (token.revoked) throw await whyRevoked(tx, token);
+  if (token.revoked || !token.backed) throw await whyRevoked(tx, token);
   const sameKey = token.used_key_sha256?.equals(keySha256) ?? false;
   if (token.enrolled_node_id && sameKey) {
     const certificate = await certificateOfKey(tx, token.enrolled_node_id, keySha256);

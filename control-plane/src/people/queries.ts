@@ -1,10 +1,8 @@
-// SQL of people and their sessions. Runs as the system role: at sign-in nobody has an organization yet.
+// SQL of people. Runs as the system role: at sign-in nobody has an organization yet.
 
 import type { Role } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Queryable } from "../database/connect.ts";
-import { SESSION_LIFETIME_SECONDS } from "./authenticate.ts";
-import { makeSecret } from "./secrets.ts";
 
 export type UserRow = { id: string; email: string; name: string; password_hash: string; operator: boolean };
 
@@ -45,22 +43,4 @@ export async function insertMembership(
     INSERT INTO memberships (org_id, user_id, role)
     VALUES (${membership.orgId}, ${membership.userId}, ${membership.role})
     ON CONFLICT DO NOTHING`;
-}
-
-/** Answers with the secret, which only the cookie may carry on. */
-export async function startSession(db: Queryable, userId: string): Promise<string> {
-  const { secret, hash } = makeSecret("session");
-  await db`
-    INSERT INTO sessions (id, user_id, secret_hash, expires_at)
-    VALUES (${uuidv7()}, ${userId}, ${hash}, now() + ${SESSION_LIFETIME_SECONDS} * interval '1 second')`;
-  return secret;
-}
-
-export async function endSession(db: Queryable, sessionId: string): Promise<void> {
-  await db`DELETE FROM sessions WHERE id = ${sessionId}`;
-}
-
-/** After a password change whoever else was signed in has to know the new one. */
-export async function endSessionsOf(db: Queryable, userId: string, keep: string | null = null): Promise<void> {
-  await db`DELETE FROM sessions WHERE user_id = ${userId} AND id IS DISTINCT FROM ${keep}`;
 }

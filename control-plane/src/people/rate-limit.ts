@@ -4,12 +4,15 @@ import { createHash } from "node:crypto";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { Sql } from "../database/connect.ts";
 
-type Limit = { attempts: number; windowSeconds: number };
+export type Limit = { attempts: number; windowSeconds: number };
 
 /** Wide enough for a person who mistypes, narrow enough that guessing a password is hopeless. */
 export const limits = {
   accountFromAddress: { attempts: 10, windowSeconds: 15 * 60 },
-  account: { attempts: 100, windowSeconds: 60 * 60 },
+  /** For one account, from all devices and networks where its owner has not signed in before. */
+  strangers: { attempts: 100, windowSeconds: 60 * 60 },
+  /** For one account, from one device where its owner has signed in before. */
+  device: { attempts: 10, windowSeconds: 15 * 60 },
   address: { attempts: 60, windowSeconds: 15 * 60 },
 } satisfies Record<string, Limit>;
 

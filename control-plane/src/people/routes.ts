@@ -1,28 +1,27 @@
 // Signing in and out, and what a caller may know and change about themselves.
 
-import { changePassword, getMe } from "@holdfast/contracts/endpoints/me";
+import { changePassword, getMe, type Me } from "@holdfast/contracts/endpoints/me";
 import { signIn, signOut } from "@holdfast/contracts/endpoints/sign-in";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
 import type { ApiContext } from "../api/context.ts";
-import { publicRoute, signedInRoute } from "../api/route.ts";
+import { type BrowserCall, publicRoute, signedInRoute } from "../api/route.ts";
 import { auditActor, type NewAuditEvent, recordAudit } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
 import { type Actor, describe, isOperator } from "./actor.ts";
+import { forgetPasswordAttempts, rememberPlace, takePasswordAttempt } from "./attempts.ts";
 import { hashPassword, verifyPassword } from "./passwords.ts";
-import { endSession, endSessionsOf, findUser, findUserById, setPassword, startSession } from "./queries.ts";
-import { forgetAttempts, limits, networkOf, takeAttempt } from "./rate-limit.ts";
+import { findUser, findUserById } from "./queries.ts";
+import { limits, networkOf, takeAttempt } from "./rate-limit.ts";
+import { endSession, startSession } from "./sessions.ts";
+import { countsOf, replacePassword } from "./sign-out.ts";
 
 /** What /v1/me lists for an operator, who may act in every organization. */
 const LISTED_ORGANIZATIONS = 200;
 
 export function peopleRoutes(api: ApiContext): void {
-  publicRoute(api, signIn, async ({ body, address, correlationId, setCookie }) => {
-    const from = networkOf(address);
-    // The narrow limit first: attempts it refuses must not count against the account everywhere,
-    // or one address could lock anybody out.
-    await takeAttempt(api.system, limits.address, "sign-in", from);
-    await takeAttempt(api.system, limits.accountFromAddress, "sign-in", body.email, from);
-    await takeAttempt(api.system, limits.account, "sign-in", body.email);
+  publicRoute(api, signIn, async (call) => {
+    const { body, correlationId } = call;
+    await takePasswordAttempt(api.system, body.email, call);
     const user = await findUser(api.system, body.email);
     const right = await verifyPassword(body.password, user?.password_hash);
     const event = {
@@ -34,29 +33,30 @@ export function peopleRoutes(api: ApiContext): void {
       await recordAttempt(api, event, "sign_in_failed");
       throw new ApiError("sign_in_failed");
     }
-    await forgetAttempts(api.system, "sign-in", body.email, from);
-    const secret = await api.system.begin(async (tx) => {
+    await forgetPasswordAttempts(api.system, body.email, call);
+    const started = await api.system.begin(async (tx) => {
       await recordOwnAct(api, tx, user, event);
-      return startSession(tx, user.id);
+      return openSession(tx, user.id, call);
     });
-    setCookie(api.cookie.set(secret));
-    return describeWithOrganizations(api, await signedInAs(api, secret));
+    return answerSignedIn(api, call, started);
   });
 
   publicRoute(api, signOut, async ({ actor, correlationId, setCookie }) => {
-    setCookie(api.cookie.clear());
+    setCookie(api.cookies.session.clear());
     if (actor?.type !== "user") return undefined;
     const target = { type: "user", id: actor.id, name: actor.email };
     await api.system.begin(async (tx) => {
-      await endSession(tx, actor.sessionId);
+      await endSession(tx, actor.id, actor.sessionId);
       await recordOwnAct(api, tx, actor, { action: "session.end", target, correlationId });
     });
+    api.terminals.watch.look();
     return undefined;
   });
 
   signedInRoute(api, getMe, ({ actor }) => describeWithOrganizations(api, actor));
 
-  signedInRoute(api, changePassword, async ({ actor, body, address, correlationId }) => {
+  signedInRoute(api, changePassword, async (call) => {
+    const { actor, body, correlationId } = call;
     if (actor.type !== "user") {
       throw new ApiError("forbidden", {
         message: "Only a signed-in person has a password to change.",
@@ -65,7 +65,7 @@ export function peopleRoutes(api: ApiContext): void {
     }
     const target = { type: "user", id: actor.id, name: actor.email };
     const event = { action: "user.change_password", target, correlationId };
-    await takeAttempt(api.system, limits.accountFromAddress, "password", actor.id, networkOf(address));
+    await takeAttempt(api.system, limits.accountFromAddress, "password", actor.id, networkOf(call.address));
     const user = await findUserById(api.system, actor.id);
     if (!(await verifyPassword(body.current_password, user?.password_hash))) {
       await recordAttempt(api, event, "sign_in_failed");
@@ -75,19 +75,50 @@ export function peopleRoutes(api: ApiContext): void {
       });
     }
     const passwordHash = await hashPassword(body.new_password);
-    await api.system.begin(async (tx) => {
-      await setPassword(tx, actor.id, passwordHash);
-      await endSessionsOf(tx, actor.id, actor.sessionId);
-      await recordOwnAct(api, tx, actor, event);
+    const { signedOut, closing, started } = await api.system.begin(async (tx) => {
+      const changed = await replacePassword(tx, {
+        ...{ user: actor, passwordHash, revokeTokens: body.revoke_tokens, because: event.action },
+        ...{ correlationId, log: api.log },
+      });
+      await recordOwnAct(api, tx, actor, { ...event, details: countsOf(changed.signedOut) });
+      // Whoever has a copy of the old cookie is out; this browser gets a session of its own again.
+      return { ...changed, started: await openSession(tx, actor.id, call) };
     });
-    return undefined;
+    api.terminals.watch.closing(closing);
+    await answerSignedIn(api, call, started);
+    return signedOut;
   });
 }
 
-type OwnAct = Pick<NewAuditEvent, "action" | "target" | "correlationId">;
+export type Admitted = { session: string; device: string };
+
+/** Within the transaction that proved who it is: a session, and the place is known from now on. */
+export async function openSession(
+  tx: Tx,
+  userId: string,
+  from: Pick<BrowserCall<unknown>, "address" | "userAgent" | "device">,
+): Promise<Admitted> {
+  const device = await rememberPlace(tx, userId, from);
+  return { session: await startSession(tx, userId, from), device };
+}
+
+/** After the commit: the cookies, and who the person is. */
+export async function answerSignedIn(
+  api: ApiContext,
+  { setCookie }: Pick<BrowserCall<unknown>, "setCookie">,
+  { session, device }: Admitted,
+): Promise<Me> {
+  setCookie(api.cookies.session.set(session));
+  setCookie(api.cookies.device.set(device));
+  const actor = await api.authenticator.fromSession(session);
+  if (!actor) throw new Error("a new session does not authenticate");
+  return describeWithOrganizations(api, actor);
+}
+
+type OwnAct = Pick<NewAuditEvent, "action" | "target" | "correlationId" | "details">;
 
 /** What a person did with their own account, in no organization. */
-async function recordOwnAct(
+export async function recordOwnAct(
   api: ApiContext,
   tx: Tx,
   user: { id: string; email: string },
@@ -103,13 +134,7 @@ export async function recordAttempt(api: ApiContext, act: OwnAct, reason: ErrorC
   await recordAudit(api.system, api.log, { orgId: null, by, ...act, result: "failed", reason });
 }
 
-export async function signedInAs(api: ApiContext, sessionSecret: string): Promise<Actor> {
-  const actor = await api.authenticator.fromSession(sessionSecret);
-  if (!actor) throw new Error("a new session does not authenticate");
-  return actor;
-}
-
-export async function describeWithOrganizations(api: ApiContext, actor: Actor) {
+async function describeWithOrganizations(api: ApiContext, actor: Actor) {
   const own = actor.type === "user" ? actor.organizations : actor.type === "token" ? [actor.organization] : [];
   if (!isOperator(actor)) return describe(actor, own);
   const all = await api.system<{ id: string; slug: string; name: string }[]>`

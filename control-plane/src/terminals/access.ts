@@ -3,13 +3,20 @@
 
 import { type CallerSql, reaches } from "../allocations/access.ts";
 import type { Queryable, Sql } from "../database/connect.ts";
+import { isBacked } from "../tokens/standing.ts";
+
+/** Of a terminal session `s` or its token `k`: the browser session that asked for it was ended, not merely expired. */
+export const signInEnded = (sql: Queryable, of: "s" | "k") => sql`
+  EXISTS (SELECT FROM sessions x WHERE x.ended_at IS NOT NULL AND
+          x.id = ${of === "s" ? sql`s.sign_in_id` : sql`k.sign_in_id`})`;
 
 /**
  * Of a session `s`: the node is quarantined, retired or revoked, the allocation is not active, or whoever opened it
- * may no longer use the allocation: has left, was demoted, lost the token, the grant or the ownership.
+ * may no longer use the allocation: has signed out, left, was demoted, lost the token, the grant or the ownership.
  */
 export const accessIsLost = (sql: Queryable) => sql`(
-  EXISTS (SELECT FROM nodes n WHERE n.id = s.node_id
+  ${signInEnded(sql, "s")}
+  OR EXISTS (SELECT FROM nodes n WHERE n.id = s.node_id
           AND (n.revoked_at IS NOT NULL OR n.status IN ('quarantined', 'retired')))
   OR NOT EXISTS (
     SELECT FROM allocations a CROSS JOIN LATERAL (${opener(sql)}) AS o
@@ -31,12 +38,10 @@ const opener = (sql: Queryable) => sql`
   UNION ALL
   SELECT t.created_by, CASE WHEN t.created_by IS NULL THEN t.id END,
     t.role <> 'member' AND (t.scopes IS NULL OR 'allocations:admin' = ANY (t.scopes))
-      AND (t.created_by IS NULL OR u.operator OR m.role <> 'member')
-  FROM api_tokens t LEFT JOIN users u ON u.id = t.created_by
-    LEFT JOIN memberships m ON m.user_id = t.created_by AND m.org_id = t.org_id
+  FROM api_tokens t
   WHERE s.actor_type = 'token' AND t.id = s.actor_id AND t.revoked_at IS NULL
     AND (t.expires_at IS NULL OR t.expires_at > now())
-    AND (t.created_by IS NULL OR u.operator OR m.user_id IS NOT NULL)
+    AND ${isBacked(sql, "api_token")}
   UNION ALL
   SELECT NULL, NULL, true WHERE s.actor_type = 'local_operator'`;
 

@@ -7,7 +7,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Sql, Tx } from "../database/connect.ts";
-import { accessIsLost } from "./access.ts";
+import { accessIsLost, signInEnded } from "./access.ts";
 import type { Exit, Failure, Life } from "./life.ts";
 
 export type SessionRow = {
@@ -76,7 +76,7 @@ export type NewSession = Pick<
   | "actor_id"
   | "actor_name"
   | "role"
-> & { openSeconds: number; longestSeconds: number; detachedSeconds: number };
+> & { sign_in_id: string | null; openSeconds: number; longestSeconds: number; detachedSeconds: number };
 
 /** Until its token is used, the time to open it has not begun: the token's own time comes on top. */
 export async function insertSession(tx: Tx, id: string, session: NewSession): Promise<void> {
@@ -84,9 +84,9 @@ export async function insertSession(tx: Tx, id: string, session: NewSession): Pr
   const chain = { token_ready: new Date().toISOString() };
   await tx`
     INSERT INTO terminal_sessions (id, org_id, allocation_id, node_id, user_key, correlation_id, actor_type, actor_id,
-      actor_name, role, chain, detached_seconds, opening_until, ends_by)
+      actor_name, role, sign_in_id, chain, detached_seconds, opening_until, ends_by)
     VALUES (${id}, ${row.org_id}, ${row.allocation_id}, ${row.node_id}, ${row.user_key}, ${row.correlation_id},
-      ${row.actor_type}, ${row.actor_id}, ${row.actor_name}, ${row.role}, ${tx.json(chain)}, ${detached_seconds},
+      ${row.actor_type}, ${row.actor_id}, ${row.actor_name}, ${row.role}, ${row.sign_in_id}, ${tx.json(chain)}, ${detached_seconds},
       now() + ${TOKEN_SECONDS + openSeconds} * interval '1 second', now() + ${longestSeconds} * interval '1 second')`;
 }
 
@@ -97,6 +97,8 @@ export type NewToken = {
   sessionId: string;
   hash: Buffer;
   userKey: string;
+  /** The browser session that asks; null for a token or the local operator. */
+  signInId: string | null;
   purpose: "open" | "attach";
   offset: number | null;
   correlationId: string;
@@ -104,10 +106,10 @@ export type NewToken = {
 
 export async function insertToken(tx: Tx, token: NewToken): Promise<{ expires_at: Date }> {
   const [row] = await tx<{ expires_at: Date }[]>`
-    INSERT INTO terminal_tokens (id, org_id, session_id, secret_hash, user_key, purpose, from_offset, correlation_id,
-      expires_at)
-    VALUES (${uuidv7()}, ${token.orgId}, ${token.sessionId}, ${token.hash}, ${token.userKey}, ${token.purpose},
-      ${token.offset}, ${token.correlationId}, now() + ${TOKEN_SECONDS} * interval '1 second')
+    INSERT INTO terminal_tokens (id, org_id, session_id, secret_hash, user_key, sign_in_id, purpose, from_offset,
+      correlation_id, expires_at)
+    VALUES (${uuidv7()}, ${token.orgId}, ${token.sessionId}, ${token.hash}, ${token.userKey}, ${token.signInId},
+      ${token.purpose}, ${token.offset}, ${token.correlationId}, now() + ${TOKEN_SECONDS} * interval '1 second')
     RETURNING expires_at`;
   if (!row) throw new Error("a token was inserted and is not there");
   return row;
@@ -218,11 +220,12 @@ export async function claimToken(
 ): Promise<Claimed | undefined> {
   const [row] = await system<Claimed[]>`
     WITH used AS (
-      UPDATE terminal_tokens SET used_at = now()
-      WHERE secret_hash = ${claim.hash} AND used_at IS NULL AND expires_at > now()
-      RETURNING session_id, user_key, correlation_id, purpose, from_offset, created_at AS asked_at
+      UPDATE terminal_tokens k SET used_at = now()
+      WHERE secret_hash = ${claim.hash} AND used_at IS NULL AND expires_at > now() AND NOT ${signInEnded(system, "k")}
+      RETURNING session_id, user_key, sign_in_id, correlation_id, purpose, from_offset, created_at AS asked_at
     ), bound AS (
-      UPDATE terminal_sessions s SET gateway_id = ${claim.gatewayId}, heard_at = now(), opening_until =
+      UPDATE terminal_sessions s SET gateway_id = ${claim.gatewayId}, heard_at = now(), sign_in_id = used.sign_in_id,
+        opening_until =
         CASE used.purpose WHEN 'open' THEN now() + ${claim.openSeconds} * interval '1 second' ELSE s.opening_until END
       FROM used
       WHERE s.id = used.session_id AND s.state IN ('opening', 'open') AND s.close_code IS NULL

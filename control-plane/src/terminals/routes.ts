@@ -17,7 +17,7 @@ import { HiddenError } from "../api/hidden.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
 import { auditActor } from "../audit/record.ts";
-import { keyOf } from "../people/actor.ts";
+import { type Actor, keyOf } from "../people/actor.ts";
 import { makeSecret } from "../people/secrets.ts";
 import { presentGateways } from "../services/gateways.ts";
 import { applyEvents } from "./events.ts";
@@ -65,7 +65,8 @@ export function terminalRoutes(api: ApiContext): void {
     // Sent behind each other, and answered together.
     const session = there ? undefined : insertSession(tx, sessionId, newSession(api, call, place));
     const offset = body.offset ?? null;
-    const token = { orgId: org.id, sessionId, hash, userKey, purpose, offset, correlationId } as const;
+    const signInId = signInOf(actor);
+    const token = { orgId: org.id, sessionId, hash, userKey, signInId, purpose, offset, correlationId } as const;
     const [{ expires_at }] = await Promise.all([insertToken(tx, token), session]);
     const name = `${place.username}@${place.node_name}`;
     const byGrant = accessOf(caller, row) === "use" ? { granted_by_owner: row.owner_name } : {};
@@ -162,10 +163,16 @@ function newSession(
     user_key: keyOf(actor),
     correlation_id: correlationId,
     ...auditActor(actor, org.role),
+    sign_in_id: signInOf(actor),
     openSeconds: limits.terminalOpenSeconds,
     longestSeconds: limits.terminalLongestSeconds,
     detachedSeconds: limits.terminalDetachedSeconds,
   };
+}
+
+/** The browser session, with whose end the terminal closes. */
+function signInOf(actor: Actor): string | null {
+  return actor.type === "user" ? actor.sessionId : null;
 }
 
 function counted(api: ApiContext, error: ApiError): ApiError {

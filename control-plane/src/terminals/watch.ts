@@ -14,6 +14,8 @@ export type TerminalWatch = {
   changed(sessionId: string): void;
   /** After the commit: it is to close. */
   closing(sessionIds: readonly string[]): void;
+  /** After the commit: somebody may have lost access. Without it the periodic look finds it seconds later. */
+  look(): void;
   stop(): Promise<void>;
 };
 
@@ -54,6 +56,7 @@ export function watchTerminals(options: {
   return {
     changed: (id) => signals.publish("terminal", [id]),
     closing,
+    look: soon(endWhatIsLost),
     async stop() {
       for (const end of ends) end();
       await periodic.stop();

@@ -1,10 +1,11 @@
 // SQL of API tokens. Runs confined to one organization.
 
 import type { ApiToken } from "@holdfast/contracts/endpoints/tokens";
+import { ApiError } from "@holdfast/contracts/errors";
 import type { Role, Scope } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../database/connect.ts";
-import { type Actor, userIdOf } from "../people/actor.ts";
+import { type Actor, nameOf, userIdOf } from "../people/actor.ts";
 
 export type TokenRow = {
   id: string;
@@ -33,15 +34,12 @@ export function toApiToken(row: TokenRow): ApiToken {
   };
 }
 
-export type NewToken = {
+export type NewToken = Maker & {
   orgId: string;
   name: string;
   hash: Buffer;
   role: Role;
   scopes: Scope[] | null;
-  createdBy: string | null;
-  creatorName: string;
-  parentId: string | null;
   expiresInDays: number | null;
 };
 
@@ -80,32 +78,27 @@ export async function selectToken(tx: Tx, id: string): Promise<TokenRow | undefi
 }
 
 /** A token stays as it is while another is made with it. Undefined when it was revoked meanwhile. */
-export async function holdToken(tx: Tx, id: string): Promise<TokenRow | undefined> {
+async function holdToken(tx: Tx, id: string): Promise<TokenRow | undefined> {
   const [held] = await tx`SELECT FROM api_tokens WHERE id = ${id} AND revoked_at IS NULL FOR SHARE`;
   return held && selectToken(tx, id);
 }
 
-/** With all that were made with it. Revoking twice keeps the first time. */
-export async function markRevoked(tx: Tx, id: string): Promise<number> {
-  // Waits for a token that is being made with this one, so that the statement after sees it.
-  await tx`SELECT FROM api_tokens WHERE id = ${id} FOR UPDATE`;
-  const revoked = await tx`
-    WITH RECURSIVE family AS (
-      SELECT id FROM api_tokens WHERE id = ${id}
-      UNION SELECT t.id FROM api_tokens t JOIN family f ON t.parent_id = f.id
-    )
-    UPDATE api_tokens SET revoked_at = now() WHERE id IN (SELECT id FROM family) AND revoked_at IS NULL RETURNING id`;
-  return revoked.length;
-}
+/** What a new token of any kind ends with. */
+export type Maker = {
+  /** The person; null is the local operator. */
+  createdBy: string | null;
+  creatorName: string;
+  /** The API token that it is made with. */
+  parentId: string | null;
+};
 
-export async function revokeTokensOf(tx: Tx, userId: string): Promise<number> {
-  const revoked = await tx`
-    UPDATE api_tokens SET revoked_at = now() WHERE created_by = ${userId} AND revoked_at IS NULL RETURNING id`;
-  return revoked.length;
-}
-
-/** Who answers for what this actor makes; null is the local operator. */
-export async function personBehind(tx: Tx, actor: Actor): Promise<string | null> {
-  if (actor.type !== "token") return userIdOf(actor);
-  return (await selectToken(tx, actor.id))?.created_by ?? null;
+/**
+ * What is made with a token belongs to the same person and is revoked with it: otherwise revoking a leaked token
+ * would not end the leak.
+ */
+export async function makerOf(tx: Tx, actor: Actor): Promise<Maker> {
+  if (actor.type !== "token") return { createdBy: userIdOf(actor), creatorName: nameOf(actor), parentId: null };
+  const parent = await holdToken(tx, actor.id);
+  if (!parent) throw new ApiError("unauthenticated");
+  return { createdBy: parent.created_by, creatorName: parent.creator_name, parentId: parent.id };
 }

@@ -7,17 +7,10 @@ import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { rankTooLow, requireRank } from "../api/rank.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
-import { nameOf, userIdOf } from "../people/actor.ts";
+import { userIdOf } from "../people/actor.ts";
 import { makeSecret } from "../people/secrets.ts";
-import {
-  holdToken,
-  insertToken,
-  markRevoked,
-  selectToken,
-  selectTokens,
-  type TokenRow,
-  toApiToken,
-} from "./queries.ts";
+import { endIssued, endingOf } from "./issued.ts";
+import { insertToken, makerOf, selectToken, selectTokens, type TokenRow, toApiToken } from "./queries.ts";
 
 export function tokenRoutes(api: ApiContext): void {
   orgRoute(api, listTokens, async (call) => {
@@ -39,7 +32,7 @@ export function tokenRoutes(api: ApiContext): void {
       hash,
       role: body.role,
       scopes,
-      ...(await makerOf(call)),
+      ...(await makerOf(tx, call.actor)),
       expiresInDays: body.expires_in_days ?? null,
     });
     const row = await selectToken(tx, id);
@@ -52,9 +45,10 @@ export function tokenRoutes(api: ApiContext): void {
     const row = await selectToken(call.tx, call.params.token_id);
     if (!row || !maySee(call, row)) throw new ApiError("not_found");
     if (!isOwn(call, row)) requireRank(call, row.role);
-    const revoked = await markRevoked(call.tx, row.id);
-    call.touched({ type: "token", id: row.id, name: row.name }, { revoked });
-    return undefined;
+    const ended = await endIssued(call.tx, { apiToken: row.id }, endingOf(api, call, "token.revoke"));
+    call.touched({ type: "token", id: row.id, name: row.name }, { ended: ended.length });
+    call.afterCommit(api.terminals.watch.look);
+    return { ended };
   });
 }
 
@@ -92,15 +86,4 @@ function maySee(call: Pick<OrgCall<unknown>, "org" | "actor">, row: TokenRow): b
 
 function isOwn({ actor }: Pick<OrgCall<unknown>, "actor">, row: TokenRow): boolean {
   return row.created_by === ownerOf({ actor }) || (actor.type === "token" && actor.id === row.id);
-}
-
-/**
- * A token made with a token belongs to the same person, expires no later and is revoked with it:
- * otherwise revoking a leaked token would not end the leak.
- */
-async function makerOf({ actor, tx }: OrgCall<typeof createToken>) {
-  if (actor.type !== "token") return { createdBy: userIdOf(actor), creatorName: nameOf(actor), parentId: null };
-  const parent = await holdToken(tx, actor.id);
-  if (!parent) throw new ApiError("unauthenticated");
-  return { createdBy: parent.created_by, creatorName: parent.creator_name, parentId: parent.id };
 }

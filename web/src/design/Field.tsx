@@ -118,3 +118,33 @@ export function Checkbox({ label, hint, ...input }: CheckboxProps) {
     </label>
   );
 }
+
+type RadioGroupProps<V extends string> = {
+  legend: string;
+  options: readonly { value: V; label: ReactNode }[];
+  value: V;
+  onChange: (value: V) => void;
+};
+
+export function RadioGroup<V extends string>({ legend, options, value, onChange }: RadioGroupProps<V>) {
+  const name = useId();
+  return (
+    <fieldset>
+      <legend className="mb-1.5 font-medium">{legend}</legend>
+      <div className="flex flex-wrap gap-x-6 gap-y-1.5">
+        {options.map((option) => (
+          <label key={option.value} className="flex items-center gap-2.5">
+            <input
+              type="radio"
+              name={name}
+              checked={option.value === value}
+              onChange={() => onChange(option.value)}
+              className="size-4 appearance-none rounded-full border border-line-strong bg-surface checked:border-[5px] checked:border-kelp"
+            />
+            {option.label}
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}

@@ -8,7 +8,7 @@ import { call } from "../../api.ts";
 import { Button } from "../../design/Button.tsx";
 import { EntryFrame } from "../../design/EntryFrame.tsx";
 import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { TextField } from "../../design/Field.tsx";
+import { Checkbox, RadioGroup, TextField } from "../../design/Field.tsx";
 import { PasswordField } from "../../design/PasswordField.tsx";
 import { minimumPasswordLength } from "../../design/password-hint.ts";
 import { Tag } from "../../design/Tag.tsx";
@@ -16,12 +16,14 @@ import { When } from "../../design/When.tsx";
 import { codeOf } from "../../problem.ts";
 import { meQuery } from "../../session.ts";
 import { DeadLink } from "./DeadLink.tsx";
-import { formOfLink, type LinkFacts } from "./link-form.ts";
+import { formOfLink, type LinkFacts, type Standing } from "./link-form.ts";
 
 const deadly = new Set<string | undefined>(["link_used", "link_expired", "link_unknown"]);
 
 export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts }) {
-  const form = formOfLink(link);
+  const [standing, setStanding] = useState<Standing>("new");
+  const [revokeTokens, setRevokeTokens] = useState(false);
+  const form = formOfLink(link, standing);
   const router = useRouter();
   const queryClient = useQueryClient();
   const [email, setEmail] = useState(link.email ?? "");
@@ -31,7 +33,11 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
   const redeem = useMutation({
     mutationFn: () =>
       call(redeemLink, {
-        body: { secret, password, ...(form.asksEmail ? { email } : {}), ...(form.asksName ? { name } : {}) },
+        body: {
+          ...{ secret, password, revoke_tokens: form.offersRevocation && revokeTokens },
+          ...(form.asksEmail ? { email } : {}),
+          ...(form.asksName ? { name } : {}),
+        },
       }),
     onSuccess: (me) => {
       queryClient.clear();
@@ -66,6 +72,7 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
           required
           autoFocus={form.asksEmail}
         />
+        {form.asksStanding && <StandingField value={standing} onChange={setStanding} />}
         {form.asksName && (
           <TextField
             label="Your name"
@@ -75,7 +82,7 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
             onChange={(event) => setName(event.currentTarget.value)}
             maxLength={100}
             required
-            autoFocus={!form.asksEmail}
+            autoFocus={!form.asksEmail && !form.asksStanding}
           />
         )}
         <PasswordField
@@ -84,8 +91,16 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
           value={password}
           onChange={setPassword}
           error={tooShort && short ? "The password is too short." : undefined}
-          autoFocus={!form.asksEmail && !form.asksName}
+          autoFocus={!form.asksEmail && !form.asksName && !form.asksStanding}
         />
+        {form.offersRevocation && (
+          <Checkbox
+            label="Also revoke every token I made"
+            hint="API tokens, pairing and bootstrap tokens, invitations. Choose it if somebody else may have had your account."
+            checked={revokeTokens}
+            onChange={(event) => setRevokeTokens(event.currentTarget.checked)}
+          />
+        )}
         {redeem.error && <ErrorNotice key={redeem.submittedAt} error={redeem.error} />}
         <Button type="submit" look="primary" busy={redeem.isPending} className="w-full">
           {redeem.isPending ? "One moment…" : form.action}
@@ -96,4 +111,13 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
       </form>
     </EntryFrame>
   );
+}
+
+const standings: { value: Standing; label: string }[] = [
+  { value: "new", label: "I am new here" },
+  { value: "existing", label: "I have an account" },
+];
+
+function StandingField({ value, onChange }: { value: Standing; onChange: (standing: Standing) => void }) {
+  return <RadioGroup legend="Your account" options={standings} value={value} onChange={onChange} />;
 }

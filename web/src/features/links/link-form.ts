@@ -13,9 +13,16 @@ export type LinkForm = {
   /** Whoever has an account joins with its password: an invitation must not be able to change it. */
   password: "current" | "new";
   action: string;
+  /** The person says whether they have an account. */
+  asksStanding: boolean;
+  /** It replaces a password, so the tokens made under the old one may end too. */
+  offersRevocation: boolean;
 };
 
-const forms: Record<LinkPurpose, (link: LinkFacts) => LinkForm> = {
+/** Said by the person: the server does not tell who has an account, because whoever invited holds the link too. */
+export type Standing = "new" | "existing";
+
+const forms: Record<LinkPurpose, (link: LinkFacts, standing: Standing) => LinkForm> = {
   first_admin: () => ({
     title: "Create the administrator",
     intro: "You are the first person here. This account may do everything, and invites everybody else.",
@@ -23,27 +30,35 @@ const forms: Record<LinkPurpose, (link: LinkFacts) => LinkForm> = {
     asksName: true,
     password: "new",
     action: "Create account",
+    asksStanding: false,
+    offersRevocation: false,
   }),
   sign_in: () => ({
     title: "Set a new password",
-    intro: "The new password replaces the old one, and you are signed in with it.",
+    intro:
+      "The new password replaces the old one. You are signed out everywhere else, your terminals close, and you are signed in here.",
     asksEmail: false,
     asksName: false,
     password: "new",
     action: "Set password and sign in",
+    asksStanding: false,
+    offersRevocation: true,
   }),
-  invitation: (link) => ({
+  invitation: (link, standing) => ({
     title: link.organization ? `Join ${link.organization}` : "Join an organization",
-    intro: link.known_user
-      ? "You have an account here already. Enter its password to accept the invitation."
-      : "Tell us your name and choose a password to accept the invitation.",
+    intro:
+      standing === "existing"
+        ? "Enter the password of your account to accept the invitation."
+        : "Enter your name and choose a password to accept the invitation.",
     asksEmail: false,
-    asksName: !link.known_user,
-    password: link.known_user ? "current" : "new",
+    asksName: standing === "new",
+    password: standing === "new" ? "new" : "current",
     action: "Accept invitation",
+    asksStanding: true,
+    offersRevocation: false,
   }),
 };
 
-export function formOfLink(link: LinkFacts): LinkForm {
-  return forms[link.purpose](link);
+export function formOfLink(link: LinkFacts, standing: Standing): LinkForm {
+  return forms[link.purpose](link, standing);
 }

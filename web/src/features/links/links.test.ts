@@ -7,30 +7,30 @@ const link = (facts: Partial<LinkFacts>): LinkFacts => ({
   email: "you@example.org",
   organization: "Tidewater",
   role: "member",
-  known_user: false,
   expires_at: "2026-01-01T00:00:00.000Z",
   ...facts,
 });
 
 describe("the form of a one-time link", () => {
   it("OPS-01 asks the first administrator for email and name", () => {
-    const form = formOfLink(link({ purpose: "first_admin", email: null, organization: null, role: null }));
+    const form = formOfLink(link({ purpose: "first_admin", email: null, organization: null, role: null }), "new");
     expect(form).toMatchObject({ asksEmail: true, asksName: true });
   });
 
   it("SEC-03 asks a person who lost the password for nothing but a new one", () => {
-    const form = formOfLink(link({ purpose: "sign_in", organization: null, role: null, known_user: true }));
+    const form = formOfLink(link({ purpose: "sign_in", organization: null, role: null }), "new");
     expect(form).toMatchObject({ asksEmail: false, asksName: false });
   });
 
   it("SEC-01 names the organization of an invitation, and asks only new people for their name", () => {
-    expect(formOfLink(link({}))).toMatchObject({ title: "Join Tidewater", asksName: true, asksEmail: false });
-    expect(formOfLink(link({ known_user: true }))).toMatchObject({ asksName: false });
+    const form = formOfLink(link({}), "new");
+    expect(form).toMatchObject({ title: "Join Tidewater", asksName: true, asksEmail: false, asksStanding: true });
+    expect(formOfLink(link({}), "existing")).toMatchObject({ asksName: false });
   });
 
   it("SEC-03 asks people with an account for the password they have, never for a new one", () => {
-    expect(formOfLink(link({ known_user: true })).password).toBe("current");
-    expect(formOfLink(link({ known_user: false })).password).toBe("new");
+    expect(formOfLink(link({}), "existing").password).toBe("current");
+    expect(formOfLink(link({}), "new").password).toBe("new");
   });
 });
 

@@ -1,0 +1,40 @@
+// One rule for everything a person issues (API tokens, enrollment tokens, invitations): it is worth what its maker
+// may do now. The rule is checked in the statement that accepts a token; tokens that lost it are also ended when the
+// maker changes (issued.ts), but a token that was being made at that moment is refused by this check alone.
+
+import { mayGrant, type Role, roles, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import type { Queryable } from "../database/connect.ts";
+
+export type TokenTable = "api_token" | "enrollment_token" | "invitation";
+
+/** What a maker must be allowed to do. The one for a role must also be able to grant that role. */
+const neededScope: Record<TokenTable, Scope> = {
+  api_token: "tokens:write",
+  enrollment_token: "nodes:write",
+  invitation: "members:write",
+};
+
+/** The roles whose holder could make such a token. */
+function makersOf(kind: TokenTable, granted?: Role): Role[] {
+  return roles.filter(
+    (role) => scopesOfRole[role].has(neededScope[kind]) && (granted === undefined || mayGrant(role, granted)),
+  );
+}
+
+/** Of a row `t`: the roles whose holder could make it, as an array. */
+export const neededRoles = (db: Queryable, kind: TokenTable) =>
+  kind === "enrollment_token"
+    ? db`${makersOf(kind)}::text[]`
+    : db`CASE t.role WHEN 'owner' THEN ${makersOf(kind, "owner")}::text[]
+                     WHEN 'admin' THEN ${makersOf(kind, "admin")}::text[]
+                     ELSE ${makersOf(kind, "member")}::text[] END`;
+
+/**
+ * Of a row `t` with org_id, created_by and parent_id. No maker is the local operator; the platform operator holds
+ * every role everywhere. A token also needs the API token that it was made with.
+ */
+export const isBacked = (db: Queryable, kind: TokenTable) => db`(
+  (t.created_by IS NULL OR EXISTS (
+    SELECT FROM users maker LEFT JOIN memberships held ON held.user_id = maker.id AND held.org_id = t.org_id
+    WHERE maker.id = t.created_by AND (maker.operator OR held.role = ANY(${neededRoles(db, kind)}))))
+  AND NOT EXISTS (SELECT FROM api_tokens parent WHERE parent.id = t.parent_id AND parent.revoked_at IS NOT NULL))`;
