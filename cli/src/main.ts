@@ -34,6 +34,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/logout.ts")).logoutCommand(),
   },
   {
+    name: "session",
+    summary: "where you are signed in, and signing out",
+    load: async () => (await import("./commands/session/session.ts")).sessionCommand(),
+  },
+  {
     name: "admin",
     summary: "one-time links for administrators",
     load: async () => (await import("./commands/admin/admin.ts")).adminCommand(),

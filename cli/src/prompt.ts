@@ -24,6 +24,11 @@ export async function ask(question: string, options: { secret?: boolean; instead
   }
 }
 
+export async function agreed(question: string, instead = "--yes"): Promise<boolean> {
+  const answer = await ask(`${question} Type yes`, { instead });
+  return /^y(es)?$/i.test(answer);
+}
+
 export async function readAllInput(): Promise<string> {
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) text += chunk;

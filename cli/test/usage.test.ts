@@ -15,7 +15,7 @@ async function subcommands(path: string[]): Promise<string[]> {
   expect({ code, stderr }, path.join(" ")).toEqual({ code: 0, stderr: "" });
   expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${path.join(" ")}`.trim()));
   const [, listed = ""] = stdout.split("\nCommands:\n");
-  return [...listed.matchAll(/^ {2}(\w+)/gm)].flatMap(([, name]) => (name && name !== "help" ? [name] : []));
+  return [...listed.matchAll(/^ {2}([\w-]+)/gm)].flatMap(([, name]) => (name && name !== "help" ? [name] : []));
 }
 
 /** All at once would be dozens of processes, and nothing else on the machine would get on. */

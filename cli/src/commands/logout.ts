@@ -1,12 +1,14 @@
-// holdfast logout: revokes the token that `login` made, and forgets it.
+// holdfast logout: revokes the token that `login` made, and forgets it. What was made with that token ends too.
 
 import { CallError } from "@holdfast/contracts/client";
 import { revokeToken } from "@holdfast/contracts/endpoints/tokens";
+import type { IssuedToken } from "@holdfast/contracts/issued-tokens";
 import { Command } from "commander";
 import { clientOf, savedServer } from "../client/connect.ts";
 import { type Credentials, forgetCredentials, loadCredentials } from "../client/credentials.ts";
 import { UnreachableError } from "../failure.ts";
 import { printResult } from "../output.ts";
+import { endedLines } from "./issued.ts";
 
 export function logoutCommand(): Command {
   return new Command("logout")
@@ -15,10 +17,12 @@ export function logoutCommand(): Command {
     .action(async (options: { json?: boolean }) => {
       const saved = loadCredentials(process.env);
       if (!saved) return printResult(options, { signed_out: false }, () => "You are not signed in to any server.");
+      let ended: IssuedToken[] = [];
       try {
-        await clientOf(savedServer(saved))(revokeToken, {
+        const revoked = await clientOf(savedServer(saved))(revokeToken, {
           params: { token_id: saved.token_id },
         });
+        ended = revoked.ended.filter(({ id }) => id !== saved.token_id);
       } catch (error) {
         forgetCredentials(process.env);
         // A token that the server refuses is revoked already.
@@ -26,7 +30,9 @@ export function logoutCommand(): Command {
           throw stillValid(error, saved);
       }
       forgetCredentials(process.env);
-      printResult(options, { signed_out: true }, () => `Signed out of ${saved.api_url}.`);
+      printResult(options, { signed_out: true, ended }, () =>
+        [`Signed out of ${saved.api_url}.`, ...endedLines(ended)].join("\n"),
+      );
     });
 }
 

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
 import { printResult } from "../../output.ts";
-import { ask } from "../../prompt.ts";
+import { agreed } from "../../prompt.ts";
 
 type Change = {
   summary: string;
@@ -62,9 +62,4 @@ export function addChanges(node: Command): void {
       });
     if (question) command.option("--yes", "do not ask");
   }
-}
-
-async function agreed(question: string): Promise<boolean> {
-  const answer = await ask(`${question} Type yes`, { instead: "--yes" });
-  return /^y(es)?$/i.test(answer);
 }

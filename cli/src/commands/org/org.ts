@@ -1,4 +1,4 @@
-// holdfast org list, create, rename, members, invite.
+// holdfast org list, create, rename, members, invite. What ends tokens is in members.ts.
 
 import { inviteMember, listMembers } from "@holdfast/contracts/endpoints/members";
 import {
@@ -19,6 +19,7 @@ import {
 } from "../../client/connect.ts";
 import { everyPage } from "../../client/pages.ts";
 import { localTime, printResult, table } from "../../output.ts";
+import { addMemberCommands } from "./members.ts";
 
 export function orgCommand(): Command {
   const org = new Command("org").description("organizations and their members");
@@ -93,5 +94,6 @@ export function orgCommand(): Command {
           `${invitation.url}\nHand it to ${invitation.email}: it works once, until ${localTime(invitation.expires_at)}.`,
       );
     });
+  addMemberCommands(org);
   return org;
 }

@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { everyPage } from "../../client/pages.ts";
 import { localTime, printResult, table } from "../../output.ts";
+import { endedLines } from "../issued.ts";
 
 type CreateOptions = ServerOptions & { name: string; role: Role; scope?: Scope[]; expires?: number };
 
@@ -46,12 +47,15 @@ export function tokenCommand(): Command {
       );
     });
   withServerOptions(token.command("revoke"))
-    .description("revoke a token, at once")
+    .description("revoke a token and everything made with it, at once")
     .argument("<id>")
     .action(async (id: string, options: ServerOptions) => {
       const client = await connect(options);
-      await client(revokeToken, { params: { token_id: id } });
-      printResult(options, { id, revoked: true }, () => `Token ${id} is revoked.`);
+      const { ended } = await client(revokeToken, { params: { token_id: id } });
+      const others = ended.filter((token) => token.id !== id);
+      printResult(options, { id, revoked: true, ended }, () =>
+        [`Token ${id} is revoked.`, ...endedLines(others)].join("\n"),
+      );
     });
   return token;
 }
