@@ -136,7 +136,15 @@ export const diagnosticReasons = {
     message: "The operator has revoked this node's identity.",
     owner: "platform",
     nextStep:
-      "Ask the operator why. To take the node in again they make a token: `holdfast node token create --node <id>`.",
+      "Ask the operator why. To accept the node again: make a token with `holdfast node token create --node <id>`, run `holdfast agent join` with it here, then `holdfast node reactivate <id>`.",
+  },
+  identity_retired: {
+    hop: "identity",
+    signal: "node_agent_auth_failed",
+    message: "The operator has retired this node, which cannot be undone.",
+    owner: "platform",
+    nextStep:
+      "Ask the operator why. To enroll this machine as a new node: make a token with `holdfast node token create`, then run `holdfast agent join --force` with it here.",
   },
   identity_key_missing: {
     hop: "identity",

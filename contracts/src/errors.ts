@@ -190,7 +190,8 @@ export const errorCatalogue = {
     status: 401,
     message: "The client certificate is not one that our CA has issued.",
     retryable: false,
-    nextStep: "Enroll the node with this server: `holdfast node token create`, then `holdfast agent join`.",
+    nextStep:
+      "Enroll the machine with this server: make a token with `holdfast node token create`, then run `holdfast agent join --force` with it on the machine.",
   },
   certificate_unusable: {
     status: 401,
@@ -208,14 +209,22 @@ export const errorCatalogue = {
     status: 401,
     message: "The client certificate has expired.",
     retryable: false,
-    nextStep: "Check the node's clock, then enroll it again: `holdfast node token create --node <id>`.",
+    nextStep:
+      "Check the node's clock. Then make a token with `holdfast node token create --node <id>` and run `holdfast agent join` with it on the machine.",
   },
   identity_revoked: {
     status: 401,
     message: "The operator has revoked this node's identity.",
     retryable: false,
     nextStep:
-      "Ask the operator; a token made for this node takes it in again: `holdfast node token create --node <id>`.",
+      "Ask the operator why. To accept the node again: make a token with `holdfast node token create --node <id>`, run `holdfast agent join` with it on the machine, then `holdfast node reactivate <id>`.",
+  },
+  identity_retired: {
+    status: 401,
+    message: "The operator has retired this node, which cannot be undone.",
+    retryable: false,
+    nextStep:
+      "Enroll the machine as a new node: make a token with `holdfast node token create`, then run `holdfast agent join --force` with it on the machine.",
   },
   certificate_header_refused: {
     status: 403,
@@ -245,9 +254,10 @@ export const errorCatalogue = {
   },
   node_retired: {
     status: 409,
-    message: "The node is retired, which is for ever.",
+    message: "The node is retired, which cannot be undone.",
     retryable: false,
-    nextStep: "Enroll the machine as a new node: `holdfast node token create`.",
+    nextStep:
+      "Enroll the machine as a new node: make a token with `holdfast node token create`, then run `holdfast agent join --force` with it on the machine.",
   },
   node_not_active: {
     status: 409,

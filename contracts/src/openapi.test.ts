@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { statusOf } from "./endpoint.ts";
 import { allEndpoints } from "./endpoints/all.ts";
 import { errorCatalogue } from "./errors.ts";
-import { errorsOf, openApiDocument } from "./openapi.ts";
+import { openApiDocument } from "./openapi.ts";
+import { refusalsOf } from "./refusals.ts";
 
 type Operation = {
   operationId: string;
@@ -81,7 +82,7 @@ describe("the OpenAPI document", () => {
           .split("\n\n")
           .map((line) => ({ code: /^`(\w+)`/.exec(line)?.[1] ?? line, status: Number(status) })),
       );
-      const expected = errorsOf(endpoint).map((code) => ({ code, status: errorCatalogue[code].status }));
+      const expected = refusalsOf(endpoint).map((code) => ({ code, status: errorCatalogue[code].status }));
       expect(documented).toEqual(expected);
       expect(documented.map(({ code }) => code)).toEqual(expect.arrayContaining([...(endpoint.errors ?? [])]));
       if (endpoint.access !== "public") expect(documented.map(({ code }) => code)).toContain("unauthenticated");

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { type Endpoint, statusOf } from "./endpoint.ts";
 import { type ErrorCode, ErrorEnvelope, errorCatalogue } from "./errors.ts";
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, ORG_HEADER } from "./headers.ts";
+import { refusalsOf } from "./refusals.ts";
 
 type Json = Record<string, unknown>;
 
@@ -34,25 +35,6 @@ export function openApiDocument(endpoints: readonly Endpoint[], info: { version:
   };
 }
 
-/** All codes an endpoint can answer with: its own, and those that follow from what it declares. */
-export function errorsOf(endpoint: Endpoint): ErrorCode[] {
-  const codes = new Set<ErrorCode>(endpoint.errors ?? []);
-  if (endpoint.body) {
-    for (const code of ["malformed_json", "unknown_field", "invalid_request"] as const) codes.add(code);
-    for (const code of ["body_too_large", "unsupported_media_type"] as const) codes.add(code);
-  }
-  if (endpoint.params || endpoint.query) codes.add("invalid_request");
-  if (endpoint.params) codes.add("not_found");
-  if (endpoint.access !== "public") codes.add("unauthenticated");
-  if (endpoint.access === "operator") codes.add("forbidden");
-  if (typeof endpoint.access === "object") {
-    for (const code of ["forbidden", "organization_required", "not_found"] as const) codes.add(code);
-  }
-  if (endpoint.creates) codes.add("idempotency_key_reused");
-  codes.add("database_unavailable");
-  return [...codes].sort((a, b) => errorCatalogue[a].status - errorCatalogue[b].status || a.localeCompare(b));
-}
-
 function operation(endpoint: Endpoint): Json {
   return {
     operationId: endpoint.name,
@@ -81,7 +63,7 @@ function successOf(endpoint: Endpoint): Json {
 
 function failuresOf(endpoint: Endpoint): Json {
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorsOf(endpoint)) {
+  for (const code of refusalsOf(endpoint)) {
     const { status } = errorCatalogue[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }

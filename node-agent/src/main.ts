@@ -235,7 +235,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     options.onStatus?.(`not connected: ${failure.reason}`);
     const doubted = rejections.has(failure.reason) || failure.reason === "server_tls_untrusted";
     const joinedAgain = doubted && session.reconsider();
-    if (failure.reason === "identity_revoked" && !joinedAgain) terminals.endAll();
+    const isOver = failure.reason === "identity_revoked" || failure.reason === "identity_retired";
+    if (isOver && !joinedAgain) terminals.endAll();
     if (failure.reason !== "edge_rate_limited") upkeep.afterFailure();
   };
 
@@ -380,6 +381,7 @@ const rejections: ReadonlySet<DiagnosticReason> = new Set([
   "auth_failed",
   "cert_expired",
   "identity_revoked",
+  "identity_retired",
   "identity_key_missing",
   "trust_bundle_invalid",
 ]);

@@ -120,7 +120,7 @@ export const changeNode = endpoint({
   summary: "Drain, fence, reactivate, revoke or retire a node",
   description:
     "`drain`: no new tasks, running ones end. `fence`: its polls pause. `reactivate`: back to work. " +
-    "`revoke`: its certificates end at once; it needs a new token. `retire`: the same, for ever.",
+    "`revoke`: its certificates end at once; it needs a new token. `retire`: the same, and it cannot be undone.",
   access: { scope: "nodes:write" },
   action: "node.change",
   params,

@@ -3,7 +3,7 @@
 // resumed session stays "authorized" after its certificate has expired.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
+import { ApiError, type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
 import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import { judge, type ShownCertificate } from "@holdfast/service/node-identity/certificate";
@@ -11,6 +11,7 @@ import { instanceOf } from "@holdfast/service/node-identity/instance";
 import type { Shown } from "@holdfast/service/node-identity/shown";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory.ts";
+import { identityRefusal } from "../nodes/identity-refusal.ts";
 
 export type NodeIdentity = {
   id: string;
@@ -51,10 +52,13 @@ export function identifyNodes(
     const serial = "serial" in shown ? shown.serial : "";
     const revoked = standing !== undefined && isRevoked(standing, serial);
     const judged = judge(shown, { now: options.now(), revoked });
-    if ("refused" in judged) throw refusal(judged.refused, standing);
+    if ("refused" in judged) {
+      throw judged.refused === "identity_revoked" ? identityRefusal(standing) : new ApiError(judged.refused);
+    }
     if (!standing) {
       throw new ApiError("certificate_unusable", {
         message: "This server has no node of the certificate's name.",
+        nextStep: errorCatalogue.certificate_untrusted.nextStep,
       });
     }
     const named = (request.params as { node_id?: string } | undefined)?.node_id;
@@ -120,15 +124,6 @@ function limitEachNode() {
     // The set stays, for the node's next request.
     response.once("close", () => own.delete(request));
   };
-}
-
-/** The certificate, not the whole identity, may have been replaced by a new enrollment. */
-function refusal(code: ErrorCode, standing: Standing | undefined): ApiError {
-  if (code !== "identity_revoked" || standing?.revokedAt !== null) return new ApiError(code);
-  return new ApiError(code, {
-    message: "This certificate was replaced when the node was enrolled again.",
-    nextStep: "Restart the agent, so that it uses its new certificate.",
-  });
 }
 
 /** Claims of strangers are counted only: anybody can make as many of them as they like. */

@@ -51,7 +51,7 @@ function standingOf({ position, reason }: NodeCondition): AttentionItem | undefi
       ...known("identity_revoked"),
       message: `The node's identity is revoked: its certificates count no more.${because}`,
       next_step:
-        "To take it in again, make a token for it (`holdfast node token create --node <id>`), enroll, then reactivate it.",
+        "To accept it again: make a token with `holdfast node token create --node <id>`, run `holdfast agent join` with it on the machine, then `holdfast node reactivate <id>`.",
     };
   }
   if (position === "quarantined") {

@@ -18,8 +18,9 @@ export type NodeEvent = (typeof nodeEvents)[number];
 
 export type Refusal = { refused: string };
 
-const bound = "It is revoked: make a token for it (`holdfast node token create --node <id>`) and enroll it first.";
-const final = "It is retired, which is for ever.";
+const bound =
+  "It is revoked: make a token with `holdfast node token create --node <id>` and run `holdfast agent join` with it on the machine first.";
+const final = "It is retired, which cannot be undone; its machine can come back as a new node only.";
 const fenced = "It is fenced already; reactivate it first.";
 const notHeard = "It has not been heard from yet; its first heartbeat makes it active.";
 

@@ -109,16 +109,42 @@ export async function sameAgain(tx: Tx, { secretHash, keySha256, nodeId }: Use):
     }
   }
   if (token.node_id && nodeId !== undefined && nodeId !== token.node_id) {
-    throw new ApiError("enrollment_token_wrong_node", { details: { node_id: token.node_id } });
+    throw await wrongNode(
+      tx,
+      token,
+      nodeId,
+      "This enrollment token was made for another node than this machine is.",
+    );
   }
   if (token.used && token.kind === "pairing") throw new ApiError("enrollment_token_used");
   if (token.expired) throw over("enrollment_token_expired", token);
   if (sameKey) throw endedKey();
-  throw new ApiError("enrollment_token_wrong_node", {
-    message: "This machine is a node already, and this enrollment token makes a new one.",
-    nextStep:
-      "Make a token for its node: `holdfast node token create --node <id>`; or join with --force to become a new one.",
-    details: { node_id: nodeId },
+  throw await wrongNode(
+    tx,
+    token,
+    nodeId,
+    "This machine is a node already, and this enrollment token makes a new one.",
+  );
+}
+
+/** `nodeId` is what the machine takes itself for: a node that can have a token of its own, or not. */
+async function wrongNode(
+  tx: Tx,
+  token: TokenState,
+  nodeId: string | undefined,
+  message: string,
+): Promise<ApiError> {
+  const [node] = await tx<{ status: string }[]>`
+    SELECT status FROM nodes WHERE id = ${nodeId ?? null} AND org_id = ${token.org_id}`;
+  if (node?.status === "retired") return new ApiError("node_retired");
+  const asNew =
+    "run `holdfast agent join --force` with a token of `holdfast node token create` to become a new node";
+  return new ApiError("enrollment_token_wrong_node", {
+    message,
+    nextStep: node
+      ? `Make a token for this machine's node: \`holdfast node token create --node ${nodeId}\`; or ${asNew}.`
+      : `This server does not know the node that this machine was: ${asNew}.`,
+    details: { node_id: token.node_id ?? nodeId },
   });
 }
 

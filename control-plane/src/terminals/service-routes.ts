@@ -11,6 +11,7 @@ import type { ApiContext } from "../api/context.ts";
 import { actorOf, recordAudit } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import { isRevoked } from "../nodes/directory.ts";
+import { identityRefusal } from "../nodes/identity-refusal.ts";
 import { takeAttempt } from "../people/rate-limit.ts";
 import { hashSecret } from "../people/secrets.ts";
 import { type ServiceApi, serviceRoute } from "../services/route.ts";
@@ -56,7 +57,7 @@ export function terminalServiceRoutes(serviceApi: ServiceApi, api: ApiContext): 
       selectSession(system, params.session_id),
       api.nodes.directory.standing(body.node_id),
     ]);
-    if (!standing || isRevoked(standing, body.serial.toLowerCase())) throw new ApiError("identity_revoked");
+    if (!standing || isRevoked(standing, body.serial.toLowerCase())) throw identityRefusal(standing);
     const wanted = session && !hasEnded(session.state) && session.close_code === null;
     if (!wanted || session.node_id !== body.node_id) throw new ApiError("terminal_session_unknown");
     await bindToGateway(system, session.id, service.instanceId);

@@ -187,6 +187,7 @@ const certificateCodes: ReadonlySet<string> = new Set([
   "certificate_not_yet_valid",
   "cert_expired",
   "identity_revoked",
+  "identity_retired",
   "certificate_unusable",
 ]);
 

@@ -230,6 +230,7 @@ const aboutTheLink: ReadonlySet<DiagnosticReason> = new Set([
   "auth_failed",
   "cert_expired",
   "identity_revoked",
+  "identity_retired",
   "recovery_enrollment_blocked",
   "node_quarantined",
   "clock_skew",

@@ -151,6 +151,7 @@ function joinFailure(error: unknown, origin: string): JoinFailure {
 const aboutTheToken: ReadonlySet<DiagnosticReason> = new Set([
   "auth_failed",
   "identity_revoked",
+  "identity_retired",
   "task_poll_failed",
 ]);
 

@@ -85,6 +85,7 @@ function policyOf(reason: DiagnosticReason): BackoffPolicy {
     case "edge_rate_limited":
       return rateLimited;
     case "identity_revoked":
+    case "identity_retired":
     case "cert_expired":
     case "auth_failed":
     case "identity_key_missing":

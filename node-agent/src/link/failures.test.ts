@@ -11,7 +11,7 @@ const answered = (status: number, code?: string, excerpt = "text"): Failure => (
   code,
   excerpt,
 });
-const identityReasons = ["auth_failed", "cert_expired", "identity_revoked"];
+const identityReasons = ["auth_failed", "cert_expired", "identity_revoked", "identity_retired"];
 
 describe("classify", () => {
   it.for([
@@ -72,6 +72,7 @@ describe("classify", () => {
   it.for([
     [401, "cert_expired", "cert_expired"],
     [401, "identity_revoked", "identity_revoked"],
+    [401, "identity_retired", "identity_retired"],
     [401, "certificate_missing", "auth_failed"],
     [401, "certificate_untrusted", "auth_failed"],
     [401, "certificate_unusable", "auth_failed"],

@@ -32,6 +32,7 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
     return told("terminal_node_stream_mtls_failed", false);
   switch (reason) {
     case "identity_revoked":
+    case "identity_retired":
     case "cert_expired":
     case "auth_failed":
     case "clock_skew":
