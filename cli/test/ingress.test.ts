@@ -35,10 +35,12 @@ import {
   type Answer,
   enrollTestNode,
   heartbeatOf,
+  hostFacts,
   makeKeyRequest,
   openClient,
   type TestClient,
   type TestNode,
+  tokenOf,
 } from "../../control-plane/test/support/nodes.ts";
 import { endTask, newPlace, opened, type Place, takeTask } from "../../control-plane/test/support/terminals.ts";
 import { SERVICE_TOKEN } from "../../gateway/test/support/api.ts";
@@ -178,6 +180,19 @@ describe.skipIf(without)("a node behind nginx", () => {
     expect((await heartbeat(openClient(url, expired), node)).body["code"]).toBe("cert_expired");
     await api.operator(org.id)(changeNode, { params: { node_id: node.id }, body: { change: "revoke" } });
     expect((await heartbeat(node.client, node)).body["code"]).toBe("identity_revoked");
+  });
+
+  it("ID-01 joins, as one of 200 that all come from the proxy's address", async () => {
+    const from = await createOrg(api, "many");
+    const tokens = await Promise.all(Array.from({ length: 200 }, () => tokenOf(api, from.id)));
+    const machines = openClient(url, { rejectUnauthorized: false, maxSockets: 20 });
+    const join = async (token: string, n: number) => {
+      const { csr } = await makeKeyRequest();
+      const body = { token, csr, facts: { ...hostFacts, hostname: `m-${n}` } };
+      return (await machines.ask({ method: "POST", path: "/v1/enroll", body })).status;
+    };
+    const answers = await Promise.all(tokens.map(join));
+    expect(answers.filter((status) => status !== 200)).toEqual([]);
   });
 
   it("ID-13 holds its poll, takes its task and delivers a result of a megabyte", async () => {

@@ -58,6 +58,15 @@ function codeOf(error: unknown): string {
   throw error;
 }
 
+async function envelopeOf(work: Promise<unknown>): Promise<CallError["envelope"]> {
+  const error = await work.then(
+    () => new Error("it was not refused"),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof CallError) return error.envelope;
+  throw error;
+}
+
 const nodeCount = async () => Number((await superuser`SELECT count(*) AS n FROM nodes`)[0]?.["n"]);
 
 describe("a token", () => {
@@ -308,15 +317,55 @@ describe("enrollment", () => {
     expect(listed.items).toHaveLength(1);
   });
 
-  it("SEC-03 counts what fails by address, and lets a fleet behind one address join", async () => {
+  it("SEC-03 limits unknown tokens by address, for as long as it says, and says nothing of them in the audit", async () => {
+    await superuser`DELETE FROM rate_limits`;
+    const bad = async () => envelopeOf(enroll({ token: `hfe_${"n".repeat(43)}`, ...(await csrOnly()) }));
+    for (let attempt = 0; attempt < 60; attempt += 1) expect((await bad()).code).toBe("enrollment_token_unknown");
+    const audited = async () =>
+      (await superuser`SELECT FROM audit_events WHERE action = 'node.enroll' AND org_id IS NULL`).length;
+    const before = await audited();
+    const refused = await bad();
+    expect(refused.code).toBe("rate_limit_exceeded");
+    const { retry_after_seconds: wait } = refused.details as { retry_after_seconds: number };
+    const [window] = await superuser<{ left: number }[]>`
+      SELECT extract(epoch FROM max(window_ends_at) - now())::float8 AS left FROM rate_limits`;
+    expect(wait).toBeLessThanOrEqual(60);
+    expect(wait).toBeGreaterThanOrEqual(Math.floor(window?.left ?? Number.NaN));
+    expect(await audited()).toBe(before);
+    // Whoever has a token is not held up by whoever guesses beside them.
+    await enrollTestNode(api, org.id, { hostname: "beside-a-guesser" });
+    await superuser`UPDATE rate_limits SET window_ends_at = now()`;
+    expect((await bad()).code).toBe("enrollment_token_unknown");
+    await superuser`DELETE FROM rate_limits`;
+  });
+
+  it("SEC-03 limits what one refused token may ask by that token, and holds up no other", async () => {
+    await superuser`DELETE FROM rate_limits`;
+    const token = await tokenOf(api, org.id);
+    await enroll({ token, ...(await csrOnly()) });
+    const again = async () => refusal(enroll({ token, ...(await csrOnly()) }));
+    for (let attempt = 0; attempt < 60; attempt += 1) expect(await again()).toBe("enrollment_token_used");
+    expect(await again()).toBe("rate_limit_exceeded");
+    expect(await refusal(enroll({ token: "hfe_no", ...(await csrOnly()) }))).toBe("enrollment_token_unknown");
+    await superuser`DELETE FROM rate_limits`;
+  });
+
+  it("ID-01 lets 200 machines behind one address join at once", async () => {
     const from = await createOrg(api, "fleet");
-    await superuser`DELETE FROM rate_limits`;
-    const bad = async () => refusal(enroll({ token: "hfe_no", ...(await csrOnly()) }));
-    for (let attempt = 0; attempt < 59; attempt += 1) await bad();
-    await enrollTestNode(api, from.id);
-    for (let attempt = 0; attempt < 60; attempt += 1) expect(await bad()).toBe("enrollment_token_unknown");
-    expect(await bad()).toBe("rate_limit_exceeded");
-    await superuser`DELETE FROM rate_limits`;
+    const tokens = await Promise.all(Array.from({ length: 200 }, () => tokenOf(api, from.id)));
+    const keys = await Promise.all(tokens.map(csrOnly));
+    const client = openClient(api.nodeUrl, { rejectUnauthorized: false, maxSockets: 50 });
+    const joined = await Promise.all(
+      tokens.map((token, n) =>
+        client.ask({
+          method: "POST",
+          path: "/v1/enroll",
+          body: { token, ...keys[n], facts: { ...hostFacts, hostname: `m-${n}` } },
+        }),
+      ),
+    );
+    expect(joined.filter(({ status }) => status !== 200)).toEqual([]);
+    expect(new Set(joined.map(({ body }) => body["node_id"])).size).toBe(200);
   });
 });
 

@@ -19,7 +19,6 @@ import { type OrgCall, orgRoute, publicRoute } from "../api/route.ts";
 import type { Authority } from "../identity/authority.ts";
 import { onlyThisMachine } from "../node-api/names.ts";
 import { nameOf } from "../people/actor.ts";
-import { forgetAttempts, limits, networkOf, takeAttempt } from "../people/rate-limit.ts";
 import { makeSecret } from "../people/secrets.ts";
 import { makerOf } from "../tokens/queries.ts";
 import { toIssued } from "./certificates.ts";
@@ -105,14 +104,10 @@ export function enrollmentRoutes(api: ApiContext): void {
   publicRoute(api, getTrustBundle, async () => ({ roots: [...requireAuthority(api).trustBundle] }));
 
   publicRoute(api, enrollNode, async ({ body, address, correlationId }) => {
-    const from = networkOf(address);
-    await takeAttempt(api.system, limits.address, "enroll", from);
     const authority = requireAuthority(api);
     const { system, log, nodes } = api;
     const deps = { system, log, authority, directory: nodes.directory };
-    const enrolled = await enroll(deps, body, correlationId);
-    // A fleet behind one address joins as fast as it likes; only what fails counts.
-    await forgetAttempts(api.system, "enroll", from);
+    const enrolled = await enroll(deps, body, { address, correlationId });
     return {
       ...toIssued(enrolled.certificate),
       node_id: enrolled.nodeId,

@@ -10,7 +10,7 @@ import { recordAudit } from "../audit/record.ts";
 import type { Sql, Tx } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
 import { type KeyRequest, readKeyRequest } from "../identity/requests.ts";
-import { takeAttempt } from "../people/rate-limit.ts";
+import { networkOf, takeAttempt } from "../people/rate-limit.ts";
 import { hashSecret, isSecretOf } from "../people/secrets.ts";
 import { certify } from "./certificates.ts";
 import type { NodeDirectory } from "./directory.ts";
@@ -35,23 +35,29 @@ export type EnrollmentRequest = {
 
 type Dependencies = { system: Sql; authority: Authority; directory: NodeDirectory; log: Log };
 type Joined = Enrolled & { changed?: () => void };
+type Origin = { address: string; correlationId: string };
 
 /** A host that loses its state at every start, or two that take the node from each other, must not fill the tables. */
 const bootstrapUses = { attempts: 30, windowSeconds: 60 * 60 };
+
+/**
+ * Only failures are limited, so that a fleet behind one address joins as fast as it can: unknown tokens by address, a
+ * known token that is refused by itself. An honest machine waits a minute at most.
+ */
+const failedJoins = { attempts: 60, windowSeconds: 60 };
 
 /** What is stored of a token is the hash of this part; the rest tells the agent whom to trust. */
 function secretOf(token: string): string {
   return token.split(".", 1)[0] ?? "";
 }
 
-export async function enroll(
-  deps: Dependencies,
-  request: EnrollmentRequest,
-  correlationId: string,
-): Promise<Enrolled> {
+export async function enroll(deps: Dependencies, request: EnrollmentRequest, from: Origin): Promise<Enrolled> {
   const secret = secretOf(request.token);
   const secretHash = hashSecret(secret);
+  const known = await selectKnown(deps.system, secretHash);
   try {
+    // Before anything that costs more than this one look.
+    if (!known) throw new ApiError("enrollment_token_unknown");
     if (isSecretOf("bootstrap", secret)) {
       await takeAttempt(deps.system, bootstrapUses, "bootstrap", secretHash.toString("hex"));
     }
@@ -63,13 +69,13 @@ export async function enroll(
       const joined = token.makes_node
         ? await join(deps, tx, token, key, request)
         : await rejoin(deps, tx, token, key, request);
-      await recordEnrolled(deps, tx, joined, { token, request, correlationId });
+      await recordEnrolled(deps, tx, joined, { token, request, correlationId: from.correlationId });
       return joined;
     });
     changed?.();
     return enrolled;
   } catch (error) {
-    if (error instanceof ApiError) await recordRefused(deps, secretHash, request, { error, correlationId });
+    if (error instanceof ApiError) await countRefused(deps, known, request, { ...from, error });
     throw error;
   }
 }
@@ -157,15 +163,25 @@ async function recordEnrolled(
   });
 }
 
-/** In the trail of the token's organization, when it is one of ours. */
-async function recordRefused(
-  { system, log }: Dependencies,
-  secretHash: Buffer,
-  request: EnrollmentRequest,
-  { error, correlationId }: { error: ApiError; correlationId: string },
-): Promise<void> {
-  const [token] = await system<{ id: string; org_id: string; kind: string; node_id: string | null }[]>`
+type KnownToken = { id: string; org_id: string; kind: string; node_id: string | null };
+
+async function selectKnown(system: Sql, secretHash: Buffer): Promise<KnownToken | undefined> {
+  const [token] = await system<KnownToken[]>`
     SELECT id, org_id, kind, node_id FROM enrollment_tokens WHERE secret_hash = ${secretHash}`;
+  return token;
+}
+
+/**
+ * Refuses with `rate_limit_exceeded` instead, and writes no audit, when it is one too many. Else it is in the trail of the
+ * token's organization, when it is one of ours.
+ */
+async function countRefused(
+  { system, log }: Dependencies,
+  token: KnownToken | undefined,
+  request: EnrollmentRequest,
+  { error, address, correlationId }: Origin & { error: ApiError },
+): Promise<void> {
+  await takeAttempt(system, failedJoins, "failed-join", token?.id ?? networkOf(address));
   await recordAudit(system, log, {
     orgId: token?.org_id ?? null,
     by: { actor_type: "anonymous", actor_id: null, actor_name: "anonymous", role: "none" },
