@@ -4,6 +4,7 @@
 import { once } from "node:events";
 import type { AgentOptions } from "node:https";
 import { connect } from "node:tls";
+import { ApiError } from "@holdfast/contracts/errors";
 import { reportResults, sendHeartbeat, waitForTasks } from "@holdfast/contracts/node-endpoints";
 import { BOOT_HEADER, INSTANCE_HEADER, MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node-limits";
 import type { HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
@@ -335,17 +336,28 @@ describe("a request that is being held", () => {
     const node = await addNode();
     const { answer } = await hold(client(await certificateFor(node)), node);
     await system.begin((tx) => moveNode(tx, node, "retire"));
-    expect(await answer).toMatchObject({ status: 401, body: { code: "identity_revoked" } });
+    expect(await answer).toMatchObject({ status: 401, body: { code: "identity_retired" } });
   });
 
-  it("ID-09 goes on when another node is revoked, or its own is fenced", async () => {
+  it.for(["told", "not told"])("ID-09 ends when its node is fenced, also if the replica is %s", async (how) => {
+    const node = await addNode();
+    const { signal, answer } = await hold(client(await certificateFor(node)), node);
+    const ended = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    const fenced = await system.begin((tx) => moveNode(tx, node, "fence"));
+    if (!fenced || "refused" in fenced) throw new Error("not fenced");
+    if (how === "told") directory.changed(fenced);
+    await ended;
+    // Not an error: the handler answers with what there is.
+    expect(signal.reason).not.toBeInstanceOf(ApiError);
+    await revoke(node);
+    await answer;
+  });
+
+  it("ID-09 goes on when another node is revoked", async () => {
     const [node, other] = await Promise.all([addNode(), addNode()]);
     const { answer, signal } = await hold(client(await certificateFor(node)), node);
     await heartbeat(client(await certificateFor(other)), other);
     await revoke(other);
-    const fenced = await system.begin((tx) => moveNode(tx, node, "fence"));
-    if (!fenced || "refused" in fenced) throw new Error("not fenced");
-    directory.changed(fenced);
     expect(signal.aborted).toBe(false);
     await revoke(node);
     await answer;

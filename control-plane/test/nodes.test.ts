@@ -57,6 +57,18 @@ async function refusal(work: Promise<unknown>): Promise<CallError["envelope"]> {
   throw error;
 }
 
+/** A poll that the server holds for certain: of two of one process, the newer one has ended the older. */
+async function heldPoll(nodeUrl: string, node: TestNode): Promise<{ answer: Promise<Answer> }> {
+  const instanceId = uuidv7();
+  const polls = [0, 1].map(() =>
+    openClient(nodeUrl, node.tls, instanceId).ask({ path: node.path("tasks/wait?wait=25") }),
+  );
+  const ended = await Promise.race(polls.map((poll, index) => poll.then(() => index)));
+  const answer = polls[1 - ended];
+  if (!answer) throw new Error("both polls ended");
+  return { answer };
+}
+
 describe("a heartbeat", () => {
   it("AGENT-06 makes an enrolled node active, and shows what it said", async () => {
     const node = await enrollTestNode(api, org.id, { hostname: "beating" });
@@ -262,6 +274,27 @@ describe("an operator's change", () => {
       code: "identity_revoked",
       message: expect.stringContaining("stolen"),
     });
+    await replica.stop();
+  });
+
+  it("ID-09 fence and reactivate end a held poll at once, here and at another replica", async () => {
+    const replica = await startTestApi({ database: api.database });
+    const [node, other] = [await enrollTestNode(api, org.id), await enrollTestNode(api, org.id)];
+    for (const one of [node, other]) await sendHeartbeatFrom(one);
+    for (const [what, status] of [
+      ["fence", "quarantined"],
+      ["reactivate", "active"],
+    ] as const) {
+      const polls = await Promise.all([api, replica].map(({ nodeUrl }) => heldPoll(nodeUrl, node)));
+      await change(node, what);
+      const untouched = openClient(api.nodeUrl, other.tls);
+      const ended = Promise.all(polls.map(({ answer }) => answer));
+      const waited = untouched.ask({ path: other.path("tasks/wait?wait=20") }).catch(() => "closed");
+      expect(await Promise.race([ended, waited])).toMatchObject(
+        polls.map(() => ({ status: 200, body: { node: { status }, tasks: [], cancel: [] } })),
+      );
+      untouched.close();
+    }
     await replica.stop();
   });
 

@@ -1,6 +1,6 @@
 // Joins a node-facing endpoint with its handler. Who calls comes from the identity hook alone. A
 // request ends at once, whatever its handler does, when the node is revoked; held ones also when the
-// server stops.
+// node's status changes, and when the server stops.
 
 import type { AnswerOf, BodyOf, Endpoint, ParamsOf, QueryOf } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -10,6 +10,7 @@ import type { Log } from "@holdfast/service/log";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readInput } from "../api/input.ts";
 import { isRevoked, type NodeDirectory } from "../nodes/directory.ts";
+import { identityRefusal } from "../nodes/identity-refusal.ts";
 import type { NodeIdentity } from "./identity-hook.ts";
 
 /** The node-facing listener, as its routes see it. */
@@ -32,7 +33,7 @@ export type NodeCall<E> = {
   node: { id: string; orgId: string; serial: string };
   instanceId: string;
   bootId: string;
-  /** Aborted when the connection closes, when the node is revoked, and, for a GET, when the server is about to stop. */
+  /** Aborted when the connection closes or the node is revoked; of a GET also when its status changes or the server stops. */
   signal: () => AbortSignal;
 };
 
@@ -118,7 +119,12 @@ function untilEnded<T>(
       settle();
       reject(error);
     };
-    const unwatch = api.directory.onRevoked({ id, serial }, () => end(new ApiError("identity_revoked")));
+    const atStart = api.directory.known(id);
+    const unwatch = api.directory.onStanding(id, (standing) => {
+      if (isRevoked(standing, serial)) end(identityRefusal(standing));
+      // A held poll is answered now: the agent learns at once that it is quarantined, or may work again.
+      else if (endpoint.method === "GET" && standing.status !== atStart?.status) end();
+    });
     reply.raw.once("close", onClose);
     if (endpoint.method === "GET") {
       if (api.isDraining()) end();
@@ -126,8 +132,7 @@ function untilEnded<T>(
     }
     try {
       // The body took its time: the node may have been revoked since the hook ran.
-      const standing = api.directory.known(id);
-      if (standing && isRevoked(standing, serial)) throw new ApiError("identity_revoked");
+      if (atStart && isRevoked(atStart, serial)) throw identityRefusal(atStart);
       work(signal).then((answer) => {
         settle();
         resolve(answer);

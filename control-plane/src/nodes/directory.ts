@@ -23,8 +23,8 @@ export type NodeDirectory = {
   standing(nodeId: string): Promise<Standing | undefined>;
   /** What is known without asking; of nodes that were asked for before. */
   known(nodeId: string): Standing | undefined;
-  /** Called once, as soon as this certificate of the node counts no more. Answers with what ends it. */
-  onRevoked(node: { id: string; serial: string }, listener: () => void): () => void;
+  /** Calls the listener with each standing that is read of the node from now on. Returns an unsubscribe function. */
+  onStanding(nodeId: string, listener: (standing: Standing) => void): () => void;
   /** By whoever changed a node, after the commit. Tells the other replicas too. */
   changed(moved: Pick<Moved, "row" | "revokedSerials">): void;
   stop(): Promise<void>;
@@ -37,7 +37,6 @@ export function isRevoked(standing: Standing, serial: string): boolean {
 type Row = Omit<StatusRow, "name"> & { revoked_serials: string[] };
 /** `read` orders what concurrent reads saw: of two, the one begun later knows more. */
 type Entry = { standing: Standing; read: number };
-type Watch = { serial: string; listener: () => void };
 
 const LOOK_SECONDS = 1;
 const MOST_IN_ONE = 256;
@@ -45,7 +44,7 @@ const MOST_IN_ONE = 256;
 export function createNodeDirectory(system: Sql, signals: Signals, log: Log): NodeDirectory {
   const entries = new Map<string, Entry>();
   const loading = new Map<string, Promise<Standing | undefined>>();
-  const watches = new Map<string, Set<Watch>>();
+  const listeners = new Map<string, Set<(standing: Standing) => void>>();
   let reads = 0;
   let lookedAt: Date | undefined;
 
@@ -53,12 +52,7 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
     const present = entries.get(nodeId);
     if (present && present.read > read) return;
     entries.set(nodeId, { standing, read });
-    for (const watch of watches.get(nodeId) ?? []) {
-      if (isRevoked(standing, watch.serial)) {
-        watches.get(nodeId)?.delete(watch);
-        watch.listener();
-      }
-    }
+    for (const listener of listeners.get(nodeId) ?? []) listener(standing);
   };
 
   const read = async (ids: readonly string[]) => {
@@ -109,13 +103,12 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
   return {
     known: (nodeId) => entries.get(nodeId)?.standing,
     standing: async (nodeId) => entries.get(nodeId)?.standing ?? load(nodeId),
-    onRevoked({ id, serial }, listener) {
-      const watch = { serial, listener };
-      const all = watches.get(id) ?? new Set();
-      watches.set(id, all);
-      all.add(watch);
+    onStanding(nodeId, listener) {
+      const all = listeners.get(nodeId) ?? new Set();
+      listeners.set(nodeId, all);
+      all.add(listener);
       // The set stays, for the node's next request.
-      return () => void all.delete(watch);
+      return () => void all.delete(listener);
     },
     changed({ row, revokedSerials }) {
       reads += 1;
