@@ -17,8 +17,12 @@ import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { verifyDetached } from "@holdfast/kit/detached-jws";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import { sweepTasks } from "../src/reconcilers/sweep-tasks.ts";
+import { openSignals } from "../src/signals/signals.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
+import { openRoles } from "./support/database.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
+import { quiet } from "./support/replica.ts";
 
 let api: TestApi;
 let org: TestOrg;
@@ -104,6 +108,30 @@ describe("a task, from end to end", () => {
     const failure = { code: "task_cancelled", message: "", next_step: "" };
     expect((await report(offer, { status: "cancelled", failure })).body).toEqual({ verdict: "accepted" });
     expect(await read(made)).toMatchObject({ status: "cancelled", failure: { code: "task_cancelled" } });
+  });
+
+  it("TASK-09 shows no phase of a task that has ended, or waits for its next delivery", async () => {
+    const made = await run({ type: "node.noop" });
+    const [offer] = (await take()).tasks;
+    if (!offer) throw new Error("nothing was offered");
+    const told = { generation: 1, phase: "holding", timings: {} };
+    const path = node.path(`tasks/${offer.task_id}/progress`);
+    await node.client.ask({ method: "POST", path, body: told });
+    expect(await read(made)).toMatchObject({ status: "dispatched", phase: "holding" });
+    const { superuser, system } = openRoles(api.database);
+    await superuser`UPDATE tasks SET lease_until = now() WHERE id = ${made.id}`;
+    const signals = await openSignals(system, quiet);
+    await sweepTasks(system, signals);
+    await signals.stop();
+    expect(await read(made)).toMatchObject({ status: "queued", phase: null });
+    const [again] = (await take()).tasks;
+    if (!again) throw new Error("nothing was offered again");
+    expect(await read(made)).toMatchObject({ status: "dispatched", generation: 2, phase: null, progress: null });
+    await node.client.ask({ method: "POST", path, body: { ...told, generation: 2 } });
+    await report(again, { status: "succeeded", result: { echo: null } });
+    expect(await read(made)).toMatchObject({ status: "completed", phase: null });
+    const { items } = await admin(listTasks, { query: { node_id: node.id, limit: 1 } });
+    expect(items[0]).toMatchObject({ id: made.id, phase: null });
   });
 
   it("TASK-04 takes several results at once, with one verdict each", async () => {

@@ -4,14 +4,15 @@ import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { readSettings } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
 import { removeExpired } from "../src/reconcilers/remove-expired.ts";
 import { startWorker } from "../src/worker/main.ts";
 import { workerSettings } from "../src/worker/settings.ts";
 import { openTurns } from "../src/worker/turns.ts";
-import { firstAdmin, signInAs, startTestApi, type TestApi } from "./support/api.ts";
+import { createOrg, firstAdmin, signInAs, startTestApi, type TestApi } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
 
 let api: TestApi;
 let superuser: Sql;
@@ -39,6 +40,33 @@ describe("heartbeat", () => {
       .toBe(false);
     await worker.stop();
     expect(await superuser`SELECT FROM processes WHERE kind = 'worker'`).toHaveLength(0);
+  });
+});
+
+describe("overdue renewals", () => {
+  it("ID-03 are looked for by the worker, which warns of the node", async () => {
+    const org = await createOrg(api, "overdue");
+    const node = await enrollTestNode(api, org.id);
+    await sendHeartbeatFrom(node);
+    await superuser`
+      UPDATE node_certificates SET not_before = now() - interval '19 hours', not_after = now() + interval '5 hours'
+      WHERE node_id = ${node.id}`;
+    const lines: string[] = [];
+    const log = createLog({
+      process: "worker",
+      level: "warn",
+      destination: { write: (line) => lines.push(line) },
+    });
+    const settings = readSettings(workerSettings, { HOLDFAST_DATABASE_URL: api.database.runtimeUrl });
+    // Only what starts the reconcilers: the database goes on by the real clock.
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const worker = await startWorker(settings, log);
+    vi.advanceTimersByTime(60_000);
+    await expect
+      .poll(() => lines.filter((line) => line.includes("has not renewed its certificate in time")))
+      .toEqual([expect.stringContaining(node.id)]);
+    await worker.stop();
   });
 });
 

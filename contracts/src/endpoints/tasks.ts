@@ -18,8 +18,7 @@ export const Task = z.strictObject({
   status: TaskStatus,
   priority: z.int(),
   params: z.unknown(),
-  /** Of the last report while it ran. */
-  phase: z.string().nullable(),
+  phase: z.string().nullable().describe("What it does now; null unless a node works on it."),
   progress: z.unknown().nullable(),
   timings: PhaseTimings,
   result: z.unknown().nullable(),

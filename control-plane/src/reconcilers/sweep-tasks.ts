@@ -63,6 +63,8 @@ async function settleLapsed(system: Sql): Promise<SweptRow[]> {
           OR expires_at + (timeout_seconds + ${RESULT_GRACE_SECONDS}) * interval '1 second' <= now())
       LIMIT ${BATCH} FOR NO KEY UPDATE SKIP LOCKED)
     UPDATE tasks t SET status = due.becomes, lease_until = NULL, revision = t.revision + 1,
+      phase = CASE WHEN due.becomes <> 'queued' THEN t.phase END,
+      progress = CASE WHEN due.becomes <> 'queued' THEN t.progress END,
       finished_at = CASE WHEN due.becomes <> 'queued' THEN now() END,
       failure = CASE due.becomes WHEN 'cancelled' THEN ${failure("task_cancelled")}::text::json
                                  WHEN 'expired' THEN ${failure("task_result_missing")}::text::json END

@@ -41,6 +41,8 @@ const columns = (sql: Queryable) => sql`
 export function toTask(row: TaskRow): Task {
   return {
     ...row,
+    // What the last report said is over when the task has ended, or waits for another delivery.
+    phase: row.status === "dispatched" ? row.phase : null,
     cancel_requested_at: row.cancel_requested_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
     expires_at: row.expires_at.toISOString(),
