@@ -26,13 +26,14 @@ const processes: Record<string, Settings> = {
   ingress: ingressSettings,
   migrate: databaseSettings,
 };
+const logins = ["HOLDFAST_APP_DATABASE_URL", "HOLDFAST_SYSTEM_DATABASE_URL"];
 /** What a process does not run without, though `holdfast up` or a default may give it. */
 const needed: Record<string, string[]> = {
-  api: ["HOLDFAST_DATABASE_URL", "HOLDFAST_KEK_BASE64", "HOLDFAST_SERVICE_TOKEN", "HOLDFAST_INGRESS_TOKEN"],
+  api: [...logins, "HOLDFAST_KEK_BASE64", "HOLDFAST_SERVICE_TOKEN", "HOLDFAST_INGRESS_TOKEN"],
   gateway: ["HOLDFAST_SERVICE_TOKEN", "HOLDFAST_API_INTERNAL_URL"],
-  worker: ["HOLDFAST_DATABASE_URL"],
+  worker: ["HOLDFAST_SYSTEM_DATABASE_URL"],
   ingress: ["HOLDFAST_INGRESS_TOKEN", "HOLDFAST_API_INTERNAL_URL"],
-  migrate: ["HOLDFAST_DATABASE_URL"],
+  migrate: ["HOLDFAST_DATABASE_URL", ...logins],
 };
 const ports = {
   api: apiSettings.port.default,

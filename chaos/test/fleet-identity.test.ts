@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { createClient } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { getNode, type NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { beforeAll, describe, expect, it } from "vitest";
 import { freePorts } from "../../cli/test/support/free-ports.ts";
 import { answers, until } from "../../cli/test/support/holdfast.ts";
@@ -88,7 +89,7 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
     ports = { public: a, node: b, internal: c, nobody: d };
     ofApi = {
       ...movableClock(clockDirectory),
-      HOLDFAST_DATABASE_URL: database.runtimeUrl,
+      ...loginEnvironment(database),
       HOLDFAST_API_PORT: String(ports.public),
       HOLDFAST_NODE_API_PORT: String(ports.node),
       HOLDFAST_API_INTERNAL_PORT: String(ports.internal),

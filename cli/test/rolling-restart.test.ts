@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { createClient } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
+import { loginEnvironment } from "@holdfast/control-plane/database/settings";
 import noop from "@holdfast/tasks/node.noop/contract";
 import { beforeAll, describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
@@ -108,7 +109,7 @@ const startWorker = () => start("worker", { HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS
 
 function start(name: string, env: Record<string, string>): ChildProcess {
   const child = spawn(process.execPath, [command, name], {
-    env: { PATH: process.env["PATH"], HOLDFAST_DATABASE_URL: database.runtimeUrl, ...env },
+    env: { PATH: process.env["PATH"], ...loginEnvironment(database), ...env },
     stdio: ["ignore", "ignore", "inherit"],
   });
   atEnd(async () => {

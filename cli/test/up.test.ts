@@ -45,7 +45,8 @@ describe("holdfast up", () => {
     const environmentOf = (name: string) =>
       readFileSync(`/proc/${installation.upFile().children[name]?.pid}/environ`, "utf8");
     expect(environmentOf("gateway")).not.toMatch(/KEK|DATABASE_URL/);
-    expect(environmentOf("worker")).not.toMatch(/KEK_BASE64/);
+    expect(environmentOf("worker")).not.toMatch(/KEK_BASE64|APP_DATABASE_URL|holdfast_owner/);
+    expect(environmentOf("api")).not.toMatch(/holdfast_owner/);
     await until(() => "agent" in installation.upFile().children);
     expect(environmentOf("agent")).not.toMatch(/KEK|DATABASE_URL|TOKEN/);
     expect(environmentOf("api")).not.toContain(

@@ -16,7 +16,7 @@ let single: Sql;
 beforeAll(async () => {
   database = await createTestDatabase();
   ({ superuser, app } = openRoles(database));
-  single = openPool({ url: database.runtimeUrl, role: "holdfast_system", application: "driver", max: 1 });
+  single = openPool({ url: database.systemUrl, role: "holdfast_system", application: "driver", max: 1 });
   atEnd(() => single.end({ timeout: 1 }));
 });
 

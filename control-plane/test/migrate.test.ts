@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url";
 import { getMe } from "@holdfast/contracts/endpoints/me";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../src/database/embedded/start.ts";
-import { grantRuntimeRoles, knownMigrations, migrate } from "../src/database/migrate.ts";
+import { setUpDatabase } from "../src/database/logins.ts";
+import { knownMigrations, migrate } from "../src/database/migrate.ts";
 import { createOrg, startTestApi, tokenFor } from "./support/api.ts";
 import { createTestDatabase, openRoles } from "./support/database.ts";
 
@@ -51,8 +52,14 @@ describe("a second installation on the same server", () => {
     );
     await superuser`GRANT holdfast_app, holdfast_system TO second_owner`;
     expect((await migrate({ url })).applied).toHaveLength(knownMigrations().length);
+    const refused = await setUpDatabase({ ownerUrl: url }).catch((error: Error) => error.message);
+    const repair = /As a superuser run: (.*)/.exec(String(refused))?.[1] ?? String(refused);
+    await superuser.unsafe(repair);
+    const { appUrl, systemUrl } = (await setUpDatabase({ ownerUrl: url })).logins;
     await superuser.unsafe(`ALTER DATABASE ${database.name} OWNER TO postgres`);
-    await superuser.unsafe("DROP OWNED BY second_owner CASCADE; DROP ROLE second_owner");
+    for (const role of [appUrl, systemUrl].map((login) => new URL(login).username).concat("second_owner")) {
+      await superuser.unsafe(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
+    }
   });
 });
 
@@ -101,10 +108,9 @@ describe("PostgreSQL 15, the oldest supported", () => {
   it("OPS-02 migrates it and serves requests from it", async () => {
     if (!server) throw new Error("no server");
     expect(server.version).toMatch(/^15\./);
-    await migrate({ url: server.ownerUrl });
-    await grantRuntimeRoles({ url: server.ownerUrl, login: "holdfast_runtime" });
-    const { ownerUrl, runtimeUrl, superuserUrl } = server;
-    const api = await startTestApi({ database: { name: "holdfast", ownerUrl, runtimeUrl, superuserUrl } });
+    const { ownerUrl, superuserUrl } = server;
+    const { logins } = await setUpDatabase({ ownerUrl });
+    const api = await startTestApi({ database: { name: "holdfast", ownerUrl, superuserUrl, ...logins } });
     const org = await createOrg(api, "fifteen");
     expect((await api.as(await tokenFor(api, org, "owner"))(getMe, {})).organizations[0]?.slug).toBe("fifteen");
     await api.stop();

@@ -336,7 +336,7 @@ describe("without the database", () => {
     );
     expect(refused).toBe("refused");
     await setReachable(own.database, true);
-    const pool = openPool({ url: own.database.runtimeUrl, role: "holdfast_app", application: "test", max: 1 });
+    const pool = openPool({ url: own.database.appUrl, role: "holdfast_app", application: "test", max: 1 });
     atEnd(() => pool.end({ timeout: 1 }));
     const task = await own.enqueue(replica, { nodeId });
     expect((await replica.engine.wait(nodeId, waiting())).tasks.map((one) => one.task_id)).toEqual([task.id]);

@@ -27,7 +27,7 @@ describe("heartbeat", () => {
   it("OPS-01 shows in the platform's status while it runs, and no longer after it stopped", async () => {
     const workerState = async () => (await api.operator()(getPlatformStatus, {})).worker.ok;
     expect(await workerState()).toBe(false);
-    const settings = readSettings(workerSettings, { HOLDFAST_DATABASE_URL: api.database.runtimeUrl });
+    const settings = readSettings(workerSettings, { HOLDFAST_SYSTEM_DATABASE_URL: api.database.systemUrl });
     const log = createLog({ process: "worker", level: "silent" });
     const worker = await startWorker(settings, log);
     expect(await workerState()).toBe(true);
@@ -57,7 +57,7 @@ describe("overdue renewals", () => {
       level: "warn",
       destination: { write: (line) => lines.push(line) },
     });
-    const settings = readSettings(workerSettings, { HOLDFAST_DATABASE_URL: api.database.runtimeUrl });
+    const settings = readSettings(workerSettings, { HOLDFAST_SYSTEM_DATABASE_URL: api.database.systemUrl });
     // Only what starts the reconcilers: the database goes on by the real clock.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
@@ -99,7 +99,7 @@ describe("turns of several workers", () => {
 
   it("OPS-02 go on at the other worker when one stops: each sweep is done once", async () => {
     const settings = readSettings(workerSettings, {
-      HOLDFAST_DATABASE_URL: api.database.runtimeUrl,
+      HOLDFAST_SYSTEM_DATABASE_URL: api.database.systemUrl,
       HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS: "1",
     });
     const start = () => startWorker(settings, createLog({ process: "worker", level: "silent" }));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { systemActor } from "@holdfast/control-plane/audit/record";
 import { openOwner, openPool, type Sql, withOrg } from "@holdfast/control-plane/database/connect";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
-import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
+import { setUpDatabase } from "@holdfast/control-plane/database/logins";
 import { acceptResults, deliver, type Ending } from "@holdfast/control-plane/tasks/delivery-queries";
 import { openTaskPools, type TaskPools } from "@holdfast/control-plane/tasks/engine";
 import { insertTask } from "@holdfast/control-plane/tasks/queries";
@@ -64,8 +64,7 @@ async function fill(lab: Lab, server: Server, { name, tasks }: { name: string; t
   const admin = openOwner(server.superuserUrl);
   await admin.unsafe(`CREATE DATABASE ${name} OWNER holdfast_owner`);
   await admin.end();
-  await migrate({ url: inDatabase(server.ownerUrl) });
-  await grantRuntimeRoles({ url: inDatabase(server.ownerUrl), login: "holdfast_runtime" });
+  const { logins } = await setUpDatabase({ ownerUrl: inDatabase(server.ownerUrl) });
   const superuser = openOwner(inDatabase(server.superuserUrl));
   const orgId = uuidv7();
   const nodeIds = Array.from({ length: NODES }, () => uuidv7());
@@ -79,9 +78,8 @@ async function fill(lab: Lab, server: Server, { name, tasks }: { name: string; t
   await insertMany({ ...finished, count: tasks, at: began + 3_600_000, status: "queued" });
   await superuser`VACUUM ANALYZE`;
   await superuser`CHECKPOINT`;
-  const url = inDatabase(server.runtimeUrl);
-  const pools = openTaskPools({ url, application: "bench" });
-  const app = openPool({ url, role: "holdfast_app", application: "bench", max: 1 });
+  const pools = openTaskPools({ url: logins.systemUrl, application: "bench" });
+  const app = openPool({ url: logins.appUrl, role: "holdfast_app", application: "bench", max: 1 });
   lab.onClose(async () => {
     await Promise.all([pools.swift, pools.durable, app, superuser].map((sql) => sql.end({ timeout: 1 })));
   });

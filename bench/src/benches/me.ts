@@ -11,6 +11,7 @@ import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { databaseName, readCredentials, roles } from "@holdfast/control-plane/database/embedded/credentials";
 import { socketUrl } from "@holdfast/control-plane/database/embedded/socket-url";
+import { deriveLogins } from "@holdfast/control-plane/database/logins";
 import { hashSecret } from "@holdfast/control-plane/people/secrets";
 import { readSettings } from "@holdfast/kit/settings";
 import type { Bench, Measured } from "../bench.ts";
@@ -57,13 +58,14 @@ async function startPeer(lab: Lab, dataDirectory: string, token: string): Promis
   const directory = pathsIn(dataDirectory).postgres;
   const credentials = readCredentials(directory);
   if (!credentials) throw new Error(`${directory} holds no credentials`);
+  const ownerUrl = socketUrl({
+    user: roles.owner,
+    password: credentials.owner,
+    directory: join(directory, "run"),
+    database: databaseName,
+  });
   const options: TokenLookupPeer = {
-    databaseUrl: socketUrl({
-      user: roles.runtime,
-      password: credentials.runtime,
-      directory: join(directory, "run"),
-      database: databaseName,
-    }),
+    databaseUrl: deriveLogins(ownerUrl).systemUrl,
     poolSize: readSettings(apiSettings, {}).databasePoolSize,
     secretHash: hashSecret(token).toString("hex"),
   };

@@ -6,7 +6,8 @@ import http from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
-import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
+import { setUpDatabase } from "@holdfast/control-plane/database/logins";
+import { loginEnvironment } from "@holdfast/control-plane/database/settings";
 import type { Lab } from "../lab.ts";
 import { freePort } from "../ports.ts";
 import type { RunningProgram } from "../program.ts";
@@ -30,14 +31,13 @@ const programAt = (name: string) => fileURLToPath(new URL(`../programs/${name}.t
 export async function startInstallation(lab: Lab): Promise<Installation> {
   const database = await startEmbeddedPostgres({ directory: join(lab.directory(), "postgres") });
   lab.onClose(() => database.stop({ hurry: true }));
-  await migrate({ url: database.ownerUrl });
-  await grantRuntimeRoles({ url: database.ownerUrl, login: "holdfast_runtime" });
+  const { logins } = await setUpDatabase({ ownerUrl: database.ownerUrl });
   const token = `hfo_${randomBytes(32).toString("base64url")}`;
   const port = await freePort();
   const settings = {
     HOLDFAST_API_PORT: String(port),
     HOLDFAST_NODE_API_PORT: String(await freePort()),
-    HOLDFAST_DATABASE_URL: database.runtimeUrl,
+    ...loginEnvironment(logins),
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_KEK_BASE64: randomBytes(32).toString("base64"),
     HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(token).digest("hex"),

@@ -10,7 +10,8 @@ import { startApi } from "@holdfast/control-plane/api/main";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { systemActor } from "@holdfast/control-plane/audit/record";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
-import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
+import { setUpDatabase } from "@holdfast/control-plane/database/logins";
+import { loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
 import { firstOnline } from "../holdfast.ts";
@@ -24,12 +25,11 @@ const holdfast = join(root, "cli/bin/holdfast.mjs");
 const operatorToken = `hfo_${randomBytes(32).toString("base64url")}`;
 
 const database = await startEmbeddedPostgres({ directory: join(options.directory, "postgres") });
-await migrate({ url: database.ownerUrl });
-await grantRuntimeRoles({ url: database.ownerUrl, login: "holdfast_runtime" });
+const { logins } = await setUpDatabase({ ownerUrl: database.ownerUrl });
 const settings = readSettings(apiSettings, {
   HOLDFAST_API_PORT: "0",
   HOLDFAST_NODE_API_PORT: "0",
-  HOLDFAST_DATABASE_URL: database.runtimeUrl,
+  ...loginEnvironment(logins),
   HOLDFAST_MIGRATE_ON_START: "no",
   HOLDFAST_KEK_BASE64: randomBytes(32).toString("base64"),
   HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(operatorToken).digest("hex"),

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@holdfast/contracts/client";
+import { type Logins, loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { API_NAME, API_PORT, type Network } from "./network.ts";
 import { type RunningProgram, start } from "./program.ts";
 
@@ -22,7 +23,7 @@ export type Control = {
 export async function openControl(options: {
   network: Network;
   directory: string;
-  databaseUrl: string;
+  logins: Logins;
   staleAfterSeconds: number;
 }): Promise<Control> {
   const { network, directory } = options;
@@ -31,7 +32,7 @@ export async function openControl(options: {
   const ingressToken = randomBytes(32).toString("base64url");
   const baseUrl = `http://${desk}:3001`;
   const env = {
-    HOLDFAST_DATABASE_URL: options.databaseUrl,
+    ...loginEnvironment(options.logins),
     HOLDFAST_DATABASE_POOL_SIZE: "4",
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_KEK_BASE64: randomBytes(32).toString("base64"),

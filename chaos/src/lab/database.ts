@@ -4,11 +4,12 @@
 import { mkdirSync } from "node:fs";
 import { openOwner } from "@holdfast/control-plane/database/connect";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
-import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
+import { setUpDatabase } from "@holdfast/control-plane/database/logins";
+import type { Logins } from "@holdfast/control-plane/database/settings";
 
 export type SharedDatabase = {
-  /** A new, migrated database; answers with the address that an api runs with. */
-  create(name: string): Promise<string>;
+  /** A new, migrated database; returns the logins that an api runs with. */
+  create(name: string): Promise<Logins>;
   stop(): Promise<void>;
 };
 
@@ -16,12 +17,13 @@ export type SharedDatabase = {
 const hasty = { fsync: "off", full_page_writes: "off", max_connections: "300" };
 
 export async function openSharedDatabase(directory: string): Promise<SharedDatabase> {
-  const server = await startMigrated(directory, hasty);
+  const { server, logins } = await startMigrated(directory, hasty);
   const admin = openOwner(server.superuserUrl);
   return {
     async create(name) {
       await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE holdfast OWNER holdfast_owner`);
-      return server.runtimeUrl.replace(/\/[^/]*$/, `/${name}`);
+      const inDatabase = (url: string) => url.replace(/\/[^/]*$/, `/${name}`);
+      return { appUrl: inDatabase(logins.appUrl), systemUrl: inDatabase(logins.systemUrl) };
     },
     async stop() {
       await admin.end({ timeout: 1 });
@@ -31,7 +33,7 @@ export async function openSharedDatabase(directory: string): Promise<SharedDatab
 }
 
 export type OwnDatabase = {
-  url: string;
+  logins: Logins;
   /** As an operator stops it; does nothing when it is stopped. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -40,9 +42,9 @@ export type OwnDatabase = {
 /** As durable as an installation's. */
 export async function openOwnDatabase(directory: string): Promise<OwnDatabase> {
   const first = await startMigrated(directory, {});
-  let server: EmbeddedPostgres | undefined = first;
+  let server: EmbeddedPostgres | undefined = first.server;
   return {
-    url: first.runtimeUrl,
+    logins: first.logins,
     async stop() {
       await server?.stop({ hurry: true });
       server = undefined;
@@ -53,10 +55,9 @@ export async function openOwnDatabase(directory: string): Promise<OwnDatabase> {
   };
 }
 
-async function startMigrated(directory: string, parameters: Record<string, string>): Promise<EmbeddedPostgres> {
+async function startMigrated(directory: string, parameters: Record<string, string>) {
   mkdirSync(directory, { recursive: true });
   const server = await startEmbeddedPostgres({ directory, parameters });
-  await migrate({ url: server.ownerUrl });
-  await grantRuntimeRoles({ url: server.ownerUrl, login: "holdfast_runtime" });
-  return server;
+  const { logins } = await setUpDatabase({ ownerUrl: server.ownerUrl });
+  return { server, logins };
 }

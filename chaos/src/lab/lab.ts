@@ -45,9 +45,9 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   mkdirSync(directory);
   const names = ["node", ...(options.second ? ["second"] : [])];
   const database = options.ownDatabase ? await openOwnDatabase(join(directory, "postgres")) : undefined;
-  const [network, databaseUrl] = await Promise.all([
+  const [network, logins] = await Promise.all([
     openNetwork({ number, directory, nodes: names }),
-    database?.url ?? site.database.create(`lab${number}`),
+    database?.logins ?? site.database.create(`lab${number}`),
   ]);
   const nameServer = openNameServer({
     router: network.router,
@@ -56,7 +56,7 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     directory,
   });
   const staleAfterSeconds = STALE_AFTER_SECONDS;
-  const control = await openControl({ network, directory, databaseUrl, staleAfterSeconds });
+  const control = await openControl({ network, directory, logins, staleAfterSeconds });
   const { operator, ingressToken } = control;
   const [first] = network.nodes;
   const edge =

@@ -1,6 +1,6 @@
 // holdfast migrate: for installations whose api has no right to change the schema.
 
-import { migrate } from "@holdfast/control-plane/database/migrate";
+import { givenLogins, setUpDatabase } from "@holdfast/control-plane/database/logins";
 import { databaseSettings } from "@holdfast/control-plane/database/settings";
 import { readSettings, UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
@@ -8,13 +8,16 @@ import { printResult } from "../output.ts";
 
 export function migrateCommand(): Command {
   return new Command("migrate")
-    .description("bring the schema of HOLDFAST_DATABASE_URL up to date, as its owner")
+    .description(
+      "bring the schema of HOLDFAST_DATABASE_URL up to date and set up the logins of api and worker, as its owner",
+    )
     .option("--json", "print JSON")
     .action(async (options: { json?: boolean }) => {
-      const { databaseUrl } = readSettings(databaseSettings, process.env);
-      if (!databaseUrl) throw new UsageError("Set HOLDFAST_DATABASE_URL to the database, with its owner's login.");
-      const result = await migrate({ url: databaseUrl });
-      printResult(options, result, ({ applied }) =>
+      const settings = readSettings(databaseSettings, process.env);
+      const { databaseUrl: ownerUrl } = settings;
+      if (!ownerUrl) throw new UsageError("Set HOLDFAST_DATABASE_URL to the database, with its owner's login.");
+      const { applied } = await setUpDatabase({ ownerUrl, logins: givenLogins(settings) });
+      printResult(options, { applied }, () =>
         applied.length > 0 ? `Applied ${applied.join(", ")}.` : "The schema is current.",
       );
     });

@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
-import { databaseSettings } from "@holdfast/control-plane/database/settings";
+import { databaseSettings, type Logins, loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { sealingSettings } from "@holdfast/control-plane/sealing/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import type { Environment } from "@holdfast/kit/settings";
@@ -59,7 +59,7 @@ const portNames: Record<ServerProcess, Record<string, keyof Ports>> = {
 export function startChildren(options: {
   data: DataDirectory;
   env: Environment;
-  databaseUrl: string;
+  logins: Logins;
   kek: string;
   operatorTokenSha256: string;
   serviceToken: string;
@@ -69,7 +69,9 @@ export function startChildren(options: {
 }): Children {
   const { data, env, events, internal } = options;
   const given: Environment = {
-    [databaseSettings.databaseUrl.env]: options.databaseUrl,
+    ...loginEnvironment(options.logins),
+    // The owner's login is not theirs.
+    [databaseSettings.databaseUrl.env]: undefined,
     [sealingSettings.kek.env]: options.kek,
     [apiSettings.operatorTokenSha256.env]: options.operatorTokenSha256,
     [apiSettings.serviceToken.env]: options.serviceToken,

@@ -7,7 +7,6 @@ import { backoffDelay } from "@holdfast/kit/backoff";
 
 export type SupervisedDatabase = {
   ownerUrl: string;
-  runtimeUrl: string;
   version: string;
   stop(options: { hurry: AbortSignal }): Promise<void>;
 };
@@ -68,7 +67,6 @@ export async function superviseDatabase(options: {
 
   return {
     ownerUrl: first.ownerUrl,
-    runtimeUrl: first.runtimeUrl,
     version: first.version,
     stop: async ({ hurry }) => {
       stopping.abort();

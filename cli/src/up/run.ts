@@ -2,8 +2,8 @@
 // bottom (PostgreSQL, migrations, processes), stay, and stop in the opposite order. Whatever was
 // started is stopped again when a later step fails.
 
-import { grantRuntimeRoles, migrate } from "@holdfast/control-plane/database/migrate";
-import type { Environment } from "@holdfast/kit/settings";
+import { givenLogins, setUpDatabase } from "@holdfast/control-plane/database/logins";
+import { type Environment, UsageError } from "@holdfast/kit/settings";
 import { urlOf } from "./addresses.ts";
 import { expectedAgent, type LocalAgent, startLocalAgent } from "./agent.ts";
 import { type Ports, startChildren } from "./children.ts";
@@ -59,6 +59,14 @@ export async function startEverything(start: Start): Promise<Running | undefined
 async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "stop">> {
   const { settings, env, terminal, stop } = start;
   const embedded = settings.api.databaseUrl === undefined;
+  const given = givenLogins(settings.api);
+  if (embedded && given) {
+    const { databaseUrl, appDatabaseUrl } = processSettings.api;
+    throw new UsageError(
+      `${appDatabaseUrl.env} is set, but ${databaseUrl.env} is not. \`holdfast up\` needs it too, with the owner's login; ` +
+        "without that, run `holdfast api`, `holdfast worker` and `holdfast gateway` each by itself.",
+    );
+  }
   const data = openDataDirectory(settings.dataDir, { othersPassThrough: embedded && process.getuid?.() === 0 });
   const lock = await lockOrExplain(data);
   undo.push(() => lock.release());
@@ -78,17 +86,18 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
   const database = await openDatabase(start, data);
   undo.push(() => database.stop(stop));
   upFile.change({ database: { embedded, version: database.version } });
-  await terminal.step({ doing: "Updating the schema", done: "Schema is current" }, async (note) => {
-    const { applied } = await migrate({ url: database.ownerUrl });
-    if (applied.length > 0) note(`applied ${applied.length} migrations`);
-    if (embedded) await grantRuntimeRoles({ url: database.ownerUrl, login: "holdfast_runtime" });
+  const schemaReady = { doing: "Updating the schema", done: "Schema is current" };
+  const logins = await terminal.step(schemaReady, async (note) => {
+    const ready = await setUpDatabase({ ownerUrl: database.ownerUrl, logins: given });
+    if (ready.applied.length > 0) note(`applied ${ready.applied.length} migrations`);
+    return ready.logins;
   });
   stop.asked.throwIfAborted();
 
   const children = startChildren({
     data,
     env,
-    databaseUrl: database.runtimeUrl,
+    logins,
     kek,
     operatorTokenSha256: digestOf(operatorToken),
     serviceToken: settings.api.serviceToken ?? makeServiceToken(),
@@ -161,7 +170,6 @@ function listenersOf({ api, gateway }: AllSettings) {
 
 type OpenDatabase = {
   ownerUrl: string;
-  runtimeUrl: string;
   version: string;
   stop(how: StopRequest): Promise<void>;
 };
@@ -173,7 +181,7 @@ async function openDatabase(start: Start, data: DataDirectory): Promise<OpenData
     const version = await terminal.step({ doing: "Asking PostgreSQL", done: "PostgreSQL answers" }, () =>
       askExternalDatabase(url),
     );
-    return { ownerUrl: url, runtimeUrl: url, version, stop: async () => undefined };
+    return { ownerUrl: url, version, stop: async () => undefined };
   }
   return terminal.step(databaseReady, (onProgress) =>
     superviseDatabase({

@@ -9,7 +9,9 @@ describe("what a process is given", () => {
     HOLDFAST_TOKEN: "t",
   };
   const given = {
-    HOLDFAST_DATABASE_URL: "postgres://x:y@z/w",
+    HOLDFAST_DATABASE_URL: undefined,
+    HOLDFAST_APP_DATABASE_URL: "postgres://x:y@z/w",
+    HOLDFAST_SYSTEM_DATABASE_URL: "postgres://s:y@z/w",
     HOLDFAST_KEK_BASE64: "K",
     HOLDFAST_API_PORT: "4000",
   };
@@ -18,12 +20,13 @@ describe("what a process is given", () => {
     expect(environmentFor("gateway", person, given)).toEqual({ PATH: "/bin" });
     expect(environmentFor("worker", person, given)).toEqual({
       PATH: "/bin",
-      HOLDFAST_DATABASE_URL: given.HOLDFAST_DATABASE_URL,
+      HOLDFAST_SYSTEM_DATABASE_URL: given.HOLDFAST_SYSTEM_DATABASE_URL,
     });
   });
 
   it("OPS-03 holds the value once, under the canonical name", () => {
-    expect(environmentFor("api", person, given)).toEqual({ PATH: "/bin", ...given });
+    const { HOLDFAST_DATABASE_URL: _, ...expected } = given;
+    expect(environmentFor("api", person, given)).toEqual({ PATH: "/bin", ...expected });
   });
 });
 

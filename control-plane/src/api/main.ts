@@ -27,7 +27,8 @@ import { watchAllocations } from "../allocations/watch.ts";
 import { auditForgeries } from "../audit/forgeries.ts";
 import { auditRoutes } from "../audit/routes.ts";
 import { isUnavailable, openPool, type Sql } from "../database/connect.ts";
-import { migrate, pendingMigrations } from "../database/migrate.ts";
+import { checkAppLogin, deriveLogins, givenLogins, setUpDatabase } from "../database/logins.ts";
+import { pendingMigrations } from "../database/migrate.ts";
 import { fleetRoutes } from "../fleet/routes.ts";
 import { createFleets } from "../fleet/view.ts";
 import { createAnswerVault } from "../idempotency/replay.ts";
@@ -82,16 +83,19 @@ type RunningApi = RunningProcess & { system: Sql; tasks: TaskEngine };
 
 export async function startApi(settings: Values<typeof apiSettings>, log: Log): Promise<RunningApi> {
   checkExposure(settings, apiSettings.bind.env);
-  const url = settings.databaseUrl ?? missing(apiSettings.databaseUrl.env);
+  const { databaseUrl: ownerUrl } = settings;
+  const given = givenLogins(settings);
   const kek = { id: settings.kekId, key: settings.kek ?? missing(apiSettings.kek.env) };
-  if (settings.migrateOnStart === "yes") await migrate({ url });
+  if (ownerUrl && settings.migrateOnStart === "yes") await setUpDatabase({ ownerUrl, logins: given });
+  const { appUrl, systemUrl } = given ?? deriveLogins(ownerUrl ?? missing(apiSettings.databaseUrl.env));
 
-  const pool = { url, max: settings.databasePoolSize, application: "holdfast-api" };
-  const app = openPool({ ...pool, role: "holdfast_app" });
-  const system = openPool({ ...pool, role: "holdfast_system" });
+  const pool = { max: settings.databasePoolSize, application: "holdfast-api" };
+  const app = openPool({ ...pool, url: appUrl, role: "holdfast_app" });
+  await checkAppLogin(app);
+  const system = openPool({ ...pool, url: systemUrl, role: "holdfast_system" });
   const keyring = await openKeyring(system, { current: kek, previous: previousKek(settings) });
   await ensureFirstOrganization(system);
-  const taskPools = openTaskPools({ url, application: "holdfast-api" });
+  const taskPools = openTaskPools({ url: systemUrl, application: "holdfast-api" });
   const replicas = await announceReplica(system, log);
   const signals = await openSignals(system, log, { notifier: taskPools.swift, alone: replicas.alone });
   const signer = await openTaskSigner(system, keyring, { log });

@@ -75,7 +75,7 @@ export const apiSettings = {
   migrateOnStart: setting(oneOf("yes", "no"), {
     env: "HOLDFAST_MIGRATE_ON_START",
     default: "yes",
-    help: "Whether the api brings the schema up to date. With `no` its login needs no rights to do so; see `holdfast migrate`.",
+    help: "Whether the api brings the schema up to date when it has the owner's login. With `no`, run `holdfast migrate` before.",
   }),
   operatorTokenSha256: optional(
     {

@@ -59,19 +59,6 @@ export async function migrate(options: { url: string }): Promise<{ applied: stri
   }
 }
 
-/** Lets the login that api and worker use become the two runtime roles, and nothing more. */
-export async function grantRuntimeRoles(options: { url: string; login: string }): Promise<void> {
-  const sql = openOwner(options.url);
-  try {
-    const [state] = await sql<{ granted: boolean }[]>`
-      SELECT pg_has_role(${options.login}, 'holdfast_app', 'MEMBER')
-         AND pg_has_role(${options.login}, 'holdfast_system', 'MEMBER') AS granted`;
-    if (!state?.granted) await sql`GRANT holdfast_app, holdfast_system TO ${sql(options.login)}`;
-  } finally {
-    await sql.end();
-  }
-}
-
 /** What is known here and not applied there. Throws when an applied file was edited since. */
 export async function pendingMigrations(sql: Queryable): Promise<Migration[]> {
   const [table] = await sql<{ present: boolean }[]>`

@@ -8,6 +8,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { version } from "@holdfast/service/version";
 import { openPool, type Sql } from "../database/connect.ts";
+import { deriveLogins } from "../database/logins.ts";
 import { endTerminals, removeOldTerminals } from "../reconcilers/end-terminals.ts";
 import { expireGrants } from "../reconcilers/expire-grants.ts";
 import { overdueRenewals, removeOldIdentities } from "../reconcilers/node-identities.ts";
@@ -29,10 +30,11 @@ const GRANTS_SECONDS = 60;
 type Done = number | Readonly<Record<string, number>>;
 
 export async function startWorker(settings: Values<typeof workerSettings>, log: Log): Promise<RunningProcess> {
-  const url = settings.databaseUrl;
+  const url = settings.systemDatabaseUrl ?? (settings.databaseUrl && deriveLogins(settings.databaseUrl).systemUrl);
   if (!url) {
     throw new UsageError(
-      `${workerSettings.databaseUrl.env} is not set. \`holdfast up\` sets it by itself; a process run alone needs it.`,
+      `${workerSettings.systemDatabaseUrl.env} is not set. \`holdfast up\` sets it by itself; a process run alone needs it, ` +
+        `or ${workerSettings.databaseUrl.env} with the owner's login.`,
     );
   }
   const system = openPool({ url, role: "holdfast_system", application: "holdfast-worker", max: 4 });

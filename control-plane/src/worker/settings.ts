@@ -2,10 +2,10 @@
 
 import { integer, setting } from "@holdfast/kit/settings";
 import { logLevelSetting } from "@holdfast/service/settings";
-import { databaseSettings } from "../database/settings.ts";
+import { systemDatabaseSettings } from "../database/settings.ts";
 
 export const workerSettings = {
-  ...databaseSettings,
+  ...systemDatabaseSettings,
   sweepIntervalSeconds: setting(integer({ min: 1, max: 86_400 }), {
     env: "HOLDFAST_SWEEP_INTERVAL_SECONDS",
     default: 60,

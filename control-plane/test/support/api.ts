@@ -12,6 +12,7 @@ import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
 import { startApi } from "../../src/api/main.ts";
 import { apiSettings } from "../../src/api/settings.ts";
+import { loginEnvironment } from "../../src/database/settings.ts";
 import { atEnd } from "./at-end.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
@@ -40,7 +41,7 @@ export async function startTestApi(
     HOLDFAST_API_PORT: "0",
     HOLDFAST_NODE_API_PORT: "0",
     HOLDFAST_API_INTERNAL_PORT: "0",
-    HOLDFAST_DATABASE_URL: database.runtimeUrl,
+    ...loginEnvironment(database),
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_DATABASE_POOL_SIZE: "4",
     // Nodes of a test get the tasks that the test gives them.

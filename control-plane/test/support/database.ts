@@ -9,8 +9,9 @@ import { atEnd } from "./at-end.ts";
 export type TestDatabase = {
   /** Migrations run with this login. */
   ownerUrl: string;
-  /** api and worker run with this one, as in production. */
-  runtimeUrl: string;
+  /** Tenants' requests run with this one, and everything else with the other, as in production. */
+  appUrl: string;
+  systemUrl: string;
   superuserUrl: string;
   name: string;
 };
@@ -24,16 +25,17 @@ export async function createTestDatabase(options: { empty?: boolean } = {}): Pro
   return {
     name,
     ownerUrl: inDatabase(urls.ownerUrl, name),
-    runtimeUrl: inDatabase(urls.runtimeUrl, name),
+    appUrl: inDatabase(urls.appUrl, name),
+    systemUrl: inDatabase(urls.systemUrl, name),
     superuserUrl: inDatabase(urls.superuserUrl, name),
   };
 }
 
 /** Both roles of the product, and the superuser who sees everything. Closed after the file. */
 export function openRoles(database: TestDatabase): { app: Sql; system: Sql; superuser: Sql } {
-  const pool = { url: database.runtimeUrl, application: "test", max: 4 };
-  const app = openPool({ ...pool, role: "holdfast_app" });
-  const system = openPool({ ...pool, role: "holdfast_system" });
+  const pool = { application: "test", max: 4 };
+  const app = openPool({ ...pool, url: database.appUrl, role: "holdfast_app" });
+  const system = openPool({ ...pool, url: database.systemUrl, role: "holdfast_system" });
   const superuser = connectAsSuperuser(database.superuserUrl);
   atEnd(async () => {
     await Promise.all([app, system, superuser].map((sql) => sql.end({ timeout: 1 })));

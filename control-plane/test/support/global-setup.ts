@@ -7,11 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { startEmbeddedPostgres } from "../../src/database/embedded/start.ts";
-import { grantRuntimeRoles, migrate } from "../../src/database/migrate.ts";
+import { setUpDatabase } from "../../src/database/logins.ts";
+import type { Logins } from "../../src/database/settings.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    postgres: { superuserUrl: string; ownerUrl: string; runtimeUrl: string };
+    postgres: Logins & { superuserUrl: string; ownerUrl: string };
   }
 }
 
@@ -26,10 +27,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     directory: join(directory, "postgres"),
     parameters: { fsync: "off", full_page_writes: "off", max_connections: "200" },
   });
-  await migrate({ url: server.ownerUrl });
-  await grantRuntimeRoles({ url: server.ownerUrl, login: "holdfast_runtime" });
-  const { superuserUrl, ownerUrl, runtimeUrl } = server;
-  project.provide("postgres", { superuserUrl, ownerUrl, runtimeUrl });
+  const { superuserUrl, ownerUrl } = server;
+  const { logins } = await setUpDatabase({ ownerUrl });
+  project.provide("postgres", { superuserUrl, ownerUrl, ...logins });
   return async () => {
     await server.stop({ hurry: true });
     const left = readdirSync(scratch);

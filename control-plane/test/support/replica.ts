@@ -28,7 +28,7 @@ export async function openReplica(database: TestDatabase, system: Sql): Promise<
   const signals = await openSignals(system, quiet);
   const keyring = await openKeyring(system, { current: { id: "local-1", key: KEK }, previous: undefined });
   const signer = await openTaskSigner(system, keyring, { log: quiet });
-  const pools = openTaskPools({ url: database.runtimeUrl, application: "test-replica" });
+  const pools = openTaskPools({ url: database.systemUrl, application: "test-replica" });
   const onTaken = keepHealth(system, quiet);
   const engine = createTaskEngine({ pools, signals, signer, types, log: quiet, onTaken });
   atEnd(async () => {

@@ -94,7 +94,7 @@ export async function openTaskLab(): Promise<TaskLab> {
     async newReplica() {
       const signals = await openSignals(system, log);
       const signer = await openTaskSigner(system, keyring, { log });
-      const pools = openTaskPools({ url: database.runtimeUrl, application: "test" });
+      const pools = openTaskPools({ url: database.systemUrl, application: "test" });
       const engine = createTaskEngine({ pools, signals, signer, types, log });
       atEnd(async () => {
         await engine.stop();

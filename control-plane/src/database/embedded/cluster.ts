@@ -86,10 +86,8 @@ function createRoles(credentials: Credentials): string {
   return [
     `ALTER ROLE ${roles.superuser} PASSWORD '${credentials.superuser}';`,
     `CREATE ROLE ${roles.owner} LOGIN CREATEROLE PASSWORD '${credentials.owner}';`,
-    `CREATE ROLE ${roles.runtime} LOGIN NOINHERIT PASSWORD '${credentials.runtime}';`,
     `CREATE DATABASE ${databaseName} OWNER ${roles.owner};`,
     `REVOKE CONNECT, TEMPORARY ON DATABASE ${databaseName} FROM PUBLIC;`,
-    `GRANT CONNECT ON DATABASE ${databaseName} TO ${roles.runtime};`,
     "",
   ].join("\n");
 }

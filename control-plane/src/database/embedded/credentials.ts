@@ -1,4 +1,4 @@
-// The passwords of the embedded server's three login roles, in one file that only we can read. The
+// The passwords of the embedded server's login roles, in one file that only we can read. The
 // server's own account cannot: whoever takes it over reads tables, but does not learn a password.
 
 import { randomBytes } from "node:crypto";
@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
 
-export const roles = { superuser: "postgres", owner: "holdfast_owner", runtime: "holdfast_runtime" } as const;
+export const roles = { superuser: "postgres", owner: "holdfast_owner" } as const;
 export const databaseName = "holdfast";
 
 export type Credentials = Record<keyof typeof roles, string>;
 
 export function makeCredentials(): Credentials {
-  return { superuser: makePassword(), owner: makePassword(), runtime: makePassword() };
+  return { superuser: makePassword(), owner: makePassword() };
 }
 
 export function readCredentials(directory: string): Credentials | undefined {

@@ -1,7 +1,7 @@
 // The embedded PostgreSQL: made on first use, started, and stopped with whoever started it. One
 // directory holds all of it:
 //
-//   credentials.json   passwords of the three roles, readable by us alone
+//   credentials.json   passwords of the superuser and the owner, readable by us alone
 //   data/              the database, owned by the account that runs the server
 //   run/               its socket
 //   bin-<version>/     PostgreSQL's programs, only where node_modules cannot be used
@@ -45,7 +45,6 @@ export type EmbeddedPostgresOptions = {
 export type EmbeddedPostgres = {
   superuserUrl: string;
   ownerUrl: string;
-  runtimeUrl: string;
   version: string;
   pid: number;
   exited: Promise<ServerExit>;
@@ -90,7 +89,6 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   return {
     superuserUrl: urlOf("superuser", "postgres"),
     ownerUrl: urlOf("owner", databaseName),
-    runtimeUrl: urlOf("runtime", databaseName),
     version,
     pid: server.pid,
     exited: server.exited,
