@@ -38,6 +38,8 @@ export type AgentSettings = Values<typeof agentSettings>;
 type Work = { journal: Journal; executor: TaskExecutor; outbox: Outbox };
 
 const STOP = { linkMs: 1_000, tasksMs: 4_000, deliveryMs: 1_000 };
+/** Long enough for a person to see it: whoever changes answers may do so once. */
+const REFUSAL_SHOWN_MS = 3_600_000;
 /** A loop that has not come round for so long is dead: every step of it is bounded well below. */
 const DEAD_AFTER_MS = 90_000;
 
@@ -78,8 +80,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   let work: Work | undefined;
   /** Why results wait; what it says rides on heartbeats, which may get through all the same. */
   let undelivered: Finding | undefined;
-  /** What the last answers offered as trust and was refused. */
-  let refusedTrust: Finding | undefined;
+  /** What was last offered as trust and refused. */
+  let refusedTrust: (Finding & { until: number }) | undefined;
   /** Of the tasks that were offered and not settled yet, by their ids. */
   const correlations = new Map<string, string>();
   const answering = createAnswering(() => ({
@@ -87,12 +89,12 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     unsent: work?.journal.unsentCount() ?? 0,
   }));
 
-  /** What a refusal changes is nothing; it is written down once and rides on the next heartbeat. */
+  /** A refusal changes nothing; it is written down, and is a finding of the heartbeats of the next hour. */
   const refuseTrust = (refused: readonly string[]) => {
     if (refused.length === 0) return;
     const detail = refused.join("; ");
-    if (detail !== refusedTrust?.detail) record("trust_update_refused", detail);
-    refusedTrust = { reason: "trust_update_refused", detail };
+    record("trust_update_refused", detail);
+    refusedTrust = { reason: "trust_update_refused", detail, until: performance.now() + REFUSAL_SHOWN_MS };
   };
 
   const skewSeconds = () => skewSecondsOf(link.status());
@@ -221,6 +223,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       now: Date.now(),
     });
     for (const { reason, detail } of found) if (!before.has(reason)) record(reason, detail);
+    if (refusedTrust && refusedTrust.until < performance.now()) refusedTrust = undefined;
     const others = [undelivered, refusedTrust].filter((one) => one !== undefined);
     findings = [...found, ...upkeep.findings(), ...others];
     const over = [...before].filter((reason) => !findings.some((one) => one.reason === reason));
@@ -272,9 +275,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     answered: answering.answered,
     learn: (offer) => {
       try {
-        const refused = session.learn(offer);
-        if (refused.length === 0) refusedTrust = undefined;
-        refuseTrust(refused);
+        refuseTrust(session.learn(offer));
       } catch (error) {
         // It is in force all the same; after a restart the server offers it again.
         log.warn("changed trust is not on disk", { error: describe(error) });
