@@ -1,10 +1,12 @@
 // Signatures of tasks: made here, checked by anything that knows JWS; keys that follow each other
 // without a task that nobody can verify.
 
-import { createPublicKey, type KeyObject } from "node:crypto";
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { SignedTask } from "@holdfast/contracts/signed-task";
+import type { SignedKeySet } from "@holdfast/contracts/trust";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
-import { verifyDetached } from "@holdfast/kit/detached-jws";
+import { keyringOf, verifyDetached } from "@holdfast/kit/detached-jws";
+import { isSignedBy, signStatement } from "@holdfast/kit/signed-statement";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { flattenedVerify, importJWK } from "jose";
@@ -140,5 +142,84 @@ describe("rotation", () => {
     const first = kidOf(one.sign(task));
     expect(await other.verifiersBeyond([first, next])).toBeUndefined();
     expect(other.verifiers().keys.map((key) => key.kid)).toContain(next);
+  });
+});
+
+describe("the chain of key sets", () => {
+  const node = { version: 0, kids: [] };
+  const kidsOf = ({ content }: SignedKeySet) => content.keys.map(({ kid }) => kid);
+  const passTwoMinutes = () =>
+    superuser`UPDATE task_signing_keys SET sign_from = sign_from - interval '2 minutes'`;
+
+  it("TASK-03 gets a link with every key that comes or ends, each signed with a key of the one before", async () => {
+    await superuser`DELETE FROM task_key_sets`;
+    const signer = await newSigner();
+    const first = kidOf(signer.sign(task));
+    const next = await rotate(signer);
+    await superuser`UPDATE task_signing_keys SET verify_until = now() WHERE kid = ${first}`;
+    await signer.refresh();
+    await signer.refresh();
+    const sets = await signer.keySetsAfter(node);
+    expect(sets.map(kidsOf)).toEqual([[first], [first, next], [next]]);
+    for (const [index, set] of sets.entries()) {
+      const before = sets[Math.max(0, index - 1)];
+      expect(isSignedBy(keyringOf(before?.content.keys ?? []), set), `link ${index}`).toBe(true);
+      expect(index === 0 || set.version > (before?.version ?? 0)).toBe(true);
+    }
+    expect(signer.keySet()).toEqual(sets.at(-1));
+    expect(await signer.keySetsAfter({ version: sets[0]?.version ?? 0, kids: [] })).toEqual(sets.slice(1));
+    expect(await signer.keySetsAfter({ version: signer.keySet().version, kids: [] })).toEqual([]);
+    expect(await signer.keySetsAfter({ version: 0, kids: [first, next] }), "by its keys").toEqual(sets.slice(1));
+  });
+
+  it("TASK-03 is one for replicas that start and rotate together", async () => {
+    await superuser`DELETE FROM task_key_sets`;
+    const signers = await Promise.all([newSigner(), newSigner(), newSigner()]);
+    await rotate(signers[0] as TaskSigner);
+    await Promise.all(signers.map((one) => one.refresh()));
+    const chains = await Promise.all(signers.map((one) => one.keySetsAfter(node)));
+    expect(chains[0]).toHaveLength(2);
+    expect(chains[1]).toEqual(chains[0]);
+    expect(chains[2]).toEqual(chains[0]);
+  });
+
+  it("TASK-03 counts by the clock: after a restored backup, the next link is newer than what nodes have got since", async () => {
+    const now = Math.floor(Date.now() / 1000);
+    await superuser`DELETE FROM task_key_sets`;
+    const signer = await newSigner();
+    expect(signer.keySet().version).toBeGreaterThanOrEqual(now);
+    const before = signer.keySet().version;
+    await rotate(signer);
+    expect(signer.keySet().version, "also within one second").toBeGreaterThan(before);
+  });
+
+  it("TASK-03 has no link of somebody who can only write to the database", async () => {
+    const signer = await newSigner();
+    const honest = signer.keySet();
+    const { privateKey } = generateKeyPairSync("ed25519");
+    const mallory = { kid: "mallory", privateKey };
+    const { x = "" } = createPublicKey(privateKey).export({ format: "jwk" });
+    const jwk = { kty: "OKP", crv: "Ed25519", alg: "EdDSA", use: "sig", kid: "mallory", x } as const;
+    const write = ({ version, content, signatures }: SignedKeySet) => superuser`
+      INSERT INTO task_key_sets (version, content, signatures)
+      VALUES (${version}, ${JSON.stringify(content)}::json, ${JSON.stringify(signatures)}::json)`;
+    const forged = signStatement([mallory], {
+      kind: "task_key_set" as const,
+      version: honest.version + 1_000,
+      content: { keys: [jwk] },
+    });
+    await write(forged);
+    await signer.refresh();
+    expect(signer.keySet()).toEqual(honest);
+    expect((await newSigner()).keySet(), "after a start").toEqual(honest);
+    // Not even as the first link, or with our keys and no signature of theirs.
+    await superuser`DELETE FROM task_key_sets`;
+    await write({ ...forged, version: 1 });
+    await write({ ...honest, version: honest.version + 2_000 });
+    await passTwoMinutes();
+    const again = await newSigner();
+    expect(kidsOf(again.keySet())).toEqual(kidsOf(honest));
+    expect(await again.keySetsAfter(node)).toHaveLength(1);
+    await superuser`DELETE FROM task_key_sets`;
   });
 });

@@ -7,7 +7,7 @@ import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../control-plane/test/support/api.ts";
 import { openRoles } from "../../control-plane/test/support/database.ts";
-import { readAgentFile } from "../src/identity/agent-file.ts";
+import { type AgentFile, readAgentFile, writeAgentFile } from "../src/identity/agent-file.ts";
 import { join } from "../src/identity/join.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
 import { startTestAgent } from "./support/agent.ts";
@@ -90,6 +90,48 @@ describe("rotation of the task-signing key", () => {
     expect(await ended(task.id)).toMatchObject({ status: "completed" });
     expect(await signedWith(task.id)).toBe(next.kid);
     expect(agent.logged()).not.toContain("task_refused");
+    await replica.stop();
+  });
+
+  /** As if a rotation were over: the keys before the newest have ended, and the newest signs. */
+  async function rotateToEnd(): Promise<string> {
+    await superuser`UPDATE task_signing_keys SET sign_from = now() - interval '1 second'`;
+    const { next } = await api.operator()(rotateTaskSigningKey, {});
+    await superuser`UPDATE task_signing_keys SET sign_from = now() WHERE kid = ${next.kid}`;
+    await superuser`UPDATE task_signing_keys SET verify_until = now() WHERE kid <> ${next.kid}`;
+    return next.kid;
+  }
+
+  it.each<[string, (file: AgentFile) => AgentFile]>([
+    ["replays every set of keys that it missed", (file) => file],
+    // As an agent left it that knew no versions and no signatures.
+    ["goes on from the keys that it has, without a version", ({ trust: _, ...file }) => file],
+  ])("TASK-03 a node that was offline across several rotations %s", async (_, leftBy) => {
+    const stateDir = scratchDirectory();
+    const files = stateFiles(stateDir);
+    const { token } = await api.operator(org.id)(createEnrollmentToken, { body: {} });
+    const { nodeId } = await join({ token, apiUrl: api.nodeUrl, stateDir, facts: someFacts });
+    const known = () => readAgentFile(files)?.verifiers.keys.map(({ kid }) => kid) ?? [];
+    const before = known();
+    let newest = "";
+    for (let rotation = 0; rotation < 3; rotation += 1) {
+      newest = await rotateToEnd();
+      // Publishes that the keys before it have ended, as every replica does within a minute.
+      await (await startTestApi({ database: api.database })).stop();
+    }
+    const file = readAgentFile(files);
+    if (!file) throw new Error("the agent's file is gone");
+    writeAgentFile(files, leftBy(file));
+
+    const replica = await startTestApi({ database: api.database });
+    const env = { HOLDFAST_NODE_API_URL: replica.nodeUrl };
+    const agent = await startTestAgent({ stateDir }, { env });
+    await expect.poll(known).toEqual([newest]);
+    expect(before).not.toContain(newest);
+    const task = await ask(replica, nodeId, "offline");
+    expect(await ended(task.id)).toMatchObject({ status: "completed" });
+    expect(agent.logged()).not.toMatch(/task_refused|trust_update_refused/);
+    await agent.stop();
     await replica.stop();
   });
 });
