@@ -1,7 +1,8 @@
-// One's own account: who I am here, and my password.
+// One's own account: who I am here, my password, and where I am signed in.
 
 import { changePassword } from "@holdfast/contracts/endpoints/me";
-import { useMutation } from "@tanstack/react-query";
+import { countIssued } from "@holdfast/contracts/issued-tokens";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { call } from "../../api.ts";
 import { Button } from "../../design/Button.tsx";
@@ -13,13 +14,15 @@ import { minimumPasswordLength } from "../../design/password-hint.ts";
 import { Tag } from "../../design/Tag.tsx";
 import { toast } from "../../design/Toast.tsx";
 import { useMe } from "../../session.ts";
+import { RevokeTokensField } from "./RevokeTokensField.tsx";
+import { SessionsCard } from "./SessionsCard.tsx";
 
 export function AccountPage() {
   const me = useMe();
   return (
     <>
       <PageHeader title="Account" />
-      <div className="grid max-w-2xl gap-6">
+      <div className="grid max-w-4xl grid-cols-[minmax(0,1fr)] gap-6">
         <Card title="You" note={me.operator && <Tag strong>platform operator</Tag>}>
           <dl className="grid grid-cols-[8.5rem_minmax(0,1fr)] gap-y-2 px-5 py-4">
             <dt className="text-ink-muted">Name</dt>
@@ -38,9 +41,10 @@ export function AccountPage() {
             </dd>
           </dl>
         </Card>
-        <Card title="Password" note="Changing it ends your other sessions">
+        <Card title="Password" note="Changing it ends your other sessions and closes your terminals">
           <PasswordForm email={me.email ?? ""} />
         </Card>
+        <SessionsCard />
       </div>
     </>
   );
@@ -50,12 +54,19 @@ function PasswordForm({ email }: { email: string }) {
   const [current, setCurrent] = useState("");
   const [wanted, setWanted] = useState("");
   const [tooShort, setTooShort] = useState(false);
+  const [revokeTokens, setRevokeTokens] = useState(false);
+  const queryClient = useQueryClient();
   const change = useMutation({
-    mutationFn: () => call(changePassword, { body: { current_password: current, new_password: wanted } }),
-    onSuccess: () => {
+    mutationFn: () =>
+      call(changePassword, {
+        body: { current_password: current, new_password: wanted, revoke_tokens: revokeTokens },
+      }),
+    onSuccess: async ({ tokens }) => {
       setCurrent("");
       setWanted("");
-      toast("Password changed");
+      setRevokeTokens(false);
+      toast(tokens.length === 0 ? "Password changed" : `Password changed; revoked ${countIssued(tokens)}`);
+      await queryClient.invalidateQueries({ queryKey: ["me"] });
     },
   });
   const submit = (event: FormEvent) => {
@@ -75,6 +86,7 @@ function PasswordForm({ email }: { email: string }) {
         onChange={setWanted}
         error={tooShort && wanted.length < minimumPasswordLength ? "The password is too short." : undefined}
       />
+      <RevokeTokensField checked={revokeTokens} onChange={setRevokeTokens} />
       {change.error && <ErrorNotice key={change.submittedAt} error={change.error} />}
       <Button type="submit" look="primary" busy={change.isPending}>
         Change password

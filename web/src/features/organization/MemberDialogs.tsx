@@ -6,6 +6,7 @@ import { ConfirmDialog } from "../../design/Dialog.tsx";
 import { FormDialog } from "../../design/FormDialog.tsx";
 import { useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
+import { MemberTokens } from "./MemberTokens.tsx";
 import { RoleField } from "./RoleField.tsx";
 
 type MemberDialogProps = { member: Member; onClose: () => void };
@@ -18,15 +19,9 @@ export function ChangeRoleDialog({ member, onClose }: MemberDialogProps) {
     onDone: onClose,
   });
   return (
-    <FormDialog
-      open
-      onClose={onClose}
-      title={`Role of ${member.name}`}
-      description="API tokens that the member made keep at most the new role."
-      action="Change role"
-      mutation={change}
-    >
+    <FormDialog open onClose={onClose} title={`Role of ${member.name}`} action="Change role" mutation={change}>
       <RoleField value={role} onChange={setRole} />
+      {role !== member.role && <MemberTokens member={member} role={role} />}
     </FormDialog>
   );
 }
@@ -49,9 +44,9 @@ export function RemoveMemberDialog({ member, onClose }: MemberDialogProps) {
       error={remove.error}
     >
       <p>
-        {member.email} loses access to {org.name} at once, and the API tokens they made here are revoked. You can
-        invite them again.
+        {member.email} loses access to {org.name} at once, and their terminals close. You can invite them again.
       </p>
+      <MemberTokens member={member} />
     </ConfirmDialog>
   );
 }

@@ -1,0 +1,32 @@
+// What ends with a member: every token they made, or with a new role those that need more than it.
+
+import { listMemberTokens, type Member } from "@holdfast/contracts/endpoints/members";
+import { countIssued } from "@holdfast/contracts/issued-tokens";
+import type { Role } from "@holdfast/contracts/permissions";
+import { useQuery } from "@tanstack/react-query";
+import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Loading } from "../../design/Loading.tsx";
+import { useActing } from "../../session.ts";
+import { NodesThatRejoin } from "./NodesThatRejoin.tsx";
+
+export function MemberTokens({ member, role }: { member: Member; role?: Role }) {
+  const { org, call } = useActing();
+  const tokens = useQuery({
+    queryKey: ["org", org.id, "members", member.user_id, "tokens", role ?? "removed"],
+    queryFn: ({ signal }) =>
+      call(listMemberTokens, { params: { user_id: member.user_id }, query: role ? { role } : {}, signal }),
+    staleTime: 0,
+  });
+  if (tokens.error) return <ErrorNotice error={tokens.error} />;
+  if (!tokens.data) return <Loading what="their tokens" />;
+  const { items } = tokens.data;
+  if (items.length === 0) return <p>No token ends with it.</p>;
+  return (
+    <div className="space-y-3">
+      <p>
+        This ends what {member.name} made: <strong className="text-ink">{countIssued(items)}</strong>.
+      </p>
+      <NodesThatRejoin tokens={items} />
+    </div>
+  );
+}

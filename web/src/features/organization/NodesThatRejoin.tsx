@@ -1,0 +1,25 @@
+// A warning about nodes whose bootstrap token ends, with what to do for each.
+
+import { type IssuedToken, nodesRejoiningWith } from "@holdfast/contracts/issued-tokens";
+import { Notice } from "../../design/Notice.tsx";
+
+/** Nothing when no node depends on these tokens. */
+export function NodesThatRejoin({ tokens }: { tokens: readonly IssuedToken[] }) {
+  const nodes = nodesRejoiningWith(tokens);
+  if (nodes.length === 0) return null;
+  return (
+    <Notice
+      state="degraded"
+      title={nodes.length === 1 ? "A node depends on such a token" : `${nodes.length} nodes depend on such tokens`}
+    >
+      <p>Without a new bootstrap token {nodes.length === 1 ? "it" : "they"} cannot join again after a rebuild:</p>
+      <ul className="mt-1 space-y-0.5">
+        {nodes.map((name) => (
+          <li key={name} className="font-mono text-sm wrap-anywhere">
+            holdfast node token create --bootstrap --node {name}
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  );
+}
