@@ -17,7 +17,7 @@ import { toast } from "../../design/Toast.tsx";
 import { When } from "../../design/When.tsx";
 import { RevokeTokensField } from "./RevokeTokensField.tsx";
 
-export const sessionsQuery = queryOptions({
+const sessionsQuery = queryOptions({
   queryKey: ["me", "sessions"],
   queryFn: ({ signal }) => call(listSessions, { signal }),
 });
