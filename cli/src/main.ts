@@ -69,6 +69,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/allocation/allocation.ts")).allocationCommand(),
   },
   {
+    name: "quota",
+    summary: "limits of allocations",
+    load: async () => (await import("./commands/quota/quota.ts")).quotaCommand(),
+  },
+  {
     name: "terminal",
     summary: "a shell on a node",
     load: async () => (await import("./commands/terminal/terminal.ts")).terminalCommand(),

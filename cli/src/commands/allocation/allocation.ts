@@ -15,11 +15,13 @@ import { listProjects } from "@holdfast/contracts/endpoints/projects";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { findMember } from "../../client/find-member.ts";
 import { findNode } from "../../client/find-node.ts";
 import { everyPage } from "../../client/pages.ts";
 import { Refusal } from "../../failure.ts";
 import { localTime, printResult, table } from "../../output.ts";
 import { collected, wholeNumber } from "../options.ts";
+import { addSharingCommands } from "./sharing.ts";
 import { waitFor } from "./wait.ts";
 
 type CreateOptions = ServerOptions & {
@@ -27,12 +29,15 @@ type CreateOptions = ServerOptions & {
   user: string;
   sshKey?: string[];
   project?: string;
+  owner?: string;
   wait: boolean;
 };
 type ListOptions = ServerOptions & {
   node?: string;
   project?: string;
   status?: AllocationStatus;
+  mine?: boolean;
+  owner?: string;
   limit: number;
   cursor?: string;
 };
@@ -45,6 +50,7 @@ export function allocationCommand(): Command {
     .requiredOption("--user <name>", "name of the OS user")
     .option("--ssh-key <file>", "public key that may sign in as the user; may be given several times", collected)
     .option("--project <slug or id>", "left out, the organization's oldest project")
+    .option("--owner <email>", "the member it is for (administrators); left out, you")
     .option("--no-wait", "only ask for it")
     .action(create);
   withServerOptions(allocation.command("release"))
@@ -58,10 +64,12 @@ export function allocationCommand(): Command {
       printResult(options, ended, describeAllocation);
     });
   withServerOptions(allocation.command("list"))
-    .description("list allocations, newest first")
+    .description("list the allocations you own, administer or were granted, newest first")
     .option("--node <id or name>", "only on this node")
     .option("--project <slug or id>", "only of this project")
     .addOption(new Option("--status <status>").choices(AllocationStatus.options))
+    .option("--mine", "only those you own")
+    .option("--owner <email or none>", "only of this member; none: without an active owner")
     .option("--limit <count>", "1 to 200", wholeNumber({ min: 1, max: 200 }), 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
     .action(list);
@@ -72,6 +80,7 @@ export function allocationCommand(): Command {
       const client = await connect(options);
       printResult(options, await client(getAllocation, { params: { allocation_id: id } }), describeAllocation);
     });
+  addSharingCommands(allocation);
   return allocation;
 }
 
@@ -80,8 +89,10 @@ async function create(options: CreateOptions): Promise<void> {
   const client = await connect(options);
   const node = await findNode(client, options.node);
   const project = options.project === undefined ? undefined : await findProject(client, options.project);
+  const owner = options.owner === undefined ? undefined : await findMember(client, options.owner);
+  const wanted = { node_id: node.id, username: options.user, project_id: project?.id };
   const asked = await client(createAllocation, {
-    body: { node_id: node.id, username: options.user, project_id: project?.id, ssh_keys: sshKeys },
+    body: { ...wanted, ssh_keys: sshKeys, owner_id: owner?.user_id },
     idempotencyKey: randomUUID(),
   });
   const ended = options.wait ? await waitFor(client, asked, { ...options, wanted: "active" }) : asked;
@@ -93,7 +104,8 @@ async function list(options: ListOptions): Promise<void> {
   const node = options.node === undefined ? undefined : await findNode(client, options.node);
   const project = options.project === undefined ? undefined : await findProject(client, options.project);
   const { status, limit, cursor } = options;
-  const query = { node_id: node?.id, project_id: project?.id, status, limit, cursor };
+  const owner = options.mine ? "me" : await ownerOf(client, options.owner);
+  const query = { node_id: node?.id, project_id: project?.id, status, owner, limit, cursor };
   printResult(options, await client(listAllocations, { query }), ({ items, next_cursor }) => {
     if (items.length === 0) return "No allocation matches.";
     const rows = table(items, [
@@ -101,11 +113,21 @@ async function list(options: ListOptions): Promise<void> {
       { title: "user", of: (row) => row.username },
       { title: "node", of: (row) => row.node_name },
       { title: "status", of: (row) => row.status + (row.reason ? ` (${row.reason.code})` : "") },
-      { title: "made by", of: (row) => row.created_by },
+      { title: "owner", of: ownerInWords },
       { title: "since", of: (row) => localTime(row.released_at ?? row.active_at ?? row.created_at) },
     ]);
     return rows + (next_cursor ? `\nMore: --cursor ${next_cursor}` : "");
   });
+}
+
+async function ownerOf(client: Client, wanted: string | undefined): Promise<string | undefined> {
+  return wanted === undefined || wanted === "none" ? wanted : (await findMember(client, wanted)).user_id;
+}
+
+function ownerInWords({ owner, access }: Allocation): string {
+  if (!owner) return "nobody";
+  const note = owner.active ? (access === "manage" ? "" : ` (you may ${access})`) : " (inactive)";
+  return owner.name + note;
 }
 
 function describeAllocation(allocation: Allocation): string {
@@ -120,7 +142,8 @@ function describeAllocation(allocation: Allocation): string {
   };
   const shared = own_account && status === "active" ? ["It is the agent's own account, which is shared."] : [];
   const why = reason ? [`${reason.message} (${reason.code})`, reason.next_step] : [];
-  return [sentence[status], ...shared, ...why, `Allocation ${id}`].join("\n");
+  const owner = `Owner: ${ownerInWords(allocation)}`;
+  return [sentence[status], ...shared, ...why, owner, `Allocation ${id}`].join("\n");
 }
 
 /** Blank lines and comments are allowed, as in an authorized_keys file. */

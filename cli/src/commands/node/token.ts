@@ -15,7 +15,7 @@ import { connect, type ServerOptions, withServerOptions } from "../../client/con
 import { findNode, isNodeId } from "../../client/find-node.ts";
 import { everyPage } from "../../client/pages.ts";
 import { localTime, printResult, table } from "../../output.ts";
-import { minutesOf } from "./minutes.ts";
+import { minutesOf } from "../minutes.ts";
 
 type CreateOptions = ServerOptions & { bootstrap?: boolean; node?: string; name?: string; expires?: number };
 type NewToken = BodyInputOf<typeof createEnrollmentToken>;

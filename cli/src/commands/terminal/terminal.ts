@@ -8,12 +8,12 @@ import {
 } from "@holdfast/contracts/endpoints/terminals";
 import { Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { findAllocation } from "../../client/find-allocation.ts";
 import { findNode } from "../../client/find-node.ts";
 import { localTime, printResult, table } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
 import { attach } from "./attach.ts";
 import { escapeHelp } from "./escapes.ts";
-import { findAllocation } from "./find-allocation.ts";
 
 type ListOptions = ServerOptions & {
   allocation?: string;

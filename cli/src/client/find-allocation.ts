@@ -2,9 +2,9 @@
 
 import { CallError, type Client } from "@holdfast/contracts/client";
 import { type Allocation, getAllocation, listAllocations } from "@holdfast/contracts/endpoints/allocations";
-import { findNode, isNodeId as isId } from "../../client/find-node.ts";
-import { everyPage } from "../../client/pages.ts";
-import { Refusal } from "../../failure.ts";
+import { Refusal } from "../failure.ts";
+import { findNode, isNodeId as isId } from "./find-node.ts";
+import { everyPage } from "./pages.ts";
 
 export async function findAllocation(client: Client, wanted: string): Promise<Allocation> {
   const at = wanted.lastIndexOf("@");

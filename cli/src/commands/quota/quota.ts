@@ -1,0 +1,75 @@
+// holdfast quota: how many allocations may exist at a time.
+
+import { getQuotas, type Quotas, updateMemberQuota, updateQuotas } from "@holdfast/contracts/endpoints/quotas";
+import { UsageError } from "@holdfast/kit/settings";
+import { Command } from "commander";
+import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { findMember } from "../../client/find-member.ts";
+import { printResult, table } from "../../output.ts";
+import { wholeNumber } from "../options.ts";
+
+const count = wholeNumber({ min: 0, max: 100_000 });
+
+type SetOptions = ServerOptions & {
+  organization?: number;
+  perOwner?: number;
+  member?: string;
+  limit?: number | "default";
+};
+
+export function quotaCommand(): Command {
+  const quota = new Command("quota").description("limits of allocations");
+  withServerOptions(quota.command("show"))
+    .description("show the limits, and how many allocations there are")
+    .action(async (options: ServerOptions) => {
+      const client = await connect(options);
+      printResult(options, await client(getQuotas, {}), describeQuotas);
+    });
+  withServerOptions(quota.command("set"))
+    .description("change the limits (administrators); what exists beyond a lower limit stays")
+    .option("--organization <count>", "for the whole organization (platform operator)", count)
+    .option("--per-owner <count>", "for each owner without a limit of their own", count)
+    .option("--member <email>", "for one member; needs --limit")
+    .option("--limit <count>", "a count, or `default`: --per-owner applies", (text) =>
+      text === "default" ? text : count(text),
+    )
+    .action(set);
+  return quota;
+}
+
+async function set(options: SetOptions): Promise<void> {
+  const { organization, perOwner: per_owner, member, limit } = options;
+  const common = organization !== undefined || per_owner !== undefined;
+  if ((member === undefined) !== (limit === undefined)) {
+    throw new UsageError("--member and --limit belong together: --member ada@example.com --limit 50.");
+  }
+  if (!common && member === undefined) {
+    throw new UsageError("Say what to change: --organization, --per-owner, or --member with --limit.");
+  }
+  const client = await connect(options);
+  let changed: Quotas | undefined;
+  if (common) changed = await client(updateQuotas, { body: { organization, per_owner } });
+  if (member !== undefined && limit !== undefined) {
+    const { user_id } = await findMember(client, member);
+    const body = { limit: limit === "default" ? null : limit };
+    changed = await client(updateMemberQuota, { params: { user_id }, body });
+  }
+  if (changed) printResult(options, changed, describeQuotas);
+}
+
+function describeQuotas({ organization, per_owner, own, members }: Quotas): string {
+  const rows = [
+    { whose: "organization", ...organization },
+    ...(own ? [{ whose: "you", ...own }] : []),
+    ...members.map(({ email, own_limit, ...usage }) => ({
+      whose: email + (own_limit ? " (own limit)" : ""),
+      ...usage,
+    })),
+  ];
+  const numbers = table(rows, [
+    { title: "allocations of", of: (row) => row.whose },
+    { title: "used", of: (row) => String(row.used) },
+    { title: "limit", of: (row) => String(row.limit) },
+  ]);
+  return `${numbers}\nEach owner may have ${per_owner} unless they have a limit of their own. All count that are not released.`;
+}
