@@ -21,8 +21,11 @@ import { LiveMark } from "../shell/LiveMark.tsx";
 import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
 import { Terminals } from "../terminal/Terminals.tsx";
 import { allocationMarks } from "./allocation-marks.ts";
+import { OwnerName } from "./OwnerName.tsx";
 import { useAllocation } from "./queries.ts";
 import { ReleaseDialog } from "./ReleaseDialog.tsx";
+import { SharingCard } from "./SharingCard.tsx";
+import { TransferDialog } from "./TransferDialog.tsx";
 
 const route = getRouteApi("/signed-in/allocations/$allocationId");
 
@@ -38,8 +41,8 @@ export function AllocationPage() {
       {unknown && (
         <EmptyState title="There is no such allocation here">
           <p>
-            The address may be cut off, or the allocation belongs to another of your organizations: switch there
-            first.
+            The address may be cut off, the allocation may belong to somebody else, or to another of your
+            organizations: switch there first.
           </p>
         </EmptyState>
       )}
@@ -60,7 +63,9 @@ function ToAllocations() {
 
 function Shown({ allocation }: { allocation: Allocation }) {
   const { may } = useActing();
-  const [releasing, setReleasing] = useState(false);
+  const [open, setOpen] = useState<"release" | "transfer" | null>(null);
+  const close = () => setOpen(null);
+  const manages = allocation.access === "manage" && may("allocations:write");
   const { state, word } = allocationMarks[allocation.status];
   const over = allocation.status === "released" || allocation.status === "releasing";
   return (
@@ -70,7 +75,8 @@ function Shown({ allocation }: { allocation: Allocation }) {
         above={<ToAllocations />}
         actions={
           <>
-            {may("allocations:write") && !over && <Button onClick={() => setReleasing(true)}>Release</Button>}
+            {may("allocations:admin") && !over && <Button onClick={() => setOpen("transfer")}>Transfer</Button>}
+            {manages && !over && <Button onClick={() => setOpen("release")}>Release</Button>}
             <OpenTerminal allocation={allocation} look="primary" />
           </>
         }
@@ -88,18 +94,35 @@ function Shown({ allocation }: { allocation: Allocation }) {
         )}
         <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
           <Terminals of={{ allocation_id: allocation.id }} />
-          <Particulars allocation={allocation} />
+          <div className="grid gap-6">
+            <Details allocation={allocation} />
+            {manages && <SharingCard allocation={allocation} />}
+          </div>
         </div>
       </div>
-      {releasing && <ReleaseDialog allocation={allocation} onClose={() => setReleasing(false)} />}
+      {open === "release" && <ReleaseDialog allocation={allocation} onClose={close} />}
+      {open === "transfer" && <TransferDialog allocation={allocation} onClose={close} />}
     </>
   );
 }
 
-function Particulars({ allocation }: { allocation: Allocation }) {
+function Details({ allocation }: { allocation: Allocation }) {
   return (
-    <Card title="Particulars">
+    <Card title="Details">
       <Facts className="px-5 py-1">
+        <Fact name="Owner">
+          <OwnerName owner={allocation.owner} />
+        </Fact>
+        {allocation.access !== "manage" && (
+          <Fact name="Your access">
+            {allocation.access === "use" ? "use: open terminals" : "view only"}
+            {allocation.access_until && (
+              <span className="block text-ink-muted">
+                expires <When at={allocation.access_until} />
+              </span>
+            )}
+          </Fact>
+        )}
         <Fact name="Node">
           <Link
             to="/nodes/$nodeId"
@@ -120,7 +143,7 @@ function Particulars({ allocation }: { allocation: Allocation }) {
             <span className="font-mono text-sm">{allocation.home}</span>
           </Fact>
         )}
-        <Fact name="Asked for">
+        <Fact name="Requested">
           <When at={allocation.created_at} exact />
           <span className="block text-ink-muted">by {allocation.created_by}</span>
         </Fact>

@@ -13,6 +13,7 @@ import { When } from "../../design/When.tsx";
 import { useActing } from "../../session.ts";
 import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
 import { allocationMarks } from "./allocation-marks.ts";
+import { OwnerName } from "./OwnerName.tsx";
 import { ReleaseDialog } from "./ReleaseDialog.tsx";
 
 type AllocationTableProps = {
@@ -31,7 +32,7 @@ export function AllocationTable({ allocations, showsNode = true, className }: Al
     "Status",
     ...(showsNode ? [{ wide: "Node" }] : []),
     { wide: "Made" },
-    ...(showsNode ? [{ wide: "Made by" }] : []),
+    { wide: "Owner" },
     <ActionsHeader key="actions" />,
   ];
   return (
@@ -43,7 +44,7 @@ export function AllocationTable({ allocations, showsNode = true, className }: Al
             allocation={allocation}
             showsNode={showsNode}
             width={columns.length}
-            onRelease={writable ? () => setReleasing(allocation) : undefined}
+            onRelease={writable && allocation.access === "manage" ? () => setReleasing(allocation) : undefined}
           />
         ))}
       </Table>
@@ -105,11 +106,9 @@ function Rows({ allocation, showsNode, width, onRelease }: RowsProps) {
         <Cell className={classes(wideOnly, "text-ink-muted", join)}>
           <When at={allocation.created_at} />
         </Cell>
-        {showsNode && (
-          <Cell className={classes(wideOnly, "max-w-52 truncate text-ink-muted", join)}>
-            {allocation.created_by}
-          </Cell>
-        )}
+        <Cell className={classes(wideOnly, "max-w-52 truncate text-ink-muted", join)}>
+          <OwnerName owner={allocation.owner} />
+        </Cell>
         <Cell className={classes("w-0 px-2 py-0", join)}>
           <span className="flex items-center justify-end gap-1 max-sm:flex-col max-sm:items-end max-sm:py-1.5">
             <OpenTerminal allocation={allocation} />

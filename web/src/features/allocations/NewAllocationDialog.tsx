@@ -6,8 +6,10 @@ import { useState } from "react";
 import { SelectField, TextareaField, TextField } from "../../design/Field.tsx";
 import { FormDialog } from "../../design/FormDialog.tsx";
 import { Code } from "../../design/Prose.tsx";
+import { useActing, useMe } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
 import { useNode, useNodes } from "../nodes/queries.ts";
+import { MemberField } from "./MemberField.tsx";
 import { ProjectField } from "./ProjectField.tsx";
 import { keysFrom } from "./ssh-keys.ts";
 
@@ -21,6 +23,9 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
   const node = useNode(wanted).data;
   const [username, setUsername] = useState("");
   const [project, setProject] = useState("");
+  const [owner, setOwner] = useState("");
+  const me = useMe();
+  const { may } = useActing();
   const [keys, setKeys] = useState("");
   const ownAccount = node && !node.capabilities.includes(makesUsers) ? (node.facts?.account ?? null) : null;
   const pasted = keysFrom(keys);
@@ -32,6 +37,7 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
           username: ownAccount ?? username,
           ssh_keys: ownAccount ? [] : pasted.keys,
           ...(project ? { project_id: project } : {}),
+          ...(owner ? { owner_id: owner } : {}),
         },
         idempotencyKey,
       }),
@@ -77,6 +83,15 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
         />
       )}
       <ProjectField value={project} onChange={setProject} />
+      {may("allocations:admin") && (
+        <MemberField
+          label="Owner"
+          value={owner}
+          onChange={setOwner}
+          offers={({ user_id }) => user_id !== me.id}
+          nobody="You"
+        />
+      )}
       {!ownAccount && (
         <TextareaField
           label="SSH keys"

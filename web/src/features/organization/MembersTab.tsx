@@ -16,6 +16,7 @@ import { useActing, useMe } from "../../session.ts";
 import { Invitations } from "./Invitations.tsx";
 import { InviteDialog } from "./InviteDialog.tsx";
 import { ChangeRoleDialog, RemoveMemberDialog } from "./MemberDialogs.tsx";
+import { Quotas } from "./Quotas.tsx";
 import { TabFrame } from "./TabFrame.tsx";
 
 type Open = { dialog: "invite" } | { dialog: "role" | "remove"; member: Member };
@@ -85,6 +86,7 @@ export function MembersTab() {
         )}
       </TabFrame>
       <Invitations />
+      <Quotas />
       {open?.dialog === "invite" && <InviteDialog onClose={close} />}
       {open?.dialog === "role" && <ChangeRoleDialog member={open.member} onClose={close} />}
       {open?.dialog === "remove" && <RemoveMemberDialog member={open.member} onClose={close} />}

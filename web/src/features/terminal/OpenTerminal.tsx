@@ -10,7 +10,7 @@ type OpenTerminalProps = { allocation: Allocation; look?: ButtonLook; className?
 
 export function OpenTerminal({ allocation, look = "secondary", className }: OpenTerminalProps) {
   const { may } = useActing();
-  if (allocation.status !== "active" || !may("terminals:use")) return null;
+  if (allocation.status !== "active" || allocation.access === "view" || !may("terminals:use")) return null;
   return (
     <Link
       to="/allocations/$allocationId/terminal"
