@@ -3,6 +3,7 @@
 
 import { createPublicKey, generateKeyPairSync, randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
+import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
 import { rotateTaskSigningKey } from "@holdfast/contracts/endpoints/task-signing-keys";
@@ -87,7 +88,7 @@ type Known = {
 const known = (stateDir: string) => JSON.parse(readFileSync(stateFiles(stateDir).agent, "utf8")) as Known;
 const kids = (stateDir: string) => known(stateDir).verifiers.keys.map(({ kid }) => kid);
 
-/** What the operator sees: the refusal on the node's page and in its records. */
+/** What the operator sees: the refusal on the node's page, in its records and in the audit. */
 async function evidence(params: { node_id: string }, detail: RegExp) {
   const attention = async () => (await client(getNode, { params })).attention.map(({ code }) => code);
   await expect.poll(attention).toContain("trust_update_refused");
@@ -96,6 +97,11 @@ async function evidence(params: { node_id: string }, detail: RegExp) {
       .filter(({ reason }) => reason === "trust_update_refused")
       .map((one) => one.detail);
   await expect.poll(records).toContainEqual(expect.stringMatching(detail));
+  const { items } = await client(listAudit, { query: { action: "node.trust_refuse", limit: 1 } });
+  expect(items[0]).toMatchObject({
+    ...{ result: "denied", reason: "trust_update_refused", actor_id: params.node_id },
+    details: { detail: expect.stringMatching(detail) },
+  });
 }
 
 const ended = (taskId: string) =>

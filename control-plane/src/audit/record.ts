@@ -2,6 +2,7 @@
 // the other. Each is also a log line, found by the same correlation id.
 
 import { createHash } from "node:crypto";
+import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { AuditEvent, AuditResult } from "@holdfast/contracts/endpoints/audit";
 import type { ErrorCode } from "@holdfast/contracts/errors";
 import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
@@ -26,7 +27,7 @@ export type NewAuditEvent = {
   target: AuditTarget;
   result: AuditResult;
   /** The code that says why; absent exactly when the action was allowed. */
-  reason?: ErrorCode | TerminalFailureCode;
+  reason?: ErrorCode | TerminalFailureCode | DiagnosticReason;
   correlationId: string;
   details?: Record<string, unknown>;
 };

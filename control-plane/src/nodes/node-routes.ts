@@ -3,8 +3,10 @@
 import { ApiError } from "@holdfast/contracts/errors";
 import { renewCertificate, sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
 import type { DiagnosticRecord, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { auditForgery } from "../audit/forgeries.ts";
+import { type AuditActor, recordAudit } from "../audit/record.ts";
 import { readKeyRequest } from "../identity/requests.ts";
 import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
 import { takeAttempt } from "../people/rate-limit.ts";
@@ -15,7 +17,7 @@ import { trustFor } from "./trust.ts";
 
 /** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
 const renewals = { attempts: 60, windowSeconds: 60 * 60 };
-const forgeries = { attempts: 20, windowSeconds: 60 * 60 };
+const refusals = { attempts: 20, windowSeconds: 60 * 60 };
 
 export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   const presence = createPresence(api.system);
@@ -51,34 +53,36 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
 
   nodeRoute(nodeApi, sendDiagnostics, async ({ body, node }) => {
     const seq = await recordDiagnostics(api.system, node, body);
-    const forged = body.records.filter(({ reason }) => reason === "certificate_header_refused");
-    for (const record of forged) await auditForged(api, node, record);
+    for (const record of body.records) await auditRefusal(api, node, record);
     return { seq };
   });
 }
 
-/** What an agent's own listener refused. A node that was taken over must not fill the audit. */
-async function auditForged(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
+/** What a node refused that only an attacker or a wrong proxy sends. A node that was taken over must not fill the audit. */
+async function auditRefusal(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
   const { system, log } = api;
+  const { reason, detail } = record;
+  if (reason !== "certificate_header_refused" && reason !== "trust_update_refused") return;
   try {
-    await takeAttempt(system, forgeries, "forged", node.id);
+    await takeAttempt(system, refusals, reason, node.id);
   } catch (error) {
     if (error instanceof ApiError) return;
     throw error;
   }
   const [row] = await system<{ name: string }[]>`SELECT name FROM nodes WHERE id = ${node.id}`;
-  const name = row?.name ?? node.id;
-  const { detail: address, correlation_id } = record;
-  await auditForgery(
-    system,
-    log,
-    { listener: "agent", address, correlationId: correlation_id ?? "", count: 1 },
-    {
-      orgId: node.orgId,
-      actor: { actor_type: "node", actor_id: node.id, actor_name: name, role: "node" },
-      target: { id: node.id, name },
-    },
-  );
+  const { id, orgId } = node;
+  const name = row?.name ?? id;
+  const actor: AuditActor = { actor_type: "node", actor_id: id, actor_name: name, role: "node" };
+  const correlationId = record.correlation_id ?? uuidv7();
+  if (reason === "certificate_header_refused") {
+    const forgery = { listener: "agent", address: detail, correlationId, count: 1 };
+    return auditForgery(system, log, forgery, { orgId, actor, target: { id, name } });
+  }
+  await recordAudit(system, log, {
+    ...{ orgId, by: actor, correlationId, reason, result: "denied", details: { detail } },
+    action: "node.trust_refuse",
+    target: { type: "node", id, name },
+  });
 }
 
 /** The first heartbeat makes an enrolling node active. */
