@@ -203,7 +203,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       skewSeconds,
       sendProgress: (taskId, report) => session.client().progress(taskId, report),
       resultReady: outbox.poke,
-      volatileResult: outbox.add,
+      volatile: outbox.volatile,
       record,
       count: (event) => count(counterOf[event]),
       log,
@@ -270,7 +270,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     cancel: (taskIds) => work?.executor.cancel(taskIds) ?? 0,
     offer: (offers) => {
       for (const { task_id, correlation_id } of offers) correlations.set(task_id, correlation_id);
-      work?.executor.offer(offers);
+      return work?.executor.offer(offers) ?? 0;
     },
     answered: answering.answered,
     learn: (offer) => {

@@ -279,6 +279,38 @@ describe("the link of an agent", () => {
     await expect.poll(() => readFileSync(stateFiles(stateDir).agent, "utf8")).toContain("https://x");
     expect(api.heartbeats[0]?.profile.version).toBe(1);
   });
+
+  it("AGENT-02 does not ask without pause for a task that it refused before", async () => {
+    const api = await startFakeApi();
+    const offer = api.sign({ task_type: "test.unknown" });
+    const answer = JSON.stringify({ node: api.standing, tasks: [offer], cancel: [] });
+    api.fault = (path) => (path === "/tasks/wait" ? { do: "answer", status: 200, body: answer } : undefined);
+    const agent = await startTestAgent(api, { env: { HOLDFAST_AGENT_HEARTBEAT_SECONDS: "2" } });
+    await expect.poll(() => api.heartbeats.length, { timeout: 60_000 }).toBeGreaterThan(3);
+    expect(recorded(agent)).toContain("task_replayed");
+    // It was several hundred by then.
+    expect(api.requests.filter((path) => path === "/tasks/wait").length).toBeLessThan(30);
+  });
+
+  it("TASK-02 holds a task while its refusal cannot be delivered, and is not offered it again and again", async () => {
+    const api = await startFakeApi();
+    const agent = await startTestAgent(api);
+    const offer = api.enqueue(api.sign({ task_type: "test.unknown" }));
+    await expect.poll(() => api.resultOf(offer.task_id)?.outcome.status).toBe("refused");
+    const polls: string[] = [];
+    api.fault = (path, request) => {
+      if (path === "/tasks/wait") polls.push(request.url ?? "");
+      return path === "/results" ? { do: "answer", status: 503, body: "busy" } : undefined;
+    };
+    // As a server that lost the result: to the agent it is a replay.
+    api.enqueue(offer);
+    await expect.poll(() => polls.some((url) => url.includes(offer.task_id))).toBe(true);
+    await expect.poll(() => api.held()).toBe(1);
+    const attempts = api.requests.filter((path) => path === "/results").length;
+    api.fault = () => undefined;
+    await expect.poll(() => api.requests.filter((path) => path === "/results").length).toBe(attempts + 1);
+    expect(recorded(agent)).toContain("task_replayed");
+  });
 });
 
 /** Joined without the server, so that what is under test can be wrong from the first moment. */

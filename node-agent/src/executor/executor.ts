@@ -40,15 +40,16 @@ export type ExecutorOptions = {
   sendProgress: (taskId: string, report: ProgressReport) => Promise<{ cancel: boolean }>;
   /** A result waits in the journal. */
   resultReady: () => void;
-  /** A result that the journal cannot take: lost with the process, and then given again. */
-  volatileResult: (report: TaskResultReport) => void;
+  /** Keeps results that the journal cannot take: lost with the process, and then offered again. */
+  volatile: { add(report: TaskResultReport): void; held(): Held[] };
   record: (reason: DiagnosticReason, detail: string, correlationId?: string) => void;
   count: (event: TaskEvent) => void;
   log: Log;
 };
 
 export type TaskExecutor = {
-  offer(offers: readonly TaskOffer[]): void;
+  /** Returns how many of these were not known: an offer of what is here, or was refused before, brings no work. */
+  offer(offers: readonly TaskOffer[]): number;
   /** Answers how many of these were not being stopped already. */
   cancel(taskIds: readonly string[]): number;
   /** How many more tasks it would take now. */
@@ -82,25 +83,34 @@ export function createExecutor(options: ExecutorOptions): TaskExecutor {
   const types = new Map<string, LoadedType>();
   let stopping = false;
 
-  const take = (offer: TaskOffer) => {
-    if (stopping || judging.has(offer.task_id)) return;
+  /** Whether there is anything new about it. */
+  const take = (offer: TaskOffer): boolean => {
+    if (stopping || judging.has(offer.task_id) || isAnswered(offer)) return false;
     const known = waiting.get(offer.task_id) ?? running.get(offer.task_id);
     if (known) known.offer = { ...known.offer, generation: Math.max(known.offer.generation, offer.generation) };
     switch (journal.stateOf(offer.task_id)) {
       case "held":
       case "started":
-        return journal.regenerated(offer.task_id, offer.generation);
+        journal.regenerated(offer.task_id, offer.generation);
+        return false;
       case "unsent":
         journal.regenerated(offer.task_id, offer.generation);
-        return options.resultReady();
+        options.resultReady();
+        return false;
       case "settled":
-        return refuse(offer, "task_replayed");
+        refuse(offer, "task_replayed");
+        return false;
       case "unknown":
-        if (known) return;
+        if (known) return false;
         judging.set(offer.task_id, offer);
-        return void judge(offer).finally(() => judging.delete(offer.task_id));
+        void judge(offer).finally(() => judging.delete(offer.task_id));
+        return true;
     }
   };
+
+  /** Its answer waits in memory: it is not given twice. */
+  const isAnswered = ({ task_id, generation }: TaskOffer) =>
+    options.volatile.held().some((one) => one.task_id === task_id && one.generation >= generation);
 
   const judge = async (offer: TaskOffer) => {
     try {
@@ -244,7 +254,7 @@ export function createExecutor(options: ExecutorOptions): TaskExecutor {
     } catch {
       options.count("refused");
       const { task_id, generation } = offer;
-      return options.volatileResult({ task_id, generation, timings: {}, outcome: refused(code) });
+      return options.volatile.add({ task_id, generation, timings: {}, outcome: refused(code) });
     }
     void finish(offer, refused(code), {});
   };
@@ -256,7 +266,7 @@ export function createExecutor(options: ExecutorOptions): TaskExecutor {
     if (claim(queued)) void finish(queued.offer, cancelled(), {});
     else {
       const { task_id, generation } = queued.offer;
-      options.volatileResult({ task_id, generation, timings: {}, outcome: cancelled() });
+      options.volatile.add({ task_id, generation, timings: {}, outcome: cancelled() });
     }
     return true;
   };
@@ -272,19 +282,19 @@ export function createExecutor(options: ExecutorOptions): TaskExecutor {
   }
 
   return {
-    offer(offers) {
-      for (const offer of offers) take(offer);
-    },
+    offer: (offers) => offers.filter((offer) => take(offer)).length,
     cancel: (taskIds) => taskIds.filter((taskId) => cancel(taskId)).length,
     room() {
       if (stopping) return 0;
-      const places = MOST_HELD - journal.held().length - judging.size - waiting.size;
+      const here = journal.held().length + judging.size + waiting.size + options.volatile.held().length;
+      const places = MOST_HELD - here;
       return Math.max(0, Math.min(BATCH, places, journal.roomFor(USUAL_RESULT_BYTES) - waiting.size));
     },
     holding() {
       const held = journal.held();
       const known = new Set(held.map((one) => one.task_id));
-      const others = [...judging.values(), ...[...waiting.values()].map((one) => one.offer)];
+      const queued = [...waiting.values()].map((one) => one.offer);
+      const others = [...judging.values(), ...queued, ...options.volatile.held()];
       return [
         ...held,
         ...others

@@ -12,7 +12,7 @@ export type LinkState = {
   pausedUntil: number;
   /** Failures since the last success. */
   failures: number;
-  /** Polls in a row that came back at once with nothing. */
+  /** Polls in a row that came back at once with nothing new. */
   emptyHanded: number;
 };
 
@@ -42,7 +42,10 @@ export function afterHeartbeat(state: LinkState, sentAt: number, random: number)
   return { ...state, heartbeatDueAt: sentAt + state.heartbeatMs * part, pausedUntil: 0, failures: 0 };
 }
 
-/** A poll that comes back early and empty is no reason to ask at once again, and again. */
+/**
+ * A poll that comes back early with nothing new is no reason to ask at once again, and again. Nothing new is also a
+ * task that the node refused before: a server that offers it once more would be refused hundreds of times a minute.
+ */
 export function afterWait(state: LinkState, answer: { empty: boolean; tookMs: number }, now: number): LinkState {
   if (!answer.empty || answer.tookMs > 500) return { ...state, failures: 0, emptyHanded: 0 };
   const emptyHanded = state.emptyHanded + 1;

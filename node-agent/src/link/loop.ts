@@ -31,7 +31,8 @@ export type LinkOptions = {
   room: () => number;
   /** How many of these were not known to be stopped. */
   cancel: (taskIds: readonly string[]) => number;
-  offer: (offers: WaitAnswer["tasks"]) => void;
+  /** Returns how many of these were not known. */
+  offer: (offers: WaitAnswer["tasks"]) => number;
   /** Resolves when everything that was offered has been answered for, or after that time. */
   answered: (withinMs: number) => Promise<void>;
   /** After every heartbeat, also when it offers nothing. */
@@ -109,8 +110,8 @@ export function createLink(options: LinkOptions): Link {
     });
     const { node, tasks, cancel } = answer.body;
     const stopped = options.cancel(cancel);
-    options.offer(tasks);
-    state = afterWait(state, { empty: tasks.length === 0 && stopped === 0, tookMs: now() - startedAt }, now());
+    const taken = options.offer(tasks);
+    state = afterWait(state, { empty: taken === 0 && stopped === 0, tookMs: now() - startedAt }, now());
     heard(node);
     if (tasks.length > 0) await options.answered(ANSWER_FIRST_MS);
   };

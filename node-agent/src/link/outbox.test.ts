@@ -101,7 +101,8 @@ describe("outbox", () => {
 
   it("TASK-05 delivers what the journal could not take, from memory", async () => {
     const { outbox, seen } = open();
-    outbox.add(result("volatile"));
+    outbox.volatile.add(result("volatile"));
+    expect(outbox.volatile.held()).toEqual([{ task_id: "volatile", generation: 1 }]);
     await outbox.flush(60_000);
     outbox.poke();
     expect(seen).toEqual([["volatile"]]);

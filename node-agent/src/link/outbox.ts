@@ -2,7 +2,7 @@
 // failure here says nothing about the task; its result stays in the journal.
 
 import { BATCH, MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node-limits";
-import type { TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import type { Held, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
 import { failed } from "../executor/outcomes.ts";
 import type { Journal } from "../journal/journal.ts";
 import { type Classified, classify, type Failure, failureOf } from "./failures.ts";
@@ -10,8 +10,8 @@ import { type Classified, classify, type Failure, failureOf } from "./failures.t
 export type Outbox = {
   /** There may be something to deliver. */
   poke(): void;
-  /** A result the journal could not take. */
-  add(report: TaskResultReport): void;
+  /** Results the journal could not take. */
+  volatile: { add(report: TaskResultReport): void; held(): Held[] };
   /** The server answers again: no need to wait out a pause. */
   reconnected(): void;
   /** Resolves when nothing is left, or after that time. */
@@ -121,9 +121,12 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   return {
     poke,
-    add(report) {
-      volatile.set(report.task_id, report);
-      poke();
+    volatile: {
+      add(report) {
+        volatile.set(report.task_id, report);
+        poke();
+      },
+      held: () => [...volatile.values()].map(({ task_id, generation }) => ({ task_id, generation })),
     },
     reconnected() {
       failures = 0;

@@ -116,7 +116,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     skewSeconds: () => skewSecondsOf(link.status()),
     sendProgress: client.progress,
     resultReady: outbox.poke,
-    volatileResult: outbox.add,
+    volatile: outbox.volatile,
     record: () => undefined,
     count: (event) => {
       counters[`tasks_${event}`] += 1;
