@@ -111,6 +111,18 @@ export const sendDiagnostics = endpoint({
   answer: DiagnosticsAnswer,
 });
 
+/** Also on the gateway's node-facing listener. Takes and changes nothing. */
+export const checkIdentity = endpoint({
+  name: "checkIdentity",
+  noun: "node_api",
+  method: "GET",
+  path: "/internal/v1/nodes/{node_id}/identity",
+  summary: "Whether the certificate is accepted",
+  access: "node",
+  params: node,
+  answer: z.strictObject({ node_id: Id }),
+});
+
 /** Errors that the identity hook gives before any of these is reached. */
 export const nodeApiEndpoints: readonly Endpoint[] = [
   waitForTasks,
@@ -120,4 +132,5 @@ export const nodeApiEndpoints: readonly Endpoint[] = [
   sendHeartbeat,
   renewCertificate,
   sendDiagnostics,
+  checkIdentity,
 ];

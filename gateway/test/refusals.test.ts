@@ -1,10 +1,14 @@
 // Who is not let in, at either listener, and what they are told. No answer and no log holds a token.
 
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { temporaryAuthority } from "../../control-plane/src/identity/authority.ts";
+import { runTask } from "../../tasks/test/run-task.ts";
 import { type StandInApi, startStandInApi } from "./support/api.ts";
 import {
   certificateFor,
@@ -31,6 +35,33 @@ const refusalOf = (dialled: Awaited<ReturnType<typeof dialClient | typeof dialNo
   if ("peer" in dialled) throw new Error("was let in");
   return dialled.refused;
 };
+
+describe("the network probe", () => {
+  it("DIAG-02 is told by the gateway whether it accepts the node's certificate", async () => {
+    const stranger = await temporaryAuthority(new Date());
+    const stateDir = mkdtempSync(join(tmpdir(), "holdfast-probe-"));
+    onTestFinished(() => rmSync(stateDir, { recursive: true }));
+    writeFileSync(join(stateDir, "trust.pem"), node.ca.join("\n"));
+    const mtlsOf = async ({ key, cert }: { key: string; cert: string }) => {
+      writeFileSync(join(stateDir, "identity.pem"), `${key}\n${cert}`);
+      const endpoints = { node_terminal: gateway.nodeUrl };
+      const profile = { name: "test", version: 1, endpoints, resolve: {}, ca_sha256: [] };
+      const { result } = await runTask("diag.network_probe", {}, { host: { stateDir, profile } });
+      const [endpoint] = (result as { endpoints: { hops: unknown[] }[] }).endpoints;
+      return endpoint?.hops.at(-1);
+    };
+    const refused = (code: string) => ({
+      ...{ hop: "mtls", ok: false, code: "mtls_refused" },
+      detail: expect.stringContaining(`401 ${code}`),
+    });
+    const twoDaysAgo = new Date(Date.now() - 48 * 3_600_000);
+    expect(await mtlsOf(node)).toMatchObject({ hop: "mtls", ok: true });
+    expect(await mtlsOf(await certificateFor(stranger, node.id))).toMatchObject(refused("certificate_untrusted"));
+    expect(await mtlsOf(await certificateFor(api.authority, node.id, twoDaysAgo))).toMatchObject(
+      refused("cert_expired"),
+    );
+  });
+});
 
 describe("the public listener", () => {
   it.for<[string, string[], number, string]>([

@@ -1,10 +1,13 @@
 // The agent against the real api and database: what the faulty twin only imitates.
 
+import { writeFileSync } from "node:fs";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { changeNode, getNode, listNodeDiagnostics, listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { cancelTask, createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
+import { runTask } from "../../tasks/test/run-task.ts";
 import { readIdentity } from "../src/identity/identity-file.ts";
 import { join } from "../src/identity/join.ts";
 import { requestRenewal } from "../src/identity/renew.ts";
@@ -12,6 +15,7 @@ import { stateFiles } from "../src/identity/state-directory.ts";
 import { openSession } from "../src/link/session.ts";
 import { startTestAgent, type TestAgent } from "./support/agent.ts";
 import { someFacts } from "./support/facts.ts";
+import { makeAuthority } from "./support/fake-authority.ts";
 import { scratchDirectory } from "./support/scratch.ts";
 
 let api: TestApi;
@@ -126,6 +130,44 @@ describe("agent and api", () => {
     await expect(joined({ stateDir })).rejects.toMatchObject({ code: "enrollment_token_wrong_node" });
     expect(readIdentity(stateFiles(stateDir)).nodeId).toBe(nodeId);
     expect((await client(listNodes, { query: { limit: 200 } })).items.length).toBe(before);
+  });
+
+  it("DIAG-02 probe: the api tells whether it accepts the node's certificate, and gives it no task", async () => {
+    const { agent, nodeId } = await started();
+    const { stateDir } = agent;
+    await agent.stop();
+    const params = { node_id: nodeId };
+    const { id } = await client(createTask, { params, body: { type: "node.noop" } });
+    const task = () => client(getTask, { params: { task_id: id }, query: {} });
+    const before = await task();
+    const { keyPem, chainPem } = readIdentity(stateFiles(stateDir));
+    const stranger = await makeAuthority();
+    const key = newPrivateKey();
+    const ofStranger = await stranger.certify(certificateRequest(key, "x"), nodeId);
+    const mtlsOf = async (identity: string) => {
+      writeFileSync(`${stateDir}/identity.pem`, identity);
+      const profile = {
+        name: "test",
+        version: 1,
+        endpoints: { node_api: api.nodeUrl },
+        resolve: {},
+        ca_sha256: [],
+      };
+      const { result } = await runTask("diag.network_probe", {}, { host: { stateDir, profile } });
+      const [endpoint] = (result as { endpoints: { hops: unknown[] }[] }).endpoints;
+      return endpoint?.hops.at(-1);
+    };
+    expect(await mtlsOf(keyPem + chainPem)).toMatchObject({ hop: "mtls", ok: true });
+    expect(await mtlsOf(privateKeyPem(key) + ofStranger)).toMatchObject({
+      ...{ hop: "mtls", ok: false, code: "mtls_refused" },
+      detail: expect.stringContaining("401 certificate_untrusted"),
+    });
+    expect(await task()).toEqual(before);
+    await client(changeNode, { params, body: { change: "revoke", reason: "lost" } });
+    expect(await mtlsOf(keyPem + chainPem)).toMatchObject({
+      ...{ hop: "mtls", ok: false, code: "mtls_refused" },
+      detail: expect.stringContaining("identity_revoked"),
+    });
   });
 
   it("ID-03 renew over the present certificate, and the new one is the node's", async () => {

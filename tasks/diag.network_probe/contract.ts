@@ -50,7 +50,7 @@ export default taskType({
                 ...(["endpoint_invalid", "dns_failed", "dns_timeout", "address_refused"] as const),
                 ...(["tcp_refused", "tcp_timeout", "tcp_unreachable", "tcp_failed"] as const),
                 ...(["tls_untrusted", "tls_timeout", "tls_failed", "trust_bundle_missing"] as const),
-                ...(["mtls_refused", "mtls_timeout", "identity_missing"] as const),
+                ...(["mtls_refused", "mtls_failed", "mtls_timeout", "identity_missing"] as const),
               ])
               .nullable(),
             detail: Told.nullable(),

@@ -1,17 +1,22 @@
 // The hops to an endpoint, each with a time of its own: name, address, connection, TLS, the node's
-// certificate. Nothing is asked of the server and nothing of what it says is kept.
+// certificate. Nothing is asked of the server but whether it accepts that, and of what it says only a code is kept.
 
+import { randomUUID } from "node:crypto";
 import { lookup } from "node:dns/promises";
+import { type IncomingMessage, request } from "node:http";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
+import { checkIdentity } from "@holdfast/contracts/node-endpoints";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
 
 export const HOP_MS = 5_000;
+const MOST_ANSWER = 16 * 1024;
 
 export type Code =
   | ("endpoint_invalid" | "dns_failed" | "dns_timeout" | "address_refused")
   | ("tcp_refused" | "tcp_timeout" | "tcp_unreachable" | "tcp_failed")
   | ("tls_untrusted" | "tls_timeout" | "tls_failed" | "trust_bundle_missing")
-  | ("mtls_refused" | "mtls_timeout" | "identity_missing");
+  | ("mtls_refused" | "mtls_failed" | "mtls_timeout" | "identity_missing");
 
 export class HopFailed extends Error {
   override name = "HopFailed";
@@ -80,28 +85,77 @@ export async function shakeHands(socket: Socket, { host, ca, timing }: TlsOption
 }
 
 /**
- * Shows the node's certificate. With TLS 1.3 a client is done before the server has judged it; the
- * server's session ticket, or its refusal, comes after that. A server that stays silent had no objection.
+ * Presents the node's certificate and asks whether it is accepted. The handshake alone says nothing: with TLS 1.3 a
+ * client is done before the server has judged, and our listeners judge every request, above TLS.
  */
-export async function showCertificate(
+export async function presentCertificate(
   socket: Socket,
-  { host, ca, timing, identity }: TlsOptions & { identity: string },
+  { host, ca, timing, identity, nodeId }: TlsOptions & { identity: string; nodeId: string },
 ): Promise<void> {
   const tls = startTls(socket, host, { ca, cert: identity, key: identity, rejectUnauthorized: true });
-  // Either may come in the same turn as the end of the handshake.
-  let ticketed = false;
-  let objection: Error | undefined;
-  tls.once("session", () => (ticketed = true));
-  tls.on("error", (error) => (objection ??= error));
+  const deadline = AbortSignal.timeout(timing.hopMs);
   try {
-    const error = await settled(tls, "secureConnect", timing);
-    if (error === "timeout") throw new HopFailed("mtls_timeout", `no handshake in ${timing.hopMs} ms`);
-    if (error !== undefined) throw new HopFailed("mtls_refused", codeOf(error));
-    if (tls.getProtocol() !== "TLSv1.3" || ticketed) return;
-    const late = objection ?? (await settled(tls, "session", { ...timing, hopMs: Math.min(timing.hopMs, 1_000) }));
-    if (late !== undefined && late !== "timeout") throw new HopFailed("mtls_refused", codeOf(late));
+    const asked = askForIdentity(tls, { host, port: socket.remotePort ?? 0, nodeId });
+    const { status, code, acceptedId } = await untilAborted(asked, AbortSignal.any([timing.signal, deadline]));
+    if (acceptedId === nodeId) return;
+    const refused = status === 401 || status === 403;
+    throw new HopFailed(
+      refused ? "mtls_refused" : "mtls_failed",
+      `the server answered ${status} ${code ?? ""}`.trim(),
+    );
+  } catch (error) {
+    if (error instanceof HopFailed) throw error;
+    timing.signal.throwIfAborted();
+    if (deadline.aborted) throw new HopFailed("mtls_timeout", `no answer in ${timing.hopMs} ms`);
+    throw new HopFailed("mtls_refused", codeOf(error));
   } finally {
     tls.destroy();
+  }
+}
+
+type Verdict = { status: number; code: string | undefined; acceptedId: string | undefined };
+
+function askForIdentity(
+  tls: TLSSocket,
+  { host, port, nodeId }: { host: string; port: number; nodeId: string },
+): Promise<Verdict> {
+  return new Promise((resolve, reject) => {
+    const asking = request({
+      createConnection: () => tls,
+      path: checkIdentity.path.replace("{node_id}", nodeId),
+      headers: {
+        host: `${isIP(host) === 6 ? `[${host}]` : host}:${port}`,
+        [INSTANCE_HEADER]: randomUUID(),
+        [BOOT_HEADER]: "probe",
+      },
+    });
+    asking.once("error", reject);
+    asking.once("response", (answer) => {
+      readBounded(answer).then((text) => resolve(verdictOf(answer.statusCode ?? 0, text)), reject);
+    });
+    asking.end();
+  });
+}
+
+async function readBounded(answer: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const part of answer.setEncoding("utf8")) {
+    text += part;
+    if (text.length > MOST_ANSWER) break;
+  }
+  return text;
+}
+
+function verdictOf(status: number, text: string): Verdict {
+  try {
+    const { code, node_id } = JSON.parse(text) as Record<string, unknown>;
+    return {
+      status,
+      code: typeof code === "string" && /^[a-z_]{1,64}$/.test(code) ? code : undefined,
+      acceptedId: status === 200 && typeof node_id === "string" ? node_id : undefined,
+    };
+  } catch {
+    return { status, code: undefined, acceptedId: undefined };
   }
 }
 

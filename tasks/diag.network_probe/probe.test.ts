@@ -1,12 +1,14 @@
 // Real servers on loopback: each breaks one hop.
 
 import { spawnSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from "node:tls";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
 import { beforeAll, describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
@@ -157,33 +159,89 @@ describe.skipIf(lacks("openssl"))("the way to an endpoint with TLS", () => {
     expect(received(), "nothing is asked").toBe(0);
   });
 
-  it("DIAG-02 shows the node's certificate to node-facing endpoints", async () => {
+  /** Asks for a certificate, lets everybody in, and answers for each request as our listeners do. */
+  async function nodeListener() {
     const seen: (string | undefined)[] = [];
-    const listener = createTlsServer({ ...server, ca: ours.cert, requestCert: true }, (socket) => {
-      socket.on("error", () => {});
-      seen.push(socket.getPeerCertificate().subject?.CN as string | undefined);
-    });
-    listener.on("tlsClientError", () => {});
-    const port = await listen(listener);
-    const node = issue(ours, "node-1", "DNS:node-1");
+    const asked: string[] = [];
+    const listener = createHttpsServer(
+      { ...server, requestCert: true, rejectUnauthorized: false },
+      (request, response) => {
+        const shown = (request.socket as TLSSocket).getPeerX509Certificate();
+        const accepted =
+          shown !== undefined && new X509Certificate(shown.raw).checkIssued(new X509Certificate(ours.cert));
+        asked.push(`${request.method} ${request.url}`);
+        if (accepted) response.end(JSON.stringify({ node_id: NODE_ID }));
+        else response.writeHead(401).end(JSON.stringify({ code: "certificate_untrusted", message: "secret" }));
+      },
+    );
+    listener.on("secureConnection", (socket) => seen.push(socket.getPeerX509Certificate()?.subject));
+    return { port: await listen(listener), seen, asked };
+  }
+  const NODE_ID = "01234567-89ab-4cde-8f01-23456789abcd";
+  const nodeUri = `URI:holdfast://node/${NODE_ID}`;
+
+  it("DIAG-02 presents the node's certificate to node-facing endpoints, and is told that it is accepted", async () => {
+    const { port, seen, asked } = await nodeListener();
+    const node = issue(ours, "node-1", nodeUri);
     const stateDir = stateDirWith({ "trust.pem": ours.cert, "identity.pem": node.key + node.cert });
     for (const endpoint of ["node_api", "node_terminal"]) {
       const report = await probeOne(endpoint, `https://127.0.0.1:${port}`, stateDir);
       expect(summary(report)).toEqual(["dns", "address", "tcp", "tls", "mtls"]);
       expect(report.ok).toBe(true);
     }
-    await expect.poll(() => seen.filter((name) => name === "node-1")).toHaveLength(2);
+    expect(seen.filter((name) => name === "CN=node-1")).toHaveLength(2);
+    expect(new Set(asked), "nothing that takes a task").toEqual(
+      new Set([`GET /internal/v1/nodes/${NODE_ID}/identity`]),
+    );
     seen.length = 0;
     await probeOne("recovery", `https://localhost:${port}`, stateDir);
-    expect(seen, "to no other").not.toContain("node-1");
+    expect(seen, "to no other").not.toContain("CN=node-1");
   });
 
-  it("DIAG-02 tells when the server does not accept it", async () => {
-    const { port } = await tlsServer({ ...server, ca: ours.cert, requestCert: true, rejectUnauthorized: true });
-    const stranger = issue(foreign, "stranger", "DNS:stranger");
+  it.for(["of another CA", "signed by itself"])(
+    "DIAG-02 reports that a certificate %s is refused",
+    async (which) => {
+      const { port } = await nodeListener();
+      const stranger = which === "of another CA" ? issue(foreign, "stranger", nodeUri) : makeCa("itself");
+      const stateDir = stateDirWith({ "trust.pem": ours.cert, "identity.pem": stranger.key + stranger.cert });
+      const report = await probeOne("node_api", `https://localhost:${port}`, stateDir);
+      expect(summary(report)).toEqual(["dns", "address", "tcp", "tls", "mtls: mtls_refused"]);
+      expect(report.hops.at(-1)?.detail).toBe("the server answered 401 certificate_untrusted");
+      expect(report.ok).toBe(false);
+    },
+  );
+
+  it("DIAG-02 takes nothing but the confirmation of the node's own id for acceptance", async () => {
+    const node = issue(ours, "node-1", nodeUri);
+    const stateDir = stateDirWith({ "trust.pem": ours.cert, "identity.pem": node.key + node.cert });
+    const answers: [number, string, string][] = [
+      [200, "<html>hello</html>", "mtls: mtls_failed"],
+      [200, JSON.stringify({ node_id: "another" }), "mtls: mtls_failed"],
+      [404, JSON.stringify({ code: "route_not_found" }), "mtls: mtls_failed"],
+      [503, "busy", "mtls: mtls_failed"],
+      [403, JSON.stringify({ code: "node_mismatch" }), "mtls: mtls_refused"],
+    ];
+    for (const [status, body, hop] of answers) {
+      const listener = createHttpsServer(
+        { ...server, requestCert: true, rejectUnauthorized: false },
+        (_, response) => {
+          response.writeHead(status).end(body);
+        },
+      );
+      const port = await listen(listener);
+      expect(summary(await probeOne("node_api", `https://localhost:${port}`, stateDir)).at(-1)).toBe(hop);
+    }
+  });
+
+  it("DIAG-02 reports a server that ends the connection because of the certificate, and one that never answers", async () => {
+    const stranger = issue(foreign, "stranger", nodeUri);
     const stateDir = stateDirWith({ "trust.pem": ours.cert, "identity.pem": stranger.key + stranger.cert });
-    const report = await probeOne("node_api", `https://localhost:${port}`, stateDir);
-    expect(summary(report)).toEqual(["dns", "address", "tcp", "tls", "mtls: mtls_refused"]);
+    const strict = await tlsServer({ ...server, ca: ours.cert, requestCert: true, rejectUnauthorized: true });
+    const refused = await probeOne("node_api", `https://localhost:${strict.port}`, stateDir);
+    expect(summary(refused).at(-1)).toBe("mtls: mtls_refused");
+    const mute = await tlsServer({ ...server, requestCert: true, rejectUnauthorized: false });
+    const unanswered = await probeOne("node_api", `https://localhost:${mute.port}`, stateDir, 2_000);
+    expect(summary(unanswered).at(-1)).toBe("mtls: mtls_timeout");
   });
 
   it("DIAG-02 ends at a certificate of another CA, and shows it nothing", async () => {

@@ -8,7 +8,7 @@ import { readFileIfPresent } from "@holdfast/kit/files";
 import type { z } from "zod";
 import { checkAddress, saysLoopback } from "./check-address.ts";
 import type contract from "./contract.ts";
-import { HopFailed, openTcp, resolveHost, shakeHands, showCertificate, type Timing } from "./hops.ts";
+import { HopFailed, openTcp, presentCertificate, resolveHost, shakeHands, type Timing } from "./hops.ts";
 
 export type EndpointReport = z.input<typeof contract.result>["endpoints"][number];
 type Hop = EndpointReport["hops"][number];
@@ -16,6 +16,7 @@ type Hop = EndpointReport["hops"][number];
 /** These know nodes by certificate, and must be the server this node was enrolled with. */
 const nodeFacing = new Set(["node_api", "node_terminal"]);
 const MOST_ADDRESSES = 16;
+const NO_NODE = "00000000-0000-0000-0000-000000000000";
 /** Of those that may be connected to, so that a long list does not take all the time there is. */
 const MOST_TRIED = 4;
 
@@ -57,7 +58,7 @@ export async function probeEndpoint(name: string, { stateDir, profile, timing }:
           if (!identity)
             throw new HopFailed("identity_missing", "identity.pem is not in the agent's state directory");
           const again = await openTcp(report.address ?? "", port, timing);
-          await showCertificate(again, { host, ca, timing, identity });
+          await presentCertificate(again, { host, ca, timing, identity, nodeId: nodeIdIn(identity) });
         });
       }
     }
@@ -144,9 +145,19 @@ function isFrom(trust: readonly X509Certificate[], leaf: DetailedPeerCertificate
   return false;
 }
 
+/** A certificate that names no node is refused, whatever is asked with it. */
+function nodeIdIn(identity: string): string {
+  const [leaf] = certificatesIn(identity);
+  const [, named] = /URI:holdfast:\/\/node\/([0-9a-f-]{36})/.exec(leaf?.subjectAltName ?? "") ?? [];
+  return named ?? NO_NODE;
+}
+
 function readCertificates(path: string): X509Certificate[] {
-  const blocks =
-    readFileIfPresent(path)?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return certificatesIn(readFileIfPresent(path) ?? "");
+}
+
+function certificatesIn(text: string): X509Certificate[] {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return blocks.flatMap((pem) => {
     try {
       return [new X509Certificate(pem)];

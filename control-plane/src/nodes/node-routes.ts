@@ -1,7 +1,12 @@
 // What agents ask about their own node: heartbeat, a new certificate, delivery of diagnostic records.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { renewCertificate, sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
+import {
+  checkIdentity,
+  renewCertificate,
+  sendDiagnostics,
+  sendHeartbeat,
+} from "@holdfast/contracts/node-endpoints";
 import type { DiagnosticRecord, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
@@ -50,6 +55,9 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
     api.log.info({ correlation_id: correlationId, node_id: node.id, serial: certificate.serial }, "renewed");
     return { ...toIssued(certificate), trust_bundle: [...authority.trustBundle] };
   });
+
+  // The identity hook has decided already.
+  nodeRoute(nodeApi, checkIdentity, async ({ node }) => ({ node_id: node.id }));
 
   nodeRoute(nodeApi, sendDiagnostics, async ({ body, node }) => {
     const seq = await recordDiagnostics(api.system, node, body);

@@ -7,6 +7,7 @@ import type { IncomingMessage } from "node:http";
 import type { Server } from "node:https";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
+import { checkIdentity } from "@holdfast/contracts/node-endpoints";
 import type { Forgery } from "@holdfast/service/forgeries";
 import { isAllowedHost } from "@holdfast/service/hosts";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
@@ -154,6 +155,13 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     if (!(error instanceof ApiError) || !certificateCodes.has(error.code) || shown.nodeId !== place.nodeId) return;
     sessions.streamRefused(place.sessionId, place.nodeId, error.message);
   };
+
+  http.app.get<{ Params: { node_id: string } }>(checkIdentity.path.replace("{node_id}", ":node_id"), (request) => {
+    const judged = judge(certificates.of(request.raw), { now: Date.now(), revoked: false });
+    if ("refused" in judged) throw new ApiError(judged.refused);
+    if (judged.nodeId !== request.params.node_id.toLowerCase()) throw new ApiError("node_mismatch");
+    return Promise.resolve({ node_id: judged.nodeId });
+  });
 
   peers.server.on("wsClientError", (_error, socket, request) => {
     options.onRefused("invalid_request");
