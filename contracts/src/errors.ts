@@ -180,6 +180,12 @@ export const errorCatalogue = {
     retryable: true,
     nextStep: "Give the api the database and the KEK it had before; a new CA would cut off every node.",
   },
+  server_clock_skew: {
+    status: 503,
+    message: "The clocks of this api and of its database differ by more than a minute: it issues no certificates.",
+    retryable: true,
+    nextStep: "Sync the time on both hosts (`timedatectl`). Agents try again by themselves.",
+  },
   certificate_missing: {
     status: 401,
     message: "The connection shows no client certificate.",

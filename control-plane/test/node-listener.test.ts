@@ -289,6 +289,13 @@ describe.each(["TLSv1.2", "TLSv1.3"] as const)("a resumed session over %s", (ver
 });
 
 describe("the listener's own certificate", () => {
+  it("ID-03 ID-14 is replaced when it was made by a clock that was ahead", async () => {
+    const ahead = await startListener(() => now() + 14 * HOUR_MS);
+    expect(await ahead.listener.renewIfDue(new Date(now() + 14 * HOUR_MS))).toBe(false);
+    expect(await ahead.listener.renewIfDue(new Date(now()))).toBe(true);
+    expect(await ahead.listener.renewIfDue(new Date(now()))).toBe(false);
+  });
+
   it("ID-03 is replaced while it runs: open connections go on, new ones see the new one", async () => {
     const node = await addNode();
     // Started four days ago, as far as its certificate knows.

@@ -13,7 +13,7 @@ import {
 } from "@holdfast/contracts/endpoints/nodes";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
 import { selectLate } from "../src/nodes/late-certificates.ts";
 import { overdueRenewals, removeOldIdentities } from "../src/reconcilers/node-identities.ts";
@@ -179,6 +179,19 @@ describe("renewal", () => {
     const same = await renew(node, csr);
     expect(same.body["certificate"], "asked again for the same key").toBe(answer.body["certificate"]);
   });
+
+  it.for([14 * 60, -2])(
+    "ID-03 ID-14 issues nothing while the api's clock is %d minutes off the database's",
+    async (minutes) => {
+      const node = await enrollTestNode(api, org.id);
+      const { csr } = await makeKeyRequest();
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + minutes * 60_000 });
+      onTestFinished(() => void vi.useRealTimers());
+      expect(await renew(node, csr)).toMatchObject({ status: 503, body: { code: "server_clock_skew" } });
+      vi.useRealTimers();
+      expect((await renew(node, csr)).status).toBe(200);
+    },
+  );
 
   it("ID-03 takes no bad request, and none for another node", async () => {
     const node = await enrollTestNode(api, org.id);

@@ -296,5 +296,6 @@ describe("adopting everything at once", () => {
     open().offer({ profile, roots: [other.rootPem] });
     writeFileSync(files.agent, JSON.stringify({ ...agentFile(stateDir), profile }));
     expect(open().present().roots).toEqual([other.rootPem]);
+    expect(readFileSync(files.trust, "utf8")).toBe(other.rootPem);
   });
 });

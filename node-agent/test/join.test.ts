@@ -80,6 +80,36 @@ describe("agent join", () => {
     await expect(joining(api, { stateDir, token }), "not for ever").rejects.toMatchObject({ code: "csr_invalid" });
   });
 
+  it("ID-01 ID-14 sends no token to a server whose certificate would not be valid here yet, and joins later", async () => {
+    const api = await startFakeApi();
+    const [token, stateDir] = [api.token(), scratchDirectory()];
+    const date = (ms: number) => ({ date: new Date(Date.now() + ms).toUTCString() });
+    const body = JSON.stringify({ roots: [api.authority.rootPem] });
+    let aheadMs = 14 * 3_600_000;
+    api.fault = (path) =>
+      path === "/v1/trust-bundle" ? { do: "answer", status: 200, headers: date(aheadMs), body } : undefined;
+    const refused = { kind: "refused", code: "clock_skew", reason: "clock_skew" };
+    await expect(joining(api, { token, stateDir })).rejects.toMatchObject(refused);
+    expect(api.enrollments).toEqual([]);
+    // A little behind is what certificates are back-dated for; ahead does no harm.
+    for (const harmless of [4 * 60_000, -14 * 3_600_000]) {
+      aheadMs = harmless;
+      expect(await joining(api, { stateDir })).toMatchObject({ nodeId: api.nodeId });
+    }
+  });
+
+  it("ID-01 ID-14 keeps no certificate that is not valid yet", async () => {
+    const api = await startFakeApi();
+    const stateDir = scratchDirectory();
+    const token = api.token();
+    const certify = api.authority.certify;
+    const notBefore = new Date(Date.now() + 14 * 3_600_000);
+    api.authority.certify = (csr, nodeId) =>
+      certify(csr, nodeId, { notBefore, notAfter: new Date(notBefore.getTime() + 1) });
+    await expect(joining(api, { stateDir, token })).rejects.toMatchObject({ code: "clock_skew" });
+    expect(existsSync(stateFiles(stateDir).identity)).toBe(false);
+  });
+
   it("ID-01 sends nothing to a server whose root is not the token's", async () => {
     const [api, other] = [await startFakeApi(), await startFakeApi()];
     const stateDir = scratchDirectory();

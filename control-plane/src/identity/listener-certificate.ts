@@ -9,7 +9,10 @@ import type { Authority } from "./authority.ts";
 export type ListenerCertificate = {
   /** With the first certificate. */
   tls: TlsOptions;
-  /** Gives the server another when half of the present one's life is over; connections go on. */
+  /**
+   * Gives the server another when half of the present one's life is over, or when it has not begun: the clock was wrong
+   * when it was made. Connections go on.
+   */
   renewIfDue(server: Server, at: Date): Promise<Date | undefined>;
 };
 
@@ -35,7 +38,7 @@ export async function makeListenerCertificate(options: {
     tls: context(),
     async renewIfDue(server, at) {
       const half = (issued.notBefore.getTime() + issued.notAfter.getTime()) / 2;
-      if (at.getTime() < half) return undefined;
+      if (at >= issued.notBefore && at.getTime() < half) return undefined;
       issued = await authority.issueToServer(names, at);
       server.setSecureContext(context());
       return issued.notAfter;

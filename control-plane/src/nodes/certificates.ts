@@ -2,6 +2,7 @@
 // because an answer was lost, gets the same one.
 
 import { ApiError } from "@holdfast/contracts/errors";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { IssuedCertificate } from "@holdfast/contracts/node-protocol";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
@@ -43,7 +44,7 @@ export async function certify(
   request: KeyRequest,
   issuedFor: "enrollment" | "renewal",
 ): Promise<CertificateRow> {
-  const issued = await authority.issueToNode({ id: node.id, publicKey: request.publicKey }, new Date());
+  const issued = await authority.issueToNode({ id: node.id, publicKey: request.publicKey }, await agreedTime(tx));
   // Of two requests at once for one key, the second waits here and finds the first one's.
   await tx`
     INSERT INTO node_certificates (serial, org_id, node_id, key_sha256, chain, issued_for, not_before, not_after)
@@ -54,6 +55,18 @@ export async function certify(
   if (!row) throw new Error("a certificate vanished in its own transaction");
   if (!row.good) throw endedKey();
   return row;
+}
+
+/**
+ * This process's time, when the database's agrees. A certificate issued by a clock that is ahead is not valid before that
+ * time comes, and by one that is behind it ends too soon.
+ */
+async function agreedTime(tx: Tx): Promise<Date> {
+  const [row] = await tx<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
+  const now = new Date();
+  const apartMs = Math.abs(now.getTime() - (row?.now.getTime() ?? 0));
+  if (apartMs > CLOCK_TOLERANCE_SECONDS * 1000) throw new ApiError("server_clock_skew");
+  return now;
 }
 
 export function endedKey(): ApiError {

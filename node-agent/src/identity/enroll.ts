@@ -11,7 +11,8 @@ import type { SignedEnrollment } from "@holdfast/contracts/trust";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import { certificateRequest, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { checkApiIdentity } from "../link/api-identity.ts";
-import { exchange } from "../link/exchange.ts";
+import { certainSkewSeconds, clockSkew } from "../link/clock-skew.ts";
+import { type Answer, exchange } from "../link/exchange.ts";
 import { classify, failureOf, LinkFailure } from "../link/failures.ts";
 import { acceptEnrollment, type Trust } from "./accept-trust.ts";
 import { type Identity, parseIdentity } from "./identity-file.ts";
@@ -57,6 +58,8 @@ export type EnrollAnswer = IssuedCertificate & {
 export type Enrolled = { identity: Identity; trust: Trust; answer: Pick<EnrollAnswer, "org_id" | "node_name"> };
 
 const TIMEOUT_MS = 15_000;
+/** Certificates begin this long before they are issued, for hosts whose clocks are a little behind. */
+const BACK_DATED_MS = 5 * 60_000;
 
 /** `agent`: connections to be used again; left out, each request has its own. */
 export type EnrollmentCall = { origin: string; attempts: number; agent?: Agent };
@@ -64,9 +67,15 @@ export type EnrollmentCall = { origin: string; attempts: number; agent?: Agent }
 export async function fetchRoot(call: EnrollmentCall, expectedSha256: string): Promise<string> {
   // Whoever answers is not believed: what counts is whether the certificate is the one in the token.
   const via = { agent: false as const, rejectUnauthorized: false };
-  const { roots } = await ask<{ roots: string[] }>(call, { method: "GET", path: "/v1/trust-bundle", via });
+  const answer = await ask<{ roots: string[] }>(call, { method: "GET", path: "/v1/trust-bundle", via });
+  const { roots } = answer.body;
   const found = Array.isArray(roots) ? roots.find((root) => digestOf(root) === expectedSha256) : undefined;
-  if (found !== undefined) return found;
+  if (found !== undefined) {
+    const skew = answer.date === undefined ? undefined : clockSkew({ ...answer, serverTime: answer.date });
+    const behindMs = (skew ? certainSkewSeconds(skew) : 0) * 1000;
+    if (behindMs > BACK_DATED_MS) throw notYetValid(call.origin, behindMs, "The token was not sent.");
+    return found;
+  }
   throw new JoinFailure("refused", "ca_mismatch", {
     reason: "server_tls_untrusted",
     message:
@@ -92,19 +101,21 @@ export async function enroll(
     node_name: nodeName,
     facts,
   };
-  const answer = await ask<EnrollAnswer>(call, { method: "POST", path: "/v1/enroll", body, via });
+  const { body: answer } = await ask<EnrollAnswer>(call, { method: "POST", path: "/v1/enroll", body, via });
   const identity = checkedIdentity(answer, key, root);
+  const early = identity.certificate.notBefore - Date.now();
+  if (early > 0) throw notYetValid(call.origin, early + BACK_DATED_MS, "Nothing was kept.");
   return { identity, trust: checkedTrust(answer, key, root), answer };
 }
 
 async function ask<T>(
   { origin, attempts }: EnrollmentCall,
   request: { method: "GET" | "POST"; path: string; body?: unknown; via: RequestOptions },
-): Promise<T> {
+): Promise<Answer<T>> {
   const { path, ...rest } = request;
   for (let attempt = 0; ; attempt += 1) {
     try {
-      return (await exchange<T>({ ...rest, url: new URL(path, origin), timeoutMs: TIMEOUT_MS })).body;
+      return await exchange<T>({ ...rest, url: new URL(path, origin), timeoutMs: TIMEOUT_MS });
     } catch (error) {
       const told = joinFailure(error, origin);
       if (told.kind === "refused" || attempt + 1 >= attempts) throw told;
@@ -144,6 +155,17 @@ function joinFailure(error: unknown, origin: string): JoinFailure {
     reason,
     retryAfterMs,
     correlationId,
+  });
+}
+
+/** With this host's clock or with the server's: from here it cannot be known which one is wrong. */
+function notYetValid(origin: string, behindMs: number, done: string): JoinFailure {
+  return new JoinFailure("refused", "clock_skew", {
+    message:
+      `This host's clock is ${Math.round(behindMs / 60_000)} minutes behind that of the server at ${origin}, so that its ` +
+      `certificate would not be valid here yet. ${done}`,
+    nextStep: "Sync the time on this host and on the server (`timedatectl`), then join again.",
+    reason: "clock_skew",
   });
 }
 

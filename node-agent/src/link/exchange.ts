@@ -24,7 +24,8 @@ export type Ask = {
 };
 
 type Times = { sentAt: number; receivedAt: number };
-export type Answer<T> = Times & { body: T };
+/** `date`: the server's clock, where the answer tells it. */
+export type Answer<T> = Times & { body: T; date?: number };
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** 32 offers with their parameters are far below; a page of somebody else's is cut here. */
@@ -148,14 +149,14 @@ export function readAnswer<T>(
   times: Times,
 ): Answer<T> {
   const value = parse(text);
+  // The header has whole seconds: on average half of one has passed.
+  const serverTime = Date.parse(headers.date ?? "") + 500;
   if (status >= 200 && status < 300 && typeof value === "object" && value !== null) {
-    return { body: value as T, ...times };
+    return { body: value as T, ...times, ...(Number.isNaN(serverTime) ? {} : { date: serverTime }) };
   }
   const { code, message, next_step } = (value ?? {}) as Record<string, unknown>;
   const own = typeof code === "string" && /^[a-z_]{1,64}$/.test(code);
   const correlationId = headers[CORRELATION_HEADER];
-  // The header has whole seconds: on average half of one has passed.
-  const serverTime = Date.parse(headers.date ?? "") + 500;
   throw new LinkFailure(
     {
       kind: "answer",

@@ -15,11 +15,12 @@ import {
   withProfile,
   writeAgentFile,
 } from "../identity/agent-file.ts";
-import { isSame, readCandidates, withoutPresent, writeCandidates } from "../identity/candidates.ts";
-import { type Identity, readIdentity, writeIdentity } from "../identity/identity-file.ts";
+import { isSame, withoutPresent, writeCandidates } from "../identity/candidates.ts";
+import { type Identity, writeIdentity } from "../identity/identity-file.ts";
+import { readWay } from "../identity/read-way.ts";
 import { HostProblem, type StateFiles } from "../identity/state-directory.ts";
-import { type Candidates, contradiction, isSecure, type Way } from "../identity/trials.ts";
-import { readTrust, writeTrust } from "../identity/trust-file.ts";
+import { type Candidates, isSecure, type Way } from "../identity/trials.ts";
+import { writeTrust } from "../identity/trust-file.ts";
 import { type Credentials, createLinkClient, type LinkClient, type LinkTarget } from "./client.ts";
 import { lookupBy } from "./lookup.ts";
 
@@ -72,23 +73,15 @@ export function openSession(options: {
     createLinkClient({ ...{ nodeId, instanceId, bootId }, ...targetOf(way), lookup: through });
 
   const connect = () => {
-    const offered = readCandidates(files, nodeId);
-    const identity = orElse(() => readIdentity(files), offered.identity);
-    if (identity.nodeId !== nodeId) {
+    const { way, candidates } = readWay(files, agent, options.apiUrl);
+    if (way.identity.nodeId !== nodeId) {
       throw new HostProblem(
         "identity_key_missing",
-        `${files.identity} is of the node ${identity.nodeId}, and this agent runs as ${nodeId}. Restart the agent.`,
+        `${files.identity} is of the node ${way.identity.nodeId}, and this agent runs as ${nodeId}. Restart the agent.`,
       );
     }
-    const { profile } = agent;
-    const known = { identity, profile, apiUrl: apiUrl() };
-    // A crash while both were adopted may have left a profile and a trust bundle that do not match.
-    const matching =
-      offered.roots && contradiction({ ...known, roots: offered.roots }) === undefined ? offered.roots : undefined;
-    const roots = orElse(() => readTrust(files, profile.ca_sha256), matching);
-    const way = { ...known, roots };
     // What equals the way in force, because a crash came between adopting and cleaning up, goes with the next answer.
-    open = { way, client: clientOf(way, lookup), candidates: offered };
+    open = { way, client: clientOf(way, lookup), candidates };
     return open;
   };
 
@@ -163,16 +156,6 @@ export function targetOf(way: Way): LinkTarget {
 function credentialsOf({ identity, roots }: Way): Credentials {
   const { keyPem, chainPem } = identity;
   return { keyPem, chainPem, roots };
-}
-
-/** What is in force, or, when it cannot be read, what was about to replace it. */
-function orElse<T>(read: () => T, offered: T | undefined): T {
-  try {
-    return read();
-  } catch (error) {
-    if (offered === undefined) throw error;
-    return offered;
-  }
 }
 
 function readKnownAgent(files: StateFiles): AgentFile {
