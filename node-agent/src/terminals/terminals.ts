@@ -15,6 +15,7 @@ import type { Credentials } from "../link/client.ts";
 import { findSockets, type GatewayNote, gatewayNotePath, makeDirectory } from "./directory.ts";
 import { shellEnvironment } from "./environment.ts";
 import { type StreamFailure, streamFailure } from "./failures.ts";
+import { createDialGateway } from "./gateway-address.ts";
 import { createHolders, type Holder } from "./spare-holders.ts";
 import { createDialler, type Stream } from "./stream.ts";
 import { createTerminal, type Terminal } from "./terminal.ts";
@@ -77,6 +78,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
   const launch = options.launch ?? launchWith(limits);
   const holders = createHolders({ directory, at, launch, orphanSeconds: ORPHAN_SECONDS });
   const dialler = createDialler(options);
+  const dialGateway = createDialGateway(dialler);
   const terminals = new Map<string, Terminal>();
   const opening = new Set<string>();
   let checking: NodeJS.Timeout | undefined;
@@ -93,9 +95,10 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       throw drift("the node's profile names no terminal gateway");
     }
     try {
-      const stream = await dialler.dial({ url, sessionId, correlationId, signal });
-      note({ url, reached: true, detail: null });
-      return stream;
+      const session = { sessionId, correlationId, signal };
+      const reached = await dialGateway({ url, isFixed: set !== undefined }, session);
+      note({ url: reached.url, reached: true, detail: null });
+      return reached.stream;
     } catch (error) {
       const failed = streamFailure(error, url);
       const astray = failed.code === "terminal_node_stream_timeout" && told !== undefined && url !== told;
