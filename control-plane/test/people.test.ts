@@ -1,6 +1,7 @@
 // Signing in, sessions, one-time links, members and tokens, as people and scripts meet them.
 
 import { CallError } from "@holdfast/contracts/client";
+import { listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
 import { changePassword, getMe } from "@holdfast/contracts/endpoints/me";
 import { inviteMember, listMembers, removeMember, updateMember } from "@holdfast/contracts/endpoints/members";
 import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
@@ -351,6 +352,11 @@ describe("members", () => {
     const known = await probe("known@example.com");
     expect(known).toContain("sign_in_failed");
     expect(await probe("unknown@example.com")).toBe(known);
+    // To create an account for somebody who has one is refused, and seen by the platform's operators.
+    const { url } = await manager.client()(inviteMember, { body: { email: "known@example.com" } });
+    await expect(redeem(api, url, { name: "Impostor" })).rejects.toThrow(/name_taken/);
+    const { items } = await api.operator()(listPlatformAudit, { query: { action: "link.redeem" } });
+    expect(items[0]).toMatchObject({ result: "failed", reason: "name_taken", target_name: "known@example.com" });
   });
 
   it("SEC-01 lets an admin neither make nor remove an owner", async () => {

@@ -22,7 +22,7 @@ export const exposureSettings = {
   }),
   trustedProxies: optional(kinds.addressList, {
     env: "HOLDFAST_TRUSTED_PROXIES",
-    help: "Addresses of the reverse proxies that end TLS in front; only their X-Forwarded-For is believed.",
+    help: "Addresses of the reverse proxies that end TLS in front; only their X-Forwarded-For and X-Forwarded-Proto are believed.",
   }),
 };
 

@@ -69,11 +69,13 @@ export async function admitInvited(tx: Tx, person: Newcomer): Promise<UserRow> {
 async function addUser(tx: Tx, person: Newcomer, { operator }: { operator: boolean }): Promise<UserRow> {
   const { email, name, passwordHash } = person;
   const user = await insertUser(tx, { email, name, password_hash: passwordHash, operator });
-  if (!user) {
-    throw new ApiError("name_taken", {
-      message: `${email} has an account already.`,
-      nextStep: "Choose “I have an account”, and enter its password.",
-    });
-  }
+  if (!user) throw accountExists(email);
   return user;
+}
+
+export function accountExists(email: string): ApiError {
+  return new ApiError("name_taken", {
+    message: `${email} has an account already.`,
+    nextStep: "Choose “I have an account”, and enter its password.",
+  });
 }

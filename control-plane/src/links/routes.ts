@@ -2,7 +2,7 @@
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import { inspectLink, redeemLink } from "@holdfast/contracts/endpoints/sign-in";
-import { ApiError } from "@holdfast/contracts/errors";
+import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import type { ApiContext } from "../api/context.ts";
 import { type PublicCall, publicRoute } from "../api/route.ts";
@@ -14,7 +14,15 @@ import { findUser, insertMembership } from "../people/queries.ts";
 import { limits, networkOf, takeAttempt } from "../people/rate-limit.ts";
 import { answerSignedIn, openSession, recordAttempt } from "../people/routes.ts";
 import { countsOf, replacePassword } from "../people/sign-out.ts";
-import { admitFirstAdmin, admitInvited, consume, inspect, type LinkRow, type Newcomer } from "./redeem.ts";
+import {
+  accountExists,
+  admitFirstAdmin,
+  admitInvited,
+  consume,
+  inspect,
+  type LinkRow,
+  type Newcomer,
+} from "./redeem.ts";
 
 export function linkRoutes(api: ApiContext): void {
   publicRoute(api, inspectLink, async ({ body, address }) => {
@@ -71,8 +79,16 @@ async function prepare(api: ApiContext, link: LinkRow, call: Redeeming): Promise
       return newPassword(api, link, call);
     case "invitation": {
       const email = link.email ?? missing("email");
-      if (body.name === undefined) return existingAccount(api, { ...link, email }, call);
+      const onRefused = (code: ErrorCode) => {
+        const target = { type: link.purpose, id: link.id, name: email };
+        return recordAttempt(api, { action: "link.redeem", target, correlationId: call.correlationId }, code);
+      };
+      if (body.name === undefined) return existingAccount(api, email, call, onRefused);
       const person = await newcomer(body, email);
+      if (await findUser(api.system, email)) {
+        await onRefused("name_taken");
+        throw accountExists(email);
+      }
       return async (tx) => ({ user: await admitInvited(tx, person) });
     }
     default:
@@ -98,16 +114,19 @@ async function newPassword(api: ApiContext, link: LinkRow, { body, correlationId
  * administrator take over any account by inviting it. A missing account is refused like a wrong password, because
  * whoever invited holds the link too, and must not learn who has an account elsewhere.
  */
-async function existingAccount(api: ApiContext, link: LinkRow & { email: string }, call: Redeeming) {
+async function existingAccount(
+  api: ApiContext,
+  email: string,
+  call: Redeeming,
+  onRefused: (code: ErrorCode) => Promise<void>,
+): Promise<() => Promise<Entered>> {
   // The same count as at sign-in: a link is no second chance to guess.
-  await takePasswordAttempt(api.system, link.email, call);
-  const user = await findUser(api.system, link.email);
+  await takePasswordAttempt(api.system, email, call);
+  const user = await findUser(api.system, email);
   if ((await verifyPassword(call.body.password, user?.password_hash)) && user) return async () => ({ user });
-  const target = { type: link.purpose, id: link.id, name: link.email };
-  const { correlationId } = call;
-  await recordAttempt(api, { action: "link.redeem", target, correlationId }, "sign_in_failed");
+  await onRefused("sign_in_failed");
   throw new ApiError("sign_in_failed", {
-    message: `There is no account of ${link.email} with this password.`,
+    message: `There is no account of ${email} with this password.`,
     nextStep: "Check the password. If you have no account yet, choose “I am new here”.",
   });
 }
