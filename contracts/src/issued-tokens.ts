@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { Id, Time } from "./fields.ts";
 
-const issuedTokenKinds = ["api_token", "pairing_token", "bootstrap_token", "invitation"] as const;
+const issuedTokenKinds = ["api_token", "pairing_token", "bootstrap_token", "invitation", "admin_link"] as const;
 export const IssuedTokenKind = z.enum(issuedTokenKinds);
 export type IssuedTokenKind = z.infer<typeof IssuedTokenKind>;
 
@@ -14,7 +14,9 @@ export const IssuedToken = z.strictObject({
   name: z
     .string()
     .nullable()
-    .describe("Of the API token; of the node of an enrollment token; the email of an invitation."),
+    .describe(
+      "Of the API token; of the node of an enrollment token; the email of an invitation or of an operator's link.",
+    ),
   node_id: Id.nullable().describe("The node that an enrollment token is bound to."),
   expires_at: Time.nullable(),
 });
@@ -25,6 +27,7 @@ const nouns: Record<IssuedTokenKind, string> = {
   pairing_token: "pairing token",
   bootstrap_token: "bootstrap token",
   invitation: "invitation",
+  admin_link: "one-time link",
 };
 
 /** "2 API tokens and 1 invitation"; empty when there is none. */

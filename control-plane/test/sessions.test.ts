@@ -197,6 +197,31 @@ describe("a session that is ended", () => {
   });
 });
 
+describe("a one-time link of an operator", () => {
+  const makeLink = (by: Client, whom: string) => by(createAdminLink, { body: { email: whom } });
+
+  it("SEC-03 made with a stolen session ends with the operator's tokens, and with the operator", async () => {
+    await superuser`UPDATE users SET operator = true WHERE id = ${person.me.id}`;
+    const other = `victim-${count}@example.com`;
+    await addMember(api, org, other, "member");
+    const stolen = await signInAs(api, email);
+    const first = await makeLink(stolen.client(), other);
+    const { tokens } = await person.client()(signOutEverywhere, { body: { revoke_tokens: true } });
+    expect(tokens).toMatchObject([{ kind: "admin_link", name: other }]);
+    await expect(redeem(api, first.url, { password: NEW_PASSWORD })).rejects.toThrow(/link_unknown/);
+    const second = await makeLink((await signInAs(api, email)).client(), other);
+    await superuser`UPDATE users SET operator = false WHERE id = ${person.me.id}`;
+    await expect(redeem(api, second.url, { password: NEW_PASSWORD })).rejects.toThrow(/link_unknown/);
+  });
+
+  it("SEC-03 to an account ends with a new password of that account", async () => {
+    const { url } = await makeLink(api.operator(), email);
+    await person.client()(changePassword, { body: { current_password: PASSWORD, new_password: NEW_PASSWORD } });
+    await expect(redeem(api, url, { password: "set by somebody else" })).rejects.toThrow(/link_unknown/);
+    expect((await signInAs(api, email, NEW_PASSWORD)).me.email).toBe(email);
+  });
+});
+
 /** A shell by the session, another by an API token, and one of each kind of token. */
 async function handOut(browser: Browser) {
   const client = browser.client(org.id);

@@ -30,7 +30,7 @@ export const RevokeTokens = z
   .boolean()
   .default(false)
   .describe(
-    "Also revoke every token the person made, in all organizations: API tokens, pairing and bootstrap tokens, invitations.",
+    "Also revoke every token the person made, in all organizations: API tokens, pairing and bootstrap tokens, invitations, operators' one-time links.",
   );
 
 export const listSessions = endpoint({

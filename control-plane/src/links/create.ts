@@ -48,6 +48,13 @@ export async function endInvitation(tx: Tx, id: string): Promise<void> {
   await tx`UPDATE one_time_links SET replaced_at = now() WHERE id = ${id} AND used_at IS NULL`;
 }
 
+/** Those that would set another password for this account. */
+export async function endLinksTo(tx: Tx, userId: string): Promise<void> {
+  await tx`
+    UPDATE one_time_links SET replaced_at = now()
+    WHERE user_id = ${userId} AND used_at IS NULL AND replaced_at IS NULL`;
+}
+
 export async function createInvitation(
   tx: Tx,
   invitation: { orgId: string; email: string; role: Role; createdBy: string | null; parentId: string | null },
@@ -59,7 +66,11 @@ export async function createInvitation(
 }
 
 /** For the first administrator (`user` null) or for one who exists. Runs as the system role. */
-export async function createAdminLink(tx: Tx, user: { id: string; email: string } | null): Promise<NewLink> {
+export async function createAdminLink(
+  tx: Tx,
+  user: { id: string; email: string } | null,
+  createdBy: string | null,
+): Promise<NewLink> {
   await lock(tx, `admin link ${user?.id ?? "first"}`);
   await tx`
     UPDATE one_time_links SET replaced_at = now()
@@ -71,7 +82,7 @@ export async function createAdminLink(tx: Tx, user: { id: string; email: string 
     userId: user?.id ?? null,
     email: user?.email ?? null,
     role: null,
-    createdBy: null,
+    createdBy,
     parentId: null,
     lifetime: ADMIN_LINK_LIFETIME,
   });

@@ -4,6 +4,7 @@
 import type { SignedOut } from "@holdfast/contracts/endpoints/sessions";
 import type { Log } from "@holdfast/service/log";
 import type { Tx } from "../database/connect.ts";
+import { endLinksTo } from "../links/create.ts";
 import { endIssued } from "../tokens/issued.ts";
 import { forgetPlaces } from "./attempts.ts";
 import { setPassword } from "./queries.ts";
@@ -34,6 +35,7 @@ export async function signOutEverywhere(
 export async function replacePassword(tx: Tx, change: SignOut & { passwordHash: string }) {
   await setPassword(tx, change.user.id, change.passwordHash);
   await forgetPlaces(tx, change.user.id);
+  await endLinksTo(tx, change.user.id);
   return signOutEverywhere(tx, change);
 }
 

@@ -7,6 +7,7 @@ import type { ApiContext } from "../api/context.ts";
 import { operatorRoute } from "../api/route.ts";
 import type { Tx } from "../database/connect.ts";
 import { linkUrl, createAdminLink as storeAdminLink } from "../links/create.ts";
+import { userIdOf } from "../people/actor.ts";
 import { findUser, operators } from "../people/queries.ts";
 
 /** The worker writes every few seconds (worker/main.ts). */
@@ -32,10 +33,10 @@ export function platformRoutes(api: ApiContext): void {
     };
   });
 
-  operatorRoute(api, createAdminLink, async ({ body, tx, baseUrl, touched }) => {
+  operatorRoute(api, createAdminLink, async ({ actor, body, tx, baseUrl, touched }) => {
     const admin =
       body.email === undefined ? chooseAdministrator(await operators(tx)) : await requireUser(tx, body.email);
-    const link = await storeAdminLink(tx, admin);
+    const link = await storeAdminLink(tx, admin, userIdOf(actor));
     touched({ type: "admin_link", id: link.id, name: admin?.email ?? "first administrator" });
     return {
       url: linkUrl(baseUrl, link.secret),

@@ -18,7 +18,7 @@ export type Origin = { person: string; keeps?: Role } | { apiToken: string };
 
 type Row = {
   id: string;
-  org_id: string;
+  org_id: string | null;
   kind: IssuedTokenKind;
   name: string | null;
   node_id: string | null;
@@ -58,13 +58,14 @@ async function selectIssued(tx: Tx, origin: Origin, options: { lock: boolean }):
     WHERE t.revoked_at IS NULL AND t.expires_at > now() AND (t.used_at IS NULL OR t.kind = 'bootstrap')
       AND (t.parent_id = ANY(${family}::uuid[]) OR ${lost("enrollment_token")})
     ORDER BY t.id ${lock}`;
-  const invitations = await tx<Row[]>`
-    SELECT t.id, t.org_id, 'invitation' AS kind, t.email AS name, NULL::uuid AS node_id, t.expires_at
+  // Links of operators belong to no organization, and only the system role sees them.
+  const links = await tx<Row[]>`
+    SELECT t.id, t.org_id, CASE t.purpose WHEN 'invitation' THEN 'invitation' ELSE 'admin_link' END AS kind, t.email AS name, NULL::uuid AS node_id, t.expires_at
     FROM one_time_links t
-    WHERE t.purpose = 'invitation' AND t.used_at IS NULL AND t.replaced_at IS NULL AND t.expires_at > now()
+    WHERE t.used_at IS NULL AND t.replaced_at IS NULL AND t.expires_at > now()
       AND (t.parent_id = ANY(${family}::uuid[]) OR ${lost("invitation")})
     ORDER BY t.id ${lock}`;
-  const live = [...apiTokens.filter((token) => token.live), ...enrollmentTokens, ...invitations];
+  const live = [...apiTokens.filter((token) => token.live), ...enrollmentTokens, ...links];
   return { family, live };
 }
 
@@ -78,6 +79,7 @@ const auditAction: Record<IssuedTokenKind, string> = {
   pairing_token: "node.token_revoke",
   bootstrap_token: "node.token_revoke",
   invitation: "member.cancel_invitation",
+  admin_link: "admin_link.revoke",
 };
 
 const auditType: Record<IssuedTokenKind, string> = {
@@ -85,6 +87,7 @@ const auditType: Record<IssuedTokenKind, string> = {
   pairing_token: "enrollment_token",
   bootstrap_token: "enrollment_token",
   invitation: "invitation",
+  admin_link: "admin_link",
 };
 
 type Ending = { by: AuditActor; correlationId: string; log: Log; because: string };
@@ -107,7 +110,7 @@ export async function endIssued(tx: Tx, origin: Origin, ending: Ending): Promise
   await tx`
     UPDATE enrollment_tokens SET revoked_at = now()
     WHERE id = ANY(${ids("pairing_token", "bootstrap_token")}::uuid[])`;
-  await tx`UPDATE one_time_links SET replaced_at = now() WHERE id = ANY(${ids("invitation")}::uuid[])`;
+  await tx`UPDATE one_time_links SET replaced_at = now() WHERE id = ANY(${ids("invitation", "admin_link")}::uuid[])`;
   for (const { id, org_id, kind, name, node_id } of live) {
     // The token that a request revokes has the event of that request.
     if ("apiToken" in origin && id === origin.apiToken) continue;

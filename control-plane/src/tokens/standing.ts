@@ -1,4 +1,4 @@
-// One rule for everything a person issues (API tokens, enrollment tokens, invitations): it is worth what its maker
+// One rule for everything a person issues (API tokens, enrollment tokens, one-time links): it is worth what its maker
 // may do now. The rule is checked in the statement that accepts a token; tokens that lost it are also ended when the
 // maker changes (issued.ts), but a token that was being made at that moment is refused by this check alone.
 
@@ -30,7 +30,7 @@ export const neededRoles = (db: Queryable, kind: TokenTable) =>
                      ELSE ${makersOf(kind, "member")}::text[] END`;
 
 /**
- * Of a row `t` with org_id, created_by and parent_id. No maker is the local operator; the platform operator holds
+ * Of a row `t` with org_id (null: only an operator makes it), created_by and parent_id. No maker is the local operator; the platform operator holds
  * every role everywhere. A token also needs the API token that it was made with.
  */
 export const isBacked = (db: Queryable, kind: TokenTable) => db`(
