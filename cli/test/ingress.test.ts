@@ -182,7 +182,7 @@ describe.skipIf(without)("a node behind nginx", () => {
     expect((await heartbeat(node.client, node)).body["code"]).toBe("identity_revoked");
   });
 
-  it("ID-01 joins, as one of 200 that all come from the proxy's address", async () => {
+  it("ID-01 joins, as one of 200 from the proxy's address, while somebody guesses tokens from there", async () => {
     const from = await createOrg(api, "many");
     const tokens = await Promise.all(Array.from({ length: 200 }, () => tokenOf(api, from.id)));
     const machines = openClient(url, { rejectUnauthorized: false, maxSockets: 200 });
@@ -191,6 +191,8 @@ describe.skipIf(without)("a node behind nginx", () => {
       const body = { token, csr, facts: { ...hostFacts, hostname: `m-${n}` } };
       return (await machines.ask({ method: "POST", path: "/v1/enroll", body })).status;
     };
+    const guesses = await Promise.all(Array.from({ length: 70 }, (_, n) => join(`hfe_${"g".repeat(43)}`, n)));
+    expect(guesses.filter((status) => status === 429)).toHaveLength(10);
     const answers = await Promise.all(tokens.map(join));
     expect(answers.filter((status) => status !== 200)).toEqual([]);
   });
