@@ -185,7 +185,7 @@ describe.skipIf(without)("a node behind nginx", () => {
   it("ID-01 joins, as one of 200 from the proxy's address, while somebody guesses tokens from there", async () => {
     const from = await createOrg(api, "many");
     const tokens = await Promise.all(Array.from({ length: 200 }, () => tokenOf(api, from.id)));
-    const machines = openClient(url, { rejectUnauthorized: false, maxSockets: 200 });
+    const machines = openClient(url, { rejectUnauthorized: false, maxSockets: 20 });
     const join = async (token: string, n: number) => {
       const { csr } = await makeKeyRequest();
       const body = { token, csr, facts: { ...hostFacts, hostname: `m-${n}` } };
