@@ -236,7 +236,7 @@ async function expiredFor(node: TestNode): Promise<{ cert: string; key: string; 
 describe.skipIf(without)("a terminal's stream behind nginx", () => {
   it("ID-13 is let in at the gateway by the certificate that nginx was shown, and not without", async () => {
     const place: Place = await newPlace(api, openRoles(api.database).superuser, org);
-    const token = await tokenFor(api, org, "member");
+    const token = await tokenFor(api, org, "admin");
     const behind = { ...gateway, nodeUrl: `https://localhost:${nginx.ports.nodeTerminals}` };
     const params = { allocation_id: place.allocationId };
     const minted = await api.as(token)(createTerminalToken, { params, body: {} });
