@@ -1,9 +1,10 @@
-// npm run bench -- <name> [--json] [--passes N]: measures us beside a peer, in turns. The figures
+// npm run bench -- <name> [--json] [--passes N] [--beside CHECKOUT]: measures us beside a peer, in turns. The figures
 // go to stdout, everything else to stderr. Without a name it lists what there is.
 
 import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
 import { allBenches } from "./benches/all.ts";
+import { besideCheckout } from "./beside.ts";
 import { runPasses } from "./contest.ts";
 import { openLab } from "./lab.ts";
 import { describeMachine } from "./machine.ts";
@@ -76,7 +77,11 @@ function readArguments(args: string[]): Asked | string {
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
-      options: { json: { type: "boolean", default: false }, passes: { type: "string" } },
+      options: {
+        json: { type: "boolean", default: false },
+        passes: { type: "string" },
+        beside: { type: "string" },
+      },
     });
     const [name, surplus] = positionals;
     const bench = allBenches.find((one) => one.name === name);
@@ -85,7 +90,8 @@ function readArguments(args: string[]): Asked | string {
     if (name !== undefined && bench === undefined) return `There is no bench ${name}; there are: ${known}.`;
     const passes = Number(values.passes ?? bench?.passes ?? 1);
     if (!Number.isInteger(passes) || passes < 1) return `--passes is ${values.passes}; it takes 1 or more.`;
-    return { bench, json: values.json, passes };
+    const { json, beside } = values;
+    return { bench: bench && beside !== undefined ? besideCheckout(bench, beside) : bench, json, passes };
   } catch (error) {
     return (error as Error).message;
   }
