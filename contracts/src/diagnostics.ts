@@ -202,6 +202,15 @@ export const diagnosticReasons = {
     owner: "node",
     nextStep: "Free space on that file system; the agent goes on by itself.",
   },
+  diagnostics_unwritable: {
+    hop: "host_disk",
+    signal: "diagnostics_unwritable",
+    message:
+      "The agent's history on this host cannot be read or written; it is kept in memory and in the log only.",
+    owner: "node",
+    nextStep:
+      "Look at diagnostics.log in the agent's state directory: it must be a file of the agent's user. Move anything else away; the agent makes a new one by itself.",
+  },
   state_dir_read_only: {
     hop: "host_disk",
     signal: "state_dir_read_only",

@@ -220,6 +220,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       diskPressurePercent: settings.diskPressurePercent,
       clockSkewSeconds: skewSeconds(),
       roundTripMs: quickestRoundTrip(link.status()),
+      diagnosticsProblem: diagnostics.problem(),
       now: Date.now(),
     });
     for (const { reason, detail } of found) if (!before.has(reason)) record(reason, detail);

@@ -1,7 +1,7 @@
 // A whole agent on a disk that is full or read-only: it stays in touch, takes no tasks, says why, and
 // goes on by itself. Real file systems, so it needs root.
 
-import { rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join as joinPath } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
@@ -68,6 +68,25 @@ describe.skipIf(lacks("root"))("an agent whose disk fails", () => {
       .toMatchObject({ outcome: { result: { echo: "again" } } });
     expect(agent.logged()).toContain("state_dir_read_only");
     await expect.poll(agent.logged).toContain("no longer found: state_dir_read_only");
+    await agent.stop();
+  });
+
+  it("AGENT-05 reports a history that it cannot write, and writes it again by itself", async () => {
+    const api = await startFakeApi();
+    const { directory } = smallFileSystem(20 * MEGABYTE);
+    await joinIn(api, directory);
+    const path = joinPath(directory, "diagnostics.log");
+    rmSync(path, { force: true });
+    mkdirSync(path);
+    const agent = await startTestAgent(api, {
+      stateDir: directory,
+      env: { HOLDFAST_AGENT_HEARTBEAT_SECONDS: "1" },
+    });
+    await expect.poll(() => findings(api)).toEqual(["diagnostics_unwritable"]);
+    rmdirSync(path);
+    await expect.poll(() => findings(api)).toEqual([]);
+    await expect.poll(() => readFileSync(path, "utf8")).toContain("no longer found: diagnostics_unwritable");
+    expect(readFileSync(path, "utf8")).toContain('"reason":"diagnostics_unwritable"');
     await agent.stop();
   });
 

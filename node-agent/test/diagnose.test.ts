@@ -1,6 +1,6 @@
 // `holdfast agent diagnose` on state directories as they are found in the field.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -215,12 +215,6 @@ describe("holdfast agent diagnose", () => {
       ["identity_key_missing"],
       "agent.json is not there",
     ],
-    [
-      "the history is a directory",
-      (at) => mkdirSync(join(at, "diagnostics.log")),
-      [],
-      "The history cannot be read: EISDIR",
-    ],
     ["the journal is a directory", (at) => mkdirSync(join(at, "journal.a")), [], "none yet"],
     ["the lock is a file", (at) => writeFileSync(join(at, "agent.lock"), ""), [], "not running"],
   ])("DIAG-01 %s", async ([, breakIt, expected, words]) => {
@@ -237,6 +231,30 @@ describe("holdfast agent diagnose", () => {
     const directory = await enrolled();
     for (const name of ["journal.a", "journal.b"]) writeFileSync(join(directory, name), Buffer.alloc(70_000, 1));
     expect(look(directory).text).toContain("damaged beyond reading");
+  });
+
+  it("AGENT-05 a directory in place of the history", async () => {
+    const directory = await enrolled();
+    mkdirSync(join(directory, "diagnostics.log"));
+    const { text, reasons } = look(directory);
+    expect(reasons).toEqual(["diagnostics_unwritable"]);
+    expect(text).not.toContain("Nothing is wrong");
+    expect(text).toContain("The history cannot be read: EISDIR");
+  });
+
+  it("AGENT-05 how full the root file system is, as df says", async () => {
+    const directory = await enrolled();
+    const df = execFileSync("df", ["--output=pcent", "/"], { encoding: "utf8" });
+    const used = Number(/(\d+)%/.exec(df)?.[1]);
+    const options = { stateDir: directory, clockSkewSeconds: undefined, now: Date.now() };
+    const at = (diskPressurePercent: number) =>
+      selfCheck({ ...options, diskPressurePercent }).find(
+        ({ reason }) => reason === "node_observability_disk_pressure",
+      )?.detail;
+    // It rounds up; and the disk is in use meanwhile.
+    const measured = Number(/^(\d+) %/.exec(at(0) ?? "")?.[1]);
+    expect(Math.abs(measured - used)).toBeLessThanOrEqual(2);
+    expect(at(Math.min(100, used + 3))).toBeUndefined();
   });
 
   it("DIAG-01 files of another node", async () => {

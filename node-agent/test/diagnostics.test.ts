@@ -1,4 +1,4 @@
-import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import fc from "fast-check";
@@ -256,4 +256,26 @@ describe("diagnostic records", () => {
     expect(details(diagnostics)).toEqual(["a"]);
     diagnostics.close();
   });
+
+  it.skipIf(lacks("root"))(
+    "AGENT-01 come to the file when a disk that was full at the start has room again",
+    () => {
+      const { directory } = smallFileSystem(600 * 1024);
+      const { open, path } = setUp(directory);
+      const filler = join(directory, "filler");
+      writeFileSync(filler, Buffer.alloc(200 * 1024));
+      const diagnostics = open();
+      diagnostics.record("disk_full", "no space");
+      expect(diagnostics.problem()).toContain("ENOSPC");
+      expect(() => statSync(path)).toThrow("ENOENT");
+      rmSync(filler);
+      // Asked with every heartbeat, whether or not anything happens.
+      expect(diagnostics.problem()).toBeUndefined();
+      diagnostics.record("process_alive", "room again");
+      diagnostics.close();
+      const again = open();
+      expect(details(again)).toEqual(["room again", "no space"]);
+      again.close();
+    },
+  );
 });

@@ -78,7 +78,8 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   const measured = { now, diskPressurePercent, rootUsedPercent: rootUsedPercent() };
   const unknown = { apiUrl: undefined, clockSkewSeconds: undefined };
   const running = pidOf(stateDir);
-  const found = neverJoined ? [] : findings({ ...state, ...measured, ...unknown });
+  const diagnosticsProblem = history.problem ?? undefined;
+  const found = neverJoined ? [] : findings({ ...state, ...measured, ...unknown, diagnosticsProblem });
   if (!neverJoined && running === null && !found.some(hidesTheLock)) found.push(notRunning);
   const journal = journalOf(stateDir);
   if (journal && journal.unsent_results > 0 && history.undelivered) found.push(history.undelivered);

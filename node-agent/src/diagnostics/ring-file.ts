@@ -9,6 +9,7 @@ import {
   fsyncSync,
   openSync,
   readFileSync,
+  statfsSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
@@ -43,9 +44,12 @@ export function readRing(path: string): KeptRecord[] {
 /** Throws what keeps it from being written. */
 export function openRingFile(path: string): RingFile {
   const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-  const isNew = fstatSync(file).size < FILE_BYTES;
+  const missing = FILE_BYTES - fstatSync(file).size;
   try {
-    if (isNew) makeLines(file);
+    if (missing > 0) {
+      expectRoom(path, missing);
+      makeLines(file);
+    }
   } catch (error) {
     closeSync(file);
     // Half a file would only make the disk fuller.
@@ -56,6 +60,13 @@ export function openRingFile(path: string): RingFile {
     write: (record) => writeLine(file, lineOf(record), (record.seq % RING_RECORDS) * LINE_BYTES),
     close: () => closeSync(file),
   };
+}
+
+/** Tried again and again on a full disk: taking the last of it each time would harm whoever writes there too. */
+function expectRoom(path: string, bytes: number): void {
+  const { bsize, bfree, bavail } = statfsSync(path);
+  const free = bsize * (process.geteuid?.() === 0 ? bfree : bavail);
+  if (free < bytes) throw new Error(`ENOSPC: ${path} needs ${bytes} bytes and ${free} are free`);
 }
 
 function makeLines(file: number): void {

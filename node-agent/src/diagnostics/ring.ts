@@ -17,7 +17,7 @@ export type Diagnostics = {
   newerThan(seq: number, most?: number): DiagnosticRecord[];
   /** Newest first. */
   recent(count: number): DiagnosticRecord[];
-  /** What keeps the file from being written; undefined when all is well. */
+  /** Tries again what failed. What keeps the file from being written; undefined when all is well. */
   problem(): string | undefined;
   close(): void;
 };
@@ -32,7 +32,7 @@ const LONGEST_COUNT_MS = 3600_000;
 /** Of one reason within a minute; what else comes is counted in the last. */
 const MOST_DIFFERENT = 8;
 
-/** Never throws: without a file the records live in memory and in the log only. */
+/** Never throws: while there is no file the records live in memory and in the log only. */
 export function openDiagnostics(directory: string, options: DiagnosticsOptions): Diagnostics {
   const { log, instanceId } = options;
   const now = options.now ?? Date.now;
@@ -40,11 +40,24 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
   const { kept, problem: unread } = readIfPresent(path);
   let file: RingFile | undefined;
   let problem: string | undefined = unread;
-  try {
-    file = openRingFile(path);
-  } catch (error) {
+
+  function open(records: readonly KeptRecord[]): void {
+    try {
+      file = openRingFile(path);
+      for (const record of records) file.write(record);
+      problem = undefined;
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  function fail(error: unknown): void {
+    file?.close();
+    file = undefined;
     problem = (error as Error).message;
   }
+
+  open([]);
   // A file that was lost must not begin below what the server has already: it would wait for newer ones.
   let next = (kept.at(-1)?.seq ?? Math.floor(now() / 1000)) + 1;
   /** Of this process, by reason: what may still be counted on. */
@@ -52,10 +65,10 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
 
   function write(record: KeptRecord): void {
     try {
-      file?.write(record);
-      if (file) problem = undefined;
+      if (file) file.write(record);
+      else open(kept);
     } catch (error) {
-      problem = (error as Error).message;
+      fail(error);
     }
   }
 
@@ -101,7 +114,10 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
         .slice(0, most)
         .map(toTell),
     recent: (count) => kept.slice(-count).reverse().map(toTell),
-    problem: () => problem,
+    problem() {
+      if (!file) open(kept);
+      return problem;
+    },
     close: () => file?.close(),
   };
 }

@@ -36,6 +36,8 @@ const problem = (reason: "identity_key_missing" | "trust_bundle_invalid") => ({
 type Row = [name: string, facts: Partial<SelfCheckFacts>, reasons: string[], detail?: string];
 const rows: Row[] = [
   ["all is well", {}, []],
+  ["no history", { diagnosticsProblem: "EISDIR" }, ["diagnostics_unwritable"], "EISDIR"],
+  ["no history on a full disk", { diagnosticsProblem: "ENOSPC", stateDir: "full" }, ["disk_full"]],
   ["before the first answer nothing is known of the clock", { clockSkewSeconds: undefined }, []],
   ["expired", expired, ["cert_expired"], "it expired at 2026-01-01T18:00:00Z, 6 hours ago"],
   ["expires this moment", certificate(NOW - HOUR, NOW), ["cert_renewal_overdue"]],

@@ -29,6 +29,8 @@ export type SelfCheckFacts = {
   /** How long the server takes to answer at best, in milliseconds; undefined while that is not known. */
   roundTripMs?: number | undefined;
   stateDir: "writable" | "full" | "read_only" | "missing";
+  /** Why diagnostics.log cannot be read or written. */
+  diagnosticsProblem?: string | undefined;
   /** Of the root file system; undefined where it cannot be told. */
   rootUsedPercent: number | undefined;
   diskPressurePercent: number;
@@ -36,7 +38,7 @@ export type SelfCheckFacts = {
 
 export type CheckOptions = Pick<
   SelfCheckFacts,
-  "now" | "clockSkewSeconds" | "roundTripMs" | "diskPressurePercent"
+  "now" | "clockSkewSeconds" | "roundTripMs" | "diskPressurePercent" | "diagnosticsProblem"
 > & {
   stateDir: string;
   apiUrl?: string;
@@ -57,6 +59,7 @@ export function findings(facts: SelfCheckFacts): Finding[] {
   return [
     ...clock(facts),
     ...stateDirectory(facts),
+    ...diagnostics(facts),
     ...certificate(facts),
     ...trust(facts),
     ...profile(facts),
@@ -92,6 +95,12 @@ function stateDirectory({ stateDir }: SelfCheckFacts): Finding[] {
     default:
       return exhaustive(stateDir);
   }
+}
+
+/** Where the directory itself is at fault, that says enough. */
+function diagnostics({ stateDir, diagnosticsProblem }: SelfCheckFacts): Finding[] {
+  if (stateDir !== "writable" || diagnosticsProblem === undefined) return [];
+  return [{ reason: "diagnostics_unwritable", detail: diagnosticsProblem }];
 }
 
 /** Judged by the server's clock where it is known, so that a wrong clock here is not taken for expiry. */
