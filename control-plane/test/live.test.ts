@@ -1,8 +1,13 @@
 // The WebSocket of an open page: who may open it, what they hear, and when it ends.
 
+import {
+  createAllocation,
+  createAllocationGrant,
+  releaseAllocation,
+} from "@holdfast/contracts/endpoints/allocations";
 import { changeNode } from "@holdfast/contracts/endpoints/nodes";
 import { signOut } from "@holdfast/contracts/endpoints/sign-in";
-import { createTask } from "@holdfast/contracts/endpoints/tasks";
+import { cancelTask, createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
@@ -93,6 +98,37 @@ describe("an open page", () => {
     });
     const expected = { type: "changed", topic: "terminal", ids: [minted.session_id], node_ids: [node.id] };
     await expect.poll(() => page.heard.find((one) => one.topic === "terminal")).toEqual(expected);
+  });
+
+  it("SEC-01 hears of another member's allocation, its tasks and terminals only by a grant, or as an administrator", async () => {
+    const [other, admin] = [
+      await addMember(api, home, "other@example.com", "member"),
+      await addMember(api, home, "admin@example.com", "admin"),
+    ];
+    const body = { node_id: node.id, username: `u${uuidv7().slice(-8)}` };
+    const { id, task_id } = await member.client(home.id)(createAllocation, { body });
+    const { superuser } = openRoles(api.database);
+    await superuser`UPDATE allocations SET status = 'active' WHERE id = ${id}`;
+    await superuser`INSERT INTO gateways VALUES (${uuidv7()}, 'ws://127.0.0.1:3002/t', 'https://127.0.0.1:1', 0)`;
+    const params = { allocation_id: id };
+    const pages = [open(), open({ cookie: other.cookie }), open({ cookie: admin.cookie })] as const;
+    const [own, others, administrators] = pages;
+    await Promise.all(pages.map(({ opened }) => opened));
+    const { session_id } = await member.client(home.id)(createTerminalToken, { params, body: {} });
+    await member.client(home.id)(releaseAllocation, { params });
+    await api.operator(home.id)(cancelTask, { params: { task_id: task_id ?? "" } });
+    const heard = (page: typeof own) => new Set(page.heard.flatMap(({ ids }) => ids));
+    for (const page of [own, administrators]) {
+      await expect.poll(() => heard(page)).toEqual(heard(page).union(new Set([id, session_id, task_id])));
+    }
+    // Whoever hears of the node afterwards would have heard of the allocation before.
+    await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "drain" } });
+    await expect.poll(() => heard(others)).toContain(node.id);
+    for (const hidden of [id, session_id, task_id]) expect(heard(others)).not.toContain(hidden);
+    const user_id = other.me.id ?? "";
+    await member.client(home.id)(createAllocationGrant, { params, body: { user_id } });
+    await expect.poll(() => heard(others)).toContain(id);
+    await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "reactivate" } });
   });
 
   it("SEC-01 hears nothing of another organization", async () => {

@@ -91,6 +91,8 @@ describe.skipIf(lacks("chromium"))("an allocation's page", () => {
     await page.goto(`${api.url}/allocations`);
     await page.getByRole("cell", { name: "bob@kelp.example" }).waitFor();
     await keepScreenshot(page, "allocations-owners");
+    await page.getByLabel("Owner").selectOption("me");
+    await page.getByText("No allocation matches").waitFor();
     await page.goto(`${api.url}/organization/members`);
     const limits = page.getByRole("region", { name: "Allocation limits" });
     await limits.getByText("1 of 500 in use").waitFor();

@@ -28,7 +28,7 @@ export function AllocationsPage() {
   const listing = useAllocations(filters);
   const nodes = useNodes().items;
   const shown = listing.items?.filter(({ status }) => filters.status || filters.released || status !== "released");
-  const filtered = Boolean(filters.node_id || filters.status);
+  const filtered = Boolean(filters.node_id || filters.status || filters.owner);
   const anyNode = nodes?.some(({ status }) => status === "active");
   const add = may("allocations:write") && anyNode && (
     <Button look="primary" onClick={() => change({ ...filters, add: "yes" })}>
@@ -39,7 +39,7 @@ export function AllocationsPage() {
   return (
     <>
       <PageHeader title="Allocations" actions={add}>
-        Users on nodes that people and projects hold. <LiveMark />
+        Users on nodes: yours, those shared with you, and all of them for administrators. <LiveMark />
       </PageHeader>
       <FilterBar filters={filters} onChange={change} />
       {listing.error && <ErrorNotice error={listing.error} onRetry={listing.refresh} />}
@@ -50,7 +50,7 @@ export function AllocationsPage() {
           title="No allocation matches"
           actions={<Button onClick={() => change({})}>Clear filters</Button>}
         >
-          <p>Choose another node or status, or clear the filters.</p>
+          <p>Choose another node, status or owner, or clear the filters.</p>
         </EmptyState>
       )}
       {shown?.length === 0 && !filtered && nodes && <Nothing anyNode={anyNode === true} add={add} />}
@@ -73,6 +73,7 @@ type FilterBarProps = { filters: AllocationFilters; onChange: (filters: Allocati
 
 function FilterBar({ filters, onChange }: FilterBarProps) {
   const nodes = useNodes().items ?? [];
+  const { may } = useActing();
   return (
     <search className="mb-4 grid grid-cols-2 items-end gap-3 sm:flex" aria-label="Filter allocations">
       <SelectField
@@ -102,6 +103,18 @@ function FilterBar({ filters, onChange }: FilterBarProps) {
             {allocationMarks[status].word}
           </option>
         ))}
+      </SelectField>
+      <SelectField
+        label="Owner"
+        value={filters.owner ?? ""}
+        onChange={(event) =>
+          onChange({ ...filters, owner: (event.currentTarget.value || undefined) as AllocationFilters["owner"] })
+        }
+        className="sm:w-44"
+      >
+        <option value="">Any</option>
+        <option value="me">You</option>
+        {may("allocations:admin") && <option value="none">No active owner</option>}
       </SelectField>
       {!filters.status && (
         <div className="flex min-h-9 items-center">

@@ -32,7 +32,7 @@ export function SharingCard({ allocation }: { allocation: Allocation }) {
       title="Sharing"
       note={
         allocation.status !== "released" && (
-          <Button look="quiet" className="-my-1.5" onClick={() => setSharing(true)}>
+          <Button className="-my-1.5 -mr-2" onClick={() => setSharing(true)}>
             Share
           </Button>
         )

@@ -7,11 +7,11 @@ import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";
 import type { AllocationFilters } from "./filters.ts";
 
-export function useAllocations(filters: Pick<AllocationFilters, "node_id" | "status">) {
+export function useAllocations(filters: Pick<AllocationFilters, "node_id" | "status" | "owner">) {
   const { org, call } = useActing();
   const refetchInterval = useRefetchInterval();
-  const { node_id, status } = filters;
-  const query = { ...(node_id ? { node_id } : {}), ...(status ? { status } : {}) };
+  const { node_id, status, owner } = filters;
+  const query = { ...(node_id ? { node_id } : {}), ...(status ? { status } : {}), ...(owner ? { owner } : {}) };
   return useListing<Allocation>({
     key: ["org", org.id, "allocations", "list", query],
     page: ({ cursor, signal }) => call(listAllocations, { query: { ...query, cursor }, signal }),

@@ -26,7 +26,7 @@ export function Quotas() {
       className="mt-10"
       note={
         may("allocations:admin") && (
-          <Button look="quiet" className="-my-1.5" onClick={() => setChanging(true)}>
+          <Button className="-my-1.5 -mr-2" onClick={() => setChanging(true)}>
             Change
           </Button>
         )
