@@ -9,6 +9,7 @@ import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
+import { consume } from "../src/links/redeem.ts";
 import {
   addMember,
   type Browser,
@@ -23,6 +24,7 @@ import { enrollTestNode, hostFacts, makeKeyRequest, sendHeartbeatFrom, type Test
 
 let api: TestApi;
 let superuser: Sql;
+let system: Sql;
 let org: TestOrg;
 let owner: Browser;
 let admin: Browser;
@@ -31,7 +33,7 @@ let count = 0;
 
 beforeAll(async () => {
   api = await startTestApi();
-  ({ superuser } = openRoles(api.database));
+  ({ superuser, system } = openRoles(api.database));
 });
 beforeEach(async () => {
   count += 1;
@@ -131,6 +133,9 @@ describe("an invitation", () => {
     await remove();
     await superuser`UPDATE one_time_links SET replaced_at = NULL WHERE org_id = ${org.id} AND used_at IS NULL`;
     await expect(redeem(api, url, { name: "Next" })).rejects.toThrow(/link_unknown/);
+    // As if the change came between the first look at the link and its use.
+    const secret = new URL(url).hash.slice(1);
+    await expect(system.begin((tx) => consume(tx, secret))).rejects.toMatchObject({ code: "link_unknown" });
   });
 
   it("SEC-01 ends with the API token that it was made with", async () => {
