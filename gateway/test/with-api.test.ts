@@ -26,7 +26,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({ url: api.internalUrl });
   org = await createOrg(api, "kelp");
   place = await newPlace(api, openRoles(api.database).superuser, org);
-  token = await tokenFor(api, org, "member");
+  token = await tokenFor(api, org, "admin");
 });
 
 const node = () => ({ ...place.node.tls, id: place.node.id, serial: "" });
