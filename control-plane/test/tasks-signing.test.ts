@@ -203,18 +203,15 @@ describe("the chain of key sets", () => {
     const write = ({ version, content, signatures }: SignedKeySet) => superuser`
       INSERT INTO task_key_sets (version, content, signatures)
       VALUES (${version}, ${JSON.stringify(content)}::json, ${JSON.stringify(signatures)}::json)`;
-    const forged = signStatement([mallory], {
-      kind: "task_key_set" as const,
-      version: honest.version + 1_000,
-      content: { keys: [jwk] },
-    });
-    await write(forged);
+    const forged = (version: number) =>
+      signStatement([mallory], { kind: "task_key_set" as const, version, content: { keys: [jwk] } });
+    await write(forged(honest.version + 1_000));
     await signer.refresh();
     expect(signer.keySet()).toEqual(honest);
     expect((await newSigner()).keySet(), "after a start").toEqual(honest);
     // Not even as the first link, or with our keys and no signature of theirs.
     await superuser`DELETE FROM task_key_sets`;
-    await write({ ...forged, version: 1 });
+    await write(forged(1));
     await write({ ...honest, version: honest.version + 2_000 });
     await passTwoMinutes();
     const again = await newSigner();

@@ -2,9 +2,11 @@
 
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { changeNode, listNodes } from "@holdfast/contracts/endpoints/nodes";
+import { rotateTaskSigningKey } from "@holdfast/contracts/endpoints/task-signing-keys";
 import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
+import { openRoles } from "../../control-plane/test/support/database.ts";
 import type { SimAgent } from "../src/sim/agent.ts";
 import { characterOf, SIMULATED, simName } from "../src/sim/character.ts";
 import { createFleet, type Fleet } from "../src/sim/fleet.ts";
@@ -74,6 +76,18 @@ describe("a simulated fleet", () => {
     expect(await finished(probed.id)).toMatchObject({ status: "completed", result: { kernel: SIMULATED } });
     const foreign = await client(createTask, { params, body: { type: "diag.network_probe" } });
     expect(await finished(foreign.id)).toMatchObject({ status: "failed", failure: { code: "task_type_unknown" } });
+  });
+
+  it("TASK-03 follows a rotation of the key that signs tasks", async () => {
+    const { superuser } = openRoles(api.database);
+    const { next } = await api.operator()(rotateTaskSigningKey, {});
+    await superuser`UPDATE task_signing_keys SET sign_from = now() WHERE kid = ${next.kid}`;
+    // It signs with the new key, which the nodes meet before their next heartbeat.
+    const replica = await startTestApi({ database: api.database });
+    const params = { node_id: agents[1]?.nodeId ?? "" };
+    const task = await replica.operator(org)(createTask, { params, body: { type: "node.noop" } });
+    expect(await finished(task.id)).toMatchObject({ status: "completed" });
+    await replica.stop();
   });
 
   it("AGENT-02 leaves the network and comes back, and knows a revocation for what it is", async () => {
