@@ -156,6 +156,13 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", { t
     shellPid = await ask(shell, "echo $$:$USER");
     expect(shellPid).toMatch(/^\d+:hft-alice$/);
     expect(await guest.ask("systemctl list-units --plain --no-legend 'holdfast-terminal-*'")).toMatch(/\.service/);
+    const limits = await guest.ask("systemctl show -p TasksMax,MemoryMax 'holdfast-terminal-*'");
+    expect(limits).toContain(`TasksMax=${await ask(shell, "ulimit -Hu")}\n`);
+    expect(limits).toMatch(/MemoryMax=\d+/);
+    expect(await ask(shell, "for at in /tmp /var/tmp /dev/shm; do echo > $at/of-alice; done; ls /tmp")).toBe(
+      "of-alice",
+    );
+    expect((await guest.run("ls /tmp/of-alice /var/tmp/of-alice /dev/shm/of-alice")).stdout).toBe("");
     const drop = "/run/systemd/system/holdfast-agent.service.d";
     await guest.ask(
       `mkdir -p ${drop} && printf '[Service]\\nWatchdogSec=8\\nRestartSec=100ms\\n' >${drop}/test.conf`,
@@ -191,6 +198,18 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", { t
     await until(isConnected);
     expect(await show("NRestarts")).toBe("0");
     expect((await installation.run(["task", "run", name, "node.noop"])).code).toBe(0);
+  });
+
+  it("BM-02 removes everything of a released user, with the powers that its unit leaves it", async () => {
+    const { id } = await json<Allocation>(["allocation", "create", "--node", name, "--user", "hft-bob"]);
+    const left = "cp /bin/true $at/of-bob; chmod 4755 $at/of-bob; touch /dev/mqueue/of-bob";
+    const script = `for at in /tmp /var/tmp /dev/shm; do ${left}; done; ipcmk --shmem 4096`;
+    await guest.ask(`setpriv --reuid hft-bob --regid hft-bob --clear-groups sh -ec '${script}'`);
+    const ofBob = "ls -A /tmp/of-bob /var/tmp/of-bob /dev/shm/of-bob /dev/mqueue/of-bob 2>/dev/null; true";
+    expect((await guest.ask(ofBob)).trim().split("\n")).toHaveLength(4);
+    expect((await installation.run(["allocation", "release", id])).code).toBe(0);
+    expect(await guest.ask(ofBob)).toBe("");
+    expect(await guest.ask("tail -n +2 /proc/sysvipc/shm")).toBe("");
   });
 
   it("AGENT-09 is not removed under a tenant's user, and then leaves no file, no user and no unit", async () => {
