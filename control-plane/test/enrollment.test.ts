@@ -25,6 +25,7 @@ import {
   requestFor,
   sendHeartbeatFrom,
   tokenOf,
+  unsigned,
 } from "./support/nodes.ts";
 
 let api: TestApi;
@@ -42,12 +43,6 @@ type Body = { token: string; csr: string; node_id?: string; node_name?: string; 
 function enroll(body: Body) {
   return api.operator()(enrollNode, { body: { facts: hostFacts, ...body } });
 }
-
-/** ECDSA signs the same content differently every time. */
-const unsigned = ({ trust: { signatures: _, ...content }, ...answer }: Awaited<ReturnType<typeof enroll>>) => ({
-  ...answer,
-  trust: content,
-});
 
 async function refusal(work: Promise<unknown>): Promise<string> {
   return work.then(() => "it was not refused", codeOf);

@@ -3,7 +3,7 @@
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -285,6 +285,21 @@ describe("adopting everything at once", () => {
       await expect.poll(() => existsSync(files.next), poll).toBe(false);
       await agent.stop();
     }
+  });
+
+  it("ID-03 takes a certificate that was about to be tried when the present one's key file was lost", async () => {
+    const api = await startFakeApi();
+    const stateDir = await joinedDirectory(api);
+    const files = stateFiles(stateDir);
+    const open = () => openSession({ files, apiUrl: undefined, instanceId: crypto.randomUUID(), bootId: "b" });
+    const key = newPrivateKey();
+    const chain = await api.authority.certify(certificateRequest(key, "x"), api.nodeId);
+    const identity = parseIdentity(privateKeyPem(key) + chain, "test");
+    open().offer({ identity });
+    rmSync(files.identity);
+    const agent = await startQuick(stateDir);
+    await connected(agent);
+    expect(readIdentity(files)).toEqual(identity);
   });
 
   it("ID-16 reads a profile and a trust bundle that a crash left apart", async () => {
