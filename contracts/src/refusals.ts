@@ -8,7 +8,7 @@ import { type ErrorCode, errorCatalogue } from "./errors.ts";
 const always: readonly ErrorCode[] = [
   ...(["host_refused", "certificate_header_refused", "shutting_down"] as const),
   // A query that the endpoint does not take is refused everywhere.
-  ...(["unknown_field", "invalid_request", "database_unavailable", "internal_error"] as const),
+  ...(["unknown_field", "database_unavailable", "internal_error"] as const),
 ];
 
 /** Of identity and permission. */
@@ -16,7 +16,7 @@ const byAccess: Record<Exclude<Access, object> | "scope", readonly ErrorCode[]> 
   public: [],
   "signed-in": ["unauthenticated"],
   operator: ["unauthenticated", "forbidden"],
-  scope: ["unauthenticated", "forbidden", "organization_required", "not_found"],
+  scope: ["unauthenticated", "forbidden", "not_found"],
   node: [
     ...(["certificate_missing", "certificate_untrusted", "certificate_unusable"] as const),
     ...(["certificate_not_yet_valid", "cert_expired", "identity_revoked", "identity_retired"] as const),
@@ -32,7 +32,9 @@ export function refusalsOf(endpoint: Endpoint): ErrorCode[] {
   const codes = new Set<ErrorCode>([
     ...always,
     ...byAccess[accessKind(endpoint.access)],
+    ...(choosesOrg(endpoint) ? (["organization_required"] as const) : []),
     ...(endpoint.method === "GET" ? [] : ofBodies),
+    ...(takesInput(endpoint) ? (["invalid_request"] as const) : []),
     ...(checksOrigin(endpoint.access, endpoint.method) ? (["origin_refused"] as const) : []),
     ...(endpoint.params && takesForeignIds(endpoint.access) ? (["not_found"] as const) : []),
     ...(endpoint.creates ? (["idempotency_key_reused"] as const) : []),
@@ -43,6 +45,16 @@ export function refusalsOf(endpoint: Endpoint): ErrorCode[] {
 
 function accessKind(access: Access): keyof typeof byAccess {
   return typeof access === "object" ? "scope" : access;
+}
+
+/** A path that names the organization leaves no choice. */
+function choosesOrg({ access, path }: Endpoint): boolean {
+  return typeof access === "object" && !path.includes("{org_id}");
+}
+
+/** Every other method may be sent a body, also where none is wanted. */
+function takesInput({ params, query, method }: Endpoint): boolean {
+  return params !== undefined || query !== undefined || method !== "GET";
 }
 
 function checksOrigin(access: Access, method: Method): boolean {

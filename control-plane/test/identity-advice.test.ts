@@ -14,10 +14,9 @@ import type { ErrorEnvelope } from "@holdfast/contracts/errors";
 import { uuidForm, uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { type Authority, openAuthority, temporaryAuthority } from "../src/identity/authority.ts";
-import { readKeyRequest } from "../src/identity/requests.ts";
-import { openKeyring } from "../src/sealing/keyring.ts";
+import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
+import { authorityOf, certificateFor } from "./support/certificates.ts";
 import { openRoles } from "./support/database.ts";
 import { heartbeatOf, hostFacts, makeKeyRequest, openClient } from "./support/nodes.ts";
 
@@ -30,16 +29,8 @@ let roots: string[];
 beforeAll(async () => {
   api = await startTestApi();
   org = await createOrg(api, "ours");
-  const { system, ...roles } = openRoles(api.database);
-  superuser = roles.superuser;
-  const current = { id: "local-1", key: Buffer.alloc(32, 7) };
-  const opened = await openAuthority(
-    system,
-    await openKeyring(system, { current, previous: undefined }),
-    new Date(),
-  );
-  if (!opened) throw new Error("the api has no CA");
-  authority = opened;
+  ({ superuser } = openRoles(api.database));
+  authority = await authorityOf(api);
   ({ roots } = await api.operator()(getTrustBundle, {}));
 });
 
@@ -93,11 +84,6 @@ async function refusal(work: Promise<unknown>): Promise<ErrorEnvelope> {
 const change = (nodeId: string, what: NodeChange) =>
   api.operator(org.id)(changeNode, { params: { node_id: nodeId }, body: { change: what } });
 
-async function certificateFor(nodeId: string, issuer: Authority, at = new Date()) {
-  const { key, csr } = await makeKeyRequest();
-  const { chain } = await issuer.issueToNode({ id: nodeId, publicKey: (await readKeyRequest(csr)).publicKey }, at);
-  return { cert: chain, key };
-}
 const longAgo = () => new Date(Date.now() - 25 * 3_600_000);
 
 /** Does what a person would who reads this; alternatives are advice of their own. */

@@ -45,5 +45,5 @@ export const changePassword = endpoint({
     revoke_tokens: RevokeTokens,
   }),
   answer: SignedOut,
-  errors: ["sign_in_failed", "rate_limit_exceeded"],
+  errors: ["sign_in_failed", "rate_limit_exceeded", "forbidden"],
 });

@@ -41,6 +41,7 @@ export const listSessions = endpoint({
   summary: "List where I am signed in",
   access: "signed-in",
   answer: z.strictObject({ items: z.array(Session) }),
+  errors: ["forbidden"],
 });
 
 export const listMyTokens = endpoint({
@@ -52,6 +53,7 @@ export const listMyTokens = endpoint({
   description: "API tokens, pairing and bootstrap tokens and invitations that can still be used.",
   access: "signed-in",
   answer: z.strictObject({ items: z.array(IssuedToken) }),
+  errors: ["forbidden"],
 });
 
 export const endSession = endpoint({
@@ -64,7 +66,7 @@ export const endSession = endpoint({
   access: "signed-in",
   action: "session.revoke",
   params: z.strictObject({ session_id: Id }),
-  errors: ["not_found"],
+  errors: ["forbidden", "not_found"],
 });
 
 export const signOutEverywhere = endpoint({
@@ -79,4 +81,5 @@ export const signOutEverywhere = endpoint({
   action: "session.end_all",
   body: z.strictObject({ revoke_tokens: RevokeTokens }),
   answer: SignedOut,
+  errors: ["forbidden"],
 });

@@ -132,7 +132,13 @@ function textOf(schema: Json): fc.Arbitrary<string> {
   if (format === "email") return fc.emailAddress();
   if (typeof pattern === "string") return fc.stringMatching(new RegExp(pattern));
   const minLength = Number(schema["minLength"] ?? 0);
-  return fc.string({ minLength, maxLength: Math.min(Number(schema["maxLength"] ?? 100), minLength + 60) });
+  const maxLength = Math.min(Number(schema["maxLength"] ?? 100), minLength + 60);
+  // A schema that changes its text first does not say what form it wants then.
+  const wellFormed = fc.constantFrom("someone@example.com", "018f0000-0000-7000-8000-000000000000", "a-name");
+  return fc.oneof(
+    { weight: 2, arbitrary: fc.string({ minLength, maxLength }) },
+    { weight: 1, arbitrary: wellFormed },
+  );
 }
 
 const schemaOf = (schema: z.ZodType): Json =>
@@ -201,4 +207,14 @@ export function requestsFor(
         ...withBody,
       };
     });
+}
+
+/** A body that the endpoint accepts, and says nothing in particular. */
+export function acceptedBody({ name, body }: Endpoint): string | undefined {
+  if (!body) return undefined;
+  const found = fc
+    .sample(right(schemaOf(body)), { seed: 1, numRuns: 1_000 })
+    .find((value) => body.safeParse(JSON.parse(JSON.stringify(value))).success);
+  if (found === undefined) throw new Error(`no body of ${name} was found by chance`);
+  return JSON.stringify(found);
 }
