@@ -10,9 +10,10 @@ import { removeExpired } from "../src/reconcilers/remove-expired.ts";
 import { startWorker } from "../src/worker/main.ts";
 import { workerSettings } from "../src/worker/settings.ts";
 import { openTurns } from "../src/worker/turns.ts";
-import { createOrg, firstAdmin, signInAs, startTestApi, type TestApi } from "./support/api.ts";
+import { addMember, createOrg, firstAdmin, signInAs, startTestApi, type TestApi } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
+import { newAllocation } from "./support/terminals.ts";
 
 let api: TestApi;
 let superuser: Sql;
@@ -67,6 +68,28 @@ describe("overdue renewals", () => {
       .poll(() => lines.filter((line) => line.includes("has not renewed its certificate in time")))
       .toEqual([expect.stringContaining(node.id)]);
     await worker.stop();
+  });
+});
+
+describe("expired grants", () => {
+  it("AUDIT-01 are removed by the worker", async () => {
+    const org = await createOrg(api, "expired");
+    const node = await enrollTestNode(api, org.id);
+    const member = await addMember(api, org, "member@expired.example", "member");
+    const { allocationId } = await newAllocation(superuser, org, node.id);
+    await superuser`
+      INSERT INTO allocation_grants (org_id, allocation_id, grantee_id, level, granted_by, granted_at, expires_at)
+      VALUES (${org.id}, ${allocationId}, ${member.me.id}, 'use', 'test', now() - interval '2 hours', now())`;
+    const settings = readSettings(workerSettings, { HOLDFAST_SYSTEM_DATABASE_URL: api.database.systemUrl });
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    // A worker of another test may have had the turn just now.
+    await superuser`DELETE FROM reconciler_turns`;
+    const worker = await startWorker(settings, createLog({ process: "worker", level: "silent" }));
+    vi.advanceTimersByTime(60_000);
+    await expect.poll(() => superuser`SELECT FROM allocation_grants`).toHaveLength(0);
+    await worker.stop();
+    expect(await superuser`SELECT FROM audit_events WHERE action = 'allocation.expire_grant'`).toHaveLength(1);
   });
 });
 
