@@ -189,7 +189,11 @@ describe.skipIf(without)("a node behind nginx", () => {
     const join = async (token: string, n: number) => {
       const { csr } = await makeKeyRequest();
       const body = { token, csr, facts: { ...hostFacts, hostname: `m-${n}` } };
-      return (await machines.ask({ method: "POST", path: "/v1/enroll", body })).status;
+      for (;;) {
+        const { status } = await machines.ask({ method: "POST", path: "/v1/enroll", body });
+        // A busy api may need more than the second that nginx gives it for a handshake; an agent asks again.
+        if (status !== 503) return status;
+      }
     };
     const guesses = await Promise.all(Array.from({ length: 70 }, (_, n) => join(`hfe_${"g".repeat(43)}`, n)));
     expect(guesses.filter((status) => status === 429)).toHaveLength(10);
@@ -294,17 +298,14 @@ describe.skipIf(without)("whoever is not a node", () => {
     const create = async (headers: Record<string, string>) => {
       const path = `/v1/nodes/${node.id}/tasks`;
       const request = { method: "POST", path, body: { type: "node.noop" } } as const;
-      return people.ask({ ...request, headers: { ...headers, authorization } }).then(
-        ({ status }) => status,
-        () => "nginx's own page",
-      );
+      return (await people.ask({ ...request, headers: { ...headers, authorization } })).status;
     };
     const keyed = await Promise.all(
       Array.from({ length: 6 }, (_, count) => create({ "idempotency-key": `k${count}` })),
     );
     expect(keyed).toEqual(Array(6).fill(201));
     const bare = await Promise.all(Array.from({ length: 6 }, () => create({})));
-    expect(bare).toContain("nginx's own page");
+    expect(bare).toContain(502);
     const { items } = await api.operator(org.id)(listTasks, { query: { node_id: node.id } });
     expect(items).toHaveLength(6 + bare.filter((each) => each === 201).length);
   });

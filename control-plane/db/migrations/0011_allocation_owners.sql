@@ -29,8 +29,7 @@ ALTER TABLE audit_events NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE api_tokens NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE users NO FORCE ROW LEVEL SECURITY;
 
-UPDATE tasks SET allocation_id = (params ->> 'allocation_id')::uuid
-WHERE type IN ('allocation.provision_user', 'allocation.deprovision_user', 'terminal.open');
+UPDATE tasks SET allocation_id = (params ->> 'allocation_id')::uuid WHERE params ->> 'allocation_id' IS NOT NULL;
 
 -- Who created an allocation stands in the audit.
 WITH created AS (

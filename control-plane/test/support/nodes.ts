@@ -120,9 +120,11 @@ export function openClient(baseUrl: string, tls: AgentOptions, instanceId: strin
       // Whoever is answered before all was sent may find the connection closed while sending.
       outgoing.on("error", () => undefined);
       const answered = await text(response);
+      // A proxy in between may answer with a text of its own.
+      const isJson = response.headers["content-type"]?.startsWith("application/json") === true;
       return {
         status: response.statusCode ?? 0,
-        body: answered === "" ? {} : (JSON.parse(answered) as Record<string, unknown>),
+        body: isJson && answered !== "" ? (JSON.parse(answered) as Record<string, unknown>) : {},
         headers: response.headers,
       };
     },
