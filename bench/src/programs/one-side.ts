@@ -16,7 +16,10 @@ if (!bench) throw new Error(`there is no bench ${options.bench} in ${options.dir
 
 const lab = labs.openLab();
 process.once("SIGTERM", () => void lab.close().finally(() => process.exit(0)));
-const contest = await bench.prepare(lab);
+const contest = await bench.prepare(lab).catch(async (error: unknown) => {
+  await lab.close();
+  throw error;
+});
 const server = createServer((_request, response) => {
   contest.ours().then(
     (measured) => response.end(JSON.stringify(measured)),
