@@ -3,7 +3,7 @@
 
 import { timingSafeEqual } from "node:crypto";
 import type { Role, Scope } from "@holdfast/contracts/permissions";
-import type { Sql } from "../database/connect.ts";
+import type { Queryable, Sql } from "../database/connect.ts";
 import { isBacked } from "../tokens/standing.ts";
 import type { Actor, Membership } from "./actor.ts";
 import { hashSecret, isSecretOf } from "./secrets.ts";
@@ -42,6 +42,18 @@ type TokenRow = {
   creator_name: string;
 };
 
+/** Whose token it is, while that token is accepted. */
+export async function findToken(system: Queryable, secretHash: Buffer): Promise<TokenRow | undefined> {
+  const [row] = await system<TokenRow[]>`
+    SELECT t.id, t.name, t.role, t.scopes, t.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name,
+           t.created_by, t.creator_name
+    FROM api_tokens t JOIN organizations o ON o.id = t.org_id
+    WHERE t.secret_hash = ${secretHash}
+      AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+      AND ${isBacked(system, "api_token")}`;
+  return row;
+}
+
 export function createAuthenticator(
   system: Sql,
   options: { operatorTokenSha256: string | undefined; onTouchFailed: (error: unknown) => void },
@@ -55,13 +67,7 @@ export function createAuthenticator(
         return right ? { type: "local_operator" } : undefined;
       }
       if (!isSecretOf("apiToken", secret)) return undefined;
-      const [row] = await system<TokenRow[]>`
-        SELECT t.id, t.name, t.role, t.scopes, t.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name,
-               t.created_by, t.creator_name
-        FROM api_tokens t JOIN organizations o ON o.id = t.org_id
-        WHERE t.secret_hash = ${hashSecret(secret)}
-          AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
-          AND ${isBacked(system, "api_token")}`;
+      const row = await findToken(system, hashSecret(secret));
       if (!row) return undefined;
       if (isStale(row.last_used_at)) {
         system`UPDATE api_tokens SET last_used_at = now() WHERE id = ${row.id}`.catch(options.onTouchFailed);
