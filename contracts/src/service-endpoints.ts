@@ -99,12 +99,14 @@ export const announceGateway = endpoint({
     terminal_url: z
       .string()
       .max(2_000)
-      .regex(terminalAddress, "for browsers: a ws:// or wss:// address with its path"),
+      .regex(terminalAddress, "for browsers: a ws:// or wss:// address with its path")
+      .refine((text) => URL.canParse(text), "not an address"),
     node_url: z
       .string()
       .max(2_000)
-      .regex(/^https:\/\/[^\s/?#]+$/, "for nodes: an https:// address without a path"),
-    sessions: z.int().nonnegative(),
+      .regex(/^https:\/\/[^\s/?#]+$/, "for nodes: an https:// address without a path")
+      .refine((text) => URL.canParse(text), "not an address"),
+    sessions: z.int().nonnegative().max(2_147_483_647),
   }),
   answer: z.strictObject({
     /** Origins of pages that may open terminals. */
