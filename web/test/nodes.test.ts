@@ -207,7 +207,8 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await page.getByLabel("Reason").fill("Replacing its disk");
     await keepScreenshot(page, "node-drain");
     await page.getByRole("button", { name: "Drain node" }).click();
-    await page.getByText("Replacing its disk").waitFor();
+    // The node's own record of it may be on the page, too.
+    await page.getByText("Replacing its disk").first().waitFor();
     await page.getByText("takes no new tasks while draining").waitFor();
     await keepScreenshot(page, "node-draining");
     expect(await own()(getNode, { params: { node_id: nodeId } })).toMatchObject({ status: "draining" });
