@@ -255,6 +255,8 @@ describe("holdfast agent diagnose", () => {
     const measured = Number(/^(\d+) %/.exec(at(0) ?? "")?.[1]);
     expect(Math.abs(measured - used)).toBeLessThanOrEqual(2);
     expect(at(Math.min(100, used + 3))).toBeUndefined();
+    const { findings } = lookAt(directory, { now: Date.now(), diskPressurePercent: 0 });
+    expect(findings.map(({ reason }) => reason)).toContain("node_observability_disk_pressure");
   });
 
   it("DIAG-01 files of another node", async () => {
