@@ -52,6 +52,12 @@ const serverFrame: fc.Arbitrary<ServerFrame> = fc.oneof(
   fc.record({ type: type("error"), ...words, retryable: fc.boolean(), correlation_id: fc.string() }),
   fc.record({ type: type("exit"), ...end }),
   fc.record({ type: type("paused"), unacknowledged: count }),
+  fc.record({
+    type: type("unresponsive"),
+    cause: fc.constantFrom("silent" as const, "disconnected" as const),
+    since: fc.string(),
+  }),
+  fc.record({ type: type("responsive") }),
   fc.record({ type: type("pong") }),
 );
 

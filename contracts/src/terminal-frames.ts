@@ -55,6 +55,10 @@ export type TerminalError = {
   correlation_id: string;
 };
 
+/** `silent`: it does not answer. `disconnected`: its connection was closed or cut. */
+const nodeAway = ["silent", "disconnected"] as const;
+export type NodeAway = (typeof nodeAway)[number];
+
 export type ServerFrame =
   /** `ms` since the token was asked for. */
   | { type: "status"; step: ReadinessStep; at: string; ms: number }
@@ -63,6 +67,10 @@ export type ServerFrame =
   | ({ type: "error" } & TerminalError)
   /** The shell ended. */
   | { type: "exit"; code: number | null; signal: string | null }
+  /** The node's connection to the gateway is down, the client's is not. The shell may be well. */
+  | { type: "unresponsive"; cause: NodeAway; since: string }
+  /** The node is back, and no output was lost; otherwise there is another `ready`. */
+  | { type: "responsive" }
   /** Nothing more comes until this client acknowledges. */
   | { type: "paused"; unacknowledged: number }
   | { type: "pong" };
@@ -128,6 +136,13 @@ export function readServerFrame(text: string): ServerFrame | undefined {
       return readExit(frame);
     case "paused":
       return readPaused(frame);
+    case "unresponsive": {
+      const { since } = frame;
+      const cause = nodeAway.find((one) => one === frame["cause"]);
+      return cause && typeof since === "string" ? { type: "unresponsive", cause, since } : undefined;
+    }
+    case "responsive":
+      return { type: "responsive" };
     case "pong":
       return { type: "pong" };
     default:

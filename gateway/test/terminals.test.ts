@@ -207,16 +207,17 @@ describe("a client that comes and goes", () => {
     await newer.until("for the newer");
   });
 
-  it("TERM-11 a stream that breaks and comes back is not noticed, and credit goes on", async () => {
+  it("TERM-11 a stream that breaks and comes back loses nothing, and credit goes on", async () => {
     const { client, stream, sessionId } = await opened();
     stream.type("12345");
     await client.until("12345");
     stream.socket.terminate();
-    await expect.poll(() => gateway.metric("holdfast_gateway_terminals", 'reason="away"')).toBe(1);
+    expect(await client.next("unresponsive")).toMatchObject({ cause: "disconnected" });
     client.type("typed meanwhile");
     const back = await connectNode(gateway, sessionId, node);
     const attach = await comeUp(back, { offset: 0, end: 5 });
     expect(attach.from).toBe(5);
+    await client.next("responsive");
     await back.until("typed meanwhile");
     back.type("678");
     await client.until("12345678");
@@ -237,9 +238,28 @@ describe("a client that comes and goes", () => {
     expect(await client.next("ready")).toMatchObject({ offset: 1000, replay: 1000 });
   });
 
-  it("TERM-11 a shell that is not brought back in time is lost to its client, not for good", async () => {
-    const { client, stream, sessionId } = await opened({ deadline_seconds: 5 });
+  it("TERM-10 a node or a client that stops answering is cut off, and the client of such a node is informed", async () => {
+    const ofSilentNode = await opened();
+    const ofSilentClient = await opened();
+    const since = Date.now();
+    ofSilentNode.stream.socket.pause();
+    ofSilentClient.client.socket.pause();
+    const { cause, since: silentSince } = await ofSilentNode.client.next("unresponsive");
+    expect(cause).toBe("silent");
+    expect(Date.parse(silentSince)).toBeGreaterThanOrEqual(since - 1);
+    await ofSilentClient.stream.next("detach");
+    const back = await connectNode(gateway, ofSilentNode.sessionId, node);
+    await comeUp(back);
+    await ofSilentNode.client.next("responsive");
+    expect(ofSilentNode.client.socket.readyState).toBe(ofSilentNode.client.socket.OPEN);
+    expect(ofSilentClient.stream.socket.readyState).toBe(ofSilentClient.stream.socket.OPEN);
+  });
+
+  it("TERM-11 a shell that is not brought back in time is lost to whoever asks for it, not for good", async () => {
+    const { client: first, stream, sessionId } = await opened({ deadline_seconds: 5 });
     stream.socket.terminate();
+    await first.next("unresponsive");
+    const client = await connectClient(gateway, attachToken(sessionId));
     expect(await client.next("error")).toMatchObject({ code: "terminal_stream_lost", retryable: true });
     const back = await connectNode(gateway, sessionId, node);
     back.send({ type: "hello", offset: 0, end: 0 });

@@ -278,6 +278,15 @@ describe("a terminal whose way breaks", () => {
     expect(await ask(next, "echo $$ $kept")).toBe(`${pid} treasure`);
   });
 
+  it("TERM-10 leaves a gateway that stops answering, and dials again", async () => {
+    const host = await terminalHost();
+    const { stream, sessionId, pid } = await host.open();
+    stream.hang();
+    const next = await host.gateway.stream(sessionId, stream);
+    await next.attach();
+    expect(await ask(next, "echo $$")).toBe(String(pid));
+  });
+
   it("TERM-11 finds it again after the gateway was away for a while, and resumes TLS", async () => {
     const host = await terminalHost();
     const { stream, sessionId, pid } = await host.open();

@@ -91,14 +91,14 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     admit(request, correlationId).then(
       ({ grant, serial, notAfter }) =>
         peers.server.handleUpgrade(request, socket, head, (opened) => {
-          peers.watch(opened);
+          const { unresponsiveSince } = peers.watch(opened, socket);
           // The agent has a newer one by then, and comes back with it.
           const over = setTimeout(
             () => opened.close(CERTIFICATE_OVER, "cert_expired"),
             notAfter.getTime() - Date.now(),
           );
           opened.once("close", () => clearTimeout(over));
-          void sessions.streamArrived(grant, { socket: opened, serial });
+          void sessions.streamArrived(grant, { socket: opened, serial, unresponsiveSince });
         }),
       (error: unknown) => {
         const known = error instanceof ApiError ? error : awayError();

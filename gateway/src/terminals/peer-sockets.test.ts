@@ -7,7 +7,9 @@ import { peerSockets } from "./peer-sockets.ts";
 
 const http = createServer();
 const peers = peerSockets({ pingMs: 700 });
-http.on("upgrade", (request, socket, head) => peers.server.handleUpgrade(request, socket, head, peers.watch));
+http.on("upgrade", (request, socket, head) =>
+  peers.server.handleUpgrade(request, socket, head, (opened) => peers.watch(opened, socket)),
+);
 
 afterAll(async () => {
   await peers.stop(0);

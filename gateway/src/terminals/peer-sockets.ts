@@ -1,17 +1,27 @@
 // What the sockets of clients and nodes have in common: they are WebSockets of this server without
 // compression, a peer that no longer answers is let go, and none can make us keep answers it does not read.
 
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
+import { createLiveness, type Liveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { type ServerOptions, type WebSocket, WebSocketServer } from "ws";
 import { MOST_UNSENT_BYTES } from "./pass.ts";
 
-const PING_MS = 30_000;
 /** For a peer that was told to close and does not; what it has not read is kept so long. Not among ws's types. */
 const closing = { closeTimeout: 10_000 };
 
+export type Watched = {
+  /** In milliseconds of `Date.now()`, once it was cut off because it did not answer. */
+  unresponsiveSince(): number | undefined;
+};
+
+type Peer = { liveness: Liveness; below: Socket; unresponsiveSince: number | undefined };
+
 export type PeerSockets = {
   server: WebSocketServer;
-  watch(socket: WebSocket): void;
+  /** `below` is what the WebSocket runs on. */
+  watch(socket: WebSocket, below: Duplex): Watched;
   size(): number;
   /** Those that are still there after a while are cut off. */
   stop(withinMs: number): Promise<void>;
@@ -30,42 +40,50 @@ export function peerSockets(
     ...closing,
     ...more,
   });
-  const answered = new Map<WebSocket, boolean>();
+  const peers = new Map<WebSocket, Peer>();
+  let timer: NodeJS.Timeout | undefined;
   let emptied: (() => void) | undefined;
 
-  const timer = setInterval(() => {
-    for (const [socket, alive] of answered) {
+  const askAll = () => {
+    const now = performance.now();
+    for (const [socket, peer] of peers) {
       // One that we do not read cannot have answered.
-      if (socket.isPaused) continue;
-      if (!alive) {
+      if (socket.isPaused) peer.liveness.excuse(now);
+      else if (peer.liveness.tick(now, peer.below.bytesRead) === "ask") socket.ping();
+      else {
+        peer.unresponsiveSince = Date.now() - (now - peer.liveness.silentSince());
         socket.terminate();
-        continue;
       }
-      answered.set(socket, false);
-      socket.ping();
     }
-  }, pingMs);
-  timer.unref();
+  };
 
   return {
     server,
-    watch(socket) {
-      answered.set(socket, true);
-      socket.on("pong", () => answered.set(socket, true));
+    watch(socket, below) {
+      const peer: Peer = {
+        liveness: createLiveness(performance.now()),
+        below: below as Socket,
+        unresponsiveSince: undefined,
+      };
+      peers.set(socket, peer);
+      timer ??= setInterval(askAll, pingMs).unref();
       socket.on("ping", (data) => {
         if (socket.bufferedAmount <= MOST_UNSENT_BYTES) socket.pong(data);
       });
       // It closes itself behind each, and says so to the peer where it can.
       socket.on("error", () => undefined);
       socket.on("close", () => {
-        answered.delete(socket);
-        if (answered.size === 0) emptied?.();
+        peers.delete(socket);
+        if (peers.size > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+        emptied?.();
       });
+      return { unresponsiveSince: () => peer.unresponsiveSince };
     },
-    size: () => answered.size,
+    size: () => peers.size,
     async stop(withinMs) {
-      clearInterval(timer);
-      if (answered.size > 0) {
+      if (peers.size > 0) {
         await new Promise<void>((resolve) => {
           const late = setTimeout(resolve, withinMs);
           emptied = () => {
@@ -74,7 +92,7 @@ export function peerSockets(
           };
         });
       }
-      for (const socket of answered.keys()) socket.terminate();
+      for (const socket of peers.keys()) socket.terminate();
       server.close();
     },
   };

@@ -77,7 +77,7 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
       return refuse(socket, error instanceof ApiError ? error : new ApiError("internal_error"), correlationId);
     }
     peers.server.handleUpgrade(request, socket, head, (opened) => {
-      peers.watch(opened);
+      peers.watch(opened, socket);
       const client = clientOf(opened);
       if (options.origins() === undefined) {
         const detail = "The gateway has not reached the api yet.";

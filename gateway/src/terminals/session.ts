@@ -5,6 +5,7 @@ import type { TerminalEvent, TerminalGrant } from "@holdfast/contracts/service-e
 import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import {
   type GatewayFrame,
+  type NodeAway,
   type NodeFrame,
   type ReadinessStep,
   readinessSteps,
@@ -16,21 +17,14 @@ import { exhaustive } from "@holdfast/kit/exhaustive";
 import type { Log } from "@holdfast/service/log";
 import type { WebSocket } from "ws";
 import type { Client } from "./client.ts";
+import { exitOf, harmless, MOST_CODE_CHARACTERS, MOST_DETAIL_CHARACTERS } from "./node-words.ts";
 import { MOST_UNSENT_BYTES, pass } from "./pass.ts";
-import {
-  type Effect,
-  type Event,
-  type Exit,
-  isAlone,
-  needsDeadline,
-  needsGrace,
-  type State,
-  step,
-} from "./state.ts";
+import type { Watched } from "./peer-sockets.ts";
+import { type Effect, type Event, isAlone, needsDeadline, needsGrace, type State, step } from "./state.ts";
 import { createTimers } from "./timers.ts";
 
 /** A node's stream, admitted. */
-export type NodeStream = { socket: WebSocket; serial: string };
+export type NodeStream = { socket: WebSocket; serial: string } & Watched;
 
 export type Session = {
   readonly id: string;
@@ -76,9 +70,6 @@ const GRACE_MS = 2_000;
 const DEADLINE_SLACK_MS = 750;
 const MOST_CONTROL_BYTES = 4_096;
 const closeCodes = { done: 1000, restart: 1012 };
-const MOST_DETAIL_CHARACTERS = 400;
-const MOST_CODE_CHARACTERS = 64;
-const MOST_SIGNAL_CHARACTERS = 32;
 
 /** What the present client was sent: `start` is the shell's offset that its first byte had. */
 type Present = {
@@ -89,6 +80,8 @@ type Present = {
   sent: number;
   /** How much of `sent` belongs to streams that are gone. */
   before: number;
+  /** It was informed that the node is away, and not yet that it is back. */
+  awaits: boolean;
 };
 
 export function createSession(options: SessionOptions): Session {
@@ -97,10 +90,12 @@ export function createSession(options: SessionOptions): Session {
   const reached = new Map<ReadinessStep, number>();
   let state: State = options.opens
     ? { at: "opening", client: false, stream: false, taskEnded: false }
-    : { at: "away", client: false, stream: false };
+    : { at: "away", client: false, stream: false, informed: false };
   let present: Present | undefined;
   let older: Present | undefined;
   let stream: NodeStream | undefined;
+  /** Why there is none, and since when. */
+  let away: { cause: NodeAway; since: string } | undefined;
   let attachment = 0;
   let answer: Extract<NodeFrame, { type: "attached" }> | undefined;
   /** What the node sends is for the present client. */
@@ -151,6 +146,12 @@ export function createSession(options: SessionOptions): Session {
         return attach();
       case "ready":
         return ready();
+      case "inform":
+        if (present?.ready && away) {
+          present.awaits = true;
+          present.client.send({ type: "unresponsive", ...away });
+        }
+        return;
       case "detach":
         flowing = false;
         return sendToNode({ type: "detach" });
@@ -233,11 +234,13 @@ export function createSession(options: SessionOptions): Session {
     flowing = true;
     lastActive = performance.now();
     if (!first && offset === present.start + present.sent) {
-      // The stream broke and came back without a gap: the client need not know.
+      // The stream broke and came back without a gap.
       present.before = present.sent;
+      if (present.awaits) present.client.send({ type: "responsive" });
+      present.awaits = false;
       return;
     }
-    Object.assign(present, { ready: true, start: offset, sent: 0, before: 0 });
+    Object.assign(present, { ready: true, start: offset, sent: 0, before: 0, awaits: false });
     present.client.send({ type: "ready", session_id: grant.session_id, offset, window: WINDOW_BYTES, replay });
     if (first) tell({ type: "attached", at: now(), user_key: present.grant.user_key });
   };
@@ -268,6 +271,14 @@ export function createSession(options: SessionOptions): Session {
     flowing = false;
     present?.client.socket.resume();
     return gone;
+  };
+
+  const streamLeft = ({ unresponsiveSince }: NodeStream) => {
+    const silentSince = unresponsiveSince();
+    const since = new Date(silentSince ?? Date.now()).toISOString();
+    away = { cause: silentSince === undefined ? "disconnected" : "silent", since };
+    if (silentSince !== undefined) log.warn({ ...names(), since }, "cut off a node's stream that did not answer");
+    apply({ type: "stream_left" });
   };
 
   const onFrameOfNode = (frame: NodeFrame) => {
@@ -311,7 +322,7 @@ export function createSession(options: SessionOptions): Session {
     clientArrived(client, own) {
       older = present;
       leave();
-      const arrived: Present = { client, grant: own, ready: false, start: 0, sent: 0, before: 0 };
+      const arrived: Present = { client, grant: own, ready: false, start: 0, sent: 0, before: 0, awaits: false };
       present = arrived;
       if (state.at !== "opening") timers.stop("deadline");
       client.handlers = {
@@ -339,7 +350,7 @@ export function createSession(options: SessionOptions): Session {
       const gone = dropStream();
       if (!gone) return;
       gone.socket.terminate();
-      apply({ type: "stream_left" });
+      streamLeft(gone);
     },
 
     streamArrived(arrived) {
@@ -363,7 +374,7 @@ export function createSession(options: SessionOptions): Session {
       socket.on("close", () => {
         if (stream !== arrived) return;
         dropStream();
-        apply({ type: "stream_left" });
+        streamLeft(arrived);
       });
       apply({ type: "stream_arrived" });
     },
@@ -373,22 +384,6 @@ export function createSession(options: SessionOptions): Session {
 function sendStatus({ client, grant }: Present, reached: ReadinessStep, at: number): void {
   const ms = Math.max(0, at - Date.parse(grant.asked_at));
   client.send({ type: "status", step: reached, at: new Date(at).toISOString(), ms });
-}
-
-/** Words of a node, which may lie: they are stored, logged, and shown on other people's screens. */
-function harmless(text: string, most: number): string {
-  return text
-    .slice(0, most)
-    .toWellFormed()
-    .replace(/\p{Cc}/gu, " ")
-    .trim();
-}
-
-function exitOf({ code, signal }: Extract<NodeFrame, { type: "exit" }>): Exit {
-  return {
-    code: Number.isSafeInteger(code) ? code : null,
-    signal: signal === null ? null : harmless(signal, MOST_SIGNAL_CHARACTERS),
-  };
 }
 
 const seconds = (count: number) => Math.min(count * 1000, 2 ** 31 - 1);

@@ -104,7 +104,7 @@ describe("a terminal at the gateway", () => {
     const event = fc.constantFrom(...samples);
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), fc.boolean(), (events, opens) => {
-        let state: State = opens ? opening : { at: "away", client: true, stream: false };
+        let state: State = opens ? opening : { at: "away", client: true, stream: false, informed: false };
         let clients = 1;
         for (const next of events) {
           // As sockets are: one that is not there does not leave, say or end anything.
@@ -137,7 +137,8 @@ describe("a terminal at the gateway", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
         const { state } = run(events);
-        const waits = hasClient(state) && state.at !== "attached";
+        const isInformed = state.at === "away" && state.informed;
+        const waits = hasClient(state) && state.at !== "attached" && !isInformed;
         if (waits) {
           expect(needsDeadline(state)).toBe(true);
           expect(endsOf(step(state, { type: "deadline" }).effects)).toHaveLength(1);
@@ -166,5 +167,14 @@ describe("a terminal at the gateway", () => {
     const { state, effects } = run(events, { at: "attached" });
     expect(state.at).toBe("attached");
     expect(endsOf(effects)).toEqual([]);
+    expect(effects[0]).toEqual({ do: "inform" });
+  });
+
+  it("TERM-10 a client that was ready waits for its node as long as the shell may live, and no longer", () => {
+    const { state } = run([{ type: "stream_left" }, { type: "deadline" }], { at: "attached" });
+    expect(state).toMatchObject({ at: "away", client: true, informed: true });
+    const late = run([{ type: "detached_over" }], state);
+    expect(late.state.at).toBe("closed");
+    expect(endsOf(late.effects)).toEqual(["terminal_stream_lost"]);
   });
 });

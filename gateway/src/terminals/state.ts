@@ -13,8 +13,11 @@ export type State =
   | { at: "attached" }
   /** The shell is there, no client. */
   | { at: "detached" }
-  /** The shell should be there, but its stream is not, or has not said hello yet. */
-  | { at: "away"; client: boolean; stream: boolean }
+  /**
+   * The shell should be there, but its stream is not, or has not said hello yet. `informed`: the client was
+   * ready before, knows that the node is away, and waits for as long as the shell may live.
+   */
+  | { at: "away"; client: boolean; stream: boolean; informed: boolean }
   | { at: "closed" };
 
 export type Exit = { code: number | null; signal: string | null };
@@ -52,6 +55,8 @@ export type Effect =
   | { do: "attach" }
   | { do: "ready" }
   | { do: "detach" }
+  /** The client learns that the node's stream is down. */
+  | { do: "inform" }
   | ({ do: "end_client" } & { code: TerminalFailureCode; detail: string | null })
   | { do: "exit_client"; exit: Exit }
   | { do: "end_stream"; shell: "ends" | "goes_on"; reason: string }
@@ -83,14 +88,16 @@ const hasStream = (state: State) =>
 
 /** Somebody waits for `ready`, or for a shell that is to come. */
 export const needsDeadline = (state: State) =>
-  state.at === "opening" || state.at === "attaching" || (state.at === "away" && state.client);
+  state.at === "opening" || state.at === "attaching" || (state.at === "away" && state.client && !state.informed);
 export const needsGrace = (state: State) => state.at === "opening" && state.taskEnded;
-export const isAlone = (state: State) => state.at === "detached" || (state.at === "away" && !state.client);
+/** Nobody is at the shell, or nobody can be: it lives only for so long. */
+export const isAlone = (state: State) =>
+  state.at === "detached" || (state.at === "away" && (!state.client || state.informed));
 
 const to = (state: State, ...effects: Effect[]): Outcome => ({ state, effects });
 const stay = (state: State): Outcome => ({ state, effects: [] });
 const closed: State = { at: "closed" };
-const away = (client: boolean, stream: boolean): State => ({ at: "away", client, stream });
+const away = (client: boolean, stream: boolean): State => ({ at: "away", client, stream, informed: false });
 
 /** What a code of others is called here; one that nobody knows means that the shell is no more. */
 const known = (code: string, otherwise: TerminalFailureCode): TerminalFailureCode =>
@@ -192,7 +199,6 @@ const streaming = {
       { do: "attach" },
     ),
   stream_arrived: () => stay(away(true, true)),
-  stream_left: () => stay(away(true, false)),
   hello: stay,
   exit: exited,
   node_error: (state: State, event: Why) => nodeError(state, event, { at: "detached" }),
@@ -230,12 +236,14 @@ const table: { [S in At]: Row<S> } = {
   attaching: {
     ...streaming,
     client_left: () => to({ at: "detached" }, { do: "detach" }, { do: "report_detached" }),
+    stream_left: () => stay(away(true, false)),
     attached: () => to({ at: "attached" }, { do: "ready" }),
     deadline: (state) => dropClient(state, { at: "detached" }, lost),
   },
   attached: {
     ...streaming,
     client_left: () => to({ at: "detached" }, { do: "detach" }, { do: "report_detached" }),
+    stream_left: () => to({ at: "away", client: true, stream: false, informed: true }, { do: "inform" }),
     attached: stay,
   },
   detached: {
@@ -260,8 +268,8 @@ const table: { [S in At]: Row<S> } = {
         shell: false,
       }),
     client_left: ({ stream }) => to(away(false, stream), { do: "report_detached" }),
-    stream_arrived: ({ client }) => stay(away(client, true)),
-    stream_left: ({ client }) => stay(away(client, false)),
+    stream_arrived: (state) => stay({ ...state, stream: true }),
+    stream_left: (state) => stay({ ...state, stream: false }),
     hello: ({ client }) => (client ? to({ at: "attaching" }, { do: "attach" }) : stay({ at: "detached" })),
     attached: stay,
     exit: exited,
@@ -270,8 +278,9 @@ const table: { [S in At]: Row<S> } = {
       state.client
         ? dropClient(state, away(false, state.stream), { code: "terminal_node_stream_mtls_failed", detail })
         : stay(state),
-    deadline: (state) => (state.client ? dropClient(state, away(false, state.stream), lost) : stay(state)),
-    detached_over: (state) => (state.client ? stay(state) : finish(state, lost)),
+    deadline: (state) =>
+      state.client && !state.informed ? dropClient(state, away(false, state.stream), lost) : stay(state),
+    detached_over: (state) => (isAlone(state) ? finish(state, lost) : stay(state)),
     overflow: (state) =>
       state.client ? dropClient(state, away(false, state.stream), plain("terminal_input_overflow")) : stay(state),
   },

@@ -9,6 +9,7 @@ import { createSecureContext } from "node:tls";
 import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
 import { MOST_FRAME_BYTES, type NodeFrame, nodeStreamPath } from "@holdfast/contracts/terminal-frames";
+import { createLiveness } from "@holdfast/contracts/terminal-liveness";
 import WebSocket from "ws";
 import type { Credentials } from "../link/client.ts";
 import { LinkFailure } from "../link/failures.ts";
@@ -30,7 +31,7 @@ export type Stream = {
   congested(): boolean;
   /** Sends what waits, then closes. */
   close(): void;
-  /** Asks whether the other side is there; one that did not answer the last time is not. */
+  /** Called every `PING_MS`: asks whether the gateway is there, and cuts the stream off when it does not answer. */
   check(): void;
 };
 
@@ -134,14 +135,11 @@ function opened(socket: WebSocket, signal: AbortSignal): Promise<Stream> {
 }
 
 function overSocket(socket: WebSocket, below: Socket): Stream {
-  let answered = true;
+  const liveness = createLiveness(performance.now());
   let gone = false;
   socket.binaryType = "nodebuffer";
   // What the gateway says at once must not be missed.
   socket.pause();
-  socket.on("pong", () => {
-    answered = true;
-  });
   socket.on("close", () => {
     gone = true;
   });
@@ -170,9 +168,9 @@ function overSocket(socket: WebSocket, below: Socket): Stream {
       socket.close(CLOSE_NORMAL);
     },
     check() {
-      if (!answered) return socket.terminate();
-      answered = false;
-      if (!gone) socket.ping();
+      if (gone) return;
+      if (liveness.tick(performance.now(), below.bytesRead) === "ask") socket.ping();
+      else socket.terminate();
     },
   };
 }

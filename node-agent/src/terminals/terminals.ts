@@ -6,6 +6,7 @@ import type { LookupFunction } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { correlationIdForm } from "@holdfast/contracts/headers";
 import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
+import { PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { isAlive, signalIfAlive } from "@holdfast/kit/processes";
 import { TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/executor";
 import { confinementOf, hasSystemd, type ShellLimits, shellLimits } from "../drivers/pty/confinement.ts";
@@ -56,7 +57,6 @@ export type Terminals = TaskTerminals & {
 const ORPHAN_SECONDS = 600;
 const LONGEST_DETACHED_MS = 24 * 3600_000;
 const KEEP_SPARE_MS = 3600_000;
-const CHECK_MS = 20_000;
 /** Whoever does not answer is killed with its shell: a host that stands still for some seconds must not cost one. */
 const ANSWER_MS = 20_000;
 /** So much before the gateway's own deadline, so that the reason still reaches it. */
@@ -146,7 +146,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
     terminals.set(sessionId, terminal);
     checking ??= setInterval(() => {
       for (const one of terminals.values()) one.check();
-    }, CHECK_MS).unref();
+    }, PING_MS).unref();
     clearTimeout(unused);
     return terminal;
   };

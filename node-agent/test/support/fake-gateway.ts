@@ -29,6 +29,8 @@ export type FakeStream = {
   /** Acknowledges whatever comes, as a client does. */
   acknowledgeAll(): void;
   frame<T extends NodeFrame["type"]>(type: T): Promise<NodeFrame & { type: T }>;
+  /** Reads and answers nothing more, but stays connected. */
+  hang(): void;
   /** Without a word, as a network does. */
   drop(): void;
   close(): void;
@@ -144,6 +146,7 @@ function streamOver(
       await expect.poll(find, { interval: 5 }).toBeDefined();
       return find() as NodeFrame & { type: typeof type };
     },
+    hang: () => socket.pause(),
     drop: () => socket.terminate(),
     close: () => socket.close(1012),
     closed: () => socket.readyState === WebSocket.CLOSED,

@@ -113,8 +113,12 @@ function redraw(connection: Connection, local: LocalTerminal): void {
   connection.resize({ cols, rows });
 }
 
+function isBroken(ending: Ending): ending is "lost" | "unresponsive" {
+  return ending === "lost" || ending === "unresponsive";
+}
+
 function mayComeBack(ending: Ending): boolean {
-  if (ending === "lost") return true;
+  if (isBroken(ending)) return true;
   return "failure" in ending && passing.has(ending.failure.code);
 }
 
@@ -133,7 +137,7 @@ async function comeBack(connecting: ConnectOptions, url: string): Promise<Connec
 }
 
 function tellHowToReturn(allocationId: string, shell: Shell, ending: Ending | undefined): void {
-  const goesOn = ending === undefined || ending === "lost";
+  const goesOn = ending === undefined || isBroken(ending);
   if (!goesOn || shell.sessionId === undefined) return;
   process.stderr.write(
     `The shell goes on for a while. Back to it: holdfast terminal ${allocationId} --session ${shell.sessionId}\n`,
@@ -143,7 +147,7 @@ function tellHowToReturn(allocationId: string, shell: Shell, ending: Ending | un
 /** The shell's own, or 128 and the signal that ended it, as a shell tells it of its children. */
 function exitCodeOf(ending: Ending | undefined): number {
   if (ending === undefined) return exitCodes.failed;
-  if (ending === "lost") {
+  if (isBroken(ending)) {
     throw new Refusal("terminal_connection_lost", {
       message: "The connection to the terminal broke; what was sent last may not have arrived.",
       nextStep: "See in the shell how far it got.",

@@ -9,14 +9,17 @@ import {
   type ServerFrame,
   type Size,
 } from "@holdfast/contracts/terminal-frames";
+import { createLiveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import WebSocket from "ws";
 import { failureTold, type TerminalFailure } from "./failure.ts";
 
 export type Ending =
   | { exit: { code: number | null; signal: string | null } }
   | { failure: TerminalFailure }
-  /** Nobody said why. */
-  | "lost";
+  /** The connection broke, and nobody said why. */
+  | "lost"
+  /** The gateway did not answer any more. */
+  | "unresponsive";
 
 export type Hears = {
   onStep(step: ReadinessStep): void;
@@ -42,9 +45,6 @@ export type TerminalSocket = {
   terminate(): void;
 };
 
-const PING_EVERY_MS = 15_000;
-/** So many pings without an answer, and nobody is there. */
-const MOST_SILENT_PINGS = 3;
 const CLOSE_WITHIN_MS = 1_000;
 const CLOSE_NORMAL = 1000;
 
@@ -60,12 +60,17 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
   };
   let credit = creditFrom(0);
-  let silentPings = 0;
-  const alive = setInterval(() => {
-    silentPings += 1;
-    if (silentPings > MOST_SILENT_PINGS) socket.terminate();
-    else tell({ type: "ping" });
-  }, PING_EVERY_MS);
+  let arrived = 0;
+  let unresponsive = false;
+  let asking: NodeJS.Timeout | undefined;
+  const askRegularly = () => {
+    const liveness = createLiveness(performance.now());
+    asking = setInterval(() => {
+      if (liveness.tick(performance.now(), arrived) === "ask") return tell({ type: "ping" });
+      unresponsive = true;
+      socket.terminate();
+    }, PING_MS);
+  };
 
   const take = (bytes: Buffer) => {
     const own = credit;
@@ -93,17 +98,18 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
   };
 
   socket.once("open", () => {
+    askRegularly();
     tell({ type: "resize", ...size() });
     opened.resolve();
   });
   socket.on("error", opened.reject);
   socket.once("close", () => {
-    clearInterval(alive);
-    ended.resolve("lost");
+    clearInterval(asking);
+    ended.resolve(unresponsive ? "unresponsive" : "lost");
     ready.reject(new Error("the connection was closed before the shell was there"));
   });
   socket.on("message", (data: Buffer, isBinary: boolean) => {
-    silentPings = 0;
+    arrived += 1;
     if (isBinary) take(data);
     else obey(readServerFrame(data.toString("utf8")));
   });

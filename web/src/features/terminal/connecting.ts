@@ -237,6 +237,8 @@ function whileWaiting(state: Of<"waiting">, frame: ServerFrame, at: number): Nex
     case "exit":
       return ended(frame);
     case "paused":
+    case "unresponsive":
+    case "responsive":
     case "pong":
       return stay(state);
   }
@@ -256,6 +258,8 @@ function whileReady(state: Of<"ready">, frame: ServerFrame, at: number): Next {
     case "status":
     case "ready":
     case "paused":
+    case "unresponsive":
+    case "responsive":
     case "pong":
       return stay(state);
   }

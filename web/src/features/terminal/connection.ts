@@ -10,6 +10,7 @@ import {
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
 } from "@holdfast/contracts/terminal-frames";
+import { createLiveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { createStore, type Store } from "../../store.ts";
 import { type Acknowledging, acknowledging } from "./acknowledging.ts";
 import { alarmOf, begin, type Connecting, type Effect, type Event, type Grant, step } from "./connecting.ts";
@@ -48,7 +49,6 @@ export type Connection = {
   leave(): void;
 };
 
-const PING_EVERY_MS = 20_000;
 const CHECK_ROUTE_MS = 4_000;
 
 export function openConnection(options: ConnectionOptions): Connection {
@@ -186,7 +186,7 @@ function openLine(grant: Grant, options: LineOptions): Line {
   let input: Input | undefined;
   let credit: Acknowledging = acknowledging();
   let pinging: ReturnType<typeof setInterval> | undefined;
-  let heard = true;
+  let arrived = 0;
   let over = false;
 
   const onViolation = ({ effectiveDirective, blockedURI }: SecurityPolicyViolationEvent) => {
@@ -207,14 +207,13 @@ function openLine(grant: Grant, options: LineOptions): Line {
   const say = (frame: ClientFrame) => {
     if (!over && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
   };
-  const ping = () => {
-    // A peer that is gone without a word is noticed by its silence.
-    if (!heard) {
-      lost("The gateway has not answered for a while.");
-      return socket.close();
-    }
-    heard = false;
-    say({ type: "ping" });
+  const askRegularly = () => {
+    const liveness = createLiveness(performance.now());
+    pinging = setInterval(() => {
+      if (liveness.tick(performance.now(), arrived) === "ask") return say({ type: "ping" });
+      lost("The gateway does not answer.");
+      socket.close();
+    }, PING_MS);
   };
 
   document.addEventListener("securitypolicyviolation", onViolation);
@@ -229,14 +228,14 @@ function openLine(grant: Grant, options: LineOptions): Line {
   socket.onopen = () => {
     if (over) return socket.close();
     input = startInput({ send: (bytes) => socket.send(bytes), buffered: () => socket.bufferedAmount });
-    pinging = setInterval(ping, PING_EVERY_MS);
+    askRegularly();
     const size = options.size();
     if (size) say({ type: "resize", ...size });
     options.onOpen();
   };
   socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
     if (over) return;
-    heard = true;
+    arrived += 1;
     if (typeof data === "string") {
       const frame = readServerFrame(data);
       if (frame?.type === "ready") credit = acknowledging();
