@@ -14,6 +14,7 @@ import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { workerSettings } from "@holdfast/control-plane/worker/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import { readFileIfPresent } from "@holdfast/kit/files";
+import { unsupportedNames } from "@holdfast/kit/known-names";
 import type { Setting, Settings } from "@holdfast/kit/settings";
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { version } from "@holdfast/service/version";
@@ -88,7 +89,24 @@ function settingsPage(): string {
     "",
     sections.join("\n\n"),
     "",
+    "## Names of other systems",
+    "",
+    "Variables of the systems that Holdfast follows. One that is set and not supported is reported at the start of every",
+    "process.",
+    "",
+    "| variable | status |",
+    "|---|---|",
+    ...foreignNames().map(([name, status]) => `| \`${name}\` | ${status} |`),
+    "",
   ].join("\n");
+}
+
+function foreignNames(): [name: string, status: string][] {
+  const declared = Object.values(processes).flatMap((settings) => Object.values(settings));
+  const aliases = declared.flatMap(({ env, aliases }) =>
+    aliases.map((alias): [string, string] => [alias, `another name of \`${env}\``]),
+  );
+  return [...new Map([...aliases, ...unsupportedNames])].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 function defaultOf(declared: Setting): string {

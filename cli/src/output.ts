@@ -14,6 +14,11 @@ export function printResult<T>(options: { json?: boolean }, result: T, forPeople
   process.stdout.write(`${options.json ? jsonText(result) : harmless(forPeople(result))}\n`);
 }
 
+/** Beside the result, which alone goes to stdout. */
+export function printWarnings(warnings: readonly string[]): void {
+  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+}
+
 /** One line of JSON that may be shown on a terminal. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value).replace(controlCharactersInJson, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { unsupportedNames } from "@holdfast/kit/known-names";
 import { afterEach, describe, expect, it } from "vitest";
 import { aPerson } from "./support/command.ts";
 
@@ -19,13 +20,17 @@ afterEach(async () => {
 });
 
 /** Starts a gateway on a free port and waits until its log tells which. */
-async function startGateway(): Promise<{ child: ChildProcess; port: number }> {
-  const env = { PATH: process.env["PATH"], HOLDFAST_GATEWAY_PORT: "0" };
+async function startGateway(
+  more: Record<string, string> = {},
+): Promise<{ child: ChildProcess; port: number; logged: string }> {
+  const env = { PATH: process.env["PATH"], HOLDFAST_GATEWAY_PORT: "0", ...more };
   const child = spawn(process.execPath, [command, "gateway"], { env, stdio: ["ignore", "pipe", "inherit"] });
   running.push(child);
+  let logged = "";
   for await (const line of createInterface({ input: child.stdout })) {
+    logged += `${line}\n`;
     const { port } = JSON.parse(line) as { port?: number };
-    if (port !== undefined) return { child, port };
+    if (port !== undefined) return { child, port, logged };
   }
   throw new Error("the gateway ended before it listened");
 }
@@ -63,6 +68,46 @@ describe("holdfast gateway", () => {
   });
 });
 
+describe("environment variables that are known and not supported", () => {
+  const env = Object.fromEntries([...unsupportedNames.keys()].map((name) => [name, "geheim"]));
+
+  /** Of the lines that name one, in the order of their names: how often each is reported. */
+  function expectReports(output: string, isWarning: (line: string) => boolean): void {
+    const lines = output.split("\n").filter((line) => line.includes(" is set: known, "));
+    expect(lines.filter((line) => !isWarning(line))).toEqual([]);
+    const names = lines.map((line) => /([A-Z_]+) is set: known, (not supported yet|ignored); /.exec(line)?.[1]);
+    expect(names).toEqual([...unsupportedNames.keys()]);
+    expect(output).not.toContain("geheim");
+  }
+  const logLine = (line: string) => (JSON.parse(line) as { level: string }).level === "warn";
+
+  it("OPS-03 are reported by a gateway when it starts, and do not stop it", async () => {
+    expectReports((await startGateway(env)).logged, logLine);
+  });
+
+  // Those cannot start here for another reason, after their report.
+  it.for(["api", "worker"])("OPS-03 are reported by the %s when it starts", async (name) => {
+    expectReports((await person.holdfast([name], { env })).stdout, logLine);
+  });
+
+  it("OPS-03 are reported by an agent when it starts", async () => {
+    const home = { HOLDFAST_AGENT_STATE_DIR: `${person.home}/none` };
+    const { code, stdout } = await person.holdfast(["agent", "run"], { env: { ...env, ...home } });
+    expect(code).toBe(1);
+    expectReports(stdout, logLine);
+  });
+
+  it.for([["up"], ["migrate"], ["agent", "join", "--token", "x"], ["ingress", "--once"]])(
+    "OPS-03 are reported to whoever runs %o",
+    async (args) => {
+      const wrong = args[0] === "up" ? { HOLDFAST_API_PORT: "many" } : {};
+      const { code, stdout, stderr } = await person.holdfast(args, { env: { ...env, ...wrong } });
+      expect(code).not.toBe(0);
+      expectReports(stdout + stderr, (line) => /^(warning:|!) /.test(line));
+    },
+  );
+});
+
 describe("a process with wrong settings", () => {
   const secret = "geheim-geheim-geheim";
 
@@ -80,6 +125,17 @@ describe("a process with wrong settings", () => {
     const { code, stderr } = await person.holdfast(["gateway"], { env: { GATEWAY_PORT: "seven" } });
     expect(code).toBe(2);
     expect(stderr).toContain('GATEWAY_PORT is "seven"');
+  });
+
+  it("OPS-03 exits 2 at two aliases that disagree, and takes the canonical name over both", async () => {
+    const env = { GPUAAS_API_URL: "https://a.example", NODE_AGENT_CONTROL_PLANE_URL: "https://b.example" };
+    const disagreeing = await person.holdfast(["agent", "run"], { env });
+    expect(disagreeing.code).toBe(2);
+    expect(disagreeing.stderr).toContain(
+      "GPUAAS_API_URL and NODE_AGENT_CONTROL_PLANE_URL are both names of HOLDFAST_NODE_API_URL and disagree",
+    );
+    const decided = { ...env, HOLDFAST_NODE_API_URL: "https://c.example", HOLDFAST_AGENT_STATE_DIR: person.home };
+    expect((await person.holdfast(["agent", "run"], { env: decided })).stderr).toContain("not a node yet");
   });
 
   it("SEC-03 exits 2 rather than speak clear text to the network", async () => {

@@ -107,6 +107,7 @@ const sharedSecret = {
 /** Of every process that is part of an installation: what they know each other by. */
 export const serviceTokenSetting = optional(sharedSecret, {
   env: "HOLDFAST_SERVICE_TOKEN",
+  aliases: ["GATEWAY_SERVICE_TOKEN"],
   secret: true,
   help: "What the api and its gateways know each other by: the same random text for all of them. Without it there are no terminals.",
 });

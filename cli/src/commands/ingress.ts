@@ -2,12 +2,13 @@
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { ApiAway } from "@holdfast/gateway/services/client";
+import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { readSettings } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { Refusal, UnreachableError } from "../failure.ts";
 import { getCertificates, keepCertificates } from "../ingress/keep.ts";
 import { ingressSettings } from "../ingress/settings.ts";
-import { localTime, printResult } from "../output.ts";
+import { localTime, printResult, printWarnings } from "../output.ts";
 import { forgetSecrets, runConfigured } from "./processes.ts";
 
 export function ingressCommand(): Command {
@@ -18,6 +19,7 @@ export function ingressCommand(): Command {
     .action(async ({ once, json }: { once?: boolean; json?: boolean }) => {
       const settings = readSettings(ingressSettings, process.env);
       if (!once) return runConfigured("ingress", settings, keepCertificates);
+      printWarnings(warningsAboutUnsupported(process.env));
       forgetSecrets(process.env);
       const { names, notAfter } = await getCertificates(settings).catch(inWordsOfCommands);
       const { directory } = settings;

@@ -2,9 +2,10 @@
 
 import { givenLogins, setUpDatabase } from "@holdfast/control-plane/database/logins";
 import { databaseSettings } from "@holdfast/control-plane/database/settings";
+import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { readSettings, UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
-import { printResult } from "../output.ts";
+import { printResult, printWarnings } from "../output.ts";
 
 export function migrateCommand(): Command {
   return new Command("migrate")
@@ -14,6 +15,7 @@ export function migrateCommand(): Command {
     .option("--json", "print JSON")
     .action(async (options: { json?: boolean }) => {
       const settings = readSettings(databaseSettings, process.env);
+      printWarnings(warningsAboutUnsupported(process.env));
       const { databaseUrl: ownerUrl } = settings;
       if (!ownerUrl) throw new UsageError("Set HOLDFAST_DATABASE_URL to the database, with its owner's login.");
       const { applied } = await setUpDatabase({ ownerUrl, logins: givenLogins(settings) });

@@ -1,5 +1,6 @@
 // holdfast api, gateway, worker: one process of its kind, configured by the environment alone.
 
+import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { type RunningProcess, runProcess } from "@holdfast/kit/lifecycle";
 import { type Environment, readSettings } from "@holdfast/kit/settings";
 import { createLog, type Log } from "@holdfast/service/log";
@@ -48,12 +49,14 @@ export async function runConfigured<S extends { logLevel: string }>(
   settings: S,
   start: (settings: S, log: Log) => Promise<RunningProcess>,
 ): Promise<void> {
+  const warnings = warningsAboutUnsupported(process.env);
   forgetSecrets(process.env);
   const log = createLog({ process: name, level: settings.logLevel });
+  for (const warning of warnings) log.warn(warning);
   await runProcess(log, () => start(settings, log));
 }
 
 /** Once read, secrets need not stand in the environment, where a child or a crash report would find them. */
 export function forgetSecrets(env: Environment): void {
-  for (const name of Object.keys(env)) if (/KEK_BASE64|DATABASE_URL|TOKEN/.test(name)) delete env[name];
+  for (const name of Object.keys(env)) if (/KEK_BASE64|DATABASE_URL|REDIS_URL|TOKEN/.test(name)) delete env[name];
 }

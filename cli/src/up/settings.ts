@@ -4,6 +4,7 @@
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { workerSettings } from "@holdfast/control-plane/worker/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
+import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import {
   type Environment,
   kinds,
@@ -71,12 +72,13 @@ export function readAllSettings(env: Environment): AllSettings {
   return all;
 }
 
-/** Most unknown names are typing mistakes, which would otherwise silently mean the default. */
+/** About names that are set and have no effect. Most unknown ones are typing mistakes. */
 export function warningsAboutNames(env: Environment): string[] {
-  return unknownSettings(everySetting, env).map(
+  const unknown = unknownSettings(everySetting, env).map(
     ({ name, nearest }) =>
       `${name} means nothing to Holdfast${nearest ? `; did you mean ${nearest}?` : " and is ignored."}`,
   );
+  return [...unknown, ...warningsAboutUnsupported(env)];
 }
 
 /** What a process is given: everything, except secrets that are another process's business. */

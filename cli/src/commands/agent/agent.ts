@@ -1,10 +1,11 @@
 // holdfast agent join, run, diagnose: what is done on a host that is, or becomes, a node.
 
 import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { readSettings, UsageError } from "@holdfast/kit/settings";
 import { Command, Option } from "commander";
 import { exitCodes, Refusal, UnreachableError } from "../../failure.ts";
-import { printResult } from "../../output.ts";
+import { printResult, printWarnings } from "../../output.ts";
 import { readAllInput } from "../../prompt.ts";
 
 type JoinOptions = { token?: string; api?: string; name?: string; force?: boolean; json?: boolean };
@@ -49,6 +50,7 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
       import("@holdfast/node-agent/version"),
     ]);
   const settings = readSettings(joinSettings, process.env);
+  printWarnings(warningsAboutUnsupported(process.env));
   const { stateDir, advertiseAddress } = settings;
   const fromEnvironment = settings.enrollmentToken ?? settings.bootstrapToken;
   const token = options.token === "-" ? await readAllInput() : (options.token ?? fromEnvironment);

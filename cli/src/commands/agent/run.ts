@@ -1,6 +1,7 @@
 // holdfast agent run: the agent in the foreground, configured by the environment alone. Imports
 // nothing but the agent: whatever is loaded here stays in memory on every host.
 
+import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { runProcess } from "@holdfast/kit/lifecycle";
 import { readSettings } from "@holdfast/kit/settings";
 import { hasIdentity } from "@holdfast/node-agent/identity/has-identity";
@@ -31,6 +32,7 @@ export async function runAgent(): Promise<void> {
         for (const name of [env, ...aliases]) delete process.env[name];
       }
       log = createLog({ level: settings.logLevel });
+      for (const warning of warningsAboutUnsupported(process.env)) log.warn(warning);
       const agent = await start(settings, log, manager);
       manager?.ready();
       manager?.watch(agent.isAlive);
