@@ -54,12 +54,9 @@ export const Heartbeat = z.strictObject({
   unsent_results: z.int().nonnegative(),
   /** Its present self-check findings, by reason. */
   findings: z.array(z.strictObject({ reason: Reported, detail: Text.max(400) })).max(32),
-  counters: z.strictObject({
+  /** Not strict: a counter that an older agent has and nothing reads is left out. */
+  counters: z.object({
     identity_rejections: Counter,
-    recovery_enrollment_attempts: Counter,
-    recovery_enrollment_successes: Counter,
-    recovery_enrollment_failures: Counter,
-    recovery_enrollment_suppressed: Counter,
     tasks_started: Counter,
     tasks_succeeded: Counter,
     tasks_failed: Counter,

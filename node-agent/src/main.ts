@@ -143,12 +143,9 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     refreshProfile: () => void link.heartbeatNow(),
     onFailure: (code, detail, correlationId) => {
       metrics.countOne("terminal_failures_total", code);
-      record(
-        aboutTheGateway.has(code) ? "terminal_gateway_unreachable" : "terminal_failed",
-        `${code}: ${detail}`,
-        correlationId,
-      );
+      record(reasonOfTerminal(code), `${code}: ${detail}`, correlationId);
     },
+    onRetry: (code, detail, correlationId) => record(reasonOfTerminal(code), `${code}: ${detail}`, correlationId),
   });
 
   const openWork = () => {
@@ -185,6 +182,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
         work?.executor.pump();
         answering.settled();
       },
+      onRefused: (taskIds, why) =>
+        record("task_result_failed", `the server refused the form of ${taskIds.join(", ")}: ${why}`),
       onGivenUp: ({ task_id }, why) =>
         record("task_result_failed", `the server takes no result of ${task_id}: ${why}`),
     });
@@ -369,6 +368,9 @@ const counterOf: Record<TaskEvent, keyof Counters> = {
   failed: "tasks_failed",
   refused: "tasks_refused",
 };
+
+const reasonOfTerminal = (code: string): DiagnosticReason =>
+  aboutTheGateway.has(code) ? "terminal_gateway_unreachable" : "terminal_failed";
 
 /** Of the failures of terminals. */
 const aboutTheGateway: ReadonlySet<string> = new Set([

@@ -13,13 +13,6 @@ const table = {
   certificate_expires_seconds: { kind: "gauge", unset: true, help: "When the certificate expires, Unix time." },
   clock_skew_seconds: { kind: "gauge", unset: true, help: "The server's clock minus this host's, as last seen." },
   identity_rejections_total: { kind: "counter", help: "Requests refused because of this node's identity." },
-  recovery_enrollment_attempts_total: { kind: "counter", help: "Attempts to enroll again without an operator." },
-  recovery_enrollment_successes_total: { kind: "counter", help: "Of these, successful." },
-  recovery_enrollment_failures_total: { kind: "counter", help: "Of these, refused or failed." },
-  recovery_enrollment_suppressed_total: {
-    kind: "counter",
-    help: "Not attempted, because a fresh certificate had just been rejected.",
-  },
   tasks_started_total: { kind: "counter", help: "Tasks that began to run." },
   tasks_succeeded_total: { kind: "counter", help: "Tasks that ended well." },
   tasks_failed_total: { kind: "counter", help: "Tasks that failed, were cancelled or interrupted." },

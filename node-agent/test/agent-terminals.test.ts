@@ -10,17 +10,20 @@ import { describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
 import { testUser } from "../../tasks/test/os-users.ts";
+import { loadTaskType } from "../src/executor/task-types.ts";
+import { createMetrics } from "../src/metrics.ts";
 import { findSockets } from "../src/terminals/directory.ts";
 import { joinedDirectory, startTestAgent } from "./support/agent.ts";
 import { type FakeApi, startFakeApi } from "./support/fake-api.ts";
 import { startFakeGateway } from "./support/fake-gateway.ts";
 import { ask, isRunning } from "./support/terminals.ts";
+import { gate, loaderOf, testType } from "./support/test-types.ts";
 
 const holdfast = fileURLToPath(new URL("../../cli/bin/holdfast.mjs", import.meta.url));
 const isRoot = process.getuid?.() === 0;
 
-async function machine() {
-  const api = await startFakeApi();
+async function machine(certificates: Parameters<typeof startFakeApi>[0] = {}) {
+  const api = await startFakeApi(certificates);
   const gateway = await startFakeGateway(api.authority);
   api.profile.endpoints["node_terminal"] = gateway.url;
   const stateDir = await joinedDirectory(api);
@@ -68,6 +71,70 @@ function revoke(api: FakeApi): void {
   const body = JSON.stringify({ code: "identity_revoked", message: "It is revoked.", next_step: "Ask." });
   api.fault = () => ({ do: "answer", status: 401, body });
   api.dropConnections();
+}
+
+describe("an agent's metrics", () => {
+  it("AGENT-04 are all moved by what they count: nothing is exported that nothing sets", async () => {
+    // A certificate of one minute is due for renewal at once, and this server issues none.
+    const { api, gateway, stateDir, makeUser, open } = await machine({ lifeMs: 60_000 });
+    const noCertificate = JSON.stringify({ code: "ca_unavailable", message: "No CA.", next_step: "Wait." });
+    const revoked = JSON.stringify({ code: "identity_revoked", message: "It is revoked.", next_step: "Ask." });
+    let failing = 0;
+    api.fault = (path) => {
+      if (path === "/renew") return { do: "answer", status: 503, body: noCertificate };
+      return path === "/results" && failing-- > 0 ? { do: "reset" } : undefined;
+    };
+    const [begun, door] = [gate(), gate()];
+    const types = loaderOf({
+      "test.held": testType(async () => {
+        begun.open();
+        await door.passed;
+        throw new Error("it does not work");
+      }),
+    });
+    const loadType = async (name: string) => (await types(name)) ?? loadTaskType(name);
+    const agent = await startTestAgent({ stateDir }, { loadType });
+    const scrapes = [samples(createMetrics().text())];
+    const scrape = async () => {
+      scrapes.push(samples((await agent.get("/metrics")).text));
+      return scrapes.at(-1) ?? new Map<string, number>();
+    };
+    await expect.poll(async () => (await scrape()).get("connection_up")).toBe(1);
+    await makeUser();
+    const held = api.enqueue(api.sign({ task_type: "test.held" }));
+    api.enqueue(api.sign({ task_type: "test.unknown" }));
+    await begun.passed;
+    expect((await open()).outcome).toMatchObject({ status: "succeeded" });
+    expect((await scrape()).get("tasks_running")).toBe(1);
+    failing = 1;
+    door.open();
+    await expect.poll(async () => (await scrape()).get("results_failed_total")).toBe(1);
+    await expect.poll(() => api.resultOf(held.task_id)).toMatchObject({ outcome: { status: "failed" } });
+    gateway.refuse = () => ({ status: 401, body: JSON.stringify({ code: "certificate_missing" }) });
+    expect((await open()).outcome).toMatchObject({ status: "failed" });
+    api.fault = () => ({ do: "answer", status: 401, body: revoked });
+    api.dropConnections();
+    await expect.poll(async () => (await scrape()).get("identity_rejections_total")).toBeGreaterThan(0);
+    expect((await scrape()).get("connection_up")).toBe(0);
+
+    const names = new Set(scrapes.flatMap((one) => [...one.keys()]));
+    expect(names.size).toBeGreaterThan(15);
+    const values = (name: string) => new Set(scrapes.map((one) => one.get(name)));
+    expect([...names].filter((name) => values(name).size < 2)).toEqual([]);
+    const reported = Object.keys(api.heartbeats.at(-1)?.counters ?? {});
+    expect(reported.filter((name) => !names.has(`${name}_total`))).toEqual([]);
+  });
+});
+
+/** By name and label, without what all have in front. */
+function samples(text: string): Map<string, number> {
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => [
+      line.slice("holdfast_agent_".length, line.lastIndexOf(" ")),
+      Number(line.split(" ").pop()),
+    ]),
+  );
 }
 
 describe("an agent's terminals", () => {

@@ -4,11 +4,13 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join as joinPath } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { readRing, ringPath } from "../src/diagnostics/ring-file.ts";
 import { readAgentFile } from "../src/identity/agent-file.ts";
 import { readIdentity } from "../src/identity/identity-file.ts";
 import { checkedOrigin, join } from "../src/identity/join.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
 import { readTrust } from "../src/identity/trust-file.ts";
+import { createLog } from "../src/log.ts";
 import { someFacts } from "./support/facts.ts";
 import { type FakeApi, startFakeApi } from "./support/fake-api.ts";
 import { keyDigest } from "./support/fake-authority.ts";
@@ -55,12 +57,20 @@ describe("agent join", () => {
     expect(new Set(api.enrollments.map(({ nodeId }) => nodeId)).size).toBe(1);
   });
 
-  it("ID-01 tries again by itself while nothing answers", async () => {
+  it("AGENT-01 tries again by itself while nothing answers, and records why first", async () => {
     const api = await startFakeApi();
+    const stateDir = scratchDirectory();
+    const lines: string[] = [];
+    const log = createLog({ write: (line) => lines.push(line) });
     let lost = 0;
     api.fault = (path) => (path === "/v1/enroll" && lost++ === 0 ? { do: "lose_answer" } : undefined);
-    expect(await joining(api, { attempts: 3 })).toMatchObject({ nodeId: api.nodeId });
+    expect(await joining(api, { stateDir, attempts: 3, log })).toMatchObject({ nodeId: api.nodeId });
     expect(api.enrollments).toHaveLength(2);
+    const kept = readRing(ringPath(stateDir));
+    expect(kept).toMatchObject([
+      { reason: "api_unreachable", detail: expect.stringContaining(api.url), count: 1 },
+    ]);
+    expect(lines).toEqual([expect.stringContaining('"reason":"api_unreachable"')]);
   });
 
   it("ID-01 makes a new key when the one kept got a certificate that has ended since", async () => {

@@ -292,6 +292,8 @@ describe("a terminal whose way breaks", () => {
     const { stream, sessionId, pid } = await host.open();
     await host.gateway.stop();
     await expect.poll(() => readGatewayNote(host.stateDir)?.reached).toBe(false);
+    await expect.poll(() => host.retries.length).toBeGreaterThan(0);
+    expect(host.retries[0]).toMatchObject({ code: "terminal_node_stream_timeout" });
     await host.gateway.start();
     const next = await host.gateway.stream(sessionId, stream);
     await next.attach();

@@ -57,10 +57,8 @@ export async function seedFleet(
       'unsent_results', 0,
       'findings', CASE WHEN finding IS NULL THEN '[]'::json
                        ELSE json_build_array(json_build_object('reason', finding, 'detail', '')) END,
-      'counters', json_build_object('identity_rejections', 0, 'recovery_enrollment_attempts', 0,
-        'recovery_enrollment_successes', 0, 'recovery_enrollment_failures', 0, 'recovery_enrollment_suppressed', 0,
-        'tasks_started', 12, 'tasks_succeeded', 12, 'tasks_failed', 0, 'tasks_refused', 0, 'polls_failed', 0,
-        'results_failed', 0, 'renewals_failed', 0))::text, '"findings" : ', '"findings":')::json
+      'counters', json_build_object('identity_rejections', 0, 'tasks_started', 12, 'tasks_succeeded', 12,
+        'tasks_failed', 0, 'tasks_refused', 0, 'polls_failed', 0, 'results_failed', 0, 'renewals_failed', 0))::text, '"findings" : ', '"findings":')::json
     FROM given`;
   await superuser`ANALYZE nodes, node_presence, node_certificates`;
 }

@@ -65,10 +65,6 @@ export function heartbeatOf(changes: Partial<BodyInputOf<typeof sendHeartbeat>> 
     findings: [],
     counters: {
       identity_rejections: 0,
-      recovery_enrollment_attempts: 0,
-      recovery_enrollment_successes: 0,
-      recovery_enrollment_failures: 0,
-      recovery_enrollment_suppressed: 0,
       tasks_started: 0,
       tasks_succeeded: 0,
       tasks_failed: 0,

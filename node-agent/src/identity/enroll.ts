@@ -62,7 +62,13 @@ const TIMEOUT_MS = 15_000;
 const BACK_DATED_MS = 5 * 60_000;
 
 /** `agent`: connections to be used again; left out, each request has its own. */
-export type EnrollmentCall = { origin: string; attempts: number; agent?: Agent };
+export type EnrollmentCall = {
+  origin: string;
+  attempts: number;
+  /** Before each further attempt. */
+  onRetry: (failure: JoinFailure) => void;
+  agent?: Agent;
+};
 
 export async function fetchRoot(call: EnrollmentCall, expectedSha256: string): Promise<string> {
   // Whoever answers is not believed: what counts is whether the certificate is the one in the token.
@@ -109,7 +115,7 @@ export async function enroll(
 }
 
 async function ask<T>(
-  { origin, attempts }: EnrollmentCall,
+  { origin, attempts, onRetry }: EnrollmentCall,
   request: { method: "GET" | "POST"; path: string; body?: unknown; via: RequestOptions },
 ): Promise<Answer<T>> {
   const { path, ...rest } = request;
@@ -119,6 +125,7 @@ async function ask<T>(
     } catch (error) {
       const told = joinFailure(error, origin);
       if (told.kind === "refused" || attempt + 1 >= attempts) throw told;
+      onRetry(told);
       await sleep(backoffDelay({ firstMs: 300, maxMs: 3_000 }, attempt));
     }
   }

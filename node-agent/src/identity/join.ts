@@ -2,11 +2,14 @@
 // made and kept before the first request, so that a retry after a lost answer is the same request and can
 // make no second node.
 
-import { createPrivateKey, type KeyObject } from "node:crypto";
+import { createPrivateKey, type KeyObject, randomUUID } from "node:crypto";
 import type { HostFacts } from "@holdfast/contracts/node-protocol";
 import { newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
+import { openDiagnostics } from "../diagnostics/ring.ts";
+import { runningAgent } from "../journal/lock.ts";
+import type { Log } from "../log.ts";
 import { isLoopbackName } from "../loopback.ts";
 import { trustInFile } from "./accept-trust.ts";
 import { type AgentFile, nodeApiUrl, readAgentFile, writeAgentFile } from "./agent-file.ts";
@@ -29,6 +32,8 @@ export type JoinOptions = {
   facts: HostFacts;
   /** How often each request is tried while nothing answers. */
   attempts?: number;
+  /** Gets every failure that is followed by another attempt. */
+  log?: Log;
 };
 
 export type Joined = { nodeId: string; orgId: string; nodeName: string; nodeApiUrl: string; rekeyed: boolean };
@@ -38,7 +43,8 @@ export async function join(options: JoinOptions): Promise<Joined> {
   const origin = checkedOrigin(options.apiUrl);
   const files = prepareStateDirectory(options.stateDir);
   const before = options.force ? undefined : readAgentFile(files);
-  const call = { origin, attempts: options.attempts ?? 4 };
+  const onRetry = (failure: JoinFailure) => recordRetry(files, failure, options.log);
+  const call = { origin, attempts: options.attempts ?? 4, onRetry };
   const ask = (key: KeyObject, root: string) =>
     enroll(call, root, {
       token: token.text,
@@ -83,6 +89,20 @@ export async function join(options: JoinOptions): Promise<Joined> {
     rekeyed: before !== undefined,
   };
 }
+
+/** In the host's history, unless a running agent writes that, and in the log. */
+function recordRetry({ directory }: StateFiles, failure: JoinFailure, log: Log = silent): void {
+  const { reason, message, correlationId } = failure;
+  if (runningAgent(directory) !== undefined) {
+    log.warn(reason, { reason, detail: message });
+    return;
+  }
+  const diagnostics = openDiagnostics(directory, { log, instanceId: randomUUID() });
+  diagnostics.record(reason, message, correlationId);
+  diagnostics.close();
+}
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** In clear text anybody on the way could put their own server in its place, so only within this machine. */
 export function checkedOrigin(text: string): string {

@@ -91,7 +91,8 @@ function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" })
   // No agent sends that header: a proxy on the way did, which the server does not take for an ingress.
   if (code === "certificate_header_refused") return "control_plane_unreachable";
   if (code === "cert_expired") return "cert_expired";
-  if (code === "identity_revoked" || code === "identity_retired") return code;
+  if (code === "identity_revoked") return "identity_revoked";
+  if (code === "identity_retired") return "identity_retired";
   if (status === 401 || status === 403) return "auth_failed";
   if (code === "route_not_found" || code === "host_refused") return "endpoint_profile_drift";
   // What every agent of the server's own version sends has the right form.

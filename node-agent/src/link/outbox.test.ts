@@ -16,6 +16,7 @@ function open(post: (results: TaskResultReport[]) => Promise<void> = async () =>
   const unsent = new Map<string, TaskResultReport>();
   const seen: string[][] = [];
   const failures: string[] = [];
+  const refusals: string[][] = [];
   const givenUp: string[] = [];
   const outbox = createOutbox({
     journal: {
@@ -34,10 +35,11 @@ function open(post: (results: TaskResultReport[]) => Promise<void> = async () =>
       return 1;
     },
     onSettled: () => undefined,
+    onRefused: (taskIds) => refusals.push(taskIds),
     onGivenUp: ({ task_id }) => givenUp.push(task_id),
   });
   const put = (one: TaskResultReport) => unsent.set(one.task_id, one);
-  return { outbox, unsent, put, seen, failures, givenUp };
+  return { outbox, unsent, put, seen, failures, refusals, givenUp };
 }
 
 const refused = (status: number) =>
@@ -52,7 +54,7 @@ describe("outbox", () => {
     expect(unsent.size).toBe(0);
   });
 
-  it("TASK-10 tries again until the server has taken it, and tells each failure first", async () => {
+  it("AGENT-01 reports before every new attempt what the last one failed by", async () => {
     let attempts = 0;
     const { outbox, unsent, put, failures } = open(async () => {
       attempts += 1;
@@ -75,12 +77,13 @@ describe("outbox", () => {
   });
 
   it("TASK-10 lets no result that the server never takes keep the others back", async () => {
-    const { outbox, unsent, put, seen, givenUp } = open(async (results) => {
+    const { outbox, unsent, put, seen, refusals, givenUp } = open(async (results) => {
       if (results.some((one) => one.task_id === "bad")) throw refused(400);
     });
     for (const id of ["a", "bad", "c"]) put(result(id));
     await outbox.flush(60_000);
     expect(seen).toEqual([["a", "bad", "c"], ["a"], ["bad"], ["bad"], ["c"]]);
+    expect(refusals, "AGENT-01: one before each new attempt").toEqual([["a", "bad", "c"], ["bad"]]);
     expect(givenUp).toEqual(["bad"]);
     expect(unsent.size).toBe(0);
   });

@@ -25,6 +25,8 @@ export type OutboxOptions = {
   /** Before every new attempt; answers how long to wait. */
   onFailure: (failure: Classified, failures: number, taskIds: string[]) => number;
   onSettled: (settled: readonly { task_id: string; verdict: Verdict }[]) => void;
+  /** The server refused these by their form; they go again, one by one or as a failure. */
+  onRefused: (taskIds: string[], why: string) => void;
   /** A result that the server will never take. */
   onGivenUp: (report: TaskResultReport, why: string) => void;
 };
@@ -92,12 +94,15 @@ export function createOutbox(options: OutboxOptions): Outbox {
   /** One result of a form the server does not take must not keep the others back. */
   const setAside = (batch: TaskResultReport[], why: string) => {
     const [only] = batch;
-    if (batch.length > 1 || only === undefined) {
-      alone = batch.length;
-    } else if (replaced.has(only.task_id)) {
+    if (only !== undefined && batch.length === 1 && replaced.has(only.task_id)) {
       options.onGivenUp(only, why);
       forget([only.task_id]);
-    } else {
+      return;
+    }
+    const taskIds = batch.map((one) => one.task_id);
+    options.onRefused(taskIds, why);
+    if (batch.length > 1 || only === undefined) alone = batch.length;
+    else {
       replaced.set(only.task_id, { ...only, timings: {}, outcome: failed("result_invalid", why) });
     }
   };

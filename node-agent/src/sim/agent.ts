@@ -97,6 +97,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
       executor.pump();
       answering.settled();
     },
+    onRefused: () => undefined,
     onGivenUp: () => undefined,
   });
   const executor = createExecutor({

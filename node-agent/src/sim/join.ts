@@ -17,7 +17,7 @@ export type SimJoiner = { join: SimJoin; close(): void };
 /** Over a few connections that are used again: whoever joins shows no certificate, so any may carry any. */
 export function createSimJoiner(options: { apiUrl: string; atOnce: number }): SimJoiner {
   const agent = new https.Agent({ keepAlive: true, maxSockets: options.atOnce });
-  const call = { origin: new URL(options.apiUrl).origin, attempts: 4, agent };
+  const call = { origin: new URL(options.apiUrl).origin, attempts: 4, onRetry() {}, agent };
   const roots = new Map<string, Promise<string>>();
   const rootOf = (sha256: string) => {
     const root = roots.get(sha256) ?? fetchRoot(call, sha256);

@@ -38,6 +38,8 @@ export type TerminalOptions = {
   dial: (signal: AbortSignal) => Promise<Stream>;
   /** It failed in a way that its person should hear of. */
   onFailure: (code: string, detail: string) => void;
+  /** Before it dials the gateway again. */
+  onRetry: (code: string, detail: string) => void;
   /** Its holder has ended. */
   onEnded: () => Promise<void>;
 };
@@ -182,6 +184,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
         const { code, detail = (error as Error).message } = error as Partial<StreamFailure>;
         const late = performance.now() > givesUpAt;
         if (!late && code !== "terminal_session_unknown") {
+          options.onRetry(code ?? "terminal_pty_failed", detail);
           timer = setTimeout(() => void attempt(failures + 1), backoffDelay(redial, failures));
           return;
         }

@@ -36,6 +36,8 @@ export type TerminalsOptions = {
   /** The address may be an old one: asks the server for the present profile. */
   refreshProfile: () => void;
   onFailure: (code: string, detail: string, correlationId: string | undefined) => void;
+  /** Before the gateway is dialled again. */
+  onRetry: (code: string, detail: string, correlationId: string | undefined) => void;
   launch?: Launch;
   /** Of a shell and all that runs in it. */
   limits?: ShellLimits;
@@ -137,6 +139,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       detachedMs,
       dial: (signal) => dial(sessionId, correlationId, signal),
       onFailure: (code, detail) => options.onFailure(code, detail, correlationId),
+      onRetry: (code, detail) => options.onRetry(code, detail, correlationId),
       onEnded: () => {
         if (terminals.get(sessionId) === terminal) terminals.delete(sessionId);
         if (terminals.size === 0) rest();
@@ -167,7 +170,11 @@ export function createTerminals(options: TerminalsOptions): Terminals {
     const given = new AbortController();
     const signal = AbortSignal.any([wanted.signal, late.signal, given.signal]);
     opening.add(sessionId);
-    const dialling = dialWithPatience((again) => dial(sessionId, correlationId, again), signal);
+    const dialling = dialWithPatience({
+      signal,
+      dial: (again) => dial(sessionId, correlationId, again),
+      onRetry: ({ code, detail }) => options.onRetry(code, detail, correlationId),
+    });
     const starting = startShell(wanted, signal);
     try {
       const [stream, shell] = await Promise.all([dialling, starting]);
@@ -234,6 +241,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       detachedMs: 0,
       dial: () => Promise.reject(new Error("it is ending")),
       onFailure() {},
+      onRetry() {},
       onEnded: () => holders.forget(holder.name),
     });
     await terminal.end();
@@ -301,16 +309,19 @@ export function createTerminals(options: TerminalsOptions): Terminals {
 }
 
 /** What nobody has decided yet is tried again, for a moment. */
-async function dialWithPatience(
-  dial: (signal: AbortSignal) => Promise<Stream>,
-  signal: AbortSignal,
-): Promise<Stream> {
+async function dialWithPatience(options: {
+  signal: AbortSignal;
+  dial: (signal: AbortSignal) => Promise<Stream>;
+  onRetry: (failure: StreamFailure) => void;
+}): Promise<Stream> {
+  const { signal } = options;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await dial(signal);
+      return await options.dial(signal);
     } catch (error) {
-      const { again } = error as StreamFailure;
-      if (signal.aborted || !again || attempt === DIAL_ATTEMPTS) throw error;
+      const failure = error as StreamFailure;
+      if (signal.aborted || !failure.again || attempt === DIAL_ATTEMPTS) throw error;
+      options.onRetry(failure);
       await sleep(DIAL_AGAIN_MS * attempt, undefined, { signal });
     }
   }

@@ -19,6 +19,8 @@ export type TerminalHost = {
   gateway: FakeGateway;
   terminals: Terminals;
   failures: { code: string; detail: string }[];
+  /** Failures that were followed by another attempt. */
+  retries: { code: string; detail: string }[];
   open(user?: Partial<ShellUser>, more?: Partial<Parameters<Terminals["open"]>[0]>): Promise<Opened>;
   /** Names of sockets, by kind. */
   sockets(kind?: "shell" | "spare" | "starting"): string[];
@@ -42,6 +44,7 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
   const keyPem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
   const chainPem = await authority.certify(certificateRequest(privateKey, "test"), nodeId);
   const failures: TerminalHost["failures"] = [];
+  const retries: TerminalHost["retries"] = [];
   const options: TerminalsOptions = {
     stateDir,
     nodeId,
@@ -52,6 +55,7 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
     lookup: (_host, _options, done) => done(null, "127.0.0.1", 4),
     refreshProfile() {},
     onFailure: (code, detail) => void failures.push({ code, detail }),
+    onRetry: (code, detail) => void retries.push({ code, detail }),
     ...more,
   };
   const start = (changed: Partial<TerminalsOptions> = {}) => {
@@ -69,6 +73,7 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
     gateway,
     terminals: start(),
     failures,
+    retries,
     async open(user = {}, wanted = {}) {
       const sessionId = wanted.sessionId ?? randomUUID();
       const opened = await host.terminals.open({

@@ -3,6 +3,7 @@
 import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { readSettings, UsageError } from "@holdfast/kit/settings";
+import type { Log } from "@holdfast/node-agent/log";
 import { Command, Option } from "commander";
 import { exitCodes, Refusal, UnreachableError } from "../../failure.ts";
 import { printResult, printWarnings } from "../../output.ts";
@@ -70,6 +71,7 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
       nodeName: options.name ?? settings.nodeName,
       force: options.force,
       facts: host.hostFacts(),
+      log: toStderr,
     });
     const { nodeId, nodeName, orgId, nodeApiUrl, rekeyed } = joined;
     const result = {
@@ -96,6 +98,14 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
     throw new Refusal(error.code, { message: error.message, nextStep: error.nextStep });
   }
 }
+
+/** What the join tries again after. */
+const toStderr: Log = {
+  debug() {},
+  info() {},
+  warn: (_message, fields) => printWarnings([`${fields?.["detail"]} Trying again.`]),
+  error() {},
+};
 
 async function diagnose(options: { json?: boolean }): Promise<void> {
   const [{ explain, lookAt }, { agentSettings }] = await Promise.all([
