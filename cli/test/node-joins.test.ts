@@ -63,9 +63,39 @@ describe("holdfast allocation", () => {
     const released = await run(["allocation", "release", made.id]);
     expect(released).toMatchObject({ code: 0 });
     expect(released.stderr).toContain(`Waiting for ${node.name} to remove ${user}.`);
-    expect(released.stdout).toContain(`${user} on ${node.name} is removed.`);
+    const removed = `User ${user} was removed from ${node.name}, with its home directory.`;
+    expect(released.stdout).toContain(removed);
     expect(uidOf(user)).toBeUndefined();
-    expect((await run(["allocation", "show", made.id])).stdout).toContain("is removed.");
+    expect((await run(["allocation", "show", made.id])).stdout).toContain(removed);
+  });
+
+  it.skipIf(lacks("root"))("BM-01 repairs a user that was deleted on the node, without its home", async () => {
+    const made = await json<Allocation>(["allocation", "create", "--node", node.name, "--user", user]);
+    const target = `${user}@${node.name}`;
+    const uid = uidOf(user);
+    const complete = await run(["allocation", "repair", target]);
+    expect(complete).toMatchObject({ code: 0 });
+    expect(complete.stdout).toContain(`Nothing to repair for ${user} on ${node.name}. Checked: account`);
+    writeFileSync(`${made.home}/thesis`, "twelve years of work");
+    execFileSync("userdel", [user], { stdio: "ignore" });
+    const repaired = await run(["allocation", "repair", target]);
+    expect(repaired).toMatchObject({ code: 0 });
+    expect(repaired.stdout).toContain(`Restored: group ${user}, account ${user} (uid ${uid}).`);
+    expect(repaired.stdout).toContain(`Home ${made.home} was not changed.`);
+    expect(uidOf(user)).toBe(uid);
+    expect(readFileSync(`${made.home}/thesis`, "utf8")).toBe("twelve years of work");
+    // Somebody else got the name meanwhile.
+    execFileSync("userdel", [user], { stdio: "ignore" });
+    execFileSync("useradd", ["--no-create-home", user], { stdio: "ignore" });
+    const foreign = uidOf(user);
+    expect(await failure(["allocation", "repair", made.id])).toMatchObject({ exit: 1, code: "user_not_ours" });
+    expect(uidOf(user)).toBe(foreign);
+    execFileSync("userdel", [user], { stdio: "ignore" });
+    const asked = await run(["allocation", "repair", target, "--no-wait"]);
+    expect(asked.stdout).toContain("Repair requested.");
+    await until(() => uidOf(user) === uid);
+    await json(["allocation", "release", made.id]);
+    expect(await failure(["allocation", "repair", made.id])).toMatchObject({ code: "allocation_not_active" });
   });
 
   it.skipIf(lacks("root"))(
@@ -78,7 +108,12 @@ describe("holdfast allocation", () => {
         next_step: expect.stringContaining("another user name"),
       });
       const id = String(refused.details?.["allocation"]);
-      expect(await json<Allocation>(["allocation", "release", id])).toMatchObject({ status: "released" });
+      const released = await run(["allocation", "release", id]);
+      expect(released).toMatchObject({ code: 0 });
+      expect(released.stdout).toContain(
+        `Allocation released. The user daemon on ${node.name} was left alone, because Holdfast did not create it.`,
+      );
+      expect(released.stdout).not.toContain("removed");
       expect(uidOf("daemon")).toBeDefined();
     },
   );
@@ -91,7 +126,9 @@ describe("holdfast allocation", () => {
       expect(refused).toMatchObject({ code: "own_account_only", details: { account: plain.account } });
       const made = await json<Allocation>([...create, plain.account]);
       expect(made).toMatchObject({ status: "active", own_account: true });
-      expect(await json<Allocation>(["allocation", "release", made.id])).toMatchObject({ status: "released" });
+      expect((await run(["allocation", "release", made.id])).stdout).toContain(
+        `${plain.account} is the agent's own account on plain and was not changed.`,
+      );
     } finally {
       await plain.stop();
     }

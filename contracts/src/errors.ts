@@ -343,6 +343,12 @@ export const errorCatalogue = {
     retryable: false,
     nextStep: "Use it, release it first, or choose another user name.",
   },
+  allocation_not_active: {
+    status: 409,
+    message: "The allocation is not active, so there is no user to repair.",
+    retryable: false,
+    nextStep: "Details name its status. A failed allocation is released, and a new one created.",
+  },
   own_account_only: {
     status: 409,
     message: "The agent on this node has no root and cannot make users; it offers its own account only.",

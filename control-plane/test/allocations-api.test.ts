@@ -5,9 +5,11 @@ import { CallError, type Client } from "@holdfast/contracts/client";
 import {
   type Allocation,
   createAllocation,
+  createAllocationGrant,
   getAllocation,
   listAllocations,
   releaseAllocation,
+  repairAllocation,
 } from "@holdfast/contracts/endpoints/allocations";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { createProject, deleteProject, listProjects } from "@holdfast/contracts/endpoints/projects";
@@ -184,6 +186,71 @@ describe("a project with allocations", () => {
   });
 });
 
+describe("repairing it", () => {
+  const repair = (allocation_id: string, as = client) => as(repairAllocation, { params: { allocation_id } });
+
+  it("BM-01 gives the node one task with the user's keys, and the allocation stays active", async () => {
+    const asked = await ask("lena", { ssh_keys: [key] });
+    expect(await refusal(repair(asked.id)), "while it is created").toMatchObject({
+      ...{ status: 409, code: "allocation_not_active", details: { status: "requested" } },
+    });
+    const [active] = await Promise.all([waitUntil("active", asked), nodeAnswers()]);
+    const task = await repair(asked.id);
+    expect(task).toMatchObject({ type: "allocation.repair_user", status: "queued", node_id: node.id });
+    expect(task.params).toEqual({ allocation_id: asked.id, username: "lena", ssh_keys: [key] });
+    const after = await client(getAllocation, { params: { allocation_id: asked.id } });
+    expect(after).toEqual({ ...active, task_id: task.id, revision: active.revision + 1 });
+    const trail = await superuser`
+      SELECT action, target_id, details ->> 'task_id' AS task FROM audit_events
+      WHERE correlation_id = ${task.correlation_id} ORDER BY action`;
+    expect(trail).toEqual([
+      { action: "allocation.repair", target_id: asked.id, task: task.id },
+      { action: "task.create", target_id: task.id, task: null },
+    ]);
+    const failure = { code: "uid_taken", message: "The uid is mallory's.", next_step: "n" };
+    await answerTasks(replica, node, () => ({ status: "failed", failure }));
+    expect(await client(getTask, { params: { task_id: task.id } })).toMatchObject({ status: "failed", failure });
+    expect(await client(getAllocation, { params: { allocation_id: asked.id } })).toMatchObject({
+      status: "active",
+    });
+    await client(releaseAllocation, { params: { allocation_id: asked.id } });
+    expect(await refusal(repair(asked.id))).toMatchObject({ details: { status: "releasing" } });
+    await nodeAnswers();
+  });
+
+  it("BM-01 is for those who may use it; to others it looks unknown", async () => {
+    const member = (name: string) => addMember(api, kelp, `${name}@kelp.example`, "member");
+    const [ada, bob, eve] = await Promise.all([member("rada"), member("rbob"), member("reve")]);
+    const hers = ada.client(kelp.id);
+    const asked = await hers(createAllocation, { body: { node_id: node.id, username: "mina" } });
+    await Promise.all([waitUntil("active", asked, hers), nodeAnswers()]);
+    const share = (level: "view" | "use") =>
+      hers(createAllocationGrant, {
+        params: { allocation_id: asked.id },
+        body: { user_id: bob.me.id ?? "", level },
+      });
+    const stranger = api.as(await tokenFor(api, await createOrg(api, "repairers"), "owner"));
+    const unknown = await refusal(repair(uuidv7()));
+    expect(unknown).toMatchObject({ status: 404, code: "not_found" });
+    for (const as of [stranger, eve.client(kelp.id), bob.client(kelp.id)])
+      expect(await refusal(repair(asked.id, as))).toEqual(unknown);
+    await share("view");
+    expect(await refusal(repair(asked.id, bob.client(kelp.id)))).toMatchObject({ status: 403, code: "forbidden" });
+    await share("use");
+    const task = await repair(asked.id, bob.client(kelp.id));
+    expect((await bob.client(kelp.id)(getTask, { params: { task_id: task.id } })).id).toBe(task.id);
+    await nodeAnswers();
+  });
+
+  it("BM-01 is refused where the node takes no work", async () => {
+    const asked = await ask("nora");
+    await Promise.all([waitUntil("active", asked), nodeAnswers()]);
+    await superuser`UPDATE nodes SET status = 'draining' WHERE id = ${node.id}`;
+    expect(await refusal(repair(asked.id))).toMatchObject({ status: 409, code: "node_not_active" });
+    await superuser`UPDATE nodes SET status = 'active' WHERE id = ${node.id}`;
+  });
+});
+
 describe("giving it back", () => {
   it("BM-02 removes the user, and repeated changes nothing", async () => {
     const asked = await ask("ines");
@@ -193,7 +260,7 @@ describe("giving it back", () => {
     expect(releasing).toMatchObject({ status: "releasing", reason: null });
     expect(await release()).toEqual(releasing);
     const [released] = await Promise.all([waitUntil("released", releasing), nodeAnswers()]);
-    expect(released.released_at).toMatch(/^\d{4}-/);
+    expect(released).toMatchObject({ released_at: expect.stringMatching(/^\d{4}-/), removal: "removed" });
     expect(await release()).toEqual(released);
     const again = await ask("ines");
     expect(again.id, "the name is free again").not.toBe(asked.id);

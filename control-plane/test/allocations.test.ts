@@ -6,7 +6,7 @@ import type { Outcome } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type AllocationRow, lockAllocation, selectAllocation } from "../src/allocations/queries.ts";
-import { eventOf, reconcileAllocations } from "../src/allocations/reconcile.ts";
+import { eventOf, reconcileAllocations, removalOf } from "../src/allocations/reconcile.ts";
 import { allocationEvents, allocationOutcome } from "../src/allocations/state.ts";
 import { enqueueWork } from "../src/allocations/work.ts";
 import type { Sql } from "../src/database/connect.ts";
@@ -15,10 +15,12 @@ import { answerTasks, insertNode, openReplica, quiet, type Replica, type TestNod
 
 describe("the life of an allocation", () => {
   const stays = "stays";
+  const refused = { repair: "refused" };
   const expected = {
     requested: {
       provisioned: "active",
       provision_failed: "failed",
+      ...refused,
       release: "releasing + deprovision",
       deprovisioned: stays,
       deprovision_failed: stays,
@@ -28,6 +30,7 @@ describe("the life of an allocation", () => {
     active: {
       provisioned: stays,
       provision_failed: stays,
+      repair: "active + repair",
       release: "releasing + deprovision",
       deprovisioned: stays,
       deprovision_failed: stays,
@@ -37,15 +40,17 @@ describe("the life of an allocation", () => {
     releasing: {
       provisioned: stays,
       provision_failed: stays,
+      ...refused,
       release: stays,
       deprovisioned: "released",
       deprovision_failed: "failed",
       task_lost: "releasing + deprovision",
       node_retired: "released",
     },
-    released: Object.fromEntries(allocationEvents.map((event) => [event, stays])),
+    released: { ...Object.fromEntries(allocationEvents.map((event) => [event, stays])), ...refused },
     failed: {
       ...Object.fromEntries(allocationEvents.map((event) => [event, stays])),
+      ...refused,
       release: "releasing + deprovision",
     },
   } as Record<string, Record<string, string>>;
@@ -55,7 +60,7 @@ describe("the life of an allocation", () => {
     ([status, event]) => {
       const outcome = allocationOutcome(status, event);
       const shown =
-        outcome === "stays" ? stays : outcome.to + (outcome.task === "none" ? "" : ` + ${outcome.task}`);
+        typeof outcome === "string" ? outcome : outcome.to + (outcome.task === "none" ? "" : ` + ${outcome.task}`);
       expect(shown).toBe(expected[status]?.[event]);
     },
   );
@@ -83,6 +88,27 @@ describe("the life of an allocation", () => {
 
 const by = { actor_type: "user", actor_id: uuidv7(), actor_name: "ada@kelp.example", role: "member" } as const;
 const administrator = { userId: null, tokenId: null, administers: true };
+
+describe("what a release says of the user", () => {
+  const completed = (removed: boolean, own_account = false) => ({
+    ...({ task_status: "completed", task_failure: null, active_at: new Date() } as const),
+    task_result: { removed, own_account },
+  });
+  const notOurs = { code: "user_not_ours", message: "m", next_step: "n" };
+  const ended = { task_status: "failed", task_result: null, task_failure: notOurs } as const;
+
+  it.for([
+    ["removed", completed(true)],
+    ["nothing_to_remove", completed(false)],
+    ["own_account", completed(false, true)],
+    ["left_alone", { ...ended, active_at: null }],
+    ["unconfirmed", { ...ended, active_at: new Date() }],
+    ["unconfirmed", { ...ended, task_status: "expired", task_failure: null, active_at: null }],
+    ["unconfirmed", { ...ended, task_status: null, task_failure: null, active_at: null }],
+  ] as const)("BM-02 is %s only by the node's own result", ([removal, row]) => {
+    expect(removalOf(row)).toBe(removal);
+  });
+});
 
 describe("the reconciler", () => {
   let system: Sql;
@@ -194,7 +220,12 @@ describe("the reconciler", () => {
     await release(id);
     await succeed(one);
     await reconcile(one);
-    expect(await read(id)).toMatchObject({ status: "released", released_at: expect.any(Date), reason: null });
+    expect(await read(id)).toMatchObject({
+      status: "released",
+      released_at: expect.any(Date),
+      reason: null,
+      removal: "removed",
+    });
   });
 
   it("BM-02 releases at once what was refused because the user is somebody else's", async () => {
@@ -204,7 +235,7 @@ describe("the reconciler", () => {
     await release(id);
     await answerTasks(one, node, () => failed);
     await reconcile(one);
-    expect(await read(id)).toMatchObject({ status: "released", reason: null });
+    expect(await read(id)).toMatchObject({ status: "released", reason: null, removal: "left_alone" });
   });
 
   async function release(id: string): Promise<void> {
@@ -287,7 +318,9 @@ describe("the reconciler", () => {
     await superuser`UPDATE nodes SET status = 'retired', revoked_at = now() WHERE id = ${gone.id}`;
     await reconcile(one);
     expect(await read(wanted)).toMatchObject({ status: "failed", reason: { code: "node_retired" } });
-    expect(await read(given)).toMatchObject({ status: "released", reason: { code: "node_retired" } });
+    expect(await read(given)).toMatchObject({
+      ...{ status: "released", reason: { code: "node_retired" }, removal: "unconfirmed" },
+    });
   });
 
   it("BM-03 moves each once when two replicas share many, and one in trouble stops no other", async () => {

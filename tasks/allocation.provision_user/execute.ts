@@ -120,7 +120,7 @@ async function make(wanted: Wanted, { uid }: UserRecord, step: Step, fail: Fail)
   if ((await ownerOfHome(name)) === undefined) {
     // An account that was removed by hand may have left them.
     await removePrivateDirectories(uid);
-    await makeHome(name, { uid, gid: uid });
+    await makeHome(name, { uid, gid: uid }, keys);
   }
   step("writing_keys");
   await writeAuthorizedKeys(name, { uid, gid: uid }, keys);

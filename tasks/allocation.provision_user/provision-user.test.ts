@@ -308,6 +308,7 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
     mkdirSync(`/home/.${user.username}.holdfast/half`, { recursive: true });
     await dieAtPhase(TYPE, paramsOf(user), host, "writing_keys");
     expect(existsSync(`/home/.${user.username}.holdfast`)).toBe(false);
+    rmSync(join(user.home, ".ssh"), { recursive: true });
     mkdirSync(join(user.home, ".ssh"), { mode: 0o755 });
     const { result } = await provision(user, host, [KEY]);
     expect(existsSync(join(user.home, "half"))).toBe(false);

@@ -2,7 +2,7 @@
 // as taken too; changes go through shadow's tools, one at a time, because they share one lock file.
 
 import { existsSync } from "node:fs";
-import { type Answer, findTool, runTool } from "./tools.ts";
+import { type Answer, findTool, isExecutable, runTool } from "./tools.ts";
 
 /** Beyond what useradd gives to people, below what is handed out to containers. */
 export const UIDS = { first: 70_000, last: 79_999 } as const;
@@ -62,6 +62,19 @@ export async function addAccount(account: { name: string; uid: number; home: str
   ]);
 }
 
+export async function setPrimaryGroup(name: string, gid: number): Promise<void> {
+  await change("usermod", ["--gid", String(gid), "--", name]);
+}
+
+export async function setShell(name: string, shell: string): Promise<void> {
+  await change("usermod", ["--shell", shell, "--", name]);
+}
+
+/** An account without a shell in passwd has /bin/sh. */
+export function canRun(shell: string): boolean {
+  return isExecutable(shell || "/bin/sh");
+}
+
 /** No new session can begin: the password is locked, the account expired, and its shell says no. */
 export async function lockAccount(name: string): Promise<void> {
   const shell = findTool("nologin") ?? "/bin/false";
@@ -91,6 +104,6 @@ async function change(tool: string, args: string[], alsoGood: number[] = []): Pr
   return code;
 }
 
-function loginShell(): string {
+export function loginShell(): string {
   return existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
 }

@@ -35,8 +35,8 @@ export async function ownerOfHome(name: string): Promise<number | "not a directo
   }
 }
 
-/** Appears complete and with its owner, or not at all: a crash leaves only a draft, which is made anew. */
-export async function makeHome(name: string, owner: Owner): Promise<void> {
+/** Appears complete, with its owner and keys, or not at all: a crash leaves only a draft, which is made anew. */
+export async function makeHome(name: string, owner: Owner, keys: readonly string[]): Promise<void> {
   const draft = draftOf(name);
   await removeTree(draft);
   await fs.mkdir(draft, { mode: 0o700 });
@@ -47,6 +47,7 @@ export async function makeHome(name: string, owner: Owner): Promise<void> {
     await fs.lchown(join(draft, entry), owner.uid, owner.gid);
   await fs.chmod(draft, 0o700);
   await fs.chown(draft, owner.uid, owner.gid);
+  await writeKeysIn(draft, owner, keys);
   await fs.rename(draft, homeOf(name));
   syncDirectory(HOMES);
 }
@@ -58,12 +59,16 @@ export class HomeUnsafe extends Error {
 
 /** Makes these the user's keys, and no others. */
 export async function writeAuthorizedKeys(name: string, owner: Owner, keys: readonly string[]): Promise<void> {
-  const home = await openDirectory(homeOf(name), homeOf(name));
+  await writeKeysIn(homeOf(name), owner, keys);
+}
+
+async function writeKeysIn(path: string, owner: Owner, keys: readonly string[]): Promise<void> {
+  const home = await openDirectory(path, path);
   try {
-    if ((await home.stat()).uid !== owner.uid) throw new HomeUnsafe(`${homeOf(name)} belongs to somebody else.`);
-    const ssh = await openSshDirectory(home, name, owner);
+    if ((await home.stat()).uid !== owner.uid) throw new HomeUnsafe(`${path} belongs to somebody else.`);
+    const ssh = await openSshDirectory(home, path, owner);
     try {
-      await replaceKeys(ssh, name, owner, keys);
+      await replaceKeys(ssh, path, owner, keys);
     } finally {
       await ssh.close();
     }
@@ -72,8 +77,8 @@ export async function writeAuthorizedKeys(name: string, owner: Owner, keys: read
   }
 }
 
-async function openSshDirectory(home: fs.FileHandle, name: string, owner: Owner): Promise<fs.FileHandle> {
-  const shown = `${homeOf(name)}/.ssh`;
+async function openSshDirectory(home: fs.FileHandle, path: string, owner: Owner): Promise<fs.FileHandle> {
+  const shown = `${path}/.ssh`;
   await fs.mkdir(within(home, ".ssh"), { mode: 0o700 }).catch((error) => {
     if (!isErrno(error, "EEXIST")) throw error;
   });
@@ -94,7 +99,7 @@ async function openSshDirectory(home: fs.FileHandle, name: string, owner: Owner)
 
 async function replaceKeys(
   ssh: fs.FileHandle,
-  name: string,
+  home: string,
   owner: Owner,
   keys: readonly string[],
 ): Promise<void> {
@@ -114,7 +119,7 @@ async function replaceKeys(
     await ssh.sync();
   } catch (error) {
     await fs.unlink(draft).catch(() => {});
-    if (isErrno(error, "EISDIR")) throw new HomeUnsafe(`${homeOf(name)}/.ssh/authorized_keys is a directory.`);
+    if (isErrno(error, "EISDIR")) throw new HomeUnsafe(`${home}/.ssh/authorized_keys is a directory.`);
     throw error;
   }
 }

@@ -10,6 +10,7 @@ import {
   listAllocationGrants,
   listAllocations,
   releaseAllocation,
+  repairAllocation,
   revokeAllocationGrant,
   transferAllocation,
 } from "./allocations.ts";
@@ -96,6 +97,7 @@ export const allEndpoints: readonly Endpoint[] = [
   createAllocation,
   getAllocation,
   releaseAllocation,
+  repairAllocation,
   transferAllocation,
   createAllocationGrant,
   listAllocationGrants,

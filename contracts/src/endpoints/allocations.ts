@@ -5,6 +5,7 @@ import { endpoint } from "../endpoint.ts";
 import { Id, Time } from "../fields.ts";
 import { TaskFailure } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
+import { Task } from "./tasks.ts";
 
 export const allocationStatuses = ["requested", "active", "releasing", "released", "failed"] as const;
 export const AllocationStatus = z.enum(allocationStatuses);
@@ -24,9 +25,19 @@ export const SshPublicKey = z
     "a line as in id_ed25519.pub: type, key and perhaps a comment",
   );
 
-/** `view`: see it and its state. `use`: open terminals too. `manage`: release and share it too. */
+/** `view`: see it and its state. `use`: open terminals and repair it too. `manage`: release and share it too. */
 export const AllocationAccess = z.enum(["view", "use", "manage"]);
 export type AllocationAccess = z.infer<typeof AllocationAccess>;
+
+/** What the node said about the user when the allocation was released. */
+export const AllocationRemoval = z.enum([
+  "removed",
+  "nothing_to_remove",
+  "left_alone",
+  "own_account",
+  "unconfirmed",
+]);
+export type AllocationRemoval = z.infer<typeof AllocationRemoval>;
 
 const AllocationOwner = z.strictObject({
   type: z
@@ -60,6 +71,10 @@ export const Allocation = z.strictObject({
   created_at: Time,
   active_at: Time.nullable(),
   released_at: Time.nullable(),
+  removal: AllocationRemoval.nullable().describe(
+    "What became of the user, once released. `left_alone`: a user of that name exists that Holdfast did not create. " +
+      "`unconfirmed`: the node was retired before it answered. Null: not released, or released before this was recorded.",
+  ),
   revision: z.int(),
 });
 export type Allocation = z.infer<typeof Allocation>;
@@ -130,6 +145,23 @@ export const releaseAllocation = endpoint({
   action: "allocation.release",
   params,
   answer: Allocation,
+});
+
+export const repairAllocation = endpoint({
+  name: "repairAllocation",
+  noun: "allocations",
+  method: "POST",
+  path: "/v1/allocations/{allocation_id}/repair",
+  summary: "Restore an allocation's user that was deleted or damaged on the node",
+  description:
+    "Returns the task that checks the user and restores what is missing: group and account with the same uid, the " +
+    "login shell, and the home directory if it is gone. What is in the home is not changed. Read the task for the " +
+    "result: `restored` is empty if nothing was missing. A name, uid or home that belongs to somebody else is not taken over.",
+  access: { scope: "allocations:write" },
+  action: "allocation.repair",
+  params,
+  answer: Task,
+  errors: ["allocation_not_active", "node_not_active", "capability_missing"],
 });
 
 export const transferAllocation = endpoint({

@@ -3,6 +3,7 @@
 import type {
   Allocation,
   AllocationAccess,
+  AllocationRemoval,
   AllocationStatus,
   GrantLevel,
 } from "@holdfast/contracts/endpoints/allocations";
@@ -37,6 +38,7 @@ export type AllocationRow = Owner & {
   created_at: Date;
   active_at: Date | null;
   released_at: Date | null;
+  removal: AllocationRemoval | null;
 };
 
 /** With what decides how far the caller reaches it. */
@@ -71,6 +73,7 @@ export function toAllocation(row: SeenRow, access: AllocationAccess): Allocation
     created_at: row.created_at.toISOString(),
     active_at: row.active_at?.toISOString() ?? null,
     released_at: row.released_at?.toISOString() ?? null,
+    removal: row.removal,
     revision: row.revision,
   };
 }
@@ -84,7 +87,8 @@ function toOwner({ owner_user_id, owner_token_id, owner_name, owner_active }: Se
 const columns = (db: Queryable) => db`
   a.id, a.org_id, a.project_id, a.node_id, n.name AS node_name, a.username, a.ssh_keys, a.status, a.reason,
   a.revision, a.task_id, a.own_account, a.home, a.created_by, a.owner_user_id, a.owner_token_id, a.owner_name,
-  a.actor_type, a.actor_id, a.actor_name, a.role, a.created_at, a.active_at, a.released_at`;
+  a.actor_type, a.actor_id, a.actor_name, a.role, a.created_at, a.active_at, a.released_at,
+  a.removal`;
 
 const ownerIsActive = (db: Queryable) => db`(
   EXISTS (SELECT FROM memberships m WHERE m.org_id = a.org_id AND m.user_id = a.owner_user_id)
@@ -285,6 +289,11 @@ export async function recordUser(tx: Tx, id: string, user: { home: string; own_a
   await tx`
     UPDATE allocations SET home = ${user.home}, own_account = ${user.own_account}, active_at = now()
     WHERE id = ${id}`;
+}
+
+/** Of a released row. */
+export async function recordRemoval(tx: Tx, id: string, removal: AllocationRemoval): Promise<void> {
+  await tx`UPDATE allocations SET removal = ${removal} WHERE id = ${id}`;
 }
 
 /** One look at everything that is awaited in this process. */

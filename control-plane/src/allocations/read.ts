@@ -16,8 +16,8 @@ export async function readAllocation(
 }
 
 /** Locked until the transaction ends: the reconciler leaves it alone meanwhile. */
-export async function lockForChange(tx: Tx, caller: Caller, id: string) {
-  return requireRow(await lockAllocation(tx, id, caller), caller, "manage");
+export async function lockForChange(tx: Tx, caller: Caller, id: string, needed: AllocationAccess = "manage") {
+  return requireRow(await lockAllocation(tx, id, caller), caller, needed);
 }
 
 export function shownTo(caller: Caller, row: SeenRow): Allocation {

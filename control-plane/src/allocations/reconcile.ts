@@ -1,18 +1,19 @@
 // Moves allocations on when the task that worked on them has ended. A function of what is stored: it
 // may run at any time, in every replica at once, and after a crash it simply runs again.
 
-import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
+import type { AllocationRemoval, AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
 import type { TaskFailure } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";
 import type { Sql, Tx } from "../database/connect.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
-import { changeAllocation, type EndedRow, lockNextMovable, recordUser } from "./queries.ts";
+import { changeAllocation, type EndedRow, lockNextMovable, recordRemoval, recordUser } from "./queries.ts";
 import { type AllocationEvent, allocationOutcome } from "./state.ts";
 import { enqueueOrWait, type Work } from "./work.ts";
 
 type ProvisionedUser = { home: string; own_account: boolean };
+type RemovedUser = { removed: boolean; own_account: boolean };
 
 /** Everything there is to do now, one allocation and one transaction at a time. */
 export async function reconcileAllocations(
@@ -43,10 +44,11 @@ export async function reconcileAllocations(
 async function moveOn(tx: Tx, engine: TaskEngine, row: EndedRow) {
   const event = eventOf(row);
   const outcome = allocationOutcome(row.status, event);
-  if (outcome === "stays") throw new Error(`an allocation that is ${row.status} was not to meet ${event}`);
+  if (typeof outcome === "string") throw new Error(`an allocation that is ${row.status} was not to meet ${event}`);
   if (outcome.task !== "none") return askAgain(tx, engine, row, { to: outcome.to, task: outcome.task });
   await changeAllocation(tx, row.id, { status: outcome.to, reason: reasonFor(event, row), taskId: row.task_id });
   if (event === "provisioned") await recordUser(tx, row.id, row.task_result as ProvisionedUser);
+  if (outcome.to === "released") await recordRemoval(tx, row.id, removalOf(row));
   return undefined;
 }
 
@@ -84,6 +86,18 @@ export function eventOf(
 /** Refused because the name was somebody else's before us: there is nothing to take back, and never will be. */
 function nothingWasMade({ active_at, task_failure }: Pick<EndedRow, "active_at" | "task_failure">): boolean {
   return active_at === null && task_failure?.code === "user_not_ours";
+}
+
+/** Exported for its test. Of an allocation that is released by what its task or its node came to. */
+export function removalOf(
+  row: Pick<EndedRow, "task_status" | "task_result" | "task_failure" | "active_at">,
+): AllocationRemoval {
+  if (row.task_status === "completed") {
+    const { removed, own_account } = row.task_result as RemovedUser;
+    if (own_account) return "own_account";
+    return removed ? "removed" : "nothing_to_remove";
+  }
+  return nothingWasMade(row) ? "left_alone" : "unconfirmed";
 }
 
 function reasonFor(event: AllocationEvent, row: EndedRow): TaskFailure | null {

@@ -5,6 +5,7 @@ import {
   getAllocation,
   listAllocations,
   releaseAllocation,
+  repairAllocation,
 } from "@holdfast/contracts/endpoints/allocations";
 import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -16,6 +17,7 @@ import { type Tx, withOrg } from "../database/connect.ts";
 import { selectMember } from "../members/queries.ts";
 import { nameOf } from "../people/actor.ts";
 import { requireRoom } from "../quotas/room.ts";
+import { toTask } from "../tasks/queries.ts";
 import { type Caller, callerOf, ownerOf } from "./access.ts";
 import {
   changeAllocation,
@@ -93,13 +95,30 @@ export function allocationRoutes(api: ApiContext): void {
     },
   );
 
+  orgRoute(api, repairAllocation, async (call) => {
+    const { params, org, actor, tx, touched, afterCommit, correlationId } = call;
+    const row = await lockForChange(tx, callerOf(call), params.allocation_id, "use");
+    const target = { type: "allocation", id: row.id, name: `${row.username}@${row.node_name}` };
+    const outcome = allocationOutcome(row.status, "repair");
+    if (typeof outcome === "string") throw notActive(row);
+    const by = auditActor(actor, org.role);
+    const task = await enqueueWork(tx, api.tasks, { task: "repair", user: row, by, correlationId });
+    await changeAllocation(tx, row.id, { status: outcome.to, reason: row.reason, taskId: task.id });
+    touched(target, { task_id: task.id });
+    afterCommit(() => {
+      api.tasks.enqueued(task);
+      api.allocations.changed(row.id, undefined);
+    });
+    return toTask(task);
+  });
+
   orgRoute(api, releaseAllocation, async (call) => {
     const { params, org, actor, tx, touched, afterCommit, correlationId } = call;
     const caller = callerOf(call);
     const row = await lockForChange(tx, caller, params.allocation_id);
     touched({ type: "allocation", id: row.id, name: `${row.username}@${row.node_name}` });
     const outcome = allocationOutcome(row.status, "release");
-    if (outcome === "stays") return shownTo(caller, row);
+    if (typeof outcome === "string") return shownTo(caller, row);
     // What was not begun need not be; what was begun is undone by the task behind it.
     const unwanted =
       row.status === "requested" && row.task_id ? await api.tasks.cancel(tx, row.task_id) : undefined;
@@ -115,6 +134,14 @@ export function allocationRoutes(api: ApiContext): void {
       api.allocations.changed(row.id, task?.id);
     });
     return shownTo(caller, await readAllocation(tx, caller, row.id, "view"));
+  });
+}
+
+function notActive({ status, username, node_name }: SeenRow): ApiError {
+  return new ApiError("allocation_not_active", {
+    message: `The allocation of ${username} on ${node_name} is ${status}; only an active one can be repaired.`,
+    ...(status === "requested" ? { nextStep: "Wait until the node has created the user, then try again." } : {}),
+    details: { status },
   });
 }
 

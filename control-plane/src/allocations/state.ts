@@ -9,6 +9,8 @@ export const allocationEvents = [
   "provisioned",
   /** The node tried to make the user, and could not. */
   "provision_failed",
+  /** Somebody asks for its user to be checked and restored. */
+  "repair",
   /** Somebody gives it back. */
   "release",
   /** The node has removed the user. */
@@ -23,14 +25,17 @@ export const allocationEvents = [
 export type AllocationEvent = (typeof allocationEvents)[number];
 
 /** `task`: what the node is to be asked, together with the change. */
-export type Move = { to: AllocationStatus; task: "provision" | "deprovision" | "none" };
-/** `stays`: nothing to do, because it is so already or no longer matters. */
-export type AllocationOutcome = Move | "stays";
+export type Move = { to: AllocationStatus; task: "provision" | "repair" | "deprovision" | "none" };
+/**
+ * `stays`: nothing to do, because it is so already or no longer matters. `refused`: whoever asks for it gets an error.
+ */
+export type AllocationOutcome = Move | "stays" | "refused";
 
 const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutcome>> = {
   requested: {
     provisioned: { to: "active", task: "none" },
     provision_failed: { to: "failed", task: "none" },
+    repair: "refused",
     // The tasks of one user run in order: what was begun is undone behind it.
     release: { to: "releasing", task: "deprovision" },
     deprovisioned: "stays",
@@ -41,6 +46,8 @@ const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutco
   active: {
     provisioned: "stays",
     provision_failed: "stays",
+    // It stays active: its terminals stay open, and the task alone says what was found.
+    repair: { to: "active", task: "repair" },
     release: { to: "releasing", task: "deprovision" },
     deprovisioned: "stays",
     deprovision_failed: "stays",
@@ -51,6 +58,7 @@ const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutco
   releasing: {
     provisioned: "stays",
     provision_failed: "stays",
+    repair: "refused",
     release: "stays",
     deprovisioned: { to: "released", task: "none" },
     deprovision_failed: { to: "failed", task: "none" },
@@ -60,6 +68,7 @@ const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutco
   released: {
     provisioned: "stays",
     provision_failed: "stays",
+    repair: "refused",
     release: "stays",
     deprovisioned: "stays",
     deprovision_failed: "stays",
@@ -69,6 +78,7 @@ const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutco
   failed: {
     provisioned: "stays",
     provision_failed: "stays",
+    repair: "refused",
     // It may have left something on the node.
     release: { to: "releasing", task: "deprovision" },
     deprovisioned: "stays",

@@ -21,13 +21,17 @@ export type Work = {
   again?: boolean;
 };
 
-const types = { provision: "allocation.provision_user", deprovision: "allocation.deprovision_user" } as const;
+const types = {
+  provision: "allocation.provision_user",
+  repair: "allocation.repair_user",
+  deprovision: "allocation.deprovision_user",
+} as const;
 
 /** Throws what the node cannot be asked for. Tell the engine with `enqueued` after the commit. */
 export async function enqueueWork(tx: Tx, engine: TaskEngine, work: Work) {
   const { task, user, by, correlationId, again = false } = work;
   const { id, node_id, username, ssh_keys } = user;
-  const params = task === "provision" ? { username, ssh_keys } : { username };
+  const params = task === "deprovision" ? { username } : { username, ssh_keys };
   const asked = { nodeId: node_id, type: types[task], params: { allocation_id: id, ...params }, allocationId: id };
   const details = { allocation_id: id, ...(again ? { again } : {}) };
   return engine.enqueue(tx, { ...asked, by, correlationId, details }, { audited: true });

@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { removalInWords } from "@holdfast/contracts/allocation-words";
 import type { Client } from "@holdfast/contracts/client";
 import {
   type Allocation,
@@ -18,9 +19,10 @@ import { connect, type ServerOptions, withServerOptions } from "../../client/con
 import { findMember } from "../../client/find-member.ts";
 import { findNode } from "../../client/find-node.ts";
 import { everyPage } from "../../client/pages.ts";
-import { Refusal } from "../../failure.ts";
+import { exitCodes, Refusal } from "../../failure.ts";
 import { localTime, printResult, table } from "../../output.ts";
 import { collected, wholeNumber } from "../options.ts";
+import { addRepair } from "./repair.ts";
 import { addSharingCommands } from "./sharing.ts";
 import { waitFor } from "./wait.ts";
 
@@ -45,7 +47,7 @@ type ListOptions = ServerOptions & {
 export function allocationCommand(): Command {
   const allocation = new Command("allocation").description("users on nodes");
   withServerOptions(allocation.command("create"))
-    .description("get a user on a node, and wait until it is there")
+    .description("get a user on a node, and wait until it is ready")
     .requiredOption("--node <id or name>")
     .requiredOption("--user <name>", "name of the OS user")
     .option("--ssh-key <file>", "public key that may sign in as the user; may be given several times", collected)
@@ -62,7 +64,9 @@ export function allocationCommand(): Command {
       const asked = await client(releaseAllocation, { params: { allocation_id: id } });
       const ended = options.wait ? await waitFor(client, asked, { ...options, wanted: "released" }) : asked;
       printResult(options, ended, describeAllocation);
+      if (ended.removal === "unconfirmed") process.exitCode = exitCodes.failed;
     });
+  addRepair(allocation);
   withServerOptions(allocation.command("list"))
     .description("list the allocations you own, administer or were granted, newest first")
     .option("--node <id or name>", "only on this node")
@@ -131,14 +135,14 @@ function ownerInWords({ owner, access }: Allocation): string {
 }
 
 function describeAllocation(allocation: Allocation): string {
-  const { id, username, node_name, status, home, own_account, reason } = allocation;
+  const { id, username, node_name, status, home, own_account, reason, removal } = allocation;
   const where = `${username} on ${node_name}`;
   const sentence: Record<AllocationStatus, string> = {
-    requested: `${where} is asked for.`,
-    active: `${where} is there${home ? `, at home in ${home}` : ""}.`,
-    releasing: `${where} is being removed.`,
-    released: own_account ? `${where} is given back; the agent's own account stays.` : `${where} is removed.`,
-    failed: `${where} failed.`,
+    requested: `User ${where} requested.`,
+    active: `User ${where} ready.${home ? ` Home: ${home}.` : ""}`,
+    releasing: `Release of ${where} requested; the node has not confirmed the removal yet.`,
+    released: removalInWords({ username, node_name, removal }),
+    failed: `Allocation ${where} failed.`,
   };
   const shared = own_account && status === "active" ? ["It is the agent's own account, which is shared."] : [];
   const why = reason ? [`${reason.message} (${reason.code})`, reason.next_step] : [];

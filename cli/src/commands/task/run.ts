@@ -110,7 +110,7 @@ function printEnd(task: Task, options: { json?: boolean; follow?: boolean }): vo
   else if (task.status === "cancelled") process.stderr.write(`Task ${task.id} is cancelled.\n`);
 }
 
-function failureOf(task: Task): Refusal {
+export function failureOf(task: Task): Refusal {
   const { code, message, next_step } = task.failure ?? {
     code: task.status,
     message: `The task is ${task.status}.`,
