@@ -22,6 +22,7 @@ import { openRoles } from "./support/database.ts";
 import {
   type Answer,
   enrollTestNode,
+  heartbeatOf,
   hostFacts,
   makeKeyRequest,
   openClient,
@@ -97,6 +98,12 @@ describe("a heartbeat", () => {
     });
     expect(shown.certificate?.serial).toMatch(/^[0-9a-f]{32}$/);
     expect(Math.abs(shown.clock_skew_seconds ?? 99)).toBeLessThan(30);
+  });
+
+  it("AGENT-06 is taken from an older agent, which has counters that are no more", async () => {
+    const node = await enrollTestNode(api, org.id);
+    const counters = { ...heartbeatOf().counters, recovery_enrollment_attempts: 0 };
+    expect(await sendHeartbeatFrom(node, { counters })).toMatchObject({ status: 200 });
   });
 
   it("AGENT-06 carries keys and profile only to an agent whose own are out of date", async () => {

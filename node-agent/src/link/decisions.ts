@@ -26,10 +26,13 @@ export const atStart: LinkState = {
   emptyHanded: 0,
 };
 
-/** A heartbeat when it is due, and between two of them a poll that ends when the next one is. */
+/**
+ * A heartbeat when it is due, and between two of them a poll that ends when the next one is. Polls take whole seconds:
+ * rounded, so that also with a heartbeat every second there is a poll between two of them.
+ */
 export function nextStep(state: LinkState, now: number): Step {
   if (state.pausedUntil > now) return { do: "pause", ms: state.pausedUntil - now };
-  const seconds = Math.floor((state.heartbeatDueAt - now) / 1000);
+  const seconds = Math.round((state.heartbeatDueAt - now) / 1000);
   return seconds < 1 ? { do: "heartbeat" } : { do: "wait", seconds: Math.min(seconds, HEARTBEAT_SECONDS) };
 }
 
@@ -43,11 +46,15 @@ export function afterHeartbeat(state: LinkState, sentAt: number, random: number)
 }
 
 /**
- * A poll that comes back early with nothing new is no reason to ask at once again, and again. Nothing new is also a
+ * A poll that comes back with nothing new long before its time, however slow the way is, is no reason to ask at once again, and again. Nothing new is also a
  * task that the node refused before: a server that offers it once more would be refused hundreds of times a minute.
  */
-export function afterWait(state: LinkState, answer: { empty: boolean; tookMs: number }, now: number): LinkState {
-  if (!answer.empty || answer.tookMs > 500) return { ...state, failures: 0, emptyHanded: 0 };
+export function afterWait(
+  state: LinkState,
+  answer: { empty: boolean; askedMs: number; tookMs: number },
+  now: number,
+): LinkState {
+  if (!answer.empty || answer.tookMs > answer.askedMs / 2) return { ...state, failures: 0, emptyHanded: 0 };
   const emptyHanded = state.emptyHanded + 1;
   const pause = emptyHanded < 3 ? 0 : Math.min(5_000, 100 * 2 ** Math.min(emptyHanded - 3, 10));
   return { ...state, failures: 0, emptyHanded, pausedUntil: now + pause };

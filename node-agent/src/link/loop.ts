@@ -111,7 +111,8 @@ export function createLink(options: LinkOptions): Link {
     const { node, tasks, cancel } = answer.body;
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
-    state = afterWait(state, { empty: taken === 0 && stopped === 0, tookMs: now() - startedAt }, now());
+    const times = { askedMs: seconds * 1000, tookMs: now() - startedAt };
+    state = afterWait(state, { empty: taken === 0 && stopped === 0, ...times }, now());
     heard(node);
     if (tasks.length > 0) await options.answered(ANSWER_FIRST_MS);
   };
