@@ -84,7 +84,7 @@ function neverMade(codes: string[], declaredIn: string[], folders = product): st
 }
 
 describe("a catalogue", () => {
-  it("AGENT-01 is not satisfied by code that only compares, lists or names an entry", () => {
+  it("is not satisfied by code that only compares, lists or names an entry", () => {
     const source = `
       type T = "a_type"; const keys = { "a_key": 1 }; const list = new Set(["a_set"]);
       if (x === "a_comparison" || ["a_list"].includes(x)) return "returned";
@@ -115,7 +115,7 @@ describe("a catalogue", () => {
     expect(neverMade(catalogues.tasks, declaring)).toEqual([]);
   });
 
-  it("OPS-04 has no error code that no listener answers with", () => {
+  it("has no error code that no listener answers with", () => {
     const servers = ["service", "control-plane", "gateway", "node-agent"];
     expect(neverMade(catalogues.errors, [], servers)).toEqual([]);
   });

@@ -21,7 +21,7 @@ function figureOf(
 }
 
 describe("a bench report", () => {
-  it("OPS-01 takes medians, so that one disturbed pass says nothing", () => {
+  it("takes medians, so that one disturbed pass says nothing", () => {
     expect(median([3, 1, 90])).toBe(3);
     expect(median([4, 1, 3, 90])).toBe(3.5);
     expect(() => median([])).toThrow();
@@ -33,7 +33,7 @@ describe("a bench report", () => {
     expect(figure).toMatchObject({ ours: 1.5, theirs: 2, ratio: 0.75 });
   });
 
-  it("OPS-01 judges a target in the direction that is better", () => {
+  it("judges a target in the direction that is better", () => {
     const ours = { of: "ours", value: 4 } as const;
     expect(figureOf({ target: ours }, [[4, 1]]).figure).toMatchObject({ target: "ours <= 4", ok: true });
     expect(figureOf({ target: ours }, [[4.1, 9]]).figure).toMatchObject({ ok: false });
@@ -44,7 +44,7 @@ describe("a bench report", () => {
     expect(figureOf({}, [[9, 1]]).figure).toMatchObject({ target: null, ok: true });
   });
 
-  it("OPS-01 has exactly the documented fields", () => {
+  it("has exactly the documented fields", () => {
     const { report, figure } = figureOf({}, [[1, 2]]);
     expect(Object.keys(report)).toEqual(["bench", "machine", "passes", "figures"]);
     expect(Object.keys(figure ?? {})).toEqual([
@@ -61,7 +61,7 @@ describe("a bench report", () => {
     expect(tableOf(report).at(-1)).toMatch(/^time +1 s +2 s +0\.5 +lower +-$/);
   });
 
-  it("OPS-01 says why a peer is not there, and judges nothing by it", () => {
+  it("says why a peer is not there, and judges nothing by it", () => {
     const absent = { "a peer": "it is not installed" };
     const ratio = figureOf({ target: { of: "ratio", value: 1 } }, [[1, Number.NaN]], absent);
     const peer = "a peer (not measured: it is not installed)";
@@ -71,13 +71,13 @@ describe("a bench report", () => {
     expect(ours.figure).toMatchObject({ ok: true });
   });
 
-  it("OPS-01 refuses a figure that a pass did not measure", () => {
+  it("refuses a figure that a pass did not measure", () => {
     expect(() => figureOf({ name: "other" }, [[1, 2]])).toThrow("other was not measured");
   });
 });
 
 describe("a contest", () => {
-  it("OPS-01 runs both sides in turns, after a warm-up that does not count", async () => {
+  it("runs both sides in turns, after a warm-up that does not count", async () => {
     const order: string[] = [];
     const side = (name: string) => async () => {
       order.push(name);
@@ -92,7 +92,7 @@ describe("a contest", () => {
     ]);
   });
 
-  it("OPS-01 reads the steps that `holdfast up` prints", () => {
+  it("reads the steps that `holdfast up` prints", () => {
     const printed =
       "  creating the database\n✓ PostgreSQL accepts connections 1.5 s\n✓ Schema is current 120 ms\n";
     expect(stepsIn(printed)).toEqual({ "PostgreSQL accepts connections": 1.5, "Schema is current": 0.12 });

@@ -18,7 +18,7 @@ describe("what a person types", () => {
     expect(await ask("Password", { secret: true, instead: "--password-stdin" })).toBe("  two words ");
   });
 
-  it("OPS-01 is otherwise taken without the spaces around it", async () => {
+  it("is otherwise taken without the spaces around it", async () => {
     typed(" ada@kelp.example ");
     expect(await ask("Email", { instead: "--email" })).toBe("ada@kelp.example");
   });

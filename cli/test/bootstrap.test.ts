@@ -165,7 +165,7 @@ describe("holdfast agent run with a bootstrap token", () => {
     expect((await run(["node", "list"])).stdout).not.toMatch(/reef-1[01]/);
   });
 
-  it("OPS-03 that is none ends with what to do", async () => {
+  it("ID-01 that is none ends with what to do", async () => {
     const made = await makeToken("reef-12");
     const env = hostNamed("reef-12", made, join(first.scratch, "reef-12"));
     const wrong = await run(["agent", "run"], { ...env, NODE_AGENT_BOOTSTRAP_TOKEN: "s3cret-of-something-else" });

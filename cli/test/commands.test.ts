@@ -188,7 +188,7 @@ describe("holdfast audit list", () => {
 });
 
 describe("a refusal", () => {
-  it("OPS-01 tells people what happened, what to do now, the code and the correlation id", async () => {
+  it("tells people what happened, what to do now, the code and the correlation id", async () => {
     const { code, stdout, stderr } = await member.holdfast(["audit", "list"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     const [message, needed, role, nextStep, codes] = stderr.split("\n");
@@ -198,13 +198,13 @@ describe("a refusal", () => {
     expect(codes).toMatch(/^ {2}code forbidden · correlation id [0-9a-f-]{36}$/);
   });
 
-  it("OPS-01 names the wrong fields", async () => {
+  it("names the wrong fields", async () => {
     const { code, stderr } = await operator.holdfast(["org", "create", "No Slug"]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/\n {2}(body\.)?slug: \S/);
   });
 
-  it("OPS-01 gives scripts the envelope as one JSON value on stderr", async () => {
+  it("gives scripts the envelope as one JSON value on stderr", async () => {
     const { code, stdout, stderr } = await owner.holdfast(["token", "revoke", crypto.randomUUID(), "--json"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: "not_found", retryable: false, details: {} } });

@@ -107,14 +107,14 @@ describe("holdfast login refuses", () => {
     expect(stderr).not.toContain("a wrong password");
   });
 
-  it("OPS-01 what cannot be asked without a terminal, with exit code 2", async () => {
+  it("SEC-03 what cannot be asked without a terminal, with exit code 2", async () => {
     const withoutEmail = await refused(aPerson(), ["login", "--api", api.url, "--password-stdin"]);
     expect(withoutEmail).toMatchObject({ code: 2, stderr: expect.stringContaining("--email") });
     const withoutPassword = await refused(aPerson(), ["login", "--api", api.url, "--email", email]);
     expect(withoutPassword).toMatchObject({ code: 2, stderr: expect.stringContaining("--password-stdin") });
   });
 
-  it("OPS-01 an address that is none, with exit code 2", async () => {
+  it("SEC-03 an address that is none, with exit code 2", async () => {
     const { code, stderr } = await refused(aPerson(), [
       "login",
       "--api",
@@ -137,7 +137,7 @@ describe("holdfast login refuses", () => {
     expect(await sessions(), "no session is left open").toBe(before);
   });
 
-  it("OPS-01 a server that does not answer, with exit code 3", async () => {
+  it("SEC-03 a server that does not answer, with exit code 3", async () => {
     const args = ["login", "--api", "http://127.0.0.1:2", "--email", email, "--password-stdin"];
     const { code, stderr } = await refused(aPerson(), args);
     expect(code).toBe(3);
@@ -146,7 +146,7 @@ describe("holdfast login refuses", () => {
 });
 
 describe("a damaged sign-in file", () => {
-  it("OPS-01 is named, with the way out", async () => {
+  it("SEC-03 is named, with the way out", async () => {
     const ada = aPerson();
     mkdirSync(dirname(ada.credentials), { recursive: true });
     writeFileSync(ada.credentials, '{"api_url": "http://');

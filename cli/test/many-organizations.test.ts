@@ -32,7 +32,7 @@ describe("an operator of many organizations", () => {
     expect(await root.json(["org", "rename", "Mine"])).toMatchObject({ slug: "org-449", name: "Mine" });
   });
 
-  it("OPS-01 is told of a few when none is meant, and how to see all", async () => {
+  it("SEC-01 is told of a few when none is meant, and how to see all", async () => {
     const operator = aPerson({ HOLDFAST_API_URL: api.url, HOLDFAST_TOKEN: api.operatorToken });
     for (const args of [[], ["--org", "org-451"]]) {
       const { code, stderr } = await operator.holdfast(["org", "members", ...args]);

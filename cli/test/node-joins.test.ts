@@ -292,7 +292,7 @@ describe("holdfast agent join", () => {
     await json(["node", "retire", "reef-3", "--yes"]);
   });
 
-  it("ID-17 asks before it ends a node's identity, where there is somebody to ask", async () => {
+  it("ID-09 asks before it ends a node's identity, where there is somebody to ask", async () => {
     const refused = await run(["node", "revoke", node.name]);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain("--yes");
@@ -300,7 +300,7 @@ describe("holdfast agent join", () => {
 });
 
 describe("a node that was set aside", () => {
-  it("ID-17 gets no tasks until it is reactivated, and says why", async () => {
+  it("ID-09 gets no tasks until it is reactivated, and says why", async () => {
     expect((await run(["node", "fence", node.name, "--reason", "smells of smoke"])).code).toBe(0);
     expect(await failure(["task", "run", node.name, "node.noop"])).toMatchObject({
       code: "node_not_active",

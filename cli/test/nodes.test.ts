@@ -66,7 +66,7 @@ describe("this machine", () => {
     expect(items).toMatchObject([{ actor_type: "system", target_id: node.id }]);
   });
 
-  it("ID-01 stays the same node over a restart, and its agent comes back after a kill", async () => {
+  it("OPS-01 stays the same node over a restart, and its agent comes back after a kill", async () => {
     const killed = first.installation.upFile().children["agent"]?.pid ?? 0;
     process.kill(killed, "SIGKILL");
     await until(() => first.installation.upFile().children["agent"]?.pid !== killed);
@@ -171,7 +171,7 @@ describe("holdfast task run", () => {
   }
 
   it.for([[[]], [["--follow"]], [["--json"]]] as const)(
-    "TASK-07 is cancelled on the node by Ctrl-C: %j",
+    "TASK-09 is cancelled on the node by Ctrl-C: %j",
     async ([more]) => {
       const { started, task } = await longTask([...more]);
       started.process.kill("SIGINT");
@@ -207,7 +207,7 @@ describe("holdfast task run", () => {
     expect(JSON.parse(stdout)).toMatchObject({ status: "completed", generation: 1 });
   });
 
-  it("TASK-07 is left to itself by a second Ctrl-C, when the node does not answer", async () => {
+  it("TASK-09 is left to itself by a second Ctrl-C, when the node does not answer", async () => {
     const { started, task } = await longTask();
     const agent = first.installation.upFile().children["agent"]?.pid ?? 0;
     process.kill(agent, "SIGSTOP");
@@ -223,7 +223,7 @@ describe("holdfast task run", () => {
     await until(async () => (await task()).status === "cancelled");
   });
 
-  it("TASK-07 does not wait with --no-wait, and is cancelled by its id", async () => {
+  it("TASK-09 does not wait with --no-wait, and is cancelled by its id", async () => {
     const args = ["task", "run", node.name, "node.noop", "--param", "hold_ms=60000", "--no-wait"];
     const given = await json<Task>(args);
     expect(given.status).toBe("queued");
@@ -233,7 +233,7 @@ describe("holdfast task run", () => {
     expect(again).toMatchObject({ code: 0, stdout: `Task ${given.id} is cancelled.\n` });
   });
 
-  it("TASK-10 lists by node and status", async () => {
+  it("lists by node and status", async () => {
     const { items } = await json<{ items: Task[] }>([
       "task",
       "list",

@@ -44,7 +44,7 @@ const namesNow = async () => {
 };
 
 describe("holdfast sim", () => {
-  it("AGENT-06 joins as many nodes as it is told; a second run takes the same ones; remove retires them", async () => {
+  it("joins as many nodes as it is told; a second run takes the same ones; remove retires them", async () => {
     expect(await runSim("--agents", "3", "--calm")).toMatchObject([
       { event: "joined", agents: 3 },
       { event: "stopped", agents: 3 },
@@ -57,7 +57,7 @@ describe("holdfast sim", () => {
     expect(await namesNow()).toEqual([]);
   });
 
-  it("AGENT-06 says why it does not begin: too many for this process, no right to add nodes", async () => {
+  it("says why it does not begin: too many for this process, no right to add nodes", async () => {
     const person = aPerson({ HOLDFAST_API_URL: api.url, HOLDFAST_TOKEN: token });
     const many = await person.holdfast(["sim", "--agents", "100000", "--json"]);
     expect(many.code).toBe(1);

@@ -28,7 +28,7 @@ async function aFewAtATime<T>(all: readonly T[], work: (one: T) => Promise<unkno
 }
 
 describe("help", () => {
-  it("OPS-01 is there for every command, and ends with 0", async () => {
+  it("is there for every command, and ends with 0", async () => {
     const top = await subcommands([]);
     expect(top).toEqual(expect.arrayContaining(["up", "down", "status", "login", "org", "token", "audit", "api"]));
     const leaves: string[][] = [];
@@ -41,7 +41,7 @@ describe("help", () => {
     await aFewAtATime(leaves, subcommands);
   }, 180_000);
 
-  it("OPS-01 tells the exit codes and the version", async () => {
+  it("tells the exit codes and the version", async () => {
     expect((await person.holdfast(["--help"])).stdout).toContain("Exit codes: 0 done");
     expect(await person.holdfast(["--version"])).toMatchObject({
       code: 0,
@@ -49,13 +49,13 @@ describe("help", () => {
     });
   });
 
-  it("OPS-01 is text also for one who asked for JSON", async () => {
+  it("is text also for one who asked for JSON", async () => {
     const { code, stdout, stderr } = await person.holdfast(["token", "list", "--json", "--help"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain("Usage: holdfast token list");
   });
 
-  it("OPS-01 of a command is the same by `help` in front", async () => {
+  it("of a command is the same by `help` in front", async () => {
     const [one, other] = await Promise.all([
       person.holdfast(["help", "token"]),
       person.holdfast(["token", "--help"]),
@@ -81,7 +81,7 @@ describe("exit code 2", () => {
     [["audit", "list", "--result", "maybe"], "Allowed choices are allowed, denied, failed"],
     [["audit", "list", "--limit", "many"], "a whole number"],
     [["audit", "list", "--limit", "201"], "1 to 200"],
-  ] as const)("OPS-01 for %j", async ([args, complaint]) => {
+  ] as const)("for %j", async ([args, complaint]) => {
     const outcome = await person.holdfast([...args], { env: nowhere });
     expect({ code: outcome.code, stdout: outcome.stdout }).toEqual({ code: 2, stdout: "" });
     expect(outcome.stderr).toContain(complaint);
@@ -95,7 +95,7 @@ describe("exit code 2", () => {
     [["token", "create"], "required option '--name <name>' not specified"],
     [["audit", "list", "--limit", "many"], "option '--limit <count>' argument 'many' is invalid."],
     [["org", "list", "surplus"], "too many arguments"],
-  ] as const)("OPS-01 for %j, as JSON for scripts", async ([args, complaint]) => {
+  ] as const)("for %j, as JSON for scripts", async ([args, complaint]) => {
     const { code, stdout, stderr } = await person.holdfast([...args, "--json"], { env: nowhere });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     const { error } = JSON.parse(stderr);
@@ -123,7 +123,7 @@ describe("exit code 2", () => {
 });
 
 describe("exit code 3", () => {
-  it("OPS-01 when the server does not answer", async () => {
+  it("when the server does not answer", async () => {
     const { code, stderr } = await person.holdfast(["token", "list"], { env: nowhere });
     expect(code).toBe(3);
     expect(stderr).toContain("http://127.0.0.1:2 does not answer (ECONNREFUSED)");
@@ -132,7 +132,7 @@ describe("exit code 3", () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: "unreachable" } });
   });
 
-  it("OPS-01 when nothing runs on this machine and nobody signed in", async () => {
+  it("when nothing runs on this machine and nobody signed in", async () => {
     for (const args of [
       ["token", "list"],
       ["admin", "link"],
@@ -147,7 +147,7 @@ describe("exit code 3", () => {
 });
 
 describe("holdfast status", () => {
-  it("OPS-01 says with exit code 1 that nothing runs", async () => {
+  it("says with exit code 1 that nothing runs", async () => {
     const { code, stdout } = await person.holdfast(["status", "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ api: { ok: false }, database: { ok: false } });
@@ -166,7 +166,7 @@ describe("behind a proxy that has its own words", () => {
   });
   afterAll(() => proxy.close());
 
-  it("OPS-02 a command says that the answer is not Holdfast's", async () => {
+  it("a command says that the answer is not Holdfast's", async () => {
     const env = { HOLDFAST_API_URL: url, HOLDFAST_TOKEN: "hft_none" };
     const { code, stderr } = await person.holdfast(["org", "list"], { env });
     expect(code).toBe(1);

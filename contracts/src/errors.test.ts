@@ -5,7 +5,7 @@ import { ApiError, ErrorEnvelope, errorCatalogue, errorCodes } from "./errors.ts
 const page = readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8");
 
 describe("the error catalogue", () => {
-  it("OPS-01 is what the reference page shows, no more and no less", () => {
+  it("is what the reference page shows, no more and no less", () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| (\d+) \| (yes|no) \| (.+) \| (.+) \|$/gm)];
     const shown = rows.map(([, code, status, retry, message, nextStep]) => [
       code,
@@ -15,7 +15,7 @@ describe("the error catalogue", () => {
     expect(rows).toHaveLength(errorCodes.length);
   });
 
-  it.for(errorCodes)("OPS-01 tells what happened, and what to do now: %s", (code) => {
+  it.for(errorCodes)("tells what happened, and what to do now: %s", (code) => {
     const { status, message, nextStep, retryable } = errorCatalogue[code];
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
     expect(status).toBeGreaterThanOrEqual(400);
@@ -26,7 +26,7 @@ describe("the error catalogue", () => {
     expect(retryable).toBe(status >= 500 || status === 429);
   });
 
-  it.for(errorCodes)("OPS-01 makes an envelope that a client accepts: %s", (code) => {
+  it.for(errorCodes)("makes an envelope that a client accepts: %s", (code) => {
     const error = new ApiError(code, { details: { limit: 3 } });
     const envelope = error.envelope("abc-123");
     expect(ErrorEnvelope.parse(JSON.parse(JSON.stringify(envelope)))).toEqual({
@@ -40,13 +40,13 @@ describe("the error catalogue", () => {
     expect(error.status).toBe(errorCatalogue[code].status);
   });
 
-  it("OPS-01 lets a call say more exactly what happened", () => {
+  it("lets a call say more exactly what happened", () => {
     const error = new ApiError("name_taken", { message: "There is a project `work` already." });
     expect(error.envelope("x").message).toBe("There is a project `work` already.");
     expect(error.details).toEqual({});
   });
 
-  it("OPS-01 takes no envelope with a code of somebody else's", () => {
+  it("takes no envelope with a code of somebody else's", () => {
     const foreign = { ...new ApiError("conflict").envelope("x"), code: "E_OTHER" };
     expect(ErrorEnvelope.safeParse(foreign).success).toBe(false);
   });

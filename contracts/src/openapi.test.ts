@@ -35,7 +35,7 @@ function valuesOf(node: unknown, key: string): string[] {
 }
 
 describe("the OpenAPI document", () => {
-  it("OPS-01 is 3.1 and holds every endpoint once, under its method and path", () => {
+  it("is 3.1 and holds every endpoint once, under its method and path", () => {
     expect(document).toMatchObject({ openapi: "3.1.0", info: { title: "Holdfast API", version: "1.2.3" } });
     const shown = operations.map(({ path, method, operation }) => `${operation.operationId} ${method} ${path}`);
     expect(shown.sort()).toEqual(
@@ -44,7 +44,7 @@ describe("the OpenAPI document", () => {
     expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length);
   });
 
-  it("OPS-01 refers only to what is in it", () => {
+  it("refers only to what is in it", () => {
     const references = valuesOf(document, "$ref");
     expect(references.length).toBeGreaterThan(allEndpoints.length);
     for (const reference of new Set(references)) {
@@ -57,7 +57,7 @@ describe("the OpenAPI document", () => {
     expect(new Set(used)).toEqual(new Set(schemes));
   });
 
-  it.for(each)("OPS-01 describes input and answer of %s", ([name, endpoint]) => {
+  it.for(each)("describes input and answer of %s", ([name, endpoint]) => {
     const { parameters, requestBody, responses } = operationOf(name);
     const inPath = parameters.filter((one) => one.in === "path");
     expect(inPath.map((one) => one.name)).toEqual([...endpoint.path.matchAll(/\{(\w+)\}/g)].map((one) => one[1]));
@@ -74,7 +74,7 @@ describe("the OpenAPI document", () => {
   });
 
   it.for(each)(
-    "OPS-01 names every error code of %s under its status, and no code that does not exist",
+    "names every error code of %s under its status, and no code that does not exist",
     ([name, endpoint]) => {
       const failures = Object.entries(operationOf(name).responses).filter(([status]) => Number(status) >= 400);
       const documented = failures.flatMap(([status, { description }]) =>
@@ -89,7 +89,7 @@ describe("the OpenAPI document", () => {
     },
   );
 
-  it("OPS-01 is the document in the repository, but for the version", () => {
+  it("is the document in the repository, but for the version", () => {
     const stored = JSON.parse(readFileSync(new URL("../../docs/reference/openapi.json", import.meta.url), "utf8"));
     expect({ ...stored, info: { ...stored.info, version: "1.2.3" } }).toEqual(document);
   });

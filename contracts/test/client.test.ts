@@ -49,7 +49,7 @@ async function refusal(calling: Promise<unknown>): Promise<CallError> {
 }
 
 describe("what the client sends", () => {
-  it("SEC-01 carries token, organization, keys and body", async () => {
+  it("carries token, organization, keys and body", async () => {
     answer = json(201, { id: "1" });
     const body = { slug: "work", name: "Wörk" };
     const created = await call(createProject, { body, idempotencyKey: "key-1", correlationId: "corr-1" });
@@ -70,7 +70,7 @@ describe("what the client sends", () => {
     expect(received.url).toBe("/v1/projects/..%2Forgs%3Fx%3D1%23y%20z");
   });
 
-  it("OPS-01 drops what is undefined from the query and encodes the rest", async () => {
+  it("drops what is undefined from the query and encodes the rest", async () => {
     answer = json(200, {});
     await call(listAudit, { query: { actor: "a&b=c d", action: undefined, target: undefined, limit: 5 } });
     expect(received.url).toBe("/v1/audit?actor=a%26b%3Dc+d&limit=5");
@@ -83,12 +83,12 @@ describe("what the client sends", () => {
 });
 
 describe("what the client understands", () => {
-  it("OPS-01 an answer without a body", async () => {
+  it("an answer without a body", async () => {
     answer = { status: 204 };
     expect(await call(revokeToken, { params: { token_id: "1" } })).toBeUndefined();
   });
 
-  it("OPS-01 an envelope, as the server gave it", async () => {
+  it("an envelope, as the server gave it", async () => {
     const envelope = new ApiError("name_taken", { details: { slug: "work" } }).envelope("corr-9");
     answer = json(409, envelope);
     const error = await refusal(call(createProject, { body: { slug: "work", name: "Work" } }));
@@ -100,7 +100,7 @@ describe("what the client understands", () => {
     ["nothing", { status: 502 }],
     ["JSON of another form", json(502, { error: "upstream" })],
     ["an envelope with an unknown code", json(502, { ...new ApiError("conflict").envelope("x"), code: "E1" })],
-  ])("OPS-02 an error of a proxy that sends %s", async ([, sent]) => {
+  ])("an error of a proxy that sends %s", async ([, sent]) => {
     answer = { ...sent, headers: { ...sent.headers, "x-correlation-id": "corr-7" } };
     const error = await refusal(call(getMe, {}));
     expect(error.status).toBe(502);
@@ -109,7 +109,7 @@ describe("what the client understands", () => {
     expect(error.message).toContain("proxy");
   });
 
-  it("OPS-02 a page that a proxy sends with 200, as an error too", async () => {
+  it("a page that a proxy sends with 200, as an error too", async () => {
     answer = { status: 200, headers: { "content-type": "text/html" }, body: "<form>Sign in to the hotel</form>" };
     const error = await refusal(call(getMe, {}));
     expect(error.status).toBe(200);

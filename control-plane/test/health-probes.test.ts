@@ -254,7 +254,7 @@ describe("routine probes", () => {
     return node;
   }
 
-  it("TASK-06 are kept for a short while, three of a node; those by hand as long as any task", async () => {
+  it("DIAG-01 are kept for a short while, three of a node; those by hand as long as any task", async () => {
     const node = await newNode();
     const byHand = () => api.operator(org.id)(createTask, { params: { node_id: node.id }, body: { type: TYPE } });
     const { id: first } = await byHand();
@@ -269,7 +269,7 @@ describe("routine probes", () => {
     expect((await probesOf(node)).map(({ id }) => id)).toEqual([...routine.slice(0, 3), first]);
   });
 
-  it("TASK-08 are in no list of tasks, unless their type is asked for", async () => {
+  it("DIAG-01 are in no list of tasks, unless their type is asked for", async () => {
     const node = await probedTimes(2);
     const list = async (query: object) =>
       (await api.operator(org.id)(listTasks, { query: { node_id: node.id, ...query } })).items;
@@ -279,7 +279,7 @@ describe("routine probes", () => {
     expect(await list({ type: TYPE })).toHaveLength(3);
   });
 
-  it("TASK-09 are no news to an open page", async () => {
+  it("DIAG-01 are no news to an open page", async () => {
     const node = await probedTimes(1);
     const [routine] = await probesOf(node);
     const { id } = await api.operator(org.id)(createTask, { params: { node_id: node.id }, body: { type: TYPE } });

@@ -99,7 +99,7 @@ describe("hostile input", () => {
     );
   });
 
-  it("DIAG-02 with a NUL in a diagnostic record's correlation id is cleaned and kept", async () => {
+  it("AGENT-01 with a NUL in a diagnostic record's correlation id is cleaned and kept", async () => {
     const record = {
       ...{ seq: 7, at: new Date().toISOString(), reason: "certificate_header_refused", detail: "" },
       ...{ instance_id: "018f0000-0000-4000-8000-000000000000", correlation_id: "abc\0def" },

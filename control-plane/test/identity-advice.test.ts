@@ -318,7 +318,7 @@ describe("advice that comes with a refusal", () => {
     ["identity_retired", "retire"],
     ["node_quarantined", "fence"],
     ["cert_expired", undefined],
-  ])("DIAG-01 works when the host's own diagnosis is followed: %s", async ([reason, what]) => {
+  ])("ID-09 works when the host's own diagnosis is followed: %s", async ([reason, what]) => {
     const machine = await aNode();
     if (what) await change(machine.nodeId, what);
     else machine.tls = await certificateFor(machine.nodeId, authority, longAgo());

@@ -63,7 +63,7 @@ function open(options: Opening = {}) {
 }
 
 describe("an open page", () => {
-  it("TASK-09 hears of a task and of a node of its organization, by id only", async () => {
+  it("DASH-04 hears of a task and of a node of its organization, by id only", async () => {
     const page = open();
     expect(await page.opened).toEqual({ status: 101 });
     const task = await api.operator(home.id)(createTask, {
@@ -86,7 +86,7 @@ describe("an open page", () => {
     await api.operator(home.id)(changeNode, { params: { node_id: node.id }, body: { change: "reactivate" } });
   });
 
-  it("TERM-08 hears of a terminal as it comes up", async () => {
+  it("DASH-04 hears of a terminal as it comes up", async () => {
     const { superuser } = openRoles(api.database);
     const { allocationId } = await newAllocation(superuser, home, node.id, { userId: member.me.id ?? "" });
     await superuser`INSERT INTO gateways VALUES (${uuidv7()}, 'ws://127.0.0.1:3002/t', 'https://127.0.0.1:1', 0)`;
@@ -176,7 +176,7 @@ describe("an open page", () => {
     expect(await open({ token: enough }).opened).toEqual({ status: 101 });
   });
 
-  it("SEC-03 is told to go when the server stops", async () => {
+  it("DASH-04 is told to go when the server stops", async () => {
     const other = await startTestApi();
     const org = await createOrg(other, "short");
     const reader = await addMember(other, org, "short@example.com", "member");

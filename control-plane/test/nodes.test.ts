@@ -155,7 +155,7 @@ describe("a heartbeat", () => {
     expect(await read(node)).toMatchObject({ connection: "online", attention: [] });
   });
 
-  it("DIAG-01 brings the agent's own findings", async () => {
+  it("AGENT-05 brings the agent's own findings", async () => {
     const node = await enrollTestNode(api, org.id);
     await sendHeartbeatFrom(node, { findings: [{ reason: "disk_full", detail: "/var has 0 bytes" }] });
     const listed = await api.operator(org.id)(listNodes, { query: { name: node.name } });
@@ -164,7 +164,7 @@ describe("a heartbeat", () => {
     ]);
   });
 
-  it("SEC-01 with characters that the database cannot store is refused", async () => {
+  it("SEC-03 with characters that the database cannot store is refused", async () => {
     const node = await enrollTestNode(api, org.id);
     const answer = await sendHeartbeatFrom(node, { facts: { ...hostFacts, hostname: "a\0b" } });
     expect(answer.body).toMatchObject({ code: "invalid_request" });
@@ -337,7 +337,7 @@ describe("an operator's change", () => {
 });
 
 describe("nodes of an organization", () => {
-  it("ID-09 have a name of their own, which can be changed", async () => {
+  it("have a name of their own, which can be changed", async () => {
     const own = await createOrg(api, "naming");
     const [one, two] = [
       await enrollTestNode(api, own.id, { hostname: "one" }),
@@ -351,7 +351,7 @@ describe("nodes of an organization", () => {
     expect(await rename(two, "one")).toMatchObject({ name: "one" });
   });
 
-  it("ID-09 are listed newest first, by page, name and status", async () => {
+  it("are listed newest first, by page, name and status", async () => {
     const own = await createOrg(api, "listing");
     const nodes = [];
     for (const hostname of ["a", "b", "c"]) nodes.push(await enrollTestNode(api, own.id, { hostname }));
@@ -402,7 +402,7 @@ describe("diagnostic records", () => {
   const stored = async (node: TestNode) =>
     (await api.operator(node.orgId)(listNodeDiagnostics, { params: { node_id: node.id } })).items;
 
-  it("DIAG-02 are kept as they came, newest first, and only once", async () => {
+  it("AGENT-01 are kept as they came, newest first, and only once", async () => {
     const node = await enrollTestNode(api, org.id);
     const sent = records(1, 3);
     expect((await deliver(node, sent)).body).toEqual({ seq: 3 });
@@ -410,7 +410,7 @@ describe("diagnostic records", () => {
     expect(await stored(node)).toEqual(sent.toReversed());
   });
 
-  it("DIAG-02 are kept up to 200 of a node, the newest", async () => {
+  it("AGENT-01 are kept up to 200 of a node, the newest", async () => {
     const node = await enrollTestNode(api, org.id);
     const other = await enrollTestNode(api, org.id);
     await deliver(other, records(1, 5));
@@ -420,7 +420,7 @@ describe("diagnostic records", () => {
     expect(await stored(other)).toHaveLength(5);
   });
 
-  it("DIAG-02 of an agent that lost its state and counts anew are taken too", async () => {
+  it("AGENT-01 of an agent that lost its state and counts anew are taken too", async () => {
     const node = await enrollTestNode(api, org.id);
     await deliver(node, records(90, 20));
     expect((await deliver(node, records(1, 2))).body).toEqual({ seq: 2 });

@@ -9,7 +9,7 @@ import { createTestDatabase, openRoles } from "./support/database.ts";
 
 const MIGRATION = "0011_allocation_owners.sql";
 
-it("OPS-02 gives allocations the owner who created them, where that is known", async () => {
+it("SEC-01 gives allocations the owner who created them, where that is known", async () => {
   const database = await createTestDatabase({ empty: true });
   const { superuser } = openRoles(database);
   const [org, project, node, ada, token, itsOwn] = Array.from({ length: 6 }, () => uuidv7()) as [

@@ -90,7 +90,7 @@ const notProvoked: readonly ErrorCode[] = [
 
 describe("the refusals of a public endpoint", () => {
   it.for(allEndpoints.map((one) => [one.name, one] as const))(
-    "OPS-01 are declared, and the declared ones are real: %s",
+    "are declared, and the declared ones are real: %s",
     async ([, endpoint]) => {
       const declared = refusalsOf(endpoint);
       const seen = new Set<string>();
@@ -134,7 +134,7 @@ describe("the refusals of a node-facing endpoint", () => {
   });
 
   it.for(nodeApiEndpoints.map((one) => [one.name, one] as const))(
-    "OPS-01 are declared, and those of identity are real: %s",
+    "are declared, and those of identity are real: %s",
     async ([, endpoint]) => {
       const declared = refusalsOf(endpoint);
       const agent = { [INSTANCE_HEADER]: uuidv7(), [BOOT_HEADER]: "boot-1" };

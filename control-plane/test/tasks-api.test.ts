@@ -193,7 +193,7 @@ describe("requests", () => {
     expect(noop?.failures["task_timed_out"]?.next_step).toBeTruthy();
   });
 
-  it("TASK-09 lets a member read and wait, and not run", async () => {
+  it("SEC-01 lets a member read and wait, and not run", async () => {
     const member = api.as(await tokenFor(api, org, "member"));
     const body = { type: "node.noop" };
     expect(await refusal(member(createTask, { params: { node_id: node.id }, body }))).toMatchObject({
@@ -202,7 +202,7 @@ describe("requests", () => {
     expect((await member(listTasks, { query: { limit: 1 } })).items).toHaveLength(1);
   });
 
-  it("TASK-06 lists by node, status and type, newest first, page by page", async () => {
+  it("lists by node, status and type, newest first, page by page", async () => {
     const all = (await admin(listTasks, {})).items;
     expect(all.map(({ id }) => id)).toEqual(
       all

@@ -91,7 +91,7 @@ describe("a task made while its node waits", () => {
     expect(await wasClaimedAsMade(id)).toBe(false);
   });
 
-  it("TASK-06 is not made for a node that is draining, whoever waits", async () => {
+  it("TASK-02 is not made for a node that is draining, whoever waits", async () => {
     const nodeId = await lab.newNode();
     const polling = here.engine.wait(nodeId, waiting());
     await lab.superuser`UPDATE nodes SET status = 'draining' WHERE id = ${nodeId}`;

@@ -485,7 +485,7 @@ describe("what the gateway tells", () => {
     ["reason", { reason: "odd\0reason" }],
     ["signal", { exit: { code: null, signal: "SIG\0" } }],
   ] as const)(
-    "TERM-11 is refused with a %s that no database keeps, and never a fault to try again",
+    "TERM-08 is refused with a %s that no database keeps, and never a fault to try again",
     async ([, odd]) => {
       const sessionId = await openSession();
       expect(await tell(sessionId, { ...closedEvent(), ...odd })).toMatchObject({
@@ -792,7 +792,7 @@ describe("terminals that nobody speaks for", () => {
     expect((await show(session_id)).state).toBe("closed");
   });
 
-  it("OPS-01 are removed with their tokens when they are old", async () => {
+  it("are removed with their tokens when they are old", async () => {
     const kept = await openSession();
     const gone = await openSession();
     await tell(gone, closedEvent());

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 
 describe("heartbeat", () => {
-  it("OPS-01 shows in the platform's status while it runs, and no longer after it stopped", async () => {
+  it("OPS-02 shows in the platform's status while it runs, and no longer after it stopped", async () => {
     const workerState = async () => (await api.operator()(getPlatformStatus, {})).worker.ok;
     expect(await workerState()).toBe(false);
     const settings = readSettings(workerSettings, { HOLDFAST_SYSTEM_DATABASE_URL: api.database.systemUrl });
@@ -72,7 +72,7 @@ describe("overdue renewals", () => {
 });
 
 describe("expired grants", () => {
-  it("AUDIT-01 are removed by the worker", async () => {
+  it("SEC-01 are removed by the worker", async () => {
     const org = await createOrg(api, "expired");
     const node = await enrollTestNode(api, org.id);
     const member = await addMember(api, org, "member@expired.example", "member");

@@ -35,7 +35,7 @@ describe("a node that lies", () => {
     ["an error's code with a NUL", { type: "error", code: "odd\0code", message: "hm" }],
     ["an error's code that moves the cursor", { type: "error", code: "\u001b[2Jodd", message: "hm" }],
     ["a message with a NUL", { type: "error", code: "terminal_pty_failed", message: "no\0shell" }],
-  ] as [string, NodeFrame][])("TERM-11 %s: the api is told of the end in a form it keeps", async ([, frame]) => {
+  ] as [string, NodeFrame][])("TERM-08 %s: the api is told of the end in a form it keeps", async ([, frame]) => {
     const { client, stream, sessionId } = await opened();
     stream.send(frame);
     await client.closed;
@@ -46,7 +46,7 @@ describe("a node that lies", () => {
     expect(told).not.toMatch(/\\u00[01]|\\ud800/);
   });
 
-  it("TERM-11 a failure's words: the api is told in a form it keeps", async () => {
+  it("TERM-08 a failure's words: the api is told in a form it keeps", async () => {
     const { token, grant } = api.grant({ node_id: node.id });
     const client = await connectClient(gateway, token);
     const stream = await connectNode(gateway, grant.session_id, node);
@@ -86,7 +86,7 @@ describe("a node that is late", () => {
 });
 
 describe("a clock that is set back", () => {
-  it("TERM-07 keeps no idle terminal", async () => {
+  it("TERM-10 keeps no idle terminal", async () => {
     const { client } = await opened({ idle_seconds: 1 });
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000, shouldAdvanceTime: true });
     onTestFinished(() => void vi.useRealTimers());

@@ -9,7 +9,7 @@ const attempts = fc.integer({ min: 0, max: 10_000 });
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe("backoffDelay", () => {
-  it("OPS-02 never waits longer than the maximum, nor less than half its step", () => {
+  it("AGENT-02 never waits longer than the maximum, nor less than half its step", () => {
     fc.assert(
       fc.property(policies, attempts, chance, (policy, attempt, random) => {
         const delay = backoffDelay(policy, attempt, random);
@@ -21,14 +21,14 @@ describe("backoffDelay", () => {
     );
   });
 
-  it("OPS-02 doubles until the maximum", () => {
+  it("AGENT-02 doubles until the maximum", () => {
     const policy = { firstMs: 100, maxMs: 1_000 };
     expect([0, 1, 2, 3, 4, 5].map((attempt) => backoffDelay(policy, attempt, 0))).toEqual([
       50, 100, 200, 400, 500, 500,
     ]);
   });
 
-  it("OPS-02 spreads clients that failed together", () => {
+  it("AGENT-02 spreads clients that failed together", () => {
     fc.assert(
       fc.property(policies, attempts, (policy, attempt) => {
         fc.pre(policy.firstMs >= 4);

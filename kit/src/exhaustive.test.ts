@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { exhaustive } from "./exhaustive.ts";
 
-it("OPS-01 names a case that the types did not foresee", () => {
+it("names a case that the types did not foresee", () => {
   expect(() => exhaustive("sideways" as never)).toThrow('unhandled case: "sideways"');
 });

@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("writeFileDurably", () => {
-  it("OPS-01 replaces the whole content and leaves nothing else behind", () => {
+  it("replaces the whole content and leaves nothing else behind", () => {
     const path = join(directory, "state.json");
     writeFileDurably(path, "a long first content", 0o600);
     writeFileDurably(path, "short ✓", 0o600);
@@ -38,7 +38,7 @@ describe("writeFileDurably", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it("OPS-01 leaves the old content when it fails, and no half-written file beside it", () => {
+  it("leaves the old content when it fails, and no half-written file beside it", () => {
     const path = join(directory, "state");
     mkdirSync(path);
     writeFileSync(join(path, "old"), "old");
@@ -47,7 +47,7 @@ describe("writeFileDurably", () => {
     expect(readdirSync(directory)).toEqual(["state"]);
   });
 
-  it("OPS-01 shows a reader the old or the new content, never a part, also when it is killed", () => {
+  it("shows a reader the old or the new content, never a part, also when it is killed", () => {
     const path = join(directory, "state");
     const size = 200_000;
     writeFileDurably(path, "0".repeat(size), 0o600);
@@ -67,7 +67,7 @@ describe("writeFileDurably", () => {
 });
 
 describe("files that may be absent", () => {
-  it("OPS-01 are read as undefined and removed without complaint", () => {
+  it("are read as undefined and removed without complaint", () => {
     const path = join(directory, "absent");
     expect(readFileIfPresent(path)).toBeUndefined();
     removeIfPresent(path);
@@ -77,7 +77,7 @@ describe("files that may be absent", () => {
     expect(readFileIfPresent(path)).toBeUndefined();
   });
 
-  it("OPS-01 still complain about everything but absence", () => {
+  it("still complain about everything but absence", () => {
     expect(() => readFileIfPresent(directory)).toThrow(/EISDIR/);
     expect(() => removeIfPresent(directory)).toThrow(/EISDIR|EPERM/);
     expect(isErrno(Object.assign(new Error(), { code: "EPERM" }), "ENOENT")).toBe(false);

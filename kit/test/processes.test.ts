@@ -29,7 +29,7 @@ async function printed(child: ChildProcess): Promise<string> {
 }
 
 describe("identify", () => {
-  it("OPS-01 knows a living process and says when it has ended", async () => {
+  it("knows a living process and says when it has ended", async () => {
     const child = start("cat", []);
     const identity = identify(child.pid);
     expect(identity).toMatchObject({ pid: child.pid, startTicks: expect.stringMatching(/^\d+$/) });
@@ -40,12 +40,12 @@ describe("identify", () => {
     expect(identity && isAlive(identity)).toBe(false);
   });
 
-  it("OPS-01 does not take another process with the same pid for the one it knew", () => {
+  it("does not take another process with the same pid for the one it knew", () => {
     const child = start("cat", []);
     expect(isAlive({ pid: child.pid, startTicks: "1" })).toBe(false);
   });
 
-  it("OPS-01 takes a zombie for ended", async () => {
+  it("takes a zombie for ended", async () => {
     // The shell starts a child, then becomes `cat`, which never collects it.
     const parent = start("sh", ["-c", "sleep 60 & echo $!; exec cat"]);
     const zombie = Number(await printed(parent));
@@ -57,7 +57,7 @@ describe("identify", () => {
     expect(identify(zombie)).toBeUndefined();
   });
 
-  it("OPS-01 is not confused by a command name with spaces and parentheses", async () => {
+  it("is not confused by a command name with spaces and parentheses", async () => {
     const child = start(process.execPath, [
       "-e",
       "process.title = 'a) Z 1 (b'; console.log(1); process.stdin.resume()",
@@ -70,7 +70,7 @@ describe("identify", () => {
 });
 
 describe("commandLine", () => {
-  it("OPS-01 shows what ps would show", () => {
+  it("shows what ps would show", () => {
     const child = start("sleep", ["1000"]);
     expect(commandLine(child.pid)).toBe("sleep 1000");
     expect(commandLine(2 ** 30)).toBeUndefined();
@@ -78,7 +78,7 @@ describe("commandLine", () => {
 });
 
 describe("holderOfPort", () => {
-  it.for(["127.0.0.1", "::1"])("OPS-01 names the process that listens on %s", async (host) => {
+  it.for(["127.0.0.1", "::1"])("names the process that listens on %s", async (host) => {
     const server = await listen(host);
     const { port } = server.address() as { port: number };
     expect(holderOfPort(port)).toEqual({ pid: process.pid, command: commandLine(process.pid) });
@@ -86,7 +86,7 @@ describe("holderOfPort", () => {
     expect(holderOfPort(port)).toBeUndefined();
   });
 
-  it("OPS-01 names another process, with its command", async () => {
+  it("names another process, with its command", async () => {
     const script =
       "require('net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
     const child = start(process.execPath, ["-e", script]);
@@ -95,7 +95,7 @@ describe("holderOfPort", () => {
     expect(holder?.command).toContain("createServer");
   });
 
-  it("OPS-01 does not take a connection's own port for a listener", async () => {
+  it("does not take a connection's own port for a listener", async () => {
     const server = await listen("127.0.0.1");
     const { port } = server.address() as { port: number };
     const client = (await import("node:net")).connect(port, "127.0.0.1");

@@ -92,7 +92,7 @@ describe("an agent that is killed", () => {
     expect(left).toMatchObject({ task_id: task.task_id, outcome: { status: "interrupted" } });
   });
 
-  it("AGENT-09 refuses to run twice on one state directory", async () => {
+  it("TASK-05 refuses to run twice on one state directory", async () => {
     const { api, stateDir, start } = await machine();
     start();
     await expect.poll(() => api.held()).toBe(1);

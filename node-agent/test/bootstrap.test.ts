@@ -193,7 +193,7 @@ describe("an agent with a bootstrap token and no identity", () => {
     await expect.poll(() => api.heartbeats.length).toBeGreaterThan(0);
   });
 
-  it("AGENT-05 is stopped at once, in a pause and while the server keeps it waiting", async () => {
+  it("is stopped at once, in a pause and while the server keeps it waiting", async () => {
     const api = await startFakeApi();
     enrolling(api, refusing(410, "enrollment_token_expired"));
     const pausing = await begin(api);

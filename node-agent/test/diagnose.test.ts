@@ -66,7 +66,7 @@ function check(stateDir: string): string[] {
 }
 
 describe("holdfast agent diagnose", () => {
-  it("TERM-10 names the terminals that are open, and whether their gateway was reached", async () => {
+  it("names the terminals that are open, and whether their gateway was reached", async () => {
     const directory = await enrolled();
     expect(look(directory).text).toContain("none open; the terminal gateway was not dialled yet");
     const terminals = makeDirectory(directory);
@@ -86,7 +86,7 @@ describe("holdfast agent diagnose", () => {
     expect(look(directory).picture.terminals.gateway).toBeNull();
   });
 
-  it("DIAG-01 DRIFT-13 a healthy node that does not run", async () => {
+  it("AGENT-05 DRIFT-13 a healthy node that does not run", async () => {
     const directory = await enrolled();
     const { picture, reasons, text } = look(directory);
     expect(reasons).toEqual([]);
@@ -102,7 +102,7 @@ describe("holdfast agent diagnose", () => {
     expect(text).toContain("valid until");
   });
 
-  it("DIAG-01 a running agent with unsent results, an unfinished task and a history", async () => {
+  it("AGENT-01 a running agent with unsent results, an unfinished task and a history", async () => {
     const directory = await enrolled();
     const journal = openJournal(directory, { sizeBytes: 64 * 1024 });
     const task = { generation: 1, expires_at: "2100-01-01T00:00:00.000Z", idempotent: false, resultBytes: 100 };
@@ -141,7 +141,7 @@ describe("holdfast agent diagnose", () => {
     diagnostics.close();
   });
 
-  it("DIAG-01 an expired certificate: what, who, what next", async () => {
+  it("AGENT-05 an expired certificate: what, who, what next", async () => {
     const life = { notBefore: new Date(Date.now() - 96 * HOUR), notAfter: new Date(Date.now() - 72 * HOUR) };
     const { reasons, text } = look(await enrolled({ life }));
     expect(reasons).toEqual(["cert_expired"]);
@@ -149,7 +149,7 @@ describe("holdfast agent diagnose", () => {
     expect(text).toMatch(/who +whoever runs this host\n +next +Check the clock first/);
   });
 
-  it("DIAG-01 CHAOS-01 a clock that was ahead and is right again", async () => {
+  it("AGENT-05 a clock that was ahead and is right again", async () => {
     const directory = await enrolled();
     let now = Date.now() + HOUR;
     const diagnostics = openDiagnostics(directory, { log, instanceId, now: () => now });
@@ -161,7 +161,7 @@ describe("holdfast agent diagnose", () => {
     expect(look(directory).picture.last_problem).toBeNull();
   });
 
-  it("DIAG-01 a machine that never joined", () => {
+  it("AGENT-05 a machine that never joined", () => {
     for (const directory of [scratchDirectory(), join(scratchDirectory(), "missing")]) {
       const { picture, text } = look(directory);
       expect(picture).toMatchObject({ state: "not_enrolled", findings: [] });
@@ -169,7 +169,7 @@ describe("holdfast agent diagnose", () => {
     }
   });
 
-  it("DIAG-01 a machine that could not join by itself", () => {
+  it("AGENT-01 a machine that could not join by itself", () => {
     const directory = scratchDirectory();
     const diagnostics = openDiagnostics(directory, { log, instanceId });
     diagnostics.record("recovery_enrollment_blocked", "enrollment_token_expired: make a new one");
@@ -217,7 +217,7 @@ describe("holdfast agent diagnose", () => {
     ],
     ["the journal is a directory", (at) => mkdirSync(join(at, "journal.a")), [], "none yet"],
     ["the lock is a file", (at) => writeFileSync(join(at, "agent.lock"), ""), [], "not running"],
-  ])("DIAG-01 %s", async ([, breakIt, expected, words]) => {
+  ])("AGENT-05 %s", async ([, breakIt, expected, words]) => {
     const directory = await enrolled();
     breakIt(directory);
     const { reasons, text } = look(directory);
@@ -227,7 +227,7 @@ describe("holdfast agent diagnose", () => {
     expect(text).not.toContain("PRIVATE KEY");
   });
 
-  it("DIAG-01 a journal that cannot be read", async () => {
+  it("AGENT-05 a journal that cannot be read", async () => {
     const directory = await enrolled();
     for (const name of ["journal.a", "journal.b"]) writeFileSync(join(directory, name), Buffer.alloc(70_000, 1));
     expect(look(directory).text).toContain("damaged beyond reading");
@@ -259,12 +259,12 @@ describe("holdfast agent diagnose", () => {
     expect(findings.map(({ reason }) => reason)).toContain("node_observability_disk_pressure");
   });
 
-  it("DIAG-01 files of another node", async () => {
+  it("AGENT-05 files of another node", async () => {
     const directory = await enrolled({ nodeId: "01a1e13c-bc3d-71c5-9b58-000000000000" });
     expect(look(directory).picture.findings[0]?.detail).toContain(`enrolled as ${NODE}`);
   });
 
-  it.skipIf(lacks("root"))("DIAG-01 a read-only and a full state directory", async () => {
+  it.skipIf(lacks("root"))("AGENT-05 a read-only and a full state directory", async () => {
     const readOnly = smallFileSystem(4 * 1024 * 1024);
     await enrolled({ directory: readOnly.directory });
     readOnly.remount("ro");
@@ -274,7 +274,7 @@ describe("holdfast agent diagnose", () => {
     expect(check(full)).toEqual(["disk_full"]);
   });
 
-  it.skipIf(lacks("root") || lacks("openCheckout"))("DIAG-01 a user who may not look", async () => {
+  it.skipIf(lacks("root") || lacks("openCheckout"))("AGENT-05 a user who may not look", async () => {
     const directory = await enrolled();
     chownSync(directory, 0, 0);
     chmodSync(directory, 0o700);

@@ -238,7 +238,7 @@ describe("agent join", () => {
     expect(api.requests.filter((path) => path === "/v1/trust-bundle")).toHaveLength(1);
   });
 
-  it("AGENT-05 tells an unreachable server from one that refuses", async () => {
+  it("ID-01 tells an unreachable server from one that refuses", async () => {
     const api = await startFakeApi();
     const token = api.token();
     await api.stop();

@@ -18,7 +18,7 @@ describe("the agent at rest", () => {
   const output = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
   const { files, builtin } = JSON.parse(output) as { files: string[]; builtin: string[] };
 
-  it("AGENT-09 loads none of the libraries, and nothing of the control plane", () => {
+  it("loads none of the libraries, and nothing of the control plane", () => {
     expect(files.length).toBeGreaterThan(30);
     const foreign = files.filter((url) => url.includes("node_modules/") || !/^(file:|node:)/.test(url));
     expect(foreign).toEqual([]);
@@ -27,7 +27,7 @@ describe("the agent at rest", () => {
     }
   });
 
-  it("AGENT-09 does not wake the parts of Node that it never uses", () => {
+  it("does not wake the parts of Node that it never uses", () => {
     const heavy = builtin.filter((name) => /deps\/undici|http2|internal\/util\/parse_args/.test(name));
     expect(heavy).toEqual([]);
   });

@@ -22,7 +22,7 @@ writeFileSync(
 );
 
 describe("the rc.d script", () => {
-  it("AGENT-09 starts the agent under daemon(8) with the settings of its file, and runs nothing that stands there", () => {
+  it("VM-08 starts the agent under daemon(8) with the settings of its file, and runs nothing that stands there", () => {
     const ran = join(scratch, "ran");
     writeFileSync(
       env,

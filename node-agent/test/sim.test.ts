@@ -48,7 +48,7 @@ afterAll(async () => {
 });
 
 describe("a simulated fleet", () => {
-  it("AGENT-06 is many nodes of their own, and none can be mistaken for a machine", async () => {
+  it("is many nodes of their own, and none can be mistaken for a machine", async () => {
     await allConnected();
     const { items } = await client(listNodes, { query: { limit: 200 } });
     expect(items).toHaveLength(AGENTS);

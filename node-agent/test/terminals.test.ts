@@ -539,7 +539,7 @@ describe("a terminal that cannot be opened", () => {
     expect((await failureOf(host.open())).code).toBe("terminal_node_stream_mtls_failed");
   });
 
-  it("TASK-06 because it was cancelled: neither shell nor stream stays", async () => {
+  it("TASK-09 because it was cancelled: neither shell nor stream stays", async () => {
     const host = await terminalHost();
     host.gateway.refuse = () => "silence";
     const cancel = new AbortController();

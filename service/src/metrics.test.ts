@@ -9,7 +9,7 @@ describe("a gauge that is read", () => {
     return async () => (await text()).split("\n").filter((line) => line.startsWith("holdfast_things_late"));
   };
 
-  it("OPS-01 tells the present number for each reason", async () => {
+  it("AUDIT-03 tells the present number for each reason", async () => {
     let late = 2;
     const read = await series(async () => ({ lost: late, slow: 0 }));
     expect(await read()).toEqual([
@@ -20,7 +20,7 @@ describe("a gauge that is read", () => {
     expect((await read())[0]).toContain(" 3");
   });
 
-  it("OPS-01 tells no old number when it cannot be read", async () => {
+  it("AUDIT-03 tells no old number when it cannot be read", async () => {
     let answer = Promise.resolve({ lost: 1 });
     const read = await series(() => answer);
     expect(await read()).toHaveLength(1);
@@ -28,7 +28,7 @@ describe("a gauge that is read", () => {
     expect(await read()).toEqual([]);
   });
 
-  it("OPS-01 keeps nobody waiting for what does not answer", async () => {
+  it("AUDIT-03 keeps nobody waiting for what does not answer", async () => {
     vi.useFakeTimers();
     try {
       const read = await series(() => new Promise(() => undefined));

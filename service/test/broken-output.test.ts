@@ -31,7 +31,7 @@ describe("a log", () => {
     await expect.poll(() => text).toContain('"msg":"last"');
   });
 
-  it("OPS-01 neither hangs nor fails when nobody reads it any more", async () => {
+  it("AUDIT-03 neither hangs nor fails when nobody reads it any more", async () => {
     const { child, exit } = start();
     await once(child.stdout, "data");
     child.stdout.destroy();

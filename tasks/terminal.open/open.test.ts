@@ -108,7 +108,7 @@ describe("terminal.open without root", () => {
     ["a deadline of a minute", { within_seconds: 60 }],
     ["a correlation id with a line break", { correlation_id: "a\nb" }],
     ["an address", { url: "https://elsewhere" }],
-  ] as const)("TASK-01 takes no parameters with %s", async ([, wrong]) => {
+  ] as const)("TASK-07 takes no parameters with %s", async ([, wrong]) => {
     const { terminals } = whoOnly();
     const wanted = { ...params({ username: account, allocation_id: randomUUID() }), ...wrong };
     await expect(runTask("terminal.open", wanted, { host: ownAccount(terminals) })).rejects.toThrow();

@@ -39,7 +39,7 @@ describe("what is read again when something changed", () => {
     ["the fleet: the list of nodes", message("fleet", []), key("nodes", "list", {}), true],
     ["the fleet: no node's page", message("fleet", []), key("nodes", "n1"), false],
     ["nothing of ours: people", message("node", ["n1"]), key("members"), false],
-  ])("TASK-08 %s", (_, changed, shown, expected) => {
+  ])("DASH-04 %s", (_, changed, shown, expected) => {
     expect(concerns(changed, shown)).toBe(expected);
   });
 });

@@ -14,7 +14,7 @@ describe("errors told to people", () => {
     expect(problemOf(thrown("rate_limit_exceeded")).waitSeconds).toBeUndefined();
   });
 
-  it("AUDIT-01 carries the correlation id of every answer", () => {
+  it("AUDIT-03 carries the correlation id of every answer", () => {
     expect(problemOf(thrown("forbidden"))).toMatchObject({ code: "forbidden", correlationId: "c-1" });
   });
 

@@ -9,7 +9,7 @@ describe("slugs proposed from names", () => {
     expect(slugOf("  2nd Reef  ")).toBe("nd-reef");
   });
 
-  it("SEC-01 is acceptable to the contract, or too short to be a proposal", () => {
+  it("is acceptable to the contract, or too short to be a proposal", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 80 }), (name) => {
         const slug = slugOf(name);

@@ -134,7 +134,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
   });
 
   it.each(["light", "dark"] as const)(
-    "OPS-01 fits a telephone in %s, where a touch says which node it is",
+    "fits a telephone in %s, where a touch says which node it is",
     async (colorScheme) => {
       const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme, hasTouch: true });
       await signIn(narrow.page, "/nodes");

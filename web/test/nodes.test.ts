@@ -99,7 +99,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     expect(items[0]).toMatchObject({ id: made.id, uses: 1, revoked_at: expect.any(String) });
   });
 
-  it("AGENT-02 lists the node online, finds it by a part of its name, and keeps what it looks for in the address", async () => {
+  it("DASH-01 lists the node online, finds it by a part of its name, and keeps what it looks for in the address", async () => {
     const row = page.getByRole("row", { name: /rock-1/ });
     await row.getByText("Online").waitFor();
     await row.getByText(/seen \d+ s ago/).waitFor();
@@ -149,7 +149,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await page.getByRole("heading", { level: 1, name: "rock-1" }).waitFor();
   });
 
-  it("TASK-08 follows a task as it runs, without asking, and cancels it on the node", async () => {
+  it("DASH-04 follows a task as it runs, without asking, and cancels it on the node", async () => {
     await page.getByRole("button", { name: "Run a task" }).click();
     await page.getByLabel("Type").selectOption("node.noop");
     await page.getByLabel("Hold ms").fill("60000");
@@ -165,7 +165,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     expect(await page.getByText("Not live").count()).toBe(0);
   });
 
-  it("TASK-01 shows at the field what the server did not accept", async () => {
+  it("TASK-07 shows at the field what the server did not accept", async () => {
     await page.getByRole("button", { name: "Run a task" }).click();
     await page.getByLabel("Type").selectOption("node.noop");
     await page.getByRole("button", { name: "Fill in as JSON" }).click();
@@ -180,7 +180,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await page.getByRole("button", { name: "Cancel", exact: true }).click();
   });
 
-  it("TASK-08 tells everything of one task under its own address, as it happens", async () => {
+  it("DASH-04 tells everything of one task under its own address, as it happens", async () => {
     const { id } = await own()(createTask, {
       params: { node_id: nodeId },
       body: { type: "node.noop", params: { echo: "hello", hold_ms: 60_000 } },
@@ -268,7 +268,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     expect(complaints).toEqual([]);
   });
 
-  it.each(["light", "dark"] as const)("OPS-01 fits a telephone in %s", async (colorScheme) => {
+  it.each(["light", "dark"] as const)("fits a telephone in %s", async (colorScheme) => {
     const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme });
     await signIn(narrow.page, "admin@reef.example", "/nodes");
     const pages = {
@@ -289,7 +289,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     expect(narrow.complaints).toEqual([]);
   });
 
-  it("OPS-01 shows the same in the dark", async () => {
+  it("shows the same in the dark", async () => {
     const dark = await visit({ colorScheme: "dark" });
     await signIn(dark.page, "admin@reef.example", `/nodes/${nodeId}`);
     await dark.page.getByText("process_alive").first().waitFor();
@@ -309,7 +309,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     expect(member.complaints).toEqual([]);
   });
 
-  it("TASK-08 says when the page is not live, and goes on by asking", async () => {
+  it("DASH-04 says when the page is not live, and goes on by asking", async () => {
     const cut = await visit();
     await cut.page.routeWebSocket(/\/v1\/live/, (socket) => void socket.close());
     await signIn(cut.page, "admin@reef.example", `/nodes/${nodeId}`);

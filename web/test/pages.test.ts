@@ -206,7 +206,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
       .waitFor();
   });
 
-  it("OPS-01 reads the API reference, which has every endpoint", async () => {
+  it("reads the API reference, which has every endpoint", async () => {
     await page.goto(`${api.url}/reference`);
     await heading(page, "API reference");
     for (const endpoint of allEndpoints) {
@@ -228,7 +228,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     "/no-such-page",
   ];
 
-  it.each(["light", "dark"] as const)("OPS-01 fits a telephone in %s, on every page", async (colorScheme) => {
+  it.each(["light", "dark"] as const)("fits a telephone in %s, on every page", async (colorScheme) => {
     const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme });
     await signIn(narrow.page, "root@example.com");
     for (const path of pages) {
@@ -249,7 +249,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("OPS-01 says that the server is away, and recovers by itself", async () => {
+  it("says that the server is away, and recovers by itself", async () => {
     const { page: own } = await visit();
     await signIn(own, "root@example.com");
     await own.context().setOffline(true);

@@ -585,7 +585,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("OPS-01 loads the terminal's code on no other page", async () => {
+  it("loads the terminal's code on no other page", async () => {
     const { page } = await come();
     const scripts: string[] = [];
     page.on("request", (request) => scripts.push(request.url()));

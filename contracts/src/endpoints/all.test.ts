@@ -33,7 +33,7 @@ const inputsOf = ({ params, query, body }: Endpoint) =>
   Object.entries({ params, query, body }).filter((entry): entry is [string, z.ZodType] => entry[1] !== undefined);
 
 describe("endpoints", () => {
-  it("SEC-01 lists every endpoint that the folder declares", async () => {
+  it("lists every endpoint that the folder declares", async () => {
     const files = readdirSync(import.meta.dirname).filter((name) => /^(?!all\b).*(?<!\.test)\.ts$/.test(name));
     expect(files.length).toBeGreaterThan(6);
     const declared = await Promise.all(files.map((name) => import(new URL(name, import.meta.url).href)));
@@ -43,7 +43,7 @@ describe("endpoints", () => {
     expect(new Set(allEndpoints)).toEqual(new Set(endpoints));
   });
 
-  it("SEC-01 have one name and one route each", () => {
+  it("have one name and one route each", () => {
     expect(duplicates(allEndpoints.map(({ name }) => name))).toEqual([]);
     // Placeholders of different names take the same requests.
     const routes = allEndpoints.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, "{}")}`);
@@ -59,7 +59,7 @@ describe("endpoints", () => {
     expect(duplicates(allEndpoints.flatMap(({ action }) => action ?? []))).toEqual([]);
   });
 
-  it.for(each)("SEC-01 declares exactly the placeholders of its path as params: %s", ([, { path, params }]) => {
+  it.for(each)("declares exactly the placeholders of its path as params: %s", ([, { path, params }]) => {
     const placeholders = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
     expect(Object.keys(params?.shape ?? {}).sort()).toEqual(placeholders.sort());
   });
@@ -90,7 +90,7 @@ describe("endpoints", () => {
     expect(endpoint.path).not.toContain("\u0000");
   });
 
-  it.for(each)("SEC-01 answers a read with a body, and only a read may come without one: %s", ([, endpoint]) => {
+  it.for(each)("answers a read with a body, and only a read may come without one: %s", ([, endpoint]) => {
     if (endpoint.method === "GET") {
       expect(endpoint.body).toBeUndefined();
       expect(endpoint.answer).toBeDefined();
@@ -99,7 +99,7 @@ describe("endpoints", () => {
     if (endpoint.creates) expect(endpoint.method).toBe("POST");
   });
 
-  it("SEC-01 take params into the path in one piece, whatever they hold", () => {
+  it("take params into the path in one piece, whatever they hold", () => {
     const endpoint = { path: "/v1/things/{id}/parts/{part}" } as Endpoint;
     expect(pathOf(endpoint, { id: "../a b?c#d", part: "%2f" })).toBe("/v1/things/..%2Fa%20b%3Fc%23d/parts/%252f");
   });

@@ -29,7 +29,7 @@ function paced(perTurn: number): {
 const turn = () => new Promise(setImmediate);
 
 describe("handshakes", () => {
-  it("TASK-02 begin a few at a time, in the order in which clients came", async () => {
+  it("begin a few at a time, in the order in which clients came", async () => {
     const { server, begun, socket } = paced(2);
     for (const number of [1, 2, 3, 4, 5]) server.emit("connection", socket(number));
     expect(begun).toEqual([1, 2]);
@@ -43,7 +43,7 @@ describe("handshakes", () => {
     expect(begun.at(-1)).toBe(7);
   });
 
-  it("TASK-02 do not begin for whoever has gone, nor when the server stops", async () => {
+  it("do not begin for whoever has gone, nor when the server stops", async () => {
     const { server, begun, socket, end } = paced(1);
     const [, gone, waiting] = [1, 2, 3].map((number) => {
       const one = socket(number);

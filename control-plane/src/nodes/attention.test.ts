@@ -70,14 +70,14 @@ describe("what to look at", () => {
     expect(codes({ position: "retired", ...ended, clockSkewMs: 1e9 })).toEqual([]);
   });
 
-  it.for(diagnosticReasonNames)("DIAG-01 is what the agent found: %s", (reason) => {
+  it.for(diagnosticReasonNames)("AGENT-05 is what the agent found: %s", (reason) => {
     const items = attentionOf({ ...well, findings: [{ reason, detail: "seen at 12:00" }] }, facts);
     const { owner, message, nextStep, hop, signal } = diagnosticReasons[reason];
     const told = { code: reason, hop, signal, owner, message: `${message} seen at 12:00`, next_step: nextStep };
     expect(items).toEqual(owner === "nobody" ? [] : [told]);
   });
 
-  it("DIAG-01 shows what a newer agent found, and each thing once", () => {
+  it("AGENT-05 shows what a newer agent found, and each thing once", () => {
     expect(codes({ findings: [{ reason: "moon_phase", detail: "full" }], clockSkewMs: 0 })).toEqual([
       "moon_phase",
     ]);
@@ -86,7 +86,7 @@ describe("what to look at", () => {
     ]);
   });
 
-  it("DIAG-02 names what happened and what to do, always", () => {
+  it("AGENT-05 names what happened and what to do, always", () => {
     const all = attentionOf(
       {
         ...well,

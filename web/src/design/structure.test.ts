@@ -16,18 +16,18 @@ describe("how a result is laid out", () => {
     [[{ name: "eth0" }, 7], null],
     [["eth0"], null],
     [[Object.fromEntries([..."abcdefghi"].map((name) => [name, 1]))], null],
-  ])("TASK-01 %j has the columns %j", (items, columns) => {
+  ])("%j has the columns %j", (items, columns) => {
     expect(columnsOf(items)).toEqual(columns);
   });
 
-  it("TASK-01 reads units from names", () => {
+  it("reads units from names", () => {
     expect(["free_bytes", "uptime_seconds", "load"].map(nameInWords)).toEqual(["free", "uptime", "load"]);
     expect(inUnit("free_bytes", 2048)).toBe("2 KiB");
     expect(inUnit("uptime_seconds", 75.4)).toBe("1 min 15 s");
     expect([inUnit("free_bytes", null), inUnit("skew_seconds", -3), inUnit("load", 2)]).toEqual([null, -3, 2]);
   });
 
-  it("TASK-01 keeps in a line what fits one", () => {
+  it("keeps in a line what fits one", () => {
     expect([1, "a", null, [1, 2], {}].map(isShort)).toEqual([true, true, true, true, true]);
     expect([{ a: 1 }, [{ a: 1 }]].map(isShort)).toEqual([false, false]);
   });

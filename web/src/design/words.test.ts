@@ -19,11 +19,11 @@ describe("times in words", () => {
     expect(timeAgo(at(seconds), now)).toBe(words);
   });
 
-  it("SEC-03 says how long to wait as people do", () => {
+  it("says how long to wait as people do", () => {
     expect([5, 60, 75, 3_600, 86_100].map(duration)).toEqual(["5 s", "1 min", "1 min 15 s", "1 h", "23 h 55 min"]);
   });
 
-  it("TASK-08 says how long a phase took in the unit that fits", () => {
+  it("says how long a phase took in the unit that fits", () => {
     expect([0.04, 0.42, 12.4, 340, 1_240, 75_000].map(tookMs)).toEqual([
       "0 ms",
       "0.4 ms",
@@ -34,7 +34,7 @@ describe("times in words", () => {
     ]);
   });
 
-  it("AGENT-02 counts the seconds since a node was heard, and never less than none", () => {
+  it("counts the seconds since a node was heard, and never less than none", () => {
     expect([50_400, 61, 60, 3, 0, -4, -59, -61].map((seconds) => secondsAgo(at(seconds), now))).toEqual([
       "14 h ahead of the server's clock",
       "1 min 1 s ahead of the server's clock",
@@ -61,7 +61,7 @@ describe("sizes in words", () => {
 });
 
 describe("the hint under a new password", () => {
-  it("SEC-03 counts what is missing", () => {
+  it("counts what is missing", () => {
     expect(passwordHint("")).toMatch(/At least 12/);
     expect(passwordHint("elevenchars")).toBe("1 more character.");
     expect(passwordHint("twelve chars")).toBe("Long enough (12 characters).");

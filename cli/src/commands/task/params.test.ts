@@ -15,12 +15,12 @@ describe("the parameters of a task", () => {
     [{ param: ["echo="] }, { echo: "" }],
     [{ param: ['list=["a","b"]', "flag=true", "word=reef"] }, { list: ["a", "b"], flag: true, word: "reef" }],
     [{ params: '{"hold_ms": 5}', param: ["hold_ms=6"] }, { hold_ms: 6 }],
-  ] as const)("TASK-01 are read from %j", ([options, expected]) => {
+  ] as const)("TASK-07 are read from %j", ([options, expected]) => {
     const { param, ...rest } = options as { params?: string; param?: readonly string[] };
     expect(readParams({ ...rest, ...(param ? { param: [...param] } : {}) }, schema)).toEqual(expected);
   });
 
-  it("TASK-01 without a known schema are JSON where they can be", () => {
+  it("TASK-07 without a known schema are JSON where they can be", () => {
     expect(readParams({ param: ["echo=5", "word=reef"] }, undefined)).toEqual({ echo: 5, word: "reef" });
   });
 
@@ -30,7 +30,7 @@ describe("the parameters of a task", () => {
     [{ params: "null" }, "not an object"],
     [{ param: ["hold_ms"] }, "key=value"],
     [{ param: ["=5"] }, "key=value"],
-  ] as const)("TASK-01 are refused as %j", ([options, complaint]) => {
+  ] as const)("TASK-07 are refused as %j", ([options, complaint]) => {
     const { param, ...rest } = options as { params?: string; param?: readonly string[] };
     const read = () => readParams({ ...rest, ...(param ? { param: [...param] } : {}) }, schema);
     expect(read).toThrow(UsageError);

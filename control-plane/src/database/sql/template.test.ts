@@ -58,7 +58,7 @@ describe("a statement from a template", () => {
     );
   });
 
-  it("OPS-02 is named by its text alone", () => {
+  it("is named by its text alone", () => {
     const read = (value: TemplateValue) => compile(sql`SELECT ${value}`);
     expect(read("a").digest).toBe(read("b").digest);
     expect(read("a").digest).not.toBe(read(new Identifier("a")).digest);

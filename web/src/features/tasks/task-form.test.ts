@@ -9,7 +9,7 @@ const object = (properties: object, required: string[] = []) => ({
 });
 
 describe("the form of a task type's parameters", () => {
-  it("TASK-01 makes a control of every simple field", () => {
+  it("TASK-07 makes a control of every simple field", () => {
     const fields = formFieldsOf(
       object(
         {
@@ -39,11 +39,11 @@ describe("the form of a task type's parameters", () => {
     ["numbers to choose from", object({ size: { enum: [1, 2] } })],
     ["any further fields", { type: "object", additionalProperties: { type: "string" } }],
     ["no schema", null],
-  ])("TASK-01 leaves %s to JSON", (_, schema) => {
+  ])("TASK-07 leaves %s to JSON", (_, schema) => {
     expect(formFieldsOf(schema)).toBeNull();
   });
 
-  it("TASK-01 sends what was filled in, with its type, and leaves out what was not", () => {
+  it("TASK-07 sends what was filled in, with its type, and leaves out what was not", () => {
     const fields =
       formFieldsOf(
         object(
@@ -74,7 +74,7 @@ describe("the form of a task type's parameters", () => {
     ["params.hosts.0", "hosts"],
     ["hosts[0].name", "hosts"],
     ["params", ""],
-  ])("TASK-01 finds the field of %s", (path, field) => {
+  ])("TASK-07 finds the field of %s", (path, field) => {
     expect(fieldOfPath(path)).toBe(field);
   });
 });
