@@ -1,18 +1,20 @@
-// npm run torture [-- [tasks|terminals] [rounds [seed]]]: kills supervisor, api and postmaster by turns while
+// npm run torture [-- [tasks|terminals|typing] [rounds [seed]]]: kills supervisor, api and postmaster by turns while
 // clients write; with `tasks`, api, agent, postmaster and worker while tasks run and connections break; with
-// `terminals`, opens as many and drops each abruptly. 200 rounds, or 1000 terminals, unless told otherwise. Exit
-// code 1 when something was lost, done twice or left behind.
+// `terminals`, opens as many and drops each abruptly; with `typing`, types into terminals while agent and gateway are
+// stopped, killed and cut off. 200 rounds, 1000 terminals, or 20 rounds of typing, unless told otherwise. Exit code 1
+// when something was lost, done twice or left behind.
 
 import { tortureTasks } from "../cli/test/torture/tasks.ts";
 import { tortureTerminals } from "../cli/test/torture/terminals.ts";
 import { type TortureReport, torture } from "../cli/test/torture/torture.ts";
+import { openTypingPlace, tortureTyping } from "../cli/test/torture/typing.ts";
 
 const args = process.argv.slice(2);
-const what = ["tasks", "terminals"].find((name) => name === args[0]);
-const usual = what === "terminals" ? 1000 : 200;
+const what = ["tasks", "terminals", "typing"].find((name) => name === args[0]);
+const usual = what === "terminals" ? 1000 : what === "typing" ? 20 : 200;
 const [rounds = usual, seed = Math.floor(Math.random() * 2 ** 31)] = args.slice(what ? 1 : 0).map(Number);
 if (!Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
-  process.stderr.write("usage: npm run torture -- [tasks|terminals] [rounds [seed]], two whole numbers\n");
+  process.stderr.write("usage: npm run torture -- [tasks|terminals|typing] [rounds [seed]], two whole numbers\n");
   process.exit(2);
 }
 
@@ -30,6 +32,11 @@ if (what === "tasks") {
   print(`${Math.round((Date.now() - started) / 1000)} s`);
   const left = Object.values(report.left).reduce((sum, count) => sum + count);
   process.exitCode = left + report.refused.length + report.grew.length > 0 ? 1 : 0;
+} else if (what === "typing") {
+  const place = await openTypingPlace();
+  const report = await tortureTyping(place, { rounds, seed, onRound: print }).finally(place.close);
+  print(JSON.stringify(report, null, 2));
+  process.exitCode = report.wrong.length > 0 ? 1 : 0;
 } else {
   const report = await torture({ rounds, seed, onRound: print });
   for (const line of describe(report, Date.now() - started)) print(line);

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Client } from "@holdfast/contracts/client";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
-import { ACKNOWLEDGE_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
+import { ACKNOWLEDGE_BYTES, type InputPlace, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
+import { createTerminalInput } from "@holdfast/contracts/terminal-input";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type StandIn, startStandIn } from "../../gateway/test/support/stand-in.ts";
@@ -23,11 +24,14 @@ beforeEach(() => {
 afterAll(() => gateway.stop());
 
 const sessionId = uuidv7();
-const ready = (offset: number) =>
-  ({ type: "ready", session_id: sessionId, offset, window: WINDOW_BYTES, replay: 0 }) as const;
+const ready = (offset: number, input?: InputPlace) =>
+  ({
+    ...({ type: "ready", session_id: sessionId, offset, window: WINDOW_BYTES, replay: 0 } as const),
+    ...(input ? { input } : {}),
+  }) as const;
 
 /** The api's side: a token for the stand-in, and what it is told. */
-function connecting(deadlineSeconds = 15) {
+function connecting(deadlineSeconds = 15, input = createTerminalInput<Buffer>(1_000)) {
   const reports: unknown[] = [];
   const output: { bytes: Buffer; done: () => void }[] = [];
   const client = (async (endpoint: unknown, call: { body: unknown }) => {
@@ -42,6 +46,8 @@ function connecting(deadlineSeconds = 15) {
     size: () => ({ cols: 80, rows: 24 }),
     onStep: () => undefined,
     onOutput: (bytes, done) => void output.push({ bytes, done }),
+    input,
+    onConfirmed: () => undefined,
     signal: new AbortController().signal,
   });
   connection.catch(() => undefined);
@@ -94,6 +100,31 @@ describe("a terminal's client", () => {
     await server.until(({ frames }) => frames.some(({ type }) => type === "ack"));
     expect(server.frames.at(-1)).toEqual({ type: "ack", bytes: ACKNOWLEDGE_BYTES });
     connection.close();
+  });
+
+  it("TERM-10 sends what was not confirmed again over the next connection, from where it is wanted", async () => {
+    const input = createTerminalInput<Buffer>(1_000);
+    const first = connecting(15, input);
+    const server = await gateway.nextClient();
+    server.say(ready(0, { attachment: 1, from: 0 }));
+    const connection = await first.connection;
+    input.add(Buffer.from("0123456789"));
+    connection.sendInput();
+    await server.until(({ typed }) => typed() === "0123456789");
+    server.say({ type: "ack", bytes: 4 });
+    server.hangUp();
+    expect(await connection.ended).toBe("lost");
+    input.add(Buffer.from("x"));
+    const second = connecting(15, input);
+    const again = await gateway.nextClient();
+    again.say(ready(0, { attachment: 1, from: 6 }));
+    await again.until(({ typed }) => typed() === "6789x");
+    expect(again.frames).toContainEqual({ type: "input", attachment: 1, from: 6 });
+    // The node's stream broke under this connection: the same, without another.
+    again.say({ type: "input", attachment: 2, from: 8 });
+    await again.until(({ typed }) => typed() === "6789x89x");
+    expect(again.frames.at(-1)).toEqual({ type: "input", attachment: 2, from: 8 });
+    (await second.connection).close();
   });
 
   it.for<[string, (server: Awaited<ReturnType<typeof connected>>["server"]) => void, unknown]>([

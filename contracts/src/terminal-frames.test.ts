@@ -17,15 +17,21 @@ import {
 const count = fc.nat(Number.MAX_SAFE_INTEGER);
 const size = { cols: fc.integer({ min: 1, max: MOST_COLUMNS }), rows: fc.integer({ min: 1, max: MOST_ROWS }) };
 const type = <T extends string>(name: T) => fc.constant(name);
+const writer = fc.stringMatching(/^[0-9a-f]{32}$/);
+const place = { attachment: count, from: fc.option(count) };
 const end = { code: fc.option(fc.integer()), signal: fc.option(fc.string()) };
 
 const clientFrame: fc.Arbitrary<ClientFrame> = fc.oneof(
   fc.record({ type: type("resize"), ...size }),
   fc.record({ type: type("ack"), bytes: count }),
+  fc.record({ type: type("input"), attachment: count, from: count }),
   fc.record({ type: type("ping") }),
 );
 const gatewayFrame: fc.Arbitrary<GatewayFrame> = fc.oneof(
-  fc.record({ type: type("attach"), attachment: count, from: fc.option(count), ...size }),
+  fc.record(
+    { type: type("attach"), attachment: count, from: fc.option(count), writer, ...size },
+    { requiredKeys: ["type", "attachment", "from", "cols", "rows"] },
+  ),
   fc.record({ type: type("detach") }),
   fc.record({ type: type("resize"), ...size }),
   fc.record({ type: type("ack"), bytes: count }),
@@ -33,7 +39,11 @@ const gatewayFrame: fc.Arbitrary<GatewayFrame> = fc.oneof(
 );
 const nodeFrame: fc.Arbitrary<NodeFrame> = fc.oneof(
   fc.record({ type: type("hello"), offset: count, end: count }),
-  fc.record({ type: type("attached"), attachment: count, offset: count, replay: count }),
+  fc.record(
+    { type: type("attached"), attachment: count, offset: count, replay: count, input: count },
+    { requiredKeys: ["type", "attachment", "offset", "replay"] },
+  ),
+  fc.record({ type: type("ack"), bytes: count }),
   fc.record({ type: type("paused"), unacknowledged: count }),
   fc.record({ type: type("exit"), ...end }),
   fc.record({ type: type("error"), code: fc.string(), message: fc.string() }),
@@ -48,7 +58,19 @@ const words = {
 };
 const serverFrame: fc.Arbitrary<ServerFrame> = fc.oneof(
   fc.record({ type: type("status"), step: fc.constantFrom(...readinessSteps), at: fc.string(), ms: count }),
-  fc.record({ type: type("ready"), session_id: fc.string(), offset: count, window: count, replay: count }),
+  fc.record(
+    {
+      type: type("ready"),
+      session_id: fc.string(),
+      offset: count,
+      window: count,
+      replay: count,
+      input: fc.record(place),
+    },
+    { requiredKeys: ["type", "session_id", "offset", "window", "replay"] },
+  ),
+  fc.record({ type: type("input"), ...place }),
+  fc.record({ type: type("ack"), bytes: count }),
   fc.record({ type: type("error"), ...words, retryable: fc.boolean(), correlation_id: fc.string() }),
   fc.record({ type: type("exit"), ...end }),
   fc.record({ type: type("paused"), unacknowledged: count }),

@@ -8,12 +8,19 @@
 // acknowledged the node stops reading the PTY. Nobody in between has to hold anything back, and input
 // is always read, so that an acknowledgement never waits behind a paste.
 //
+// Input is counted by the process that holds the shell, per writer. After every attachment the client is sent the count,
+// answers with `input`, and what it sends from then on begins at that byte. The gateway drops what a client sends in
+// between: it belongs to an earlier attachment, and the client still has it (terminal-input.ts).
+//
 // No schema library here: the agent and the page read frames too.
 
 /** The one that the server selects. */
 export const TERMINAL_PROTOCOL = "holdfast.terminal.v1";
 /** Offered beside it, with the token behind; never selected, echoed or logged. */
 export const TOKEN_PROTOCOL = "holdfast.token.";
+/** Offered too by a client that keeps its input until it is acknowledged; behind it the writer's id. */
+export const WRITER_PROTOCOL = "holdfast.writer.";
+const writerForm = /^[0-9a-f]{32}$/;
 /** On the gateway's public listener. */
 export const TERMINAL_PATH = "/v1/terminal";
 /** On the gateway's node-facing listener. */
@@ -22,7 +29,9 @@ export const nodeStreamPath = (nodeId: string, sessionId: string) =>
 
 /** Bytes on their way to a client before the node waits for an acknowledgement. */
 export const WINDOW_BYTES = 128 * 1024;
-/** A client acknowledges at the latest after so many. */
+/** Bytes of input on their way to the PTY before a client waits for an acknowledgement. */
+export const INPUT_WINDOW_BYTES = 128 * 1024;
+/** Either side acknowledges at the latest after so many. */
 export const ACKNOWLEDGE_BYTES = 32 * 1024;
 /** The newest output, kept on the node for whoever attaches later. */
 export const SCROLLBACK_BYTES = 256 * 1024;
@@ -59,11 +68,24 @@ export type TerminalError = {
 const nodeAway = ["silent", "disconnected"] as const;
 export type NodeAway = (typeof nodeAway)[number];
 
+/**
+ * Which byte of the writer's input the shell is to get next, in this attachment. Null: nobody on the node counts, because
+ * the agent or the holder of the shell is of an older version.
+ */
+export type InputPlace = { attachment: number; from: number | null };
+
 export type ServerFrame =
   /** `ms` since the token was asked for. */
   | { type: "status"; step: ReadinessStep; at: string; ms: number }
-  /** What follows is output from `offset` on. `replay`: so much of it was shown before, to somebody. */
-  | { type: "ready"; session_id: string; offset: number; window: number; replay: number }
+  /**
+   * What follows is output from `offset` on. `replay`: so much of it was shown before, to somebody. `input` is there for
+   * a client with a writer's id.
+   */
+  | { type: "ready"; session_id: string; offset: number; window: number; replay: number; input?: InputPlace }
+  /** The node's stream broke and came back: input is to be sent from there on. */
+  | ({ type: "input" } & InputPlace)
+  /** How many bytes of this writer's input were written to the PTY, in all. */
+  | { type: "ack"; bytes: number }
   | ({ type: "error" } & TerminalError)
   /** The shell ended. */
   | { type: "exit"; code: number | null; signal: string | null }
@@ -79,11 +101,16 @@ export type ClientFrame =
   | ({ type: "resize" } & Size)
   /** How many bytes of output were dealt with since `ready`, in all. */
   | { type: "ack"; bytes: number }
+  /** Input behind this frame begins at byte `from` of this writer: where the server said, unless that is null. */
+  | { type: "input"; attachment: number; from: number }
   | { type: "ping" };
 
 export type GatewayFrame =
-  /** A client is there: output is to come from that offset on; null: from the oldest that is kept. */
-  | ({ type: "attach"; attachment: number; from: number | null } & Size)
+  /**
+   * A client is there: output is to come from that offset on; null: from the oldest that is kept. With a writer, input
+   * behind this frame begins at the byte that `attached` names.
+   */
+  | ({ type: "attach"; attachment: number; from: number | null; writer?: string } & Size)
   /** It is gone; the shell goes on. */
   | { type: "detach" }
   | ({ type: "resize" } & Size)
@@ -96,7 +123,9 @@ export type NodeFrame =
   /** The PTY is up. Output is kept from `offset` to `end`. */
   | { type: "hello"; offset: number; end: number }
   /** Binary frames behind this one belong to that attachment. */
-  | { type: "attached"; attachment: number; offset: number; replay: number }
+  | { type: "attached"; attachment: number; offset: number; replay: number; input?: number }
+  /** How many bytes of the attached writer's input were written to the PTY, in all. */
+  | { type: "ack"; bytes: number }
   | { type: "paused"; unacknowledged: number }
   | { type: "exit"; code: number | null; signal: string | null }
   | { type: "error"; code: string; message: string };
@@ -108,7 +137,11 @@ export function readClientFrame(text: string): ClientFrame | undefined {
     case "resize":
       return withSize(frame, (size) => ({ type: "resize", ...size }));
     case "ack":
-      return isCount(frame["bytes"]) ? { type: "ack", bytes: frame["bytes"] } : undefined;
+      return readAck(frame);
+    case "input": {
+      const { attachment, from } = frame;
+      return isCount(attachment) && isCount(from) ? { type: "input", attachment, from } : undefined;
+    }
     case "ping":
       return { type: "ping" };
     default:
@@ -128,8 +161,16 @@ export function readServerFrame(text: string): ServerFrame | undefined {
     case "ready": {
       const { session_id, offset, window, replay } = frame;
       const whole = typeof session_id === "string" && isCount(offset) && isCount(window) && isCount(replay);
-      return whole ? { type: "ready", session_id, offset, window, replay } : undefined;
+      if (!whole) return undefined;
+      const input = readInputPlace(frame["input"]);
+      return { type: "ready", session_id, offset, window, replay, ...(input ? { input } : {}) };
     }
+    case "input": {
+      const place = readInputPlace(frame);
+      return place ? { type: "input", ...place } : undefined;
+    }
+    case "ack":
+      return readAck(frame);
     case "error":
       return readError(frame);
     case "exit":
@@ -156,14 +197,15 @@ export function readGatewayFrame(text: string): GatewayFrame | undefined {
     case "attach": {
       const { attachment, from } = frame;
       if (!isCount(attachment) || !(from === null || isCount(from))) return undefined;
-      return withSize(frame, (size) => ({ type: "attach", attachment, from, ...size }));
+      const named = isWriter(frame["writer"]) ? { writer: frame["writer"] } : {};
+      return withSize(frame, (size) => ({ type: "attach", attachment, from, ...named, ...size }));
     }
     case "detach":
       return { type: "detach" };
     case "resize":
       return withSize(frame, (size) => ({ type: "resize", ...size }));
     case "ack":
-      return isCount(frame["bytes"]) ? { type: "ack", bytes: frame["bytes"] } : undefined;
+      return readAck(frame);
     case "close":
       return typeof frame["reason"] === "string" ? { type: "close", reason: frame["reason"] } : undefined;
     default:
@@ -179,10 +221,13 @@ export function readNodeFrame(text: string): NodeFrame | undefined {
       return isCount(offset) && isCount(end) ? { type: "hello", offset, end } : undefined;
     }
     case "attached": {
-      const { attachment, offset, replay } = frame;
+      const { attachment, offset, replay, input } = frame;
       const whole = isCount(attachment) && isCount(offset) && isCount(replay);
-      return whole ? { type: "attached", attachment, offset, replay } : undefined;
+      if (!whole) return undefined;
+      return { type: "attached", attachment, offset, replay, ...(isCount(input) ? { input } : {}) };
     }
+    case "ack":
+      return readAck(frame);
     case "paused":
       return readPaused(frame);
     case "exit":
@@ -205,6 +250,20 @@ function readError(frame: Record<string, unknown>): Frame<"error"> | undefined {
   const words = { code, hop, message, action, owner, correlation_id };
   const whole = Object.values(words).every((word) => typeof word === "string") && typeof retryable === "boolean";
   return whole ? { type: "error", ...(words as Record<keyof typeof words, string>), retryable } : undefined;
+}
+
+function readInputPlace(value: unknown): InputPlace | undefined {
+  const { attachment, from } = (value ?? {}) as Record<string, unknown>;
+  const whole = isCount(attachment) && (from === null || isCount(from));
+  return whole ? { attachment, from } : undefined;
+}
+
+function readAck({ bytes }: Record<string, unknown>): Frame<"ack"> | undefined {
+  return isCount(bytes) ? { type: "ack", bytes } : undefined;
+}
+
+export function isWriter(value: unknown): value is string {
+  return typeof value === "string" && writerForm.test(value);
 }
 
 function readPaused({ unacknowledged }: Record<string, unknown>): Frame<"paused"> | undefined {

@@ -7,6 +7,7 @@ import {
   comeUp,
   connectClient,
   connectNode,
+  dialClient,
   type NodeCertificate,
   openTerminal,
   startTestGateway,
@@ -79,15 +80,13 @@ describe("opening", () => {
     await client.next("pong");
   });
 
-  it("TERM-10 keeps what is typed before the shell is there", async () => {
-    const { token, grant } = api.grant({ node_id: node.id });
+  it("TERM-10 reports input that comes before the shell, from a client that does not keep it", async () => {
+    const { token } = api.grant({ node_id: node.id });
     const client = await connectClient(gateway, token);
-    client.type("early ");
-    const stream = await connectNode(gateway, grant.session_id, node);
-    client.type("bird");
-    await comeUp(stream);
-    await stream.until("early bird");
-    expect(stream.received().toString()).toBe("early bird");
+    client.type("early");
+    const { code, message } = await client.next("error");
+    expect(code).toBe("terminal_input_overflow");
+    expect(message).toMatch(/^5 bytes were typed while the shell could not be reached/);
   });
 
   it("TERM-10 tells how the shell ended, and the api too", async () => {
@@ -213,12 +212,10 @@ describe("a client that comes and goes", () => {
     await client.until("12345");
     stream.socket.terminate();
     expect(await client.next("unresponsive")).toMatchObject({ cause: "disconnected" });
-    client.type("typed meanwhile");
     const back = await connectNode(gateway, sessionId, node);
     const attach = await comeUp(back, { offset: 0, end: 5 });
     expect(attach.from).toBe(5);
     await client.next("responsive");
-    await back.until("typed meanwhile");
     back.type("678");
     await client.until("12345678");
     client.send({ type: "ack", bytes: 8 });
@@ -277,6 +274,69 @@ describe("a client that comes and goes", () => {
     const { attachment } = await stream.next("attach");
     stream.send({ type: "attached", attachment, offset: 0, replay: 0 });
     expect(await client.next("ready")).toMatchObject({ session_id: grant.session_id });
+  });
+});
+
+describe("input of a client that keeps it", () => {
+  const writer = "00112233445566778899aabbccddeeff";
+  const connected = async (input: { input?: number }) => {
+    const { token, grant } = api.grant({ node_id: node.id });
+    const client = await connectClient(gateway, token, { writer });
+    client.type("before there was a shell");
+    const stream = await connectNode(gateway, grant.session_id, node);
+    expect(await comeUp(stream, input)).toMatchObject({ attachment: 1, writer });
+    const ready = await client.next("ready");
+    return { client, stream, ready, sessionId: grant.session_id };
+  };
+
+  it("TERM-10 is passed on from where the node wants it, after the client has begun there", async () => {
+    const { client, stream, ready } = await connected({ input: 7 });
+    expect(ready.input).toEqual({ attachment: 1, from: 7 });
+    client.type("of an earlier attachment");
+    client.send({ type: "input", attachment: 1, from: 7 });
+    client.type("ls");
+    await stream.until("ls");
+    expect(stream.received().toString()).toBe("ls");
+    stream.send({ type: "ack", bytes: 9 });
+    expect(await client.next("ack")).toEqual({ type: "ack", bytes: 9 });
+  });
+
+  it("TERM-10 begins anew when the node's stream broke under the client", async () => {
+    const { client, stream, sessionId } = await connected({ input: 0 });
+    client.send({ type: "input", attachment: 1, from: 0 });
+    client.type("0123");
+    await stream.until("0123");
+    stream.socket.terminate();
+    await expect.poll(() => gateway.metric("holdfast_gateway_terminals", 'reason="away"')).toBe(1);
+    client.type("45");
+    const back = await connectNode(gateway, sessionId, node);
+    await comeUp(back, { input: 2 });
+    expect(await client.next("input")).toEqual({ type: "input", attachment: 2, from: 2 });
+    // What answers the attachment before, or begins elsewhere, opens nothing.
+    client.send({ type: "input", attachment: 1, from: 0 });
+    client.send({ type: "input", attachment: 2, from: 3 });
+    client.type("lost");
+    client.send({ type: "input", attachment: 2, from: 2 });
+    client.type("2345");
+    await back.until("2345");
+    expect(back.received().toString()).toBe("2345");
+  });
+
+  it("TERM-10 is acknowledged by the gateway where the node does not count", async () => {
+    const { client, stream, ready, sessionId } = await connected({});
+    expect(ready.input).toEqual({ attachment: 1, from: null });
+    client.send({ type: "input", attachment: 1, from: 100 });
+    client.type("ls");
+    expect(await client.next("ack")).toEqual({ type: "ack", bytes: 102 });
+    stream.socket.terminate();
+    const back = await connectNode(gateway, sessionId, node);
+    await comeUp(back);
+    expect(await client.next("input")).toEqual({ type: "input", attachment: 2, from: 102 });
+  });
+
+  it("TERM-02 names its writer in the one form there is", async () => {
+    const refused = await dialClient(gateway, api.grant({ node_id: node.id }).token, { writer: "me" });
+    expect(refused).toMatchObject({ refused: { status: 400, code: "invalid_request" } });
   });
 });
 

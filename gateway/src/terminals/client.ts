@@ -1,4 +1,4 @@
-// A client's socket as a session sees it: what was sent to it, what it typed too early, how it ends.
+// A client's socket as a session sees it: who types, what was sent to it, how it ends.
 
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import {
@@ -13,8 +13,6 @@ import { pass } from "./pass.ts";
 /** RFC 6455 leaves 4000–4999 to applications. The reason is the error's code. */
 const closeCodes = { ended: 1000, retryable: 4000, final: 4001 };
 const MOST_CONTROL_BYTES = 1024;
-/** Typed before the shell is there. */
-const MOST_EARLY_BYTES = 64 * 1024;
 
 export type ClientHandlers = {
   onFrame(frame: Exclude<ClientFrame, { type: "ping" }>): void;
@@ -25,40 +23,26 @@ export type ClientHandlers = {
 export type Client = {
   readonly socket: WebSocket;
   readonly connectedAt: number;
+  /** Undefined: it does not keep its input until that is acknowledged. */
+  readonly writer: string | undefined;
   size: Size | undefined;
   handlers: ClientHandlers | undefined;
-  /** Typed more than is kept before there was a session. */
-  overflowed: boolean;
-  /** False: there is no room for more. */
-  keepEarly(data: Buffer): boolean;
-  takeEarly(): Buffer[];
+  /** Bytes that it sent before there was a session to pass them to. */
+  early: number;
   isOpen(): boolean;
   send(frame: ServerFrame): void;
   fail(code: TerminalFailureCode, why: { detail: string | null; correlationId: string }): void;
   end(): void;
 };
 
-export function clientOf(socket: WebSocket): Client {
-  let early: Buffer[] = [];
-  let earlyBytes = 0;
+export function clientOf(socket: WebSocket, writer: string | undefined): Client {
   const client: Client = {
     socket,
     connectedAt: Date.now(),
+    writer,
     size: undefined,
     handlers: undefined,
-    overflowed: false,
-    keepEarly(data) {
-      if (earlyBytes + data.length > MOST_EARLY_BYTES) return false;
-      early.push(data);
-      earlyBytes += data.length;
-      return true;
-    },
-    takeEarly() {
-      const taken = early;
-      early = [];
-      earlyBytes = 0;
-      return taken;
-    },
+    early: 0,
     isOpen: () => socket.readyState === socket.OPEN,
     send: (frame) => pass(JSON.stringify(frame), socket, socket),
     fail(code, { detail, correlationId: correlation_id }) {
@@ -82,7 +66,11 @@ export function clientOf(socket: WebSocket): Client {
     },
   };
   socket.on("message", (data: Buffer, isBinary: boolean) => {
-    if (isBinary) return receive(client, data);
+    if (isBinary) {
+      if (client.handlers) client.handlers.onBytes(data);
+      else client.early += data.length;
+      return;
+    }
     const frame = data.length > MOST_CONTROL_BYTES ? undefined : readClientFrame(data.toString());
     if (frame?.type === "ping") return client.send({ type: "pong" });
     if (frame?.type === "resize") client.size = { cols: frame.cols, rows: frame.rows };
@@ -90,10 +78,4 @@ export function clientOf(socket: WebSocket): Client {
   });
   socket.on("close", () => client.handlers?.onLeft());
   return client;
-}
-
-/** Before there is a session it may have typed as much as it may before there is a shell. */
-function receive(client: Client, data: Buffer): void {
-  if (client.handlers) client.handlers.onBytes(data);
-  else if (client.isOpen() && !client.keepEarly(data)) client.overflowed = true;
 }

@@ -6,7 +6,13 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
 import { secretPrefix } from "@holdfast/contracts/secrets";
-import { TERMINAL_PATH, TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
+import {
+  isWriter,
+  TERMINAL_PATH,
+  TERMINAL_PROTOCOL,
+  TOKEN_PROTOCOL,
+  WRITER_PROTOCOL,
+} from "@holdfast/contracts/terminal-frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { isAllowedHost } from "@holdfast/service/hosts";
 import type { HttpServer } from "@holdfast/service/http";
@@ -54,7 +60,7 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
     refuseUpgrade(socket, error, correlationId);
   };
 
-  const admit = (request: IncomingMessage, correlationId: string): string => {
+  const admit = (request: IncomingMessage, correlationId: string): Offer => {
     const { host, origin } = request.headers;
     if (pathOf(request) !== TERMINAL_PATH) throw new ApiError("route_not_found");
     if (closing) throw new ApiError("shutting_down", { headers: { "retry-after": "2" } });
@@ -64,21 +70,21 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
     const allowed = options.origins();
     if (origin !== undefined && allowed && !allowed.includes(origin)) throw new ApiError("origin_refused");
     if (joining >= MOST_JOINING) throw new ApiError("rate_limit_exceeded", { headers: { "retry-after": "1" } });
-    return tokenOf(request);
+    return offerOf(request);
   };
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     const correlationId = correlationIdOf(request);
-    let token: string;
+    let offer: Offer;
     try {
-      token = admit(request, correlationId);
+      offer = admit(request, correlationId);
     } catch (error) {
       return refuse(socket, error instanceof ApiError ? error : new ApiError("internal_error"), correlationId);
     }
     peers.server.handleUpgrade(request, socket, head, (opened) => {
       peers.watch(opened, socket);
-      const client = clientOf(opened);
+      const client = clientOf(opened, offer.writer);
       if (options.origins() === undefined) {
         const detail = "The gateway has not reached the api yet.";
         options.onRefused("terminal_gateway_upgrade_failed");
@@ -86,7 +92,7 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
       }
       joining += 1;
       void options.sessions
-        .join(client, { token, correlationId })
+        .join(client, { token: offer.token, correlationId })
         .catch((error: unknown) => {
           log.error({ err: error, correlation_id: correlationId }, "a client was lost on its way to its terminal");
           client.fail("terminal_gateway_upgrade_failed", { detail: null, correlationId });
@@ -115,7 +121,9 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
   };
 }
 
-function tokenOf(request: IncomingMessage): string {
+type Offer = { token: string; writer: string | undefined };
+
+function offerOf(request: IncomingMessage): Offer {
   const offered = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((one) => one.trim());
   const tokens = offered.filter((one) => one.startsWith(TOKEN_PROTOCOL));
   if (!offered.includes(TERMINAL_PROTOCOL)) {
@@ -130,7 +138,9 @@ function tokenOf(request: IncomingMessage): string {
     });
   }
   if (more.length > 0 || !tokenForm.test(token)) throw problem("must hold one whole terminal token");
-  return token;
+  const writer = offered.find((one) => one.startsWith(WRITER_PROTOCOL))?.slice(WRITER_PROTOCOL.length);
+  if (writer !== undefined && !isWriter(writer)) throw problem("must name a writer by 32 hexadecimal digits");
+  return { token, writer };
 }
 
 function problem(text: string): ApiError {

@@ -20,6 +20,7 @@ import type { Client } from "./client.ts";
 import { exitOf, harmless, MOST_CODE_CHARACTERS, MOST_DETAIL_CHARACTERS } from "./node-words.ts";
 import { MOST_UNSENT_BYTES, pass } from "./pass.ts";
 import type { Watched } from "./peer-sockets.ts";
+import { arrivedClient, type Present } from "./present.ts";
 import { type Effect, type Event, isAlone, needsDeadline, needsGrace, type State, step } from "./state.ts";
 import { createTimers } from "./timers.ts";
 
@@ -70,19 +71,6 @@ const GRACE_MS = 2_000;
 const DEADLINE_SLACK_MS = 750;
 const MOST_CONTROL_BYTES = 4_096;
 const closeCodes = { done: 1000, restart: 1012 };
-
-/** What the present client was sent: `start` is the shell's offset that its first byte had. */
-type Present = {
-  client: Client;
-  grant: TerminalGrant;
-  ready: boolean;
-  start: number;
-  sent: number;
-  /** How much of `sent` belongs to streams that are gone. */
-  before: number;
-  /** It was informed that the node is away, and not yet that it is back. */
-  awaits: boolean;
-};
 
 export function createSession(options: SessionOptions): Session {
   const { grant, tell, traffic, log } = options;
@@ -219,29 +207,31 @@ export function createSession(options: SessionOptions): Session {
 
   const attach = () => {
     if (!present) return;
-    const { client, grant: own, start, sent } = present;
+    const { client, grant: own, input, start, sent } = present;
     attachment += 1;
     flowing = false;
     const from = present.ready ? start + sent : own.offset;
-    sendToNode({ type: "attach", attachment, from, ...(client.size ?? usual) });
-    for (const data of client.takeEarly()) toNode(client, data);
+    sendToNode({ type: "attach", attachment, from, ...input.attaching(), ...(client.size ?? usual) });
   };
 
   const ready = () => {
     if (!present || !answer) return;
     const { offset, replay } = answer;
     const first = !present.ready;
+    const place = present.input.attached(attachment, answer.input);
     flowing = true;
     lastActive = performance.now();
     if (!first && offset === present.start + present.sent) {
-      // The stream broke and came back without a gap.
+      // The stream broke and came back without a gap: only input has to begin anew.
       present.before = present.sent;
+      if (place.input) present.client.send({ type: "input", ...place.input });
       if (present.awaits) present.client.send({ type: "responsive" });
       present.awaits = false;
       return;
     }
     Object.assign(present, { ready: true, start: offset, sent: 0, before: 0, awaits: false });
-    present.client.send({ type: "ready", session_id: grant.session_id, offset, window: WINDOW_BYTES, replay });
+    const output = { offset, window: WINDOW_BYTES, replay };
+    present.client.send({ type: "ready", session_id: grant.session_id, ...output, ...place });
     if (first) tell({ type: "attached", at: now(), user_key: present.grant.user_key });
   };
 
@@ -249,12 +239,19 @@ export function createSession(options: SessionOptions): Session {
     if (stream) pass(JSON.stringify(frame), present?.client.socket ?? stream.socket, stream.socket);
   };
 
-  const toNode = (client: Client, data: Buffer) => {
-    if (!stream) return;
+  /** A client with a writer's id still has it. */
+  const discard = ({ writer }: Client, bytes: number) => {
+    if (writer === undefined && bytes > 0) apply({ type: "overflow", bytes });
+  };
+
+  const toNode = ({ client, input }: Present, data: Buffer) => {
+    if (!stream || !input.isOpen()) return discard(client, data.length);
     lastActive = performance.now();
     bytes.to_node += data.length;
     traffic.to_node += data.length;
     pass(data, client.socket, stream.socket);
+    const acknowledgement = input.passed(data.length);
+    if (acknowledgement) client.send(acknowledgement);
   };
 
   const leave = () => {
@@ -269,6 +266,7 @@ export function createSession(options: SessionOptions): Session {
     const gone = stream;
     stream = undefined;
     flowing = false;
+    present?.input.close();
     present?.client.socket.resume();
     return gone;
   };
@@ -290,7 +288,8 @@ export function createSession(options: SessionOptions): Session {
         answer = frame;
         return apply({ type: "attached" });
       case "paused":
-        // A hint: a client that does not read even what it has needs no more of them.
+      case "ack":
+        // A client that does not read even what it has needs no more of them.
         if (flowing && present && present.client.socket.bufferedAmount <= MOST_UNSENT_BYTES)
           present.client.send(frame);
         return;
@@ -322,15 +321,13 @@ export function createSession(options: SessionOptions): Session {
     clientArrived(client, own) {
       older = present;
       leave();
-      const arrived: Present = { client, grant: own, ready: false, start: 0, sent: 0, before: 0, awaits: false };
+      const arrived = arrivedClient(client, own);
       present = arrived;
       if (state.at !== "opening") timers.stop("deadline");
       client.handlers = {
-        onBytes(data) {
-          if (state.at === "attached" || state.at === "attaching") toNode(client, data);
-          else if (!client.keepEarly(data)) apply({ type: "overflow" });
-        },
+        onBytes: (data) => toNode(arrived, data),
         onFrame(frame) {
+          if (frame.type === "input") return arrived.input.answered(frame);
           if (state.at !== "attached" && state.at !== "attaching") return;
           if (frame.type === "resize") return sendToNode(frame);
           const dealtWith = Math.min(frame.bytes, arrived.sent) - arrived.before;
@@ -342,7 +339,7 @@ export function createSession(options: SessionOptions): Session {
         },
       };
       apply({ type: "client_arrived" });
-      if (client.overflowed) apply({ type: "overflow" });
+      discard(client, client.early);
       if (!client.isOpen()) client.handlers?.onLeft();
     },
 

@@ -23,7 +23,7 @@ const samples: Event[] = [
   { type: "idle_over" },
   { type: "time_over" },
   { type: "told_to_close", code: "terminal_access_ended" },
-  { type: "overflow" },
+  { type: "overflow", bytes: 5 },
   { type: "drained" },
 ];
 const opening: State = { at: "opening", client: true, stream: false, taskEnded: false };

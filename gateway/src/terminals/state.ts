@@ -44,7 +44,8 @@ export type Event =
   | { type: "idle_over" }
   | { type: "time_over" }
   | { type: "told_to_close"; code: string }
-  | { type: "overflow" }
+  /** A client that keeps no input typed so much while there was no shell to pass it to. */
+  | { type: "overflow"; bytes: number }
   | { type: "drained" };
 
 export type Effect =
@@ -120,6 +121,10 @@ function finish(state: State, why: Why, otherwise: TerminalFailureCode = "termin
   );
 }
 
+const discarded = ({ bytes }: { bytes: number }): Why => ({
+  code: "terminal_input_overflow",
+  detail: `${bytes} bytes were typed while the shell could not be reached, and discarded.`,
+});
 const plain = (code: TerminalFailureCode): Why => ({ code, detail: null });
 const lost = plain("terminal_stream_lost");
 
@@ -202,7 +207,7 @@ const streaming = {
   hello: stay,
   exit: exited,
   node_error: (state: State, event: Why) => nodeError(state, event, { at: "detached" }),
-  overflow: (state: State) => dropClient(state, { at: "detached" }, plain("terminal_input_overflow")),
+  overflow: (state: State, event: { bytes: number }) => dropClient(state, { at: "detached" }, discarded(event)),
 } as const;
 
 const table: { [S in At]: Row<S> } = {
@@ -231,7 +236,7 @@ const table: { [S in At]: Row<S> } = {
     deadline: (state) => finish(state, overdue(state)),
     // With a stream there is more to come: the deadline decides.
     grace_over: (state) => (state.stream ? stay(state) : finish(state, plain("terminal_open_without_stream"))),
-    overflow: (state) => finish(state, plain("terminal_input_overflow")),
+    overflow: (state, event) => finish(state, discarded(event)),
   },
   attaching: {
     ...streaming,
@@ -281,8 +286,8 @@ const table: { [S in At]: Row<S> } = {
     deadline: (state) =>
       state.client && !state.informed ? dropClient(state, away(false, state.stream), lost) : stay(state),
     detached_over: (state) => (isAlone(state) ? finish(state, lost) : stay(state)),
-    overflow: (state) =>
-      state.client ? dropClient(state, away(false, state.stream), plain("terminal_input_overflow")) : stay(state),
+    overflow: (state, event) =>
+      state.client ? dropClient(state, away(false, state.stream), discarded(event)) : stay(state),
   },
   closed: {
     ...alike,

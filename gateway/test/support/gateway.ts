@@ -12,6 +12,7 @@ import {
   TERMINAL_PATH,
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
+  WRITER_PROTOCOL,
 } from "@holdfast/contracts/terminal-frames";
 import { readSettings } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -172,7 +173,7 @@ async function dial<S, R extends { type: string }>(
 export async function connectClient(
   gateway: TestGateway,
   token: string,
-  options: ClientOptions & { protocols?: string[] } = {},
+  options: ClientOptions & { protocols?: string[]; writer?: string } = {},
 ): Promise<TestClient> {
   const dialled = await dialClient(gateway, token, options);
   if ("refused" in dialled) throw new Error(`refused: ${dialled.refused.body}`);
@@ -182,9 +183,10 @@ export async function connectClient(
 export function dialClient(
   gateway: TestGateway,
   token: string,
-  { protocols, ...options }: ClientOptions & { protocols?: string[] } = {},
+  { protocols, writer, ...options }: ClientOptions & { protocols?: string[]; writer?: string } = {},
 ) {
-  const offered = protocols ?? [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${token}`];
+  const named = writer === undefined ? [] : [`${WRITER_PROTOCOL}${writer}`];
+  const offered = protocols ?? [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${token}`, ...named];
   return dial<ClientFrame, ServerFrame>(gateway.terminalUrl, offered, { origin: ORIGIN, ...options });
 }
 
@@ -236,12 +238,13 @@ export async function connectNode(
 /** The node's part up to the first output: hello, then the answer to the attachment. */
 export async function comeUp(
   stream: TestNodeStream,
-  at: { offset?: number; end?: number; replay?: number } = {},
+  at: { offset?: number; end?: number; replay?: number; input?: number } = {},
 ): Promise<Extract<GatewayFrame, { type: "attach" }>> {
-  const { offset = 0, end = offset, replay = 0 } = at;
+  const { offset = 0, end = offset, replay = 0, ...input } = at;
   stream.send({ type: "hello", offset, end });
   const attach = await stream.next("attach");
-  stream.send({ type: "attached", attachment: attach.attachment, offset: attach.from ?? offset, replay });
+  const { attachment, from } = attach;
+  stream.send({ type: "attached", attachment, offset: from ?? offset, replay, ...input });
   return attach;
 }
 

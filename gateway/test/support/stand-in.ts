@@ -23,6 +23,8 @@ export type StandInClient = {
   frames: ClientFrame[];
   /** Input, in the pieces that it came in. */
   pieces: Buffer[];
+  /** All of it. */
+  typed(): string;
   say(frame: ServerFrame): void;
   show(output: string | Buffer): void;
   /** Resolves when it holds, now or after something more has arrived; tells what came instead when it never does. */
@@ -92,6 +94,7 @@ function clientOf(socket: WebSocket, token: string): StandInClient {
     token,
     frames: [],
     pieces: [],
+    typed: () => Buffer.concat(client.pieces).toString(),
     say: (frame) => socket.send(JSON.stringify(frame)),
     show: (output) => socket.send(Buffer.from(output)),
     until: (holds) =>

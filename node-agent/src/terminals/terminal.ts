@@ -74,6 +74,9 @@ export function createTerminal(options: TerminalOptions): Terminal {
         return stream?.send(frame);
       case "paused":
         return stream?.send(frame);
+      case "ack":
+        if (attached) stream?.send(frame);
+        return;
       case "error":
         if (frame.code === "terminal_input_overflow") stream?.send(frame);
         return;

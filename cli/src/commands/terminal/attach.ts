@@ -1,5 +1,5 @@
-// holdfast terminal <allocation>: the local terminal at a shell on the node. A person whose connection
-// breaks is brought back to the same shell; a script is told, because what it had sent may be lost.
+// holdfast terminal <allocation>: the local terminal at a shell on the node. Whoever's connection breaks, a person's or
+// a script's, is brought back to the same shell, and what the shell has not confirmed is sent again.
 
 import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
@@ -11,7 +11,7 @@ import { harmless } from "../../output.ts";
 import { type Connection, type ConnectOptions, connectTerminal } from "./connection.ts";
 import { mayPass } from "./failure.ts";
 import { gatewayAccess } from "./gateway-access.ts";
-import { passKeys, passPipe } from "./input.ts";
+import { describeUnconfirmed, keepTyped, passKeys, passPipe, type Typed } from "./input.ts";
 import { type LocalTerminal, openLocalTerminal } from "./local-terminal.ts";
 import { showProgress } from "./progress.ts";
 import type { Ending } from "./terminal-socket.ts";
@@ -41,6 +41,7 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
 
   const progress = showProgress(harmless(`${allocation.username} on ${allocation.node_name}`), process.stderr);
   const shell: Shell = { connection: undefined };
+  const typed = keepTyped(local, () => shell.connection?.sendInput());
   const connecting: ConnectOptions = {
     client,
     gateway: gatewayAccess(server),
@@ -52,16 +53,20 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
       shell.spoke?.();
       local.write(bytes, done);
     },
+    input: typed.input,
+    onConfirmed: typed.confirmed,
     signal: leaving.signal,
   };
   let ending: Ending | undefined;
   try {
     shell.connection = await connectTerminal(connecting).finally(progress.clear);
-    ending = await stay({ local, shell, connecting, leave });
+    ending = await stay({ local, shell, typed, connecting, leave });
   } catch (error) {
     if (!leaving.signal.aborted) throw error;
   } finally {
     await local.close({ shellEnded: typeof ending === "object" && "exit" in ending });
+    const unconfirmed = describeUnconfirmed(typed.input.unconfirmed());
+    if (unconfirmed) process.stderr.write(`${unconfirmed}\n`);
     tellHowToReturn(allocation.id, shell, ending);
   }
   if (leaving.signal.aborted) process.exitCode = (leaving.signal.reason as Leaving).exitCode;
@@ -75,24 +80,30 @@ type Shell = {
   spoke?: () => void;
 };
 
-type Stay = { local: LocalTerminal; shell: Shell; connecting: ConnectOptions; leave: (exitCode: number) => void };
+type Stay = {
+  local: LocalTerminal;
+  shell: Shell;
+  typed: Typed;
+  connecting: ConnectOptions;
+  leave: (exitCode: number) => void;
+};
 
 /** Undefined: the person left. */
-async function stay({ local, shell, connecting, leave }: Stay): Promise<Ending | undefined> {
+async function stay({ local, shell, typed, connecting, leave }: Stay): Promise<Ending | undefined> {
   const { signal } = connecting;
   const left = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
   local.begin();
   local.onResize(() => shell.connection?.resize(local.size()));
-  const pipe = local.interactive ? undefined : passPipe(local, () => shell.connection);
+  const pipe = local.interactive ? undefined : passPipe(local, typed);
   if (pipe) shell.spoke = pipe.shellSpoke;
-  else passKeys(local, () => shell.connection, leave);
+  else passKeys(local, typed, { isConnected: () => shell.connection !== undefined, leave });
   try {
     while (shell.connection) {
       const { connection } = shell;
       shell.sessionId = connection.sessionId;
       const ending = await Promise.race([connection.ended, left]);
       connection.close();
-      if (ending === undefined || !local.interactive || !mayComeBack(ending)) return ending;
+      if (ending === undefined || !mayComeBack(ending)) return ending;
       shell.connection = undefined;
       local.note("The connection broke. Looking for the shell again; Ctrl-C leaves it to itself.");
       const resume = { sessionId: connection.sessionId, offset: connection.offset() };

@@ -9,6 +9,7 @@ import {
   type Size,
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
+  WRITER_PROTOCOL,
 } from "@holdfast/contracts/terminal-frames";
 import { failureSeen, TerminalFailure, withHop } from "./failure.ts";
 import type { GatewayAccess } from "./gateway-access.ts";
@@ -47,7 +48,7 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
   const { url, token, session_id: sessionId, correlation_id: correlationId } = granted;
   const deadlineMs = granted.deadline_seconds * 1000 + GRACE_MS;
   const dialled = gateway.dial(url, {
-    protocols: [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${token}`],
+    protocols: [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${token}`, `${WRITER_PROTOCOL}${options.input.writer}`],
     handshakeTimeout: deadlineMs,
     maxPayload: MOST_FRAME_BYTES,
   });

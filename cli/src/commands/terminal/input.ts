@@ -1,30 +1,56 @@
 // From the local side to the shell. A person's keys pass through the escapes; a script's pipe is passed
-// on as it is, and its end becomes what ends a shell: Ctrl-D.
+// on as it is, and its end becomes what ends a shell: Ctrl-D. What the shell has not confirmed is kept, so that it can
+// be sent again over the next connection; beyond a limit, no more is read.
 
-import type { Connection } from "./connection.ts";
+import { MOST_INPUT_BYTES } from "@holdfast/contracts/terminal-frames";
+import { createTerminalInput, type TerminalInput } from "@holdfast/contracts/terminal-input";
 import { escapeHelp, escapeReader } from "./escapes.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
 
-/** Undefined while there is no connection. */
-type Target = () => Connection | undefined;
-
-/** Beyond so much that waits for the network, no more is read. */
-const MOST_WAITING_BYTES = 256 * 1024;
+/** Beyond so much that the shell has not confirmed, no more is read. */
+const MOST_WAITING_BYTES = 1024 * 1024;
 const CTRL_C = 0x03;
 const CTRL_D = "\x04";
 /** A shell that shows nothing at all gets its input all the same. */
 const PROMPT_WITHIN_MS = 1_000;
 const again = { firstMs: 250, maxMs: 4_000 };
 
-export function passKeys(local: LocalTerminal, target: Target, leave: (exitCode: number) => void): void {
+/** Everything typed for one shell, over all connections to it. */
+export type Typed = {
+  input: TerminalInput<Buffer>;
+  add(bytes: Buffer, options?: { typed: boolean }): void;
+  /** The shell confirmed some of it. */
+  confirmed(): void;
+};
+
+/** `send`: over the present connection, if there is one. */
+export function keepTyped(local: Pick<LocalTerminal, "pauseInput" | "resumeInput">, send: () => void): Typed {
+  const input = createTerminalInput<Buffer>(MOST_INPUT_BYTES);
+  return {
+    input,
+    add(bytes, options) {
+      input.add(bytes, options);
+      send();
+      if (input.waiting() >= MOST_WAITING_BYTES) local.pauseInput();
+    },
+    confirmed() {
+      if (input.waiting() < MOST_WAITING_BYTES) local.resumeInput();
+    },
+  };
+}
+
+export function passKeys(
+  local: LocalTerminal,
+  typed: Typed,
+  { isConnected, leave }: { isConnected: () => boolean; leave: (exitCode: number) => void },
+): void {
   const read = escapeReader();
   local.onInput((bytes) => {
-    for (const typed of read(bytes)) {
-      const connection = target();
-      if ("send" in typed) {
-        if (connection) passOn(local, connection, typed.send);
-        else if (typed.send.includes(CTRL_C)) leave(130);
-      } else if (typed.command === "help") local.note(escapeHelp.join("\n"));
+    for (const part of read(bytes)) {
+      if ("send" in part) {
+        if (!isConnected() && part.send.includes(CTRL_C)) leave(130);
+        else typed.add(part.send);
+      } else if (part.command === "help") local.note(escapeHelp.join("\n"));
       else leave(0);
     }
   });
@@ -34,28 +60,33 @@ export function passKeys(local: LocalTerminal, target: Target, leave: (exitCode:
 
 /**
  * Begins when the shell has shown something, which is when it reads: what comes earlier is echoed twice,
- * and a Ctrl-D among it means nothing. Answers what to call at each output.
+ * and a Ctrl-D among it means nothing. Returns what to call at each output.
  */
-export function passPipe(local: LocalTerminal, target: Target): { shellSpoke(): void; stop(): void } {
+export function passPipe(local: LocalTerminal, typed: Typed): { shellSpoke(): void; stop(): void } {
   let atLineStart = true;
   let timer: NodeJS.Timeout | undefined;
   let begun = false;
   const endInput = (pause: number) => {
     // Within a line the first one only hands the line over.
-    target()?.send(Buffer.from(atLineStart ? CTRL_D : CTRL_D + CTRL_D));
+    typed.add(Buffer.from(atLineStart ? CTRL_D : CTRL_D + CTRL_D), { typed: false });
     atLineStart = true;
-    // A program that was not reading in that moment may have missed it.
-    timer = setTimeout(() => endInput(Math.min(pause * 2, again.maxMs)), pause);
+    endAgain(pause);
+  };
+  /** A program that was not reading in that moment may have missed it; while the shell is away it has not got it yet. */
+  const endAgain = (pause: number) => {
+    timer = setTimeout(() => {
+      const next = Math.min(pause * 2, again.maxMs);
+      if (typed.input.waiting() > 0) endAgain(next);
+      else endInput(next);
+    }, pause);
   };
   const begin = () => {
     if (begun) return;
     begun = true;
     clearTimeout(timer);
     local.onInput((bytes) => {
-      const connection = target();
-      if (!connection) return;
       atLineStart = bytes.at(-1) === 0x0a;
-      passOn(local, connection, bytes);
+      typed.add(bytes);
     });
     local.onInputEnd(() => endInput(again.firstMs));
   };
@@ -63,9 +94,10 @@ export function passPipe(local: LocalTerminal, target: Target): { shellSpoke(): 
   return { shellSpoke: begin, stop: () => clearTimeout(timer) };
 }
 
-function passOn(local: LocalTerminal, connection: Connection, bytes: Buffer): void {
-  connection.send(bytes, () => {
-    if (connection.waiting() < MOST_WAITING_BYTES) local.resumeInput();
-  });
-  if (connection.waiting() >= MOST_WAITING_BYTES) local.pauseInput();
+/** Undefined when the shell has got everything. */
+export function describeUnconfirmed(bytes: number): string | undefined {
+  if (bytes === 0) return undefined;
+  return bytes === 1
+    ? "The last byte of input was not confirmed by the shell: it may not have arrived."
+    : `The last ${bytes} bytes of input were not confirmed by the shell: they may not have arrived.`;
 }

@@ -4,11 +4,13 @@
 import {
   ACKNOWLEDGE_BYTES,
   type ClientFrame,
+  type InputPlace,
   type ReadinessStep,
   readServerFrame,
   type ServerFrame,
   type Size,
 } from "@holdfast/contracts/terminal-frames";
+import type { TerminalInput } from "@holdfast/contracts/terminal-input";
 import { createLiveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import WebSocket from "ws";
 import { failureTold, type TerminalFailure } from "./failure.ts";
@@ -25,6 +27,10 @@ export type Hears = {
   onStep(step: ReadinessStep): void;
   /** `done` when somebody has got it: then more may come. */
   onOutput(bytes: Buffer, done: () => void): void;
+  /** What is typed; it outlives this connection. */
+  input: TerminalInput<Buffer>;
+  /** The shell confirmed some of it. */
+  onConfirmed(): void;
 };
 
 type Ready = Extract<ServerFrame, { type: "ready" }>;
@@ -36,9 +42,8 @@ export type TerminalSocket = {
   ended: Promise<Ending>;
   /** Where in the shell's output the next byte stands. */
   offset(): number;
-  send(bytes: Buffer, sent?: () => void): void;
-  /** Bytes that the network has not taken yet. */
-  waiting(): number;
+  /** Sends what may be sent of the input. */
+  sendInput(): void;
   resize(size: Size): void;
   /** The shell goes on. */
   close(): void;
@@ -79,6 +84,18 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
       if (own === credit && spend(own, bytes.length)) tell({ type: "ack", bytes: own.acknowledged });
     });
   };
+  const sendInput = () => {
+    for (;;) {
+      const piece = socket.readyState === WebSocket.OPEN ? hears.input.next() : undefined;
+      if (piece === undefined) return;
+      socket.send(piece);
+    }
+  };
+  const placeInput = (place: InputPlace | undefined) => {
+    const answer = hears.input.place(place);
+    if (answer) tell(answer);
+    sendInput();
+  };
   const obey = (frame: ServerFrame | undefined) => {
     switch (frame?.type) {
       case "status":
@@ -86,7 +103,14 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
       case "ready":
         // There is a second one where output of the shell was lost on the way.
         credit = creditFrom(frame.offset);
+        placeInput(frame.input);
         return ready.resolve(frame);
+      case "input":
+        return placeInput(frame);
+      case "ack":
+        hears.input.acknowledge(frame.bytes);
+        sendInput();
+        return hears.onConfirmed();
       case "exit":
         return ended.resolve({ exit: { code: frame.code, signal: frame.signal } });
       case "error": {
@@ -105,6 +129,7 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
   socket.on("error", opened.reject);
   socket.once("close", () => {
     clearInterval(asking);
+    hears.input.disconnect();
     ended.resolve(unresponsive ? "unresponsive" : "lost");
     ready.reject(new Error("the connection was closed before the shell was there"));
   });
@@ -119,10 +144,7 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
     ready: ready.promise,
     ended: ended.promise,
     offset: () => credit.offset + credit.received,
-    send: (bytes, sent) => {
-      if (socket.readyState === WebSocket.OPEN) socket.send(bytes, () => sent?.());
-    },
-    waiting: () => socket.bufferedAmount,
+    sendInput,
     resize: (now) => tell({ type: "resize", ...now }),
     close: () => {
       socket.close(CLOSE_NORMAL);

@@ -12,6 +12,7 @@ import { createServer } from "node:net";
 import { becomeUser } from "./become-user.mjs";
 import { confine } from "./confine.mjs";
 import { dropInherited } from "./drop-inherited.mjs";
+import { createInputCounts } from "./input-counts.mjs";
 import { createReader, sendBytes, sendControl } from "./messages.mjs";
 import { openPty } from "./pty.mjs";
 import { createScrollback } from "./scrollback.mjs";
@@ -208,6 +209,7 @@ function startShell({ user, env, size, limits, notes, confinement }) {
   const finish = (/** @type {import("./pty.mjs").Exit} */ exit) => {
     ended = exit;
     flush(Number.POSITIVE_INFINITY);
+    counts.acknowledgeNow();
     tell({ type: "exit", ...exit });
     for (const done of whenEnded) done();
   };
@@ -246,7 +248,13 @@ function startShell({ user, env, size, limits, notes, confinement }) {
       pass(count);
       return mayReadOn();
     },
+    onWritten: () => counts.progressed(),
     onEnd: finish,
+  });
+  const counts = createInputCounts({
+    unwritten: pty.unread,
+    every: limits.window / 4,
+    acknowledge: (bytes) => tell({ type: "ack", bytes }),
   });
 
   return {
@@ -257,21 +265,26 @@ function startShell({ user, env, size, limits, notes, confinement }) {
 
     /** @param {Buffer} bytes */
     input(bytes) {
-      if (pty.unread() + bytes.length <= limits.input) return pty.write(bytes);
+      const waiting = pty.unread() + bytes.length;
+      counts.taken(bytes.length);
+      if (waiting <= limits.input) return pty.write(bytes);
       pty.dropUnread();
       tell({
         type: "error",
         code: "terminal_input_overflow",
-        message: "The program in the terminal does not read its input; what was waiting for it is thrown away.",
+        message: `The program in the terminal does not read its input: ${waiting} bytes that waited for it were discarded.`,
       });
     },
 
-    /** @param {{ attachment: number, from: number | null, cols: number, rows: number }} to */
-    attach({ attachment: number, from, cols, rows }) {
+    /** @param {{ attachment: number, from: number | null, writer?: string, cols: number, rows: number }} to */
+    attach({ attachment: number, from, writer, cols, rows }) {
       const offset = output.replayFrom(from);
       const replay = Math.max(0, Math.min(shown, output.end) - offset);
       attachment = { number, base: offset, sent: offset, acknowledged: 0, told: false };
-      tell({ type: "attached", attachment: number, offset, replay });
+      const input = writer === undefined ? counts.attachUncounted() : counts.attach(writer);
+      // An `input` that is undefined does not travel.
+      tell({ type: "attached", attachment: number, offset, replay, input });
+      counts.acknowledgeNow();
       const again = attachments++ > 0;
       const sameSize = cols === present.cols && rows === present.rows;
       // A program that draws the whole screen does so only when told that its size is another.

@@ -34,10 +34,10 @@ const native = ofWrapper(`@lydell/node-pty-linux-${process.arch}/pty.node`);
  * Throws when the host gives no PTY.
  * @param {{
  *   file: string, args: string[], env: Record<string, string>, cwd: string, cols: number, rows: number,
- *   room: () => Buffer, onOutput: (count: number) => boolean, onEnd: (exit: Exit) => void,
- * }} options `onOutput` answers whether to read on.
+ *   room: () => Buffer, onOutput: (count: number) => boolean, onWritten?: () => void, onEnd: (exit: Exit) => void,
+ * }} options `onOutput` returns whether to read on; `onWritten` is called when the program's input has grown.
  */
-export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onEnd }) {
+export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onWritten = () => {}, onEnd }) {
   /** @type {Exit | undefined} */
   let exit;
   let drained = false;
@@ -45,6 +45,8 @@ export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onEn
   /** @type {Buffer[]} */
   let unread = [];
   let unreadBytes = 0;
+  /** Nobody can read any more: what is unread stays so. */
+  let gone = false;
   let retryMs = RETRY_MS.first;
   /** @type {NodeJS.Timeout | undefined} */
   let retry;
@@ -91,10 +93,19 @@ export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onEn
   const flush = () => {
     clearTimeout(retry);
     retry = undefined;
+    const before = unreadBytes;
+    flushSome();
+    if (unreadBytes < before) onWritten();
+  };
+  const flushSome = () => {
     while (unread.length > 0 && !drained) {
       const [next = Buffer.alloc(0)] = unread;
       const written = writeSome(fd, next);
-      if (written === "gone") return drop();
+      if (written === "gone") {
+        gone = true;
+        unread = [];
+        return;
+      }
       if (written > 0) retryMs = RETRY_MS.first;
       unreadBytes -= written;
       if (written === next.length) unread.shift();
@@ -106,23 +117,22 @@ export function openPty({ file, args, env, cwd, cols, rows, room, onOutput, onEn
       }
     }
   };
-  const drop = () => {
-    unread = [];
-    unreadBytes = 0;
-  };
 
   return {
     pid,
-    /** What the program has not read yet. */
+    /** What was not written to it yet, or never will be. */
     unread: () => unreadBytes,
     /** @param {Buffer} bytes */
     write(bytes) {
-      if (drained) return;
-      unread.push(bytes);
       unreadBytes += bytes.length;
+      if (drained || gone) return;
+      unread.push(bytes);
       if (retry === undefined) flush();
     },
-    dropUnread: drop,
+    dropUnread() {
+      unread = [];
+      unreadBytes = 0;
+    },
     /** A program that writes has often read before. */
     tryUnread() {
       if (retry !== undefined) flush();

@@ -13,7 +13,7 @@ import { type Connecting, PAUSES_MS } from "./connecting.ts";
 import type { Connection } from "./connection.ts";
 import { type Failure, hopInWords, ownerInWords, type Remedy, remedyOf } from "./failures.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
-import { exitInWords } from "./words.ts";
+import { exitInWords, unconfirmedInWords, waitingInWords } from "./words.ts";
 
 type PanelProps = {
   state: Connecting;
@@ -45,6 +45,7 @@ export function Panel({ state, connection, where, back, docked, over, free }: Pa
               <StatusMark state="moving">Connecting again</StatusMark>
             </span>
             {attempt > 0 && <Tries attempt={attempt} />}
+            <WaitingInput connection={connection} />
           </Bar>
         );
       return (
@@ -72,6 +73,7 @@ export function Panel({ state, connection, where, back, docked, over, free }: Pa
             Trying again <Countdown until={state.until} />
           </span>
           <Tries attempt={state.attempt} />
+          <WaitingInput connection={connection} />
           <Button className="ml-auto" onClick={connection.tryAgain}>
             Try now
           </Button>
@@ -86,6 +88,7 @@ export function Panel({ state, connection, where, back, docked, over, free }: Pa
               <ReadinessSteps chain={state.chain} next={{ failedAt: state.failure.hop }} />
             )}
           </FailureView>
+          <Unconfirmed bytes={connection.unconfirmed()} />
           <FailureButtons remedy={over ? "none" : remedyOf(state.failure)} connection={connection} back={back} />
         </Frame>
       );
@@ -101,6 +104,7 @@ export function Panel({ state, connection, where, back, docked, over, free }: Pa
               <span>{exitInWords(state.exit)}</span>
             </StatusMark>
           </span>
+          <Unconfirmed bytes={connection.unconfirmed()} />
           <span className="ml-auto flex flex-wrap gap-2">
             {back}
             {!over && (
@@ -223,6 +227,17 @@ function Tries({ attempt }: { attempt: number }) {
       try {attempt} of {PAUSES_MS.length}
     </span>
   );
+}
+
+/** What is typed while the shell cannot be reached. */
+function WaitingInput({ connection }: { connection: Connection }) {
+  useTicking();
+  const bytes = connection.unconfirmed();
+  return bytes > 0 && <span aria-live="off">{waitingInWords(bytes)}</span>;
+}
+
+function Unconfirmed({ bytes }: { bytes: number }) {
+  return bytes > 0 && <p data-testid="unconfirmed">{unconfirmedInWords(bytes)}</p>;
 }
 
 function Elapsed({ since }: { since: number }) {

@@ -239,6 +239,8 @@ function whileWaiting(state: Of<"waiting">, frame: ServerFrame, at: number): Nex
     case "paused":
     case "unresponsive":
     case "responsive":
+    case "input":
+    case "ack":
     case "pong":
       return stay(state);
   }
@@ -260,6 +262,8 @@ function whileReady(state: Of<"ready">, frame: ServerFrame, at: number): Next {
     case "paused":
     case "unresponsive":
     case "responsive":
+    case "input":
+    case "ack":
     case "pong":
       return stay(state);
   }

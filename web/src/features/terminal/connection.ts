@@ -3,19 +3,22 @@
 
 import {
   type ClientFrame,
+  type InputPlace,
+  MOST_INPUT_BYTES,
   readServerFrame,
   type ServerFrame,
   type Size,
   TERMINAL_PATH,
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
+  WRITER_PROTOCOL,
 } from "@holdfast/contracts/terminal-frames";
+import { createTerminalInput, type TerminalInput } from "@holdfast/contracts/terminal-input";
 import { createLiveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { createStore, type Store } from "../../store.ts";
 import { type Acknowledging, acknowledging } from "./acknowledging.ts";
 import { alarmOf, begin, type Connecting, type Effect, type Event, type Grant, step } from "./connecting.ts";
 import { type Failure, ofRefusal } from "./failures.ts";
-import { type Input, startInput } from "./input.ts";
 
 /** What bytes are shown on; screen.ts makes one of xterm.js. */
 export type Display = {
@@ -42,12 +45,18 @@ export type ConnectionOptions = {
 
 export type Connection = {
   state: Store<Connecting>;
-  write(bytes: Uint8Array<ArrayBuffer>): void;
+  /** Kept until the shell has it, also while it cannot be reached. False: too much waits already, and it was not taken. */
+  write(bytes: Bytes): boolean;
+  /** Typed bytes of which nobody confirmed that they reached the shell. */
+  unconfirmed(): number;
   resize(size: Size): void;
   tryAgain(): void;
   openNew(): void;
   leave(): void;
 };
+
+type Bytes = Uint8Array<ArrayBuffer>;
+type Input = TerminalInput<Bytes>;
 
 const CHECK_ROUTE_MS = 4_000;
 
@@ -61,6 +70,8 @@ export function openConnection(options: ConnectionOptions): Connection {
   let size: Size | undefined;
   /** What the screen shows, and how far. */
   let shown: { shell: string; offset: number } | undefined;
+  /** What was typed for the shell of that id. */
+  let typed: { shell: string; input: Input } | undefined;
   let left = false;
 
   const happen = (event: Event) => {
@@ -111,7 +122,10 @@ export function openConnection(options: ConnectionOptions): Connection {
   const join = async (grant: Grant) => {
     const display = await options.display;
     if (left || state.get().phase !== "joining") return;
+    if (typed?.shell !== grant.sessionId)
+      typed = { shell: grant.sessionId, input: createTerminalInput(MOST_INPUT_BYTES) };
     line = openLine(grant, {
+      input: typed.input,
       size: () => size,
       display,
       onPolicyRefused: options.onPolicyRefused,
@@ -145,8 +159,12 @@ export function openConnection(options: ConnectionOptions): Connection {
   return {
     state,
     write(bytes) {
-      if (state.get().phase === "ready") line?.write(bytes);
+      if (!typed || !hasShell(state.get())) return true;
+      const taken = typed.input.add(bytes);
+      line?.sendInput();
+      return taken;
     },
+    unconfirmed: () => typed?.input.unconfirmed() ?? 0,
     resize(next) {
       size = next;
       line?.say({ type: "resize", ...next });
@@ -162,14 +180,21 @@ export function openConnection(options: ConnectionOptions): Connection {
   };
 }
 
+/** There is one, although it may not be reached at the moment. */
+function hasShell(state: Connecting): boolean {
+  return "round" in state ? state.round.shell !== undefined : state.phase === "ready" || state.phase === "pausing";
+}
+
 type Line = {
   say(frame: ClientFrame): void;
-  write(bytes: Uint8Array<ArrayBuffer>): void;
+  /** Sends what may be sent of the input. */
+  sendInput(): void;
   /** Nothing is heard of it afterwards. */
   hangUp(): void;
 };
 
 type LineOptions = {
+  input: Input;
   /** As it is when the socket opens. */
   size(): Size | undefined;
   display: Display;
@@ -182,8 +207,8 @@ type LineOptions = {
 
 /** One WebSocket, from `new` to closed. */
 function openLine(grant: Grant, options: LineOptions): Line {
+  const { input } = options;
   let socket: WebSocket;
-  let input: Input | undefined;
   let credit: Acknowledging = acknowledging();
   let pinging: ReturnType<typeof setInterval> | undefined;
   let arrived = 0;
@@ -195,7 +220,7 @@ function openLine(grant: Grant, options: LineOptions): Line {
   };
   const end = () => {
     over = true;
-    input?.stop();
+    input.disconnect();
     clearInterval(pinging);
     document.removeEventListener("securitypolicyviolation", onViolation);
   };
@@ -215,19 +240,42 @@ function openLine(grant: Grant, options: LineOptions): Line {
       socket.close();
     }, PING_MS);
   };
+  const sendInput = () => {
+    for (;;) {
+      const piece = !over && socket.readyState === WebSocket.OPEN ? input.next() : undefined;
+      if (piece === undefined) return;
+      socket.send(piece);
+    }
+  };
+  const placeInput = (place: InputPlace | undefined) => {
+    const answer = input.place(place);
+    if (answer) say(answer);
+    sendInput();
+  };
+  const onFrame = (frame: ServerFrame) => {
+    if (frame.type === "ready") {
+      credit = acknowledging();
+      placeInput(frame.input);
+    } else if (frame.type === "input") placeInput(frame);
+    else if (frame.type === "ack") {
+      input.acknowledge(frame.bytes);
+      sendInput();
+    }
+    options.onFrame(frame);
+  };
 
   document.addEventListener("securitypolicyviolation", onViolation);
   try {
-    socket = new WebSocket(grant.url, [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${grant.token}`]);
+    const offered = [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${grant.token}`, `${WRITER_PROTOCOL}${input.writer}`];
+    socket = new WebSocket(grant.url, offered);
   } catch (error) {
     // An address that this page may not even try, such as ws: from https:.
     queueMicrotask(() => lost(error instanceof Error ? error.message : undefined));
-    return { say: () => {}, write: () => {}, hangUp: end };
+    return { say: () => {}, sendInput: () => {}, hangUp: end };
   }
   socket.binaryType = "arraybuffer";
   socket.onopen = () => {
     if (over) return socket.close();
-    input = startInput({ send: (bytes) => socket.send(bytes), buffered: () => socket.bufferedAmount });
     askRegularly();
     const size = options.size();
     if (size) say({ type: "resize", ...size });
@@ -238,8 +286,7 @@ function openLine(grant: Grant, options: LineOptions): Line {
     arrived += 1;
     if (typeof data === "string") {
       const frame = readServerFrame(data);
-      if (frame?.type === "ready") credit = acknowledging();
-      if (frame) options.onFrame(frame);
+      if (frame) onFrame(frame);
       return;
     }
     options.onBytes(data.byteLength);
@@ -253,7 +300,7 @@ function openLine(grant: Grant, options: LineOptions): Line {
     lost(reason || (code === 1006 ? undefined : `It was closed with code ${code}.`));
   return {
     say,
-    write: (bytes) => input?.write(bytes),
+    sendInput,
     hangUp() {
       end();
       // Closing one that is not open yet would be reported as a fault of the page; `onopen` closes it.

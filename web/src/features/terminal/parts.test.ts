@@ -5,11 +5,10 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { terminalFailures, terminalHops } from "@holdfast/contracts/terminal-failures";
 import { ACKNOWLEDGE_BYTES } from "@holdfast/contracts/terminal-frames";
 import fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { acknowledging } from "./acknowledging.ts";
 import { chainOf, stoppedAt } from "./chain.ts";
 import { hopInWords, ofFrame, ofRefusal, ownerInWords, remedyOf } from "./failures.ts";
-import { startInput } from "./input.ts";
 import { keySequence, withCtrl } from "./keys.ts";
 import { defaultLook, lookFrom, withinSizes } from "./look.ts";
 import { sessionFromSearch } from "./session-search.ts";
@@ -80,47 +79,6 @@ describe("acknowledgements", () => {
         }
       }),
     );
-  });
-});
-
-describe("input", () => {
-  afterEach(() => void vi.useRealTimers());
-
-  it("TERM-10 sends a megabyte in pieces, in order, and lets go of the socket in between", () => {
-    vi.useFakeTimers();
-    let buffered = 0;
-    const sent: Uint8Array[] = [];
-    const input = startInput({
-      send(bytes) {
-        sent.push(bytes);
-        buffered += bytes.length;
-      },
-      buffered: () => buffered,
-    });
-    const paste = Uint8Array.from({ length: 1_000_000 }, (_, index) => index % 251);
-    input.write(paste);
-    input.write(Uint8Array.of(7));
-    expect(buffered).toBeLessThan(256 * 1024);
-    while (vi.getTimerCount() > 0) {
-      buffered = 0;
-      vi.advanceTimersToNextTimer();
-    }
-    expect(Buffer.concat(sent).equals(Buffer.concat([paste, Uint8Array.of(7)]))).toBe(true);
-    expect(Math.max(...sent.map(({ length }) => length))).toBeLessThanOrEqual(64 * 1024);
-  });
-
-  it("TERM-10 sends what is typed at once, and nothing after the end", () => {
-    vi.useFakeTimers();
-    const sent: Uint8Array[] = [];
-    let buffered = 0;
-    const input = startInput({ send: (bytes) => void sent.push(bytes), buffered: () => buffered });
-    input.write(Uint8Array.of(1));
-    expect(sent).toHaveLength(1);
-    buffered = 1e9;
-    input.write(Uint8Array.of(2));
-    input.stop();
-    expect(vi.getTimerCount()).toBe(0);
-    expect(sent).toHaveLength(1);
   });
 });
 

@@ -6,12 +6,14 @@ import { useMutation } from "@tanstack/react-query";
 import { type RefObject, useEffect, useEffectEvent, useState } from "react";
 import { untilReached } from "../../connection.ts";
 import { writeClipboard } from "../../design/Copy.tsx";
+import { toast } from "../../design/Toast.tsx";
 import { useActing } from "../../session.ts";
 import type { Grant } from "./connecting.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import type { Failure } from "./failures.ts";
 import { reloadOnce } from "./reload-once.ts";
 import type { Screen, ScreenEvents, ScreenLook } from "./screen.ts";
+import { inputIsFull } from "./words.ts";
 
 type TerminalOptions = {
   allocationId: string;
@@ -38,7 +40,9 @@ export function useTerminal({
     const making = loadScreen().then(({ createScreen }) =>
       createScreen(parent, look, {
         ...on,
-        onInput: (bytes) => connection.write(bytes),
+        onInput: (bytes) => {
+          if (!connection.write(bytes)) toast(inputIsFull);
+        },
         onSize: (size) => connection.resize(size),
         onCopy: (text) => void writeClipboard(text),
       }),

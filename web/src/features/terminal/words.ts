@@ -32,6 +32,20 @@ export const terminalMarks: Record<TerminalState, { state: State; word: string }
   failed: { state: "failed", word: "Failed" },
 };
 
+export const inputIsFull = "Not sent: 16 MiB of input wait for this shell already.";
+
+/** Input that the shell has not confirmed, while it may still come to it. */
+export function waitingInWords(bytes: number): string {
+  return `${bytes} ${bytes === 1 ? "byte" : "bytes"} typed will be sent`;
+}
+
+/** The same, once it will not. */
+export function unconfirmedInWords(bytes: number): string {
+  return bytes === 1
+    ? "The last byte typed was not confirmed by the shell: it may not have arrived."
+    : `The last ${bytes} bytes typed were not confirmed by the shell: they may not have arrived.`;
+}
+
 export function exitInWords({ code, signal }: Exit): string {
   if (signal) return `The shell was ended by ${signal}.`;
   if (code === 0) return "The shell has ended.";
