@@ -182,7 +182,7 @@ export const terminalFailures = {
   terminal_input_overflow: {
     hop: "workload_terminal_startup",
     owner: "tenant",
-    message: "More was pasted than the program in the terminal reads.",
+    message: "Input was discarded: more came than the shell could take.",
     action: "Copy large data with scp or rsync instead.",
     retryable: true,
   },
