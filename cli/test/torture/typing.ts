@@ -2,6 +2,7 @@
 // cut off without a word. Each line has to arrive once and in order.
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { readFileIfPresent } from "@holdfast/kit/files";
@@ -31,6 +32,8 @@ const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url)
 
 export type TypingPlace = {
   shells: Shells;
+  /** Of a client elsewhere: one on this machine would go around the relay. */
+  env: Record<string, string>;
   links: { node: HalfOpenRelay; client: HalfOpenRelay };
   close(): Promise<void>;
 };
@@ -44,8 +47,12 @@ export async function openTypingPlace(): Promise<TypingPlace> {
     HOLDFAST_GATEWAY_PUBLIC_URL: `http://127.0.0.1:${links.client.port}`,
     HOLDFAST_NODE_TERMINAL_URL: `https://127.0.0.1:${links.node.port}`,
   });
+  const { data_dir, api_url } = await shells.up.ready;
+  const { PATH = "", HOME = "" } = shells.env;
+  const token = readFileSync(`${data_dir}/operator-token`, "utf8").trim();
   return {
     shells,
+    env: { PATH, HOME, HOLDFAST_API_URL: api_url, HOLDFAST_TOKEN: token },
     links,
     async close() {
       await shells.cleanUp();
@@ -65,9 +72,9 @@ export type Typist = {
 };
 
 /** `holdfast terminal`, fed by a pipe, at a shell whose `cat` writes to a file. */
-export async function startTypist({ shells }: TypingPlace, name: string): Promise<Typist> {
+export async function startTypist({ shells, env }: TypingPlace, name: string): Promise<Typist> {
   const child = spawn(process.execPath, [command, "terminal", shells.allocation.id], {
-    ...{ env: shells.env, cwd: "/", stdio: ["pipe", "pipe", "pipe"] },
+    ...{ env, cwd: "/", stdio: ["pipe", "pipe", "pipe"] },
   });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -166,9 +173,9 @@ async function strike({ shells, links }: TypingPlace, { fault, stopMs }: Planned
     case "kill gateway":
       return signalIfAlive(await running(shells, "gateway"), "SIGKILL");
     case "cut node link":
-      return void links.node.silence();
+      return until(() => links.node.silence() > 0);
     case "cut client link":
-      return void links.client.silence();
+      return until(() => links.client.silence() > 0);
   }
 }
 
