@@ -84,6 +84,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   let refusedTrust: (Finding & { until: number }) | undefined;
   /** Of the tasks that were offered and not settled yet, by their ids. */
   const correlations = new Map<string, string>();
+  const correlationOf = (taskIds: string[]) => taskIds.map((id) => correlations.get(id)).find(Boolean);
   const answering = createAnswering(() => ({
     held: work?.executor.holding().length ?? 0,
     unsent: work?.journal.unsentCount() ?? 0,
@@ -167,7 +168,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       post: (results) => session.client().results(results),
       onFailure: (failure, failures, taskIds) => {
         count("results_failed");
-        const correlationId = taskIds.map((id) => correlations.get(id)).find((id) => id !== undefined);
+        const correlationId = correlationOf(taskIds);
         undelivered = { reason: "task_result_failed", detail: `${failure.reason}: ${failure.detail}` };
         record(undelivered.reason, undelivered.detail, correlationId);
         answering.postponed();
@@ -183,7 +184,11 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
         answering.settled();
       },
       onRefused: (taskIds, why) =>
-        record("task_result_failed", `the server refused the form of ${taskIds.join(", ")}: ${why}`),
+        record(
+          "task_result_failed",
+          `the server refused the form of ${taskIds.join(", ")}: ${why}`,
+          correlationOf(taskIds),
+        ),
       onGivenUp: ({ task_id }, why) =>
         record("task_result_failed", `the server takes no result of ${task_id}: ${why}`),
     });

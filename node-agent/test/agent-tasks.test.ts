@@ -1,6 +1,7 @@
 // What a whole agent does with the tasks it is offered, against the API's faulty twin.
 
 import { describe, expect, it } from "vitest";
+import { readRing, ringPath } from "../src/diagnostics/ring-file.ts";
 import { startTestAgent } from "./support/agent.ts";
 import { type FakeApi, newSigningKey, startFakeApi } from "./support/fake-api.ts";
 import { gate, loaderOf, testType } from "./support/test-types.ts";
@@ -211,6 +212,23 @@ describe("tasks of an agent", () => {
       .toContainEqual(
         expect.objectContaining({ reason: "task_result_failed", correlation_id: task.correlation_id }),
       );
+  });
+
+  it("AGENT-01 of a form that the server refuses are recorded before they go again, as a failure", async () => {
+    const api = await startFakeApi();
+    const agent = await startTestAgent(api);
+    const body = JSON.stringify({ code: "invalid_request", message: "Not so.", next_step: "Differently." });
+    let refusals = 0;
+    api.fault = (path) =>
+      path === "/results" && refusals++ === 0 ? { do: "answer", status: 400, body } : undefined;
+    const task = offer(api, { task_type: "node.noop" });
+    await expect
+      .poll(() => api.resultOf(task.task_id))
+      .toMatchObject({ outcome: { status: "failed", failure: { code: "result_invalid" } } });
+    const detail = expect.stringContaining(`refused the form of ${task.task_id}`);
+    const { correlation_id } = task;
+    const kept = readRing(ringPath(agent.stateDir));
+    expect(kept).toContainEqual(expect.objectContaining({ reason: "task_result_failed", detail, correlation_id }));
   });
 
   it("TASK-05 that ended during an outage are delivered when the server is back, also after a restart", async () => {

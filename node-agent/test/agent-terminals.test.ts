@@ -10,6 +10,7 @@ import { describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
 import { testUser } from "../../tasks/test/os-users.ts";
+import { readRing, ringPath } from "../src/diagnostics/ring-file.ts";
 import { loadTaskType } from "../src/executor/task-types.ts";
 import { createMetrics } from "../src/metrics.ts";
 import { findSockets } from "../src/terminals/directory.ts";
@@ -157,7 +158,7 @@ describe("an agent's terminals", () => {
       .toContain("holdfast_agent_terminals_open 0\n");
   });
 
-  it("TERM-04 tell why they were not opened: in the result, the metrics and the diagnostics", async () => {
+  it("AGENT-01 TERM-04 tell why they were not opened, or have to be dialled again", async () => {
     const { api, gateway, stateDir, makeUser, open } = await machine();
     const agent = await startTestAgent({ stateDir });
     await makeUser();
@@ -176,7 +177,13 @@ describe("an agent's terminals", () => {
       .poll(() => api.diagnostics.find(({ reason }) => reason === "terminal_gateway_unreachable"))
       .toMatchObject({ correlation_id: `c-${session_id}` });
     gateway.refuse = () => undefined;
-    expect((await open()).outcome).toMatchObject({ status: "succeeded" });
+    const opened = await open();
+    expect(opened.outcome).toMatchObject({ status: "succeeded" });
+    await gateway.stop();
+    const detail = expect.stringMatching(/^terminal_node_stream_timeout: /);
+    const retried = { reason: "terminal_gateway_unreachable", detail, correlation_id: `c-${opened.session_id}` };
+    await expect.poll(() => readRing(ringPath(stateDir))).toContainEqual(expect.objectContaining(retried));
+    expect((await agent.get("/metrics")).text, "it is not lost yet").not.toContain("terminal_node_stream_timeout");
   });
 
   it.skipIf(lacks("root"))("TERM-06 are refused for a user that is not the allocation's", async () => {
