@@ -6,6 +6,7 @@ import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { ApiError } from "@holdfast/contracts/errors";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { DETECTION_MS, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -125,6 +126,14 @@ const phase = (page: Page, name: string) => page.locator(`[data-phase="${name}"]
 const rows = (page: Page) => page.locator(".xterm-rows");
 const typed = ({ pieces }: StandInClient) => Buffer.concat(pieces);
 const alert = (page: Page) => page.getByRole("alert");
+const bar = (page: Page) => page.getByRole("status", { name: "Connection" });
+const chip = (page: Page) => page.locator("header [data-phase]");
+type Box = { x: number; y: number; width: number; height: number } | null;
+function overlap(one: Box, other: Box): boolean {
+  if (!one || !other) throw new Error("one of them is not on the page");
+  const across = one.x < other.x + other.width && other.x < one.x + one.width;
+  return across && one.y < other.y + other.height && other.y < one.y + one.height;
+}
 /** What is typed goes to the shell. It is hidden, so that nobody sees it: it is only there. */
 const keyboardIsBack = (page: Page) => page.locator(".xterm-helper-textarea:focus").waitFor({ state: "attached" });
 
@@ -283,15 +292,17 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     // What is shown now is shown for a second.
     await stopClock(page);
     client.hangUp();
-    await page.getByText("The connection was lost.").waitFor();
-    await page.getByText(/Trying again in \d s/).waitFor();
+    await bar(page).getByText("The connection to the gateway was lost.").waitFor();
+    await bar(page)
+      .getByText(/Next try in \d s/)
+      .waitFor();
     await keepScreenshot(page, "terminal-lost");
     await page.clock.resume();
     const next = await gateway.nextClient();
     expect(asked.tokens.at(-1)).toEqual({ session_id: sessionId, offset: 7 });
-    const bar = await page.getByText("Connecting again").boundingBox();
+    const place = await bar(page).getByText("Reconnecting").boundingBox();
     const line = await rows(page).getByText("before").boundingBox();
-    expect(bar?.y, "it hides nothing that was written last").toBeGreaterThan((line?.y ?? 0) + 100);
+    expect(place?.y, "it hides nothing that was written last").toBeGreaterThan((line?.y ?? 0) + 100);
     next.say(ready(7));
     next.show("after");
     await rows(page).getByText("before after").waitFor();
@@ -324,21 +335,126 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     expect(await rows(page).textContent()).toContain("before");
   });
 
-  it("TERM-10 tries three times with a countdown, then says what is wrong", async () => {
+  it("TERM-10 keeps trying until it is told to stop, and goes on when it is told to", async () => {
     const { page, asked } = await come();
     await page.clock.install();
     const client = await openedAndReady(page);
     await stopClock(page);
     gateway.behave("refused");
     client.hangUp();
-    for (const attempt of [1, 2, 3]) {
-      await page.getByText(`try ${attempt} of 3`).waitFor();
-      await page.getByRole("button", { name: "Try now" }).click();
+    for (const attempt of [1, 2, 3, 4, 5]) {
+      await bar(page).getByText(`try ${attempt}`, { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Reconnect now" }).click();
     }
-    await alert(page).getByText(terminalFailures.terminal_gateway_upgrade_failed.message).waitFor();
-    await keepScreenshot(page, "terminal-lost-for-good");
-    expect(asked.tokens).toHaveLength(4);
+    await bar(page).getByText(terminalFailures.terminal_gateway_upgrade_failed.message).waitFor();
+    await keepScreenshot(page, "terminal-lost-for-long");
     await expect.poll(() => asked.reports).toHaveLength(1);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await phase(page, "stopped");
+    await keepScreenshot(page, "terminal-stopped");
+    gateway.behave("open");
+    await page.getByRole("button", { name: "Reconnect", exact: true }).click();
+    (await gateway.nextClient()).say(ready());
+    await phase(page, "ready");
+    expect(asked.tokens.at(-1)).toEqual({ session_id: sessionId, offset: 0 });
+  });
+
+  it("TERM-10 notices a gateway that stops answering, and asks for no token while it is away", async () => {
+    const { page, asked } = await come();
+    await page.clock.install();
+    const client = await openedAndReady(page);
+    await stopClock(page);
+    const pings = ({ frames }: StandInClient) => frames.filter(({ type }) => type === "ping").length;
+    for (let turn = 1; turn <= 5; turn += 1) {
+      const before = pings(client);
+      await page.clock.runFor(PING_MS);
+      await client.until((each) => pings(each) > before);
+      // Behind the answer, something that can be seen although the clock stands still.
+      client.say({ type: "unresponsive", cause: "disconnected", since: new Date().toISOString() });
+      await phase(page, "unresponsive");
+      client.say({ type: "responsive" });
+      await phase(page, "ready");
+    }
+    client.fallSilent();
+    gateway.behave("silent");
+    await page.clock.runFor(DETECTION_MS);
+    await expect.poll(() => chip(page).textContent()).toBe("Unresponsive");
+    await bar(page).getByText("The gateway does not answer.").waitFor();
+    await keepScreenshot(page, "terminal-unresponsive");
+    // A try is under way, and hangs: the button begins another.
+    await page.getByRole("button", { name: "Reconnect now" }).click();
+    await expect.poll(() => chip(page).textContent()).toBe("Reconnecting");
+    expect(asked.tokens).toHaveLength(1);
+    gateway.behave("open");
+    await page.getByRole("button", { name: "Reconnect now" }).click();
+    (await gateway.nextClient()).say(ready());
+    await expect.poll(() => chip(page).textContent()).toBe("Connected");
+  });
+
+  it("TERM-10 shows a node that does not answer, and is back by itself with the node", async () => {
+    const { page } = await come();
+    const client = await openedAndReady(page);
+    client.show("before ");
+    client.say({ type: "unresponsive", cause: "silent", since: new Date().toISOString() });
+    await expect.poll(() => chip(page).textContent()).toBe("Unresponsive");
+    await bar(page)
+      .getByText(/^The node has not answered since \d\d:\d\d:\d\d\.$/)
+      .waitFor();
+    await keepScreenshot(page, "terminal-node-unresponsive");
+    client.say({ type: "responsive" });
+    await expect.poll(() => chip(page).textContent()).toBe("Connected");
+    await bar(page).waitFor({ state: "detached" });
+    client.show("after");
+    await rows(page).getByText("before after").waitFor();
+  });
+
+  it("TERM-10 is looking for its shell while the browser is offline, and tries at once when it is online", async () => {
+    const { page } = await come();
+    await page.clock.install();
+    const client = await openedAndReady(page);
+    await stopClock(page);
+    client.fallSilent();
+    await page.context().setOffline(true);
+    await page.clock.runFor(DETECTION_MS);
+    await expect.poll(() => chip(page).textContent()).toBe("Unresponsive");
+    await page.getByRole("button", { name: "Reconnect now" }).click();
+    await bar(page).getByText("try 2", { exact: true }).waitFor();
+    await phase(page, "pausing");
+    // The clock stands still: nothing but the browser's word leads to a try.
+    await page.context().setOffline(false);
+    (await gateway.nextClient()).say(ready());
+    await phase(page, "ready");
+  });
+
+  it("TERM-10 covers neither its state nor its buttons with messages", async () => {
+    const { page } = await come({ viewport: { width: 900, height: 500 } });
+    await page.clock.install();
+    const client = await openedAndReady(page);
+    client.show("\r\n".repeat(60));
+    client.show("prompt$ ");
+    await rows(page).getByText("prompt$").waitFor();
+    await stopClock(page);
+    gateway.behave("refused");
+    await page.route(`${api.url}/v1/**`, (route) => route.abort());
+    client.hangUp();
+    for (const attempt of [1, 2, 3, 4]) {
+      await bar(page).getByText(`try ${attempt}`, { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Reconnect now" }).click();
+    }
+    const messages = page.getByRole("status", { name: "Messages" });
+    await messages.getByText("Holdfast cannot be reached").waitFor();
+    await bar(page).getByText("try 5", { exact: true }).waitFor();
+    await page.clock.resume();
+    await page.getByRole("button", { name: /^Terminal menu/ }).click();
+    await page.getByRole("menuitem", { name: /^Paste/ }).click();
+    await messages.getByText(/The browser pastes by key only/).waitFor();
+    await keepScreenshot(page, "terminal-messages");
+    const inSight = [chip(page), page.getByRole("button", { name: "Reconnect now" }), bar(page), rows(page)];
+    const message = await messages.boundingBox();
+    for (const one of inSight) expect(overlap(message, await one.boundingBox()), `${one}`).toBe(false);
+    expect(overlap(await bar(page).boundingBox(), await rows(page).getByText("prompt$").boundingBox())).toBe(
+      false,
+    );
   });
 
   it("TERM-10 finds the same shell after a reload, and does not answer old questions of programs again", async () => {

@@ -29,6 +29,8 @@ export type StandInClient = {
   show(output: string | Buffer): void;
   /** Resolves when it holds, now or after something more has arrived; tells what came instead when it never does. */
   until(holds: (client: StandInClient) => boolean): Promise<void>;
+  /** Stays connected, and answers nothing more. */
+  fallSilent(): void;
   hangUp(): void;
   closed: Promise<unknown>;
 };
@@ -37,16 +39,17 @@ export type StandIn = {
   /** As announced to the api. */
   url: string;
   nextClient(): Promise<StandInClient>;
-  /** `refused`: answers, but upgrades nothing. */
-  behave(how: "open" | "refused"): void;
+  /** `refused`: answers, but upgrades nothing. `silent`: takes connections, and answers none of them. */
+  behave(how: "open" | "refused" | "silent"): void;
   stop(): Promise<void>;
 };
 
 export async function startStandIn(port = 0): Promise<StandIn> {
-  let refused = false;
+  let behaviour: Parameters<StandIn["behave"]>[0] = "open";
   const arrived: StandInClient[] = [];
   const expected: ((client: StandInClient) => void)[] = [];
   const server = createServer((request, response) => {
+    if (behaviour === "silent") return;
     const healthy = request.url === "/healthz";
     response.writeHead(healthy ? 200 : 404, { "access-control-allow-origin": "*" }).end("{}");
   });
@@ -58,7 +61,8 @@ export async function startStandIn(port = 0): Promise<StandIn> {
   server.on("upgrade", (request, socket, head) => {
     // A browser that has gone meanwhile.
     socket.on("error", () => socket.destroy());
-    if (refused) return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    if (behaviour === "silent") return;
+    if (behaviour === "refused") return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     sockets.handleUpgrade(request, socket, head, (opened) => {
       const offered = String(request.headers["sec-websocket-protocol"]).split(/, */);
       const token = offered.find((each) => each.startsWith(TOKEN_PROTOCOL))?.slice(TOKEN_PROTOCOL.length) ?? "";
@@ -77,7 +81,7 @@ export async function startStandIn(port = 0): Promise<StandIn> {
       return client ? Promise.resolve(client) : new Promise((resolve) => expected.push(resolve));
     },
     behave(how) {
-      refused = how === "refused";
+      behaviour = how;
     },
     async stop() {
       for (const socket of sockets.clients) socket.terminate();
@@ -90,6 +94,7 @@ export async function startStandIn(port = 0): Promise<StandIn> {
 
 function clientOf(socket: WebSocket, token: string): StandInClient {
   const waiting = new Set<() => void>();
+  let silent = false;
   const client: StandInClient = {
     token,
     frames: [],
@@ -112,13 +117,16 @@ function clientOf(socket: WebSocket, token: string): StandInClient {
         waiting.add(look);
         look();
       }),
+    fallSilent() {
+      silent = true;
+    },
     hangUp: () => socket.terminate(),
     closed: once(socket, "close"),
   };
   socket.on("message", (data: Buffer, isBinary) => {
     const frame = isBinary ? undefined : readClientFrame(data.toString());
     if (isBinary) client.pieces.push(data);
-    else if (frame?.type === "ping") client.say({ type: "pong" });
+    else if (frame?.type === "ping" && !silent) client.say({ type: "pong" });
     if (frame) client.frames.push(frame);
     for (const look of waiting) look();
   });

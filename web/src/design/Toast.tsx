@@ -27,8 +27,12 @@ function subscribe(listener: () => void) {
   return () => listeners.delete(listener);
 }
 
+export function useToasts(): readonly Toast[] {
+  return useSyncExternalStore(subscribe, () => toasts);
+}
+
 export function Toasts() {
-  const shown = useSyncExternalStore(subscribe, () => toasts);
+  const shown = useToasts();
   return (
     <div role="status" aria-live="polite" className="pointer-events-none fixed right-4 bottom-4 z-[60] grid gap-2">
       {shown.map((each) => (

@@ -1,19 +1,20 @@
 // What stands in place of the terminal, or beside it once there is something to read: how it comes up,
-// why it does not, that it is lost for a moment, how it ended.
+// why it does not, how it ended. What is lost for a moment has its bar in ReconnectBar.tsx.
 
-import { type ReactNode, useEffect, useState } from "react";
+import type { ReactNode } from "react";
 import { Button } from "../../design/Button.tsx";
 import { CopyableId } from "../../design/Copy.tsx";
-import { classes } from "../../design/classes.ts";
 import { Fact, Facts } from "../../design/Facts.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { tookMs } from "../../design/time.ts";
-import { type Connecting, PAUSES_MS } from "./connecting.ts";
+import type { Connecting } from "./connecting-states.ts";
 import type { Connection } from "./connection.ts";
 import { type Failure, hopInWords, ownerInWords, type Remedy, remedyOf } from "./failures.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
-import { exitInWords, unconfirmedInWords, waitingInWords } from "./words.ts";
+import { ReconnectBar } from "./ReconnectBar.tsx";
+import { useTicking } from "./use-ticking.ts";
+import { exitInWords, unconfirmedInWords } from "./words.ts";
 
 type PanelProps = {
   state: Connecting;
@@ -29,25 +30,22 @@ type PanelProps = {
   free: "top" | "bottom";
 };
 
-export function Panel({ state, connection, where, back, docked, over, free }: PanelProps) {
+export function Panel(props: PanelProps) {
+  const { state, connection, where, back, docked, over } = props;
   switch (state.phase) {
     case "ready":
       return null;
+    case "probing":
+    case "unresponsive":
+    case "pausing":
+    case "stopped":
+      return <ReconnectBar {...props} state={state} />;
     case "asking":
     case "joining":
     case "checking":
     case "waiting": {
-      const { chain, askedAt, attempt } = state.round;
-      if (docked)
-        return (
-          <Bar at={free}>
-            <span className="flex">
-              <StatusMark state="moving">Connecting again</StatusMark>
-            </span>
-            {attempt > 0 && <Tries attempt={attempt} />}
-            <WaitingInput connection={connection} />
-          </Bar>
-        );
+      const { chain, askedAt, lost } = state.round;
+      if (lost || docked) return <ReconnectBar {...props} state={state} />;
       return (
         <Middle>
           <h2 className="text-xl font-semibold tracking-tight">Opening a terminal</h2>
@@ -61,24 +59,6 @@ export function Panel({ state, connection, where, back, docked, over, free }: Pa
         </Middle>
       );
     }
-    case "pausing":
-      return (
-        <Bar at={free}>
-          <span className="flex">
-            <StatusMark state="degraded" long>
-              <span>{state.failure?.message ?? "The connection was lost."}</span>
-            </StatusMark>
-          </span>
-          <span>
-            Trying again <Countdown until={state.until} />
-          </span>
-          <Tries attempt={state.attempt} />
-          <WaitingInput connection={connection} />
-          <Button className="ml-auto" onClick={connection.tryAgain}>
-            Try now
-          </Button>
-        </Bar>
-      );
     case "failed": {
       const Frame = docked ? Dock : Middle;
       return (
@@ -138,21 +118,6 @@ function Dock({ children }: { children: ReactNode }) {
   return (
     <div className="max-h-[70%] shrink-0 overflow-y-auto border-t border-line bg-surface px-4 py-4 text-ink sm:px-6">
       <div className="max-w-3xl">{children}</div>
-    </div>
-  );
-}
-
-/** Over lines, not beside them: the size of the terminal stays what the shell knows. */
-function Bar({ at, children }: { at: "top" | "bottom"; children: ReactNode }) {
-  return (
-    <div
-      role="status"
-      className={classes(
-        "absolute inset-x-0 z-10 flex flex-wrap items-center gap-x-4 gap-y-2 border-line bg-surface px-4 py-2 text-ink shadow-raised",
-        at === "top" ? "top-0 border-b" : "bottom-0 border-t",
-      )}
-    >
-      {children}
     </div>
   );
 }
@@ -221,21 +186,6 @@ function FailureButtons({ remedy, connection, back }: FailureButtonsProps) {
   );
 }
 
-function Tries({ attempt }: { attempt: number }) {
-  return (
-    <span className="text-sm text-ink-muted">
-      try {attempt} of {PAUSES_MS.length}
-    </span>
-  );
-}
-
-/** What is typed while the shell cannot be reached. */
-function WaitingInput({ connection }: { connection: Connection }) {
-  useTicking();
-  const bytes = connection.unconfirmed();
-  return bytes > 0 && <span aria-live="off">{waitingInWords(bytes)}</span>;
-}
-
 function Unconfirmed({ bytes }: { bytes: number }) {
   return bytes > 0 && <p data-testid="unconfirmed">{unconfirmedInWords(bytes)}</p>;
 }
@@ -247,21 +197,6 @@ function Elapsed({ since }: { since: number }) {
       {tookMs(Math.max(0, Math.round(ms / 100) * 100))}
     </span>
   );
-}
-
-function Countdown({ until }: { until: number }) {
-  const left = Math.max(0, Math.ceil((until - useTicking()) / 1_000));
-  return <span aria-live="off">{left === 0 ? "now" : `in ${left} s`}</span>;
-}
-
-/** The connection's clock, ten times a second: these waits are short, and each is watched. */
-function useTicking(): number {
-  const [now, setNow] = useState(() => performance.now());
-  useEffect(() => {
-    const timer = setInterval(() => setNow(performance.now()), 100);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
 }
 
 function sentence(words: string): string {

@@ -5,7 +5,7 @@ import { classes } from "../../design/classes.ts";
 import { type State, StatusMark } from "../../design/StatusMark.tsx";
 import { tookMs } from "../../design/time.ts";
 import { stoppedAt } from "./chain.ts";
-import type { Chain } from "./connecting.ts";
+import type { Chain } from "./connecting-states.ts";
 import { stepWords } from "./words.ts";
 
 type ReadinessStepsProps = {

@@ -13,7 +13,8 @@ import { toast } from "../../design/Toast.tsx";
 import { useIsDark } from "../../theme.ts";
 import { useChange } from "../../use-change.ts";
 import { useAllocation } from "../allocations/queries.ts";
-import type { Connecting } from "./connecting.ts";
+import { HeaderNotices } from "../shell/Notices.tsx";
+import type { Connecting } from "./connecting-states.ts";
 import { KeyBar } from "./KeyBar.tsx";
 import { type Look, recallLook, rememberLook } from "./look.ts";
 import { Panel } from "./Panels.tsx";
@@ -22,7 +23,7 @@ import { Tools } from "./Tools.tsx";
 import { palettes } from "./themes.ts";
 import { useTerminal } from "./use-terminal.ts";
 import { useVisibleHeight } from "./use-visible-height.ts";
-import { phaseMarks } from "./words.ts";
+import { markOf } from "./words.ts";
 
 const route = getRouteApi("/full-window/allocations/$allocationId/terminal");
 
@@ -64,7 +65,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
   });
   const state = useConnecting(terminal?.connection);
   const screen = terminal?.screen;
-  const shell = state?.phase === "ready" ? state.shell : undefined;
+  const shell = state?.phase === "ready" || state?.phase === "unresponsive" ? state.shell : undefined;
   const [shown, setShown] = useState(false);
   useEffect(() => {
     if (!shell) return;
@@ -108,6 +109,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
           <span className="font-medium">{where || "Terminal"}</span>
           {title && <span className="ml-3 text-on-deep-muted max-sm:hidden">{title}</span>}
         </h1>
+        <HeaderNotices />
         {state && <Standing state={state} />}
         <Tools
           menu={menu}
@@ -164,7 +166,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
 }
 
 function Standing({ state }: { state: Connecting }) {
-  const { state: mark, word } = phaseMarks[state.phase];
+  const { state: mark, word } = markOf(state);
   return (
     <span role="status" data-phase={state.phase} className="rounded-sm bg-surface px-2 py-0.5 text-sm">
       <StatusMark state={mark}>{word}</StatusMark>

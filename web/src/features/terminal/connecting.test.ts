@@ -2,17 +2,8 @@ import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/termina
 import { readinessSteps, type ServerFrame, type TerminalError } from "@holdfast/contracts/terminal-frames";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  alarmOf,
-  begin,
-  type Connecting,
-  type Effect,
-  type Event,
-  type Grant,
-  PAUSES_MS,
-  type Phase,
-  step,
-} from "./connecting.ts";
+import { alarmOf, begin, step } from "./connecting.ts";
+import type { Connecting, Effect, Event, Grant, Phase } from "./connecting-states.ts";
 import { noticed } from "./failures.ts";
 
 const grant: Grant = {
@@ -111,7 +102,7 @@ describe("a terminal that does not come up", () => {
     [false, "terminal_public_route_missing"],
     [true, "terminal_gateway_upgrade_failed"],
   ] as const)("TERM-09 tells a missing route from a refused upgrade (gateway answers: %s)", (reachable, code) => {
-    expect(follow([granted, closed]).effects).toEqual([{ do: "hang_up" }, { do: "check_route", grant }]);
+    expect(follow([granted, closed]).effects).toEqual([{ do: "hang_up" }, { do: "check_route", url: grant.url }]);
     const { state, effects } = follow([granted, closed, { type: "checked", reachable }]);
     expect(state).toMatchObject({ phase: "failed", failure: { code, correlationId: "c1" } });
     expect(effects).toContainEqual(expect.objectContaining({ do: "report", sessionId: "s1" }));
@@ -129,7 +120,7 @@ describe("a terminal that does not come up", () => {
   it("TERM-05 gives up on a token that does not come; there is no session yet to report it for", () => {
     const { state, effects } = step(begin(undefined, 0).state, { type: "alarm", at: 17_000 });
     expect(state).toMatchObject({ phase: "failed", failure: { code: "terminal_ui_connecting_stuck" } });
-    expect(effects).toEqual([]);
+    expect(effects).toEqual([{ do: "hang_up" }]);
   });
 
   it("TERM-09 works by the same click after repair: it asks for a new shell, or for the one that was there", () => {
@@ -141,31 +132,106 @@ describe("a terminal that does not come up", () => {
 });
 
 describe("a terminal that was there", () => {
-  it("TERM-10 comes back by itself, three times with a pause, then shows why not", () => {
+  it("TERM-10 comes back by itself, with growing pauses and no end, until it is there", () => {
     let { state } = follow([...comingUp, closed]);
     let at = 400;
-    for (const [index, pause] of PAUSES_MS.entries()) {
-      expect(state).toMatchObject({ phase: "pausing", shell: "s1", attempt: index + 1, until: at + pause });
-      at += pause;
-      const asked = step(state, { type: "alarm", at });
-      expect(asked.effects).toEqual([{ do: "ask", shell: "s1" }]);
+    const tried: number[] = [];
+    for (let attempt = 1; attempt <= 30; attempt += 1) {
+      expect(state).toMatchObject({ phase: "pausing", lost: { shell: "s1", attempt } });
+      at = alarmOf(state) ?? 0;
+      const next = step(state, { type: "alarm", at });
+      if (next.state.phase === "asking") tried.push(attempt);
       const failure = { ...noticed("terminal_gateway_upgrade_failed", {}), code: "unreachable" };
-      ({ state } = step(asked.state, { type: "refused", failure, at }));
+      const failing: Event =
+        next.state.phase === "asking"
+          ? { type: "refused", failure, at }
+          : { type: "checked", reachable: false, at };
+      ({ state } = step(next.state, failing));
     }
-    expect(state).toMatchObject({ phase: "failed", shell: "s1", failure: { code: "unreachable" } });
+    expect(tried, "tries that asked for a token").toEqual([4, 8, 12, 16, 20, 24, 28]);
+    const back = step(step(state, { type: "try_again", at }).state, { type: "checked", reachable: true, at });
+    expect(back.effects).toEqual([{ do: "ask", shell: "s1" }]);
+  });
+
+  it("TERM-10 asks its gateway before it asks for a token", () => {
+    const { state, effects } = follow([...comingUp, closed, { type: "alarm" }]);
+    expect(state).toMatchObject({ phase: "probing", lost: { attempt: 1, cause: "closed" } });
+    expect(effects).toEqual([{ do: "check_route", url: grant.url }]);
+    const silent = follow([...comingUp, closed, { type: "alarm" }, { type: "alarm" }]).state;
+    expect(silent).toMatchObject({ phase: "pausing", lost: { attempt: 2, cause: "unresponsive" } });
+  });
+
+  it("TERM-10 gives up a gateway that does not answer, and says that", () => {
+    const { state, effects } = follow([...comingUp, { type: "silent" }]);
+    expect(state).toMatchObject({ phase: "pausing", lost: { shell: "s1", attempt: 1, cause: "unresponsive" } });
+    expect(effects).toEqual([{ do: "hang_up" }]);
+    expect(follow([granted, opened, { type: "silent" }]).state.phase, "while it comes up").toBe("checking");
+  });
+
+  it("TERM-10 stays at a gateway that answers while the node does not, and is back with the node", () => {
+    const away = frame({ type: "unresponsive", cause: "silent", since: "2026-01-01T00:00:00Z" });
+    const { state, effects } = follow([...comingUp, away]);
+    expect(state).toMatchObject({ phase: "unresponsive", shell: "s1", node: { cause: "silent" } });
+    expect(effects).toEqual([]);
+    expect(follow([...comingUp, away, frame({ type: "responsive" })]).state).toEqual(follow(comingUp).state);
+    expect(follow([...comingUp, away, ready]).state).toEqual(follow(comingUp).state);
+    expect(follow([...comingUp, away, { type: "silent" }]).state.phase).toBe("pausing");
+    expect(follow([...comingUp, away, failed("terminal_stream_lost")]).state.phase).toBe("pausing");
+    expect(follow([...comingUp, away, failed("terminal_access_ended")]).state.phase).toBe("failed");
   });
 
   it("TERM-10 begins to count anew only after one that held for a while", () => {
-    const again = [...comingUp, closed, { type: "alarm" } as Told, ...comingUp, closed];
-    expect(follow(again).state).toMatchObject({ phase: "pausing", attempt: 2 });
+    const alarm: Told = { type: "alarm" };
+    const again = [...comingUp, closed, alarm, { type: "checked", reachable: true } as Told, ...comingUp, closed];
+    expect(follow(again).state).toMatchObject({ phase: "pausing", lost: { attempt: 2 } });
     const later = [...again.slice(0, -1), { ...closed, at: 60_000 } as Told];
-    expect(follow(later).state).toMatchObject({ phase: "pausing", attempt: 1 });
+    expect(follow(later).state).toMatchObject({ phase: "pausing", lost: { attempt: 1 } });
   });
 
-  it("TERM-10 tries at once when a person asks for it", () => {
-    const { state, effects } = follow([...comingUp, closed, { type: "try_again" }]);
-    expect(state.phase).toBe("asking");
-    expect(effects).toEqual([{ do: "ask", shell: "s1" }]);
+  const underWay: [string, Told[]][] = [
+    ["a pause", []],
+    ["the question to the gateway", [{ type: "alarm" }]],
+    ["the question for a token", [{ type: "alarm" }, { type: "checked", reachable: true }]],
+    ["the opening", [{ type: "alarm" }, { type: "checked", reachable: true }, granted]],
+    ["the wait for the shell", [{ type: "alarm" }, { type: "checked", reachable: true }, granted, opened]],
+    ["the search for the reason", [{ type: "alarm" }, { type: "checked", reachable: true }, granted, closed]],
+  ];
+  it.each(underWay)("TERM-10 tries at once when a person asks for it, during %s", (_, events) => {
+    const { state, effects } = follow([...comingUp, closed, ...events, { type: "try_again" }]);
+    expect(state.phase).toBe("probing");
+    expect(effects.at(-1)).toEqual({ do: "check_route", url: grant.url });
+  });
+
+  it.each(underWay)(
+    "TERM-10 stops when a person asks for it, during %s, and can be told to go on",
+    (_, events) => {
+      const { state } = follow([...comingUp, closed, ...events, { type: "stop" }]);
+      expect(state).toMatchObject({ phase: "stopped", lost: { shell: "s1" } });
+      expect(alarmOf(state)).toBeUndefined();
+      for (const type of ["alarm", "nudge", "closed"] as const)
+        expect(step(state, { type, at: 1 }).state).toBe(state);
+      const next = step(state, { type: "try_again", at: 1 });
+      expect(next.state).toMatchObject({ phase: "probing", lost: { attempt: 1 } });
+    },
+  );
+
+  it("TERM-10 takes the browser's word only as a hint to try", () => {
+    expect(follow([...comingUp, closed, { type: "nudge" }]).state.phase).toBe("probing");
+    expect(follow([...comingUp, { type: "nudge" }]).state.phase).toBe("ready");
+  });
+
+  it("TERM-09 reports once what keeps it away for long", () => {
+    let { state } = follow([...comingUp, closed]);
+    const reported: number[] = [];
+    for (let attempt = 1; attempt <= 9; attempt += 1) {
+      state = step(state, { type: "try_again", at: 0 }).state;
+      for (const event of [{ type: "checked", reachable: true }, granted, closed] as Told[])
+        state = step(state, { ...event, at: 0 } as Event).state;
+      const next = step(state, { type: "checked", reachable: true, at: 0 });
+      if (next.effects.some((effect) => effect.do === "report")) reported.push(attempt);
+      state = next.state;
+    }
+    expect(reported).toEqual([4]);
   });
 
   it("TERM-10 goes along when the gateway restarts, but does not fight over a shell that was taken over", () => {
@@ -185,7 +251,8 @@ describe("a terminal that was there", () => {
     ] as const)
       expect(follow([...comingUp, failed(code)]).state, code).toMatchObject({ phase: "failed", shell: undefined });
     const gone = { ...noticed("terminal_gateway_upgrade_failed", {}), code: "terminal_session_unknown" };
-    const back = follow([...comingUp, closed, { type: "alarm" }, { type: "refused", failure: gone }]);
+    const asking: Told[] = [{ type: "alarm" }, { type: "checked", reachable: true }];
+    const back = follow([...comingUp, closed, ...asking, { type: "refused", failure: gone }]);
     expect(back.state).toMatchObject({ phase: "failed", shell: undefined });
   });
 });
@@ -203,6 +270,8 @@ const anyFrame: fc.Arbitrary<ServerFrame> = fc.oneof(
   fc.record({ type: fc.constant("exit" as const), code: fc.option(fc.nat(255)), signal: fc.option(fc.string()) }),
   fc.constant({ type: "pong" } as const),
   fc.constant({ type: "paused", unacknowledged: 1 } as const),
+  fc.constant({ type: "unresponsive", cause: "silent", since: "2026-01-01T00:00:00Z" } as const),
+  fc.constant({ type: "responsive" } as const),
 );
 const anyEvent: fc.Arbitrary<Told> = fc.oneof(
   fc.constant(granted),
@@ -213,7 +282,14 @@ const anyEvent: fc.Arbitrary<Told> = fc.oneof(
   anyFrame.map(frame),
   fc.constant(closed),
   fc.boolean().map((reachable): Told => ({ type: "checked", reachable })),
-  fc.constantFrom<Told>({ type: "alarm" }, { type: "try_again" }, { type: "new_shell" }),
+  fc.constantFrom<Told>(
+    { type: "silent" },
+    { type: "alarm" },
+    { type: "nudge" },
+    { type: "try_again" },
+    { type: "stop" },
+    { type: "new_shell" },
+  ),
 );
 
 describe("whatever happens, in whatever order", () => {
@@ -225,7 +301,7 @@ describe("whatever happens, in whatever order", () => {
         (events, shell) => {
           const { state } = follow(events, shell);
           const alarm = alarmOf(state);
-          const settled: Phase[] = ["ready", "failed", "ended"];
+          const settled: Phase[] = ["ready", "unresponsive", "stopped", "failed", "ended"];
           expect(alarm === undefined).toBe(settled.includes(state.phase));
           if (alarm !== undefined) expect(step(state, { type: "alarm", at: alarm }).state).not.toEqual(state);
         },
@@ -233,7 +309,7 @@ describe("whatever happens, in whatever order", () => {
     );
   });
 
-  it("TERM-05 by alarms alone it ends in a failure that a person can act on", () => {
+  it("TERM-05 by alarms alone it ends in a failure that a person can act on, or goes on looking for its shell", () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
         let { state } = follow(events);
@@ -242,7 +318,8 @@ describe("whatever happens, in whatever order", () => {
           if (at === undefined) break;
           ({ state } = step(state, { type: "alarm", at }));
         }
-        expect(["ready", "failed", "ended"]).toContain(state.phase);
+        const isLost = "lost" in state || ("round" in state && state.round.lost !== undefined);
+        expect(isLost || ["ready", "unresponsive", "failed", "ended"].includes(state.phase)).toBe(true);
         if (state.phase === "failed") expect(state.failure.action).not.toBe("");
       }),
     );
@@ -253,9 +330,9 @@ describe("whatever happens, in whatever order", () => {
       fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
         const { state } = follow(events);
         const { state: next, effects } = step(state, { type: "new_shell", at: 0 });
-        expect(next).toMatchObject({ phase: "asking", round: { shell: undefined, attempt: 0 } });
+        expect(next).toMatchObject({ phase: "asking", round: { shell: undefined, lost: undefined } });
         expect(effects).toEqual([{ do: "hang_up" }, { do: "ask", shell: undefined }]);
-        for (const settled of ["ready", "pausing", "failed", "ended"])
+        for (const settled of ["ready", "unresponsive", "probing", "pausing", "stopped", "failed", "ended"])
           if (state.phase === settled) expect(JSON.stringify(state)).not.toContain(grant.token);
       }),
     );

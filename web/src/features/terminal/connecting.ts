@@ -2,81 +2,27 @@
 // a socket or a clock; connection.ts does what the effects say. Times are milliseconds of one clock.
 
 import type { ReadinessStep, ServerFrame } from "@holdfast/contracts/terminal-frames";
+import { asksGatewayFirst, mayFindShellAgain, reconnectPauseMs } from "@holdfast/contracts/terminal-reconnect";
+import type { Chain, Connecting, Effect, Event, Exit, Lost, Open, Phase, Round } from "./connecting-states.ts";
 import { type Failure, noticed, ofFrame, remedyOf } from "./failures.ts";
-
-/** What a token was given for. */
-export type Grant = {
-  token: string;
-  url: string;
-  sessionId: string;
-  correlationId: string;
-  deadlineSeconds: number;
-};
-
-/** When each step was reached, in ms since a person or a loss asked for it. */
-export type Chain = Partial<Record<ReadinessStep, number>>;
-
-/** One way from the question for a token to a terminal. */
-type Round = {
-  /** The shell to come back to; undefined asks for a new one. */
-  shell: string | undefined;
-  askedAt: number;
-  /** 0: a person asked for it. More: after a loss, by itself. */
-  attempt: number;
-  chain: Chain;
-};
-
-export type Exit = { code: number | null; signal: string | null };
-
-export type Connecting =
-  | { phase: "asking"; round: Round }
-  /** The WebSocket is not open yet. */
-  | { phase: "joining"; round: Round; grant: Grant; grantedAt: number }
-  /** It never opened: is the gateway there at all? */
-  | { phase: "checking"; round: Round; grant: Grant; grantedAt: number }
-  /** It is open; the steps arrive. */
-  | { phase: "waiting"; round: Round; grant: Grant; grantedAt: number }
-  | { phase: "ready"; shell: string; correlationId: string; since: number; attempt: number }
-  /** Lost; tries again by itself. */
-  | { phase: "pausing"; shell: string; attempt: number; until: number; failure: Failure | undefined }
-  | { phase: "failed"; failure: Failure; shell: string | undefined; chain: Chain }
-  | { phase: "ended"; exit: Exit };
-export type Phase = Connecting["phase"];
-
-export type Event =
-  | { type: "granted"; grant: Grant; at: number }
-  | { type: "refused"; failure: Failure; at: number }
-  | { type: "opened"; at: number }
-  | { type: "frame"; frame: ServerFrame; at: number }
-  | { type: "closed"; detail?: string; at: number }
-  | { type: "checked"; reachable: boolean; detail?: string; at: number }
-  /** The time of `alarmOf` has come. */
-  | { type: "alarm"; at: number }
-  | { type: "try_again"; at: number }
-  | { type: "new_shell"; at: number };
-
-export type Effect =
-  | { do: "ask"; shell: string | undefined }
-  | { do: "join"; grant: Grant }
-  | { do: "check_route"; grant: Grant }
-  | { do: "hang_up" }
-  | { do: "report"; sessionId: string; failure: Failure };
 
 type Next = { state: Connecting; effects: Effect[] };
 
-/** Pauses before the tries that nobody has to ask for. */
-export const PAUSES_MS = [1_000, 3_000, 7_000] as const;
 /** A terminal that held so long was a good one: the next loss starts to count anew. */
 const SETTLED_MS = 10_000;
 /** Beyond the time that the server promised. */
 const GRACE_MS = 2_000;
 /** For the token, about which nothing was promised yet. */
 const ASKING_MS = 17_000;
+/** For the gateway to say that it is there. */
+const PROBING_MS = 5_000;
 /** So much of the promised time may pass before the socket is open; the rest is to find out why not. */
 const JOINING_SHARE = 0.6;
+/** What keeps a lost terminal away is reported once, when it does not pass by itself. */
+const REPORTED_ATTEMPT = 4;
 
 export function begin(shell: string | undefined, at: number): Next {
-  return ask({ shell, askedAt: at, attempt: 0, chain: {} });
+  return ask({ shell, askedAt: at, chain: {}, lost: undefined });
 }
 
 export function step(state: Connecting, event: Event): Next {
@@ -87,6 +33,8 @@ export function step(state: Connecting, event: Event): Next {
 /** When time itself is an event. */
 export function alarmOf(state: Connecting): number | undefined {
   switch (state.phase) {
+    case "probing":
+      return state.askedAt + PROBING_MS;
     case "asking":
       return state.round.askedAt + ASKING_MS;
     case "joining":
@@ -97,6 +45,8 @@ export function alarmOf(state: Connecting): number | undefined {
     case "pausing":
       return state.until;
     case "ready":
+    case "unresponsive":
+    case "stopped":
     case "failed":
     case "ended":
       return undefined;
@@ -105,13 +55,53 @@ export function alarmOf(state: Connecting): number | undefined {
 
 type Of<P extends Phase> = Extract<Connecting, { phase: P }>;
 type On<E extends Event["type"]> = Extract<Event, { type: E }>;
+type Trying = Of<"asking" | "joining" | "checking" | "waiting">;
 type Table = { [P in Phase]: { [E in Event["type"]]: (state: Of<P>, event: On<E>) => Next } };
 
 const stay = (state: Connecting): Next => ({ state, effects: [] });
 const anew = (_: Connecting, { at }: { at: number }): Next => hangingUp(begin(undefined, at));
 
+/** Of a try that is under way: only those after a loss can be hurried or stopped. */
+const hurry = (state: Trying, { at }: { at: number }): Next =>
+  state.round.lost ? hangingUp(probe(state.round.lost, at)) : stay(state);
+const halt = (state: Trying): Next =>
+  state.round.lost ? hangingUp(stay({ phase: "stopped", lost: state.round.lost })) : stay(state);
+
+/** What changes nothing, in most states. A new shell is a person's to have at any time. */
+const still = {
+  granted: stay,
+  refused: stay,
+  opened: stay,
+  frame: stay,
+  closed: stay,
+  silent: stay,
+  checked: stay,
+  alarm: stay,
+  nudge: stay,
+  try_again: stay,
+  stop: stay,
+  new_shell: anew,
+} as const;
+
+const open = {
+  ...still,
+  frame: (state: Of<"ready" | "unresponsive">, { frame, at }: On<"frame">) => whileOpen(state, frame, at),
+  closed: (state: Of<"ready" | "unresponsive">, { at }: On<"closed">) => lose(state, { at, cause: "closed" }),
+  silent: (state: Of<"ready" | "unresponsive">, { at }: On<"silent">) =>
+    hangingUp(lose(state, { at, cause: "unresponsive" })),
+} as const;
+
 const table: Table = {
+  probing: {
+    ...still,
+    checked: ({ lost }, { reachable, at }) =>
+      reachable ? askFor(lost, at) : pause({ ...lost, cause: "unresponsive", failure: undefined }, at),
+    alarm: ({ lost }, { at }) => hangingUp(pause({ ...lost, cause: "unresponsive", failure: undefined }, at)),
+    try_again: ({ lost }, { at }) => hangingUp(probe(lost, at)),
+    stop: ({ lost }) => hangingUp(stay({ phase: "stopped", lost })),
+  },
   asking: {
+    ...still,
     granted: ({ round }, { grant, at }) => ({
       state: {
         phase: "joining",
@@ -122,94 +112,59 @@ const table: Table = {
       effects: [{ do: "join", grant }],
     }),
     refused: ({ round }, { failure, at }) => failOrPause({ round, failure, at }),
-    alarm: ({ round }, { at }) => failOrPause({ round, failure: noticed("terminal_ui_connecting_stuck", {}), at }),
-    new_shell: anew,
-    opened: stay,
-    frame: stay,
-    closed: stay,
-    checked: stay,
-    try_again: stay,
+    alarm: ({ round }, { at }) =>
+      hangingUp(failOrPause({ round, failure: noticed("terminal_ui_connecting_stuck", {}), at })),
+    try_again: hurry,
+    stop: halt,
   },
   joining: {
+    ...still,
     opened: ({ round, ...rest }, { at }) => ({
       state: { ...rest, phase: "waiting", round: reached(round, "browser_ws_ready", at - round.askedAt) },
       effects: [],
     }),
     closed: (state) => check(state),
     alarm: (state) => check(state),
-    new_shell: anew,
-    granted: stay,
-    refused: stay,
-    frame: stay,
-    checked: stay,
-    try_again: stay,
+    try_again: hurry,
+    stop: halt,
   },
   checking: {
+    ...still,
     checked: (state, { reachable, detail, at }) =>
       seen(state, reachable ? "terminal_gateway_upgrade_failed" : "terminal_public_route_missing", { detail, at }),
     alarm: (state, { at }) => seen(state, "terminal_public_route_missing", { at }),
-    new_shell: anew,
-    granted: stay,
-    refused: stay,
-    opened: stay,
-    frame: stay,
-    closed: stay,
-    try_again: stay,
+    try_again: hurry,
+    stop: halt,
   },
   waiting: {
+    ...still,
     frame: (state, { frame, at }) => whileWaiting(state, frame, at),
     closed: (state, { detail, at }) => seen(state, "terminal_gateway_upgrade_failed", { detail, at }),
+    silent: (state) => check(state),
     alarm: (state, { at }) => seen(state, "terminal_ui_connecting_stuck", { at }),
-    new_shell: anew,
-    granted: stay,
-    refused: stay,
-    opened: stay,
-    checked: stay,
-    try_again: stay,
+    try_again: hurry,
+    stop: halt,
   },
-  ready: {
-    frame: (state, { frame, at }) => whileReady(state, frame, at),
-    closed: (state, { at }) => pause(state.shell, lossesOf(state, at), undefined, at),
-    new_shell: anew,
-    granted: stay,
-    refused: stay,
-    opened: stay,
-    checked: stay,
-    alarm: stay,
-    try_again: stay,
-  },
+  ready: open,
+  unresponsive: open,
   pausing: {
-    alarm: (state, { at }) => askAgain(state, at),
-    try_again: (state, { at }) => askAgain(state, at),
-    new_shell: anew,
-    granted: stay,
-    refused: stay,
-    opened: stay,
-    frame: stay,
-    closed: stay,
-    checked: stay,
+    ...still,
+    alarm: ({ lost }, { at }) => retry(lost, at),
+    nudge: ({ lost }, { at }) => probe(lost, at),
+    try_again: ({ lost }, { at }) => probe(lost, at),
+    stop: ({ lost }) => stay({ phase: "stopped", lost }),
+  },
+  stopped: {
+    ...still,
+    try_again: ({ lost }, { at }) => probe({ ...lost, attempt: 1 }, at),
   },
   failed: {
+    ...still,
     try_again: ({ shell }, { at }) => begin(shell, at),
-    new_shell: anew,
-    granted: stay,
-    refused: stay,
-    opened: stay,
-    frame: stay,
-    closed: stay,
-    checked: stay,
-    alarm: stay,
   },
   ended: {
+    ...still,
     try_again: anew,
-    new_shell: anew,
-    granted: stay,
-    refused: stay,
-    opened: stay,
-    frame: stay,
-    closed: stay,
-    checked: stay,
-    alarm: stay,
   },
 };
 
@@ -226,9 +181,10 @@ function whileWaiting(state: Of<"waiting">, frame: ServerFrame, at: number): Nex
         state: {
           phase: "ready",
           shell: frame.session_id,
+          url: grant.url,
           correlationId: grant.correlationId,
           since: at,
-          attempt: round.attempt,
+          attempt: round.lost?.attempt ?? 0,
         },
         effects: [],
       };
@@ -246,22 +202,25 @@ function whileWaiting(state: Of<"waiting">, frame: ServerFrame, at: number): Nex
   }
 }
 
-function whileReady(state: Of<"ready">, frame: ServerFrame, at: number): Next {
+function whileOpen(state: Of<"ready" | "unresponsive">, frame: ServerFrame, at: number): Next {
+  const { shell, url, correlationId, since, attempt } = state;
+  const here: Open = { shell, url, correlationId, since, attempt };
   switch (frame.type) {
+    case "unresponsive":
+      return stay({ phase: "unresponsive", ...here, node: { cause: frame.cause, since: frame.since } });
+    case "responsive":
+    case "ready":
+      return stay({ phase: "ready", ...here });
     case "error": {
       const failure = ofFrame(frame);
-      // The gateway goes, the shell stays: nobody has to be asked.
-      if (failure.code === "terminal_gateway_draining")
-        return hangingUp(pause(state.shell, lossesOf(state, at), failure, at));
-      return hangingUp(fail(failure, state.shell, {}));
+      // The shell lives on: nobody has to be asked.
+      if (mayFindShellAgain(failure.code)) return hangingUp(lose(state, { at, cause: "closed", failure }));
+      return hangingUp(fail(failure, shell, {}));
     }
     case "exit":
       return ended(frame);
     case "status":
-    case "ready":
     case "paused":
-    case "unresponsive":
-    case "responsive":
     case "input":
     case "ack":
     case "pong":
@@ -273,14 +232,23 @@ function ask(round: Round): Next {
   return { state: { phase: "asking", round }, effects: [{ do: "ask", shell: round.shell }] };
 }
 
-function askAgain({ shell, attempt }: Of<"pausing">, at: number): Next {
-  return ask({ shell, askedAt: at, attempt, chain: {} });
+function askFor(lost: Lost, at: number): Next {
+  return ask({ shell: lost.shell, askedAt: at, chain: {}, lost });
 }
 
-function check({ round, grant, grantedAt }: Of<"joining">): Next {
+function retry(lost: Lost, at: number): Next {
+  return asksGatewayFirst(lost.attempt) ? probe(lost, at) : askFor(lost, at);
+}
+
+/** A person may ask as often as they like: no token is used up by it. */
+function probe(lost: Lost, at: number): Next {
+  return { state: { phase: "probing", lost, askedAt: at }, effects: [{ do: "check_route", url: lost.url }] };
+}
+
+function check({ round, grant, grantedAt }: Of<"joining" | "waiting">): Next {
   return {
     state: { phase: "checking", round, grant, grantedAt },
-    effects: [{ do: "hang_up" }, { do: "check_route", grant }],
+    effects: [{ do: "hang_up" }, { do: "check_route", url: grant.url }],
   };
 }
 
@@ -297,22 +265,29 @@ function seen(
     correlationId: grant.correlationId,
   });
   const next = hangingUp(failOrPause({ round, failure, at }));
-  if (next.state.phase === "failed") next.effects.push({ do: "report", sessionId: grant.sessionId, failure });
+  const isLasting = next.state.phase === "failed" || round.lost?.attempt === REPORTED_ATTEMPT;
+  if (isLasting) next.effects.push({ do: "report", sessionId: grant.sessionId, failure });
   return next;
 }
 
 function failOrPause({ round, failure, at }: { round: Round; failure: Failure; at: number }): Next {
-  const { shell, attempt, chain } = round;
-  if (shell !== undefined && attempt > 0 && remedyOf(failure) === "same")
-    return pause(shell, attempt, failure, at, chain);
-  return fail(failure, shell, chain);
+  const { shell, lost, chain } = round;
+  if (!lost || remedyOf(failure) !== "same") return fail(failure, shell, chain);
+  const cause = failure.code === "terminal_public_route_missing" ? "unresponsive" : lost.cause;
+  return pause({ ...lost, cause, failure }, at);
 }
 
-/** After so many tries by itself, the failure is shown. */
-function pause(shell: string, attempt: number, failure: Failure | undefined, at: number, chain: Chain = {}): Next {
-  const wait = PAUSES_MS[attempt];
-  if (wait === undefined) return fail(failure ?? noticed("terminal_gateway_upgrade_failed", {}), shell, chain);
-  return { state: { phase: "pausing", shell, attempt: attempt + 1, until: at + wait, failure }, effects: [] };
+type Loss = { at: number; cause: Lost["cause"]; failure?: Failure };
+
+function lose({ shell, url, since, attempt }: Open, { at, cause, failure }: Loss): Next {
+  const before = at - since >= SETTLED_MS ? 0 : attempt;
+  return pause({ shell, url, since: at, attempt: before, cause, failure }, at);
+}
+
+/** Until the next try, or until somebody has had enough. */
+function pause(lost: Lost, at: number): Next {
+  const attempt = lost.attempt + 1;
+  return stay({ phase: "pausing", lost: { ...lost, attempt }, until: at + reconnectPauseMs(attempt) });
 }
 
 function fail(failure: Failure, shell: string | undefined, chain: Chain): Next {
@@ -322,10 +297,6 @@ function fail(failure: Failure, shell: string | undefined, chain: Chain): Next {
 
 function ended({ code, signal }: Exit): Next {
   return { state: { phase: "ended", exit: { code, signal } }, effects: [{ do: "hang_up" }] };
-}
-
-function lossesOf({ since, attempt }: Of<"ready">, at: number): number {
-  return at - since >= SETTLED_MS ? 0 : attempt;
 }
 
 function hangingUp({ state, effects }: Next): Next {

@@ -17,7 +17,8 @@ import { createTerminalInput, type TerminalInput } from "@holdfast/contracts/ter
 import { createLiveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { createStore, type Store } from "../../store.ts";
 import { type Acknowledging, acknowledging } from "./acknowledging.ts";
-import { alarmOf, begin, type Connecting, type Effect, type Event, type Grant, step } from "./connecting.ts";
+import { alarmOf, begin, step } from "./connecting.ts";
+import type { Connecting, Effect, Event, Grant } from "./connecting-states.ts";
 import { type Failure, ofRefusal } from "./failures.ts";
 
 /** What bytes are shown on; screen.ts makes one of xterm.js. */
@@ -50,7 +51,10 @@ export type Connection = {
   /** Typed bytes of which nobody confirmed that they reached the shell. */
   unconfirmed(): number;
   resize(size: Size): void;
+  /** At once, whatever is under way. */
   tryAgain(): void;
+  /** No more tries by itself. */
+  stop(): void;
   openNew(): void;
   leave(): void;
 };
@@ -66,6 +70,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   const state = createStore<Connecting>(first.state);
   let line: Line | undefined;
   let asking: AbortController | undefined;
+  let checking: AbortController | undefined;
   let alarm: ReturnType<typeof setTimeout> | undefined;
   let size: Size | undefined;
   /** What the screen shows, and how far. */
@@ -95,9 +100,10 @@ export function openConnection(options: ConnectionOptions): Connection {
       case "join":
         return void join(effect.grant);
       case "check_route":
-        return void checkRoute(effect.grant);
+        return void checkRoute(effect.url);
       case "hang_up":
         asking?.abort();
+        checking?.abort();
         line?.hangUp();
         line = undefined;
         return;
@@ -147,13 +153,23 @@ export function openConnection(options: ConnectionOptions): Connection {
         line = undefined;
         happen({ type: "closed", detail, at: now() });
       },
+      onSilent: () => happen({ type: "silent", at: now() }),
     });
   };
 
-  const checkRoute = async ({ url }: Grant) => {
-    const { reachable, detail } = await askHealth(url);
-    happen({ type: "checked", reachable, detail, at: now() });
+  const checkRoute = async (url: string) => {
+    checking?.abort();
+    checking = new AbortController();
+    const { signal } = checking;
+    const { reachable, detail } = await askHealth(url, signal);
+    if (!signal.aborted) happen({ type: "checked", reachable, detail, at: now() });
   };
+
+  // What the browser says about the network is a hint to try; whether a terminal is there, its socket says.
+  const watching = new AbortController();
+  const nudge = () => happen({ type: "nudge", at: now() });
+  window.addEventListener("online", nudge, watching);
+  document.addEventListener("visibilitychange", () => document.hidden || nudge(), watching);
 
   follow(first);
   return {
@@ -170,11 +186,14 @@ export function openConnection(options: ConnectionOptions): Connection {
       line?.say({ type: "resize", ...next });
     },
     tryAgain: () => happen({ type: "try_again", at: now() }),
+    stop: () => happen({ type: "stop", at: now() }),
     openNew: () => happen({ type: "new_shell", at: now() }),
     leave() {
       left = true;
+      watching.abort();
       clearTimeout(alarm);
       asking?.abort();
+      checking?.abort();
       line?.hangUp();
     },
   };
@@ -182,7 +201,8 @@ export function openConnection(options: ConnectionOptions): Connection {
 
 /** There is one, although it may not be reached at the moment. */
 function hasShell(state: Connecting): boolean {
-  return "round" in state ? state.round.shell !== undefined : state.phase === "ready" || state.phase === "pausing";
+  if ("round" in state) return state.round.shell !== undefined;
+  return "lost" in state || state.phase === "ready" || state.phase === "unresponsive";
 }
 
 type Line = {
@@ -202,6 +222,8 @@ type LineOptions = {
   onFrame(frame: ServerFrame): void;
   onBytes(count: number): void;
   onClose(detail?: string): void;
+  /** It is open, and the gateway does not answer any more. */
+  onSilent(): void;
   onPolicyRefused(): void;
 };
 
@@ -236,8 +258,7 @@ function openLine(grant: Grant, options: LineOptions): Line {
     const liveness = createLiveness(performance.now());
     pinging = setInterval(() => {
       if (liveness.tick(performance.now(), arrived) === "ask") return say({ type: "ping" });
-      lost("The gateway does not answer.");
-      socket.close();
+      options.onSilent();
     }, PING_MS);
   };
   const sendInput = () => {
@@ -310,13 +331,17 @@ function openLine(grant: Grant, options: LineOptions): Line {
 }
 
 /** A gateway that answers here is there; then it was the upgrade that failed. */
-async function askHealth(terminalUrl: string): Promise<{ reachable: boolean; detail?: string }> {
+async function askHealth(
+  terminalUrl: string,
+  unneeded: AbortSignal,
+): Promise<{ reachable: boolean; detail?: string }> {
   const url = new URL(terminalUrl);
   url.protocol = url.protocol.replace(/^ws/, "http");
   url.pathname = url.pathname.endsWith(TERMINAL_PATH)
     ? `${url.pathname.slice(0, -TERMINAL_PATH.length)}/healthz`
     : "/healthz";
-  const ask = { cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(CHECK_ROUTE_MS) } as const;
+  const signal = AbortSignal.any([unneeded, AbortSignal.timeout(CHECK_ROUTE_MS)]);
+  const ask = { cache: "no-store", credentials: "omit", signal } as const;
   try {
     const answer = await fetch(url, ask);
     if (answer.ok) return { reachable: true };

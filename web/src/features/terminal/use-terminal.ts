@@ -8,7 +8,7 @@ import { untilReached } from "../../connection.ts";
 import { writeClipboard } from "../../design/Copy.tsx";
 import { toast } from "../../design/Toast.tsx";
 import { useActing } from "../../session.ts";
-import type { Grant } from "./connecting.ts";
+import type { Grant } from "./connecting-states.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import type { Failure } from "./failures.ts";
 import { reloadOnce } from "./reload-once.ts";

@@ -3,7 +3,7 @@
 import type { TerminalState } from "@holdfast/contracts/endpoints/terminals";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 import type { State } from "../../design/StatusMark.tsx";
-import type { Exit, Phase } from "./connecting.ts";
+import type { Connecting, Exit, Phase } from "./connecting-states.ts";
 
 /** While it is waited for, and once it is there. */
 export const stepWords: Record<ReadinessStep, { awaited: string; reached: string }> = {
@@ -14,16 +14,25 @@ export const stepWords: Record<ReadinessStep, { awaited: string; reached: string
   pty_ready: { awaited: "Starting the shell", reached: "Shell started" },
 };
 
-export const phaseMarks: Record<Phase, { state: State; word: string }> = {
+const phaseMarks: Record<Phase, { state: State; word: string }> = {
+  probing: { state: "moving", word: "Reconnecting" },
   asking: { state: "moving", word: "Connecting" },
   joining: { state: "moving", word: "Connecting" },
   checking: { state: "moving", word: "Connecting" },
   waiting: { state: "moving", word: "Connecting" },
   ready: { state: "ok", word: "Connected" },
-  pausing: { state: "degraded", word: "Connection lost" },
+  unresponsive: { state: "degraded", word: "Unresponsive" },
+  pausing: { state: "degraded", word: "Disconnected" },
+  stopped: { state: "ended", word: "Disconnected" },
   failed: { state: "failed", word: "Not connected" },
   ended: { state: "ended", word: "Ended" },
 };
+
+export function markOf(state: Connecting): { state: State; word: string } {
+  if (state.phase === "pausing" && state.lost.cause === "unresponsive") return phaseMarks.unresponsive;
+  if ("round" in state && state.round.lost) return phaseMarks.probing;
+  return phaseMarks[state.phase];
+}
 
 export const terminalMarks: Record<TerminalState, { state: State; word: string }> = {
   opening: { state: "moving", word: "Opening" },

@@ -1,0 +1,31 @@
+// How page and command line come back to a shell after a loss: again and again with growing pauses, until the
+// shell is there, somebody says that it is not, or the person stops.
+
+import type { TerminalFailureCode } from "./terminal-failures.ts";
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+/** Left to chance, so that the clients of one gateway do not return in step. */
+const SPREAD = 0.25;
+const ASKS_ANYWAY_EVERY = 4;
+
+/** Before try `attempt`, counted from 1. `random` is a number in [0, 1). */
+export function reconnectPauseMs(attempt: number, random: number = Math.random()): number {
+  const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 30));
+  return Math.round(longest * (1 - SPREAD * random));
+}
+
+/**
+ * A try asks the gateway first whether it is there, because a token is of no use without one. Now and then the
+ * api is asked all the same: the gateway may have another address by now.
+ */
+export const asksGatewayFirst = (attempt: number) => attempt % ASKS_ANYWAY_EVERY !== 0;
+
+/** An open terminal that ends with one of these leaves its shell alive. */
+const passing: ReadonlySet<string> = new Set<TerminalFailureCode>([
+  "terminal_gateway_draining",
+  "terminal_stream_lost",
+  "terminal_node_stream_mtls_failed",
+]);
+
+export const mayFindShellAgain = (code: string) => passing.has(code);
