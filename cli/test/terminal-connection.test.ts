@@ -4,21 +4,27 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Client } from "@holdfast/contracts/client";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
+import { terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { ACKNOWLEDGE_BYTES, type InputPlace, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
 import { createTerminalInput } from "@holdfast/contracts/terminal-input";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type StandIn, startStandIn } from "../../gateway/test/support/stand-in.ts";
-import { connectTerminal } from "../src/commands/terminal/connection.ts";
+import { type Connection, type ConnectOptions, connectTerminal } from "../src/commands/terminal/connection.ts";
+import { TerminalFailure } from "../src/commands/terminal/failure.ts";
 import { gatewayAccess } from "../src/commands/terminal/gateway-access.ts";
+import { createReconnecting } from "../src/commands/terminal/reconnect.ts";
 
 let gateway: StandIn;
 let url: string;
+/** The api says so when it is asked for a token. */
+let ended = false;
 beforeAll(async () => {
   gateway = await startStandIn();
 });
 beforeEach(() => {
   gateway.behave("open");
+  ended = false;
   ({ url } = gateway);
 });
 afterAll(() => gateway.stop());
@@ -33,25 +39,37 @@ const ready = (offset: number, input?: InputPlace) =>
 /** The api's side: a token for the stand-in, and what it is told. */
 function connecting(deadlineSeconds = 15, input = createTerminalInput<Buffer>(1_000)) {
   const reports: unknown[] = [];
+  let tokens = 0;
   const output: { bytes: Buffer; done: () => void }[] = [];
   const client = (async (endpoint: unknown, call: { body: unknown }) => {
     if (endpoint !== createTerminalToken) return void reports.push(call.body);
+    tokens += 1;
+    if (ended)
+      throw new TerminalFailure({
+        code: "terminal_session_unknown",
+        ...terminalFailures.terminal_session_unknown,
+        correlation_id: "c-2",
+      });
     const grant = { token: "hfp_t", url, session_id: sessionId, correlation_id: "c-1" };
     return { ...grant, expires_at: new Date().toISOString(), deadline_seconds: deadlineSeconds };
   }) as unknown as Client;
-  const connection = connectTerminal({
+  const aways: unknown[] = [];
+  const options: ConnectOptions = {
     client,
     gateway: gatewayAccess({ url: "", token: "" }),
     allocationId: uuidv7(),
     size: () => ({ cols: 80, rows: 24 }),
     onStep: () => undefined,
     onOutput: (bytes, done) => void output.push({ bytes, done }),
+    onNodeAway: (away) => void aways.push(away),
     input,
     onConfirmed: () => undefined,
+    isReported: true,
     signal: new AbortController().signal,
-  });
+  };
+  const connection = connectTerminal(options);
   connection.catch(() => undefined);
-  return { connection, reports, output };
+  return { connection, options, reports, output, aways, tokens: () => tokens };
 }
 
 async function connected() {
@@ -195,5 +213,82 @@ describe("a terminal's client", () => {
       nextStep: "Make it.",
     });
     expect(reports).toEqual([]);
+  });
+});
+
+describe("a client that lost its shell", () => {
+  function lost(
+    { options, connection }: { options: ConnectOptions; connection: Connection },
+    signal?: AbortSignal,
+  ) {
+    const notes: string[] = [];
+    let line: string | undefined;
+    const local = {
+      note: (text: string) => void notes.push(text),
+      status(text: string | undefined) {
+        line = text;
+      },
+    };
+    const connecting = signal ? { ...options, signal } : options;
+    const { hurry, comeBack } = createReconnecting({ connecting, local, patienceMs: Number.POSITIVE_INFINITY });
+    const back = comeBack(connection, "unresponsive");
+    back.catch(() => undefined);
+    return { notes, line: () => line, hurry, back };
+  }
+
+  it("TERM-10 learns that the gateway does not answer", async () => {
+    const { server, connection } = await connected();
+    server.fallSilent();
+    expect(await connection.ended).toBe("unresponsive");
+  });
+
+  it("TERM-10 learns that the node does not answer, and that it is back, and stays connected", async () => {
+    const { server, aways } = await connected();
+    const since = new Date().toISOString();
+    server.say({ type: "unresponsive", cause: "silent", since });
+    server.say({ type: "responsive" });
+    await expect.poll(() => aways).toEqual([undefined, { cause: "silent", since }, undefined]);
+  });
+
+  it("TERM-10 tries until it is back, at once when a person wants it, without a token for a silent gateway", async () => {
+    const before = await connected();
+    gateway.behave("silent");
+    const { notes, line, hurry, back } = lost(before);
+    for (const attempt of [1, 2]) {
+      await expect.poll(line).toContain(`Unresponsive. Try ${attempt} in `);
+      expect(line()).toMatch(/ in \d+ s · Ctrl-R: now · Ctrl-C: stop$/);
+      hurry();
+      await expect.poll(line).toContain(`Reconnecting, try ${attempt}`);
+    }
+    // The second try hangs, and nobody has to wait for its end.
+    hurry();
+    await expect.poll(line).toContain("Reconnecting, try 3");
+    expect(before.tokens()).toBe(1);
+    expect(notes).toEqual(["Unresponsive: the gateway does not answer."]);
+    gateway.behave("open");
+    hurry();
+    const server = await gateway.nextClient();
+    server.say(ready(1_000));
+    expect((await back).sessionId).toBe(sessionId);
+    expect(line()).toBeUndefined();
+  });
+
+  it("TERM-10 ends with the reason when the shell has ended", async () => {
+    const before = await connected();
+    ended = true;
+    const { hurry, back } = lost(before);
+    hurry();
+    await expect(back).rejects.toMatchObject({ code: "terminal_session_unknown" });
+  });
+
+  it("TERM-10 stops when it is told to", async () => {
+    const before = await connected();
+    gateway.behave("silent");
+    const stopping = new AbortController();
+    const { back, line } = lost(before, stopping.signal);
+    await expect.poll(line).toBeDefined();
+    stopping.abort(new Error("stop"));
+    await expect(back).rejects.toThrow("stop");
+    expect(line()).toBeUndefined();
   });
 });

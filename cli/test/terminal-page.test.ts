@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { keepScreenshot, openChromium, withoutWebgl } from "../../web/test/browser.ts";
 import { type AtPage, signIn } from "./support/at-page.ts";
-import { openShells, type Shells } from "./support/shells.ts";
+import { hangChild, openShells, type Shells } from "./support/shells.ts";
 
 const sha256 = (bytes: Buffer | string) => createHash("sha256").update(bytes).digest("hex");
 
@@ -92,6 +92,26 @@ describe.skipIf(lacks("root") || lacks("chromium"))("a terminal in the browser",
     await me.shows("beforethereload");
     await keepScreenshot(me.page, "terminal-reloaded");
     expect(await me.ask("echo $$")).toBe(shell);
+  });
+
+  it("TERM-10 shows which of node and gateway does not answer, and comes back with what was typed meanwhile", async () => {
+    const shell = await me.ask("echo $$");
+    const chip = me.page.locator("header [data-phase]");
+    await me.type("clear\n");
+    for (const [hung, sentence] of [
+      ["agent", /^The node has not answered since/],
+      ["gateway", "The gateway does not answer."],
+    ] as const) {
+      const wake = hangChild(shells, hung);
+      await me.page.getByText(sentence).waitFor();
+      expect(await chip.textContent()).toMatch(/^(Unresponsive|Reconnecting)$/);
+      await me.type(`echo ${hung}''$$\n`);
+      await me.page.getByText(/bytes typed will be sent/).waitFor();
+      await keepScreenshot(me.page, `terminal-${hung}-hangs`);
+      wake();
+      await me.ready();
+      await me.shows(`${hung}${shell}`);
+    }
   });
 
   it("TERM-10 says how the shell ended, and opens another by a click", async () => {

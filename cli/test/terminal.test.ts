@@ -6,7 +6,7 @@ import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { until } from "./support/holdfast.ts";
-import { ask, killChild, openShells, type Shells, untilItAnswers } from "./support/shells.ts";
+import { ask, hangChild, killChild, openShells, type Shells, untilItAnswers } from "./support/shells.ts";
 
 const sha256 = (bytes: Buffer | string) => createHash("sha256").update(bytes).digest("hex");
 
@@ -129,9 +129,30 @@ describe.skipIf(lacks("root"))("holdfast terminal", () => {
     const shell = await ask(tty, "echo $$");
     tty.clear();
     await killChild(shells, "gateway");
-    await tty.sees("The connection broke");
-    await tty.sees("Back at the shell.");
+    await tty.sees("Disconnected: the connection to the gateway broke.");
+    await tty.sees("Reconnected.");
     expect(await ask(tty, "echo $$")).toBe(shell);
+    tty.type("exit\r");
+    expect(await tty.ended).toMatchObject({ code: 0 });
+  });
+
+  it("TERM-10 shows which of gateway and node does not answer, and comes back with what was typed meanwhile", async () => {
+    const tty = await shells.atShell();
+    const shell = await ask(tty, "echo $$");
+    const wakeAgent = hangChild(shells, "agent");
+    await tty.sees("Unresponsive: the node has not answered since");
+    tty.type("echo from''$$\r");
+    wakeAgent();
+    await tty.sees("The node answers again.");
+    await tty.sees(`from${shell}`);
+    const wakeGateway = hangChild(shells, "gateway");
+    await tty.sees("Unresponsive: the gateway does not answer.");
+    tty.type("echo again''$$\r");
+    await tty.sees("typed bytes kept");
+    wakeGateway();
+    tty.type("\x12");
+    await tty.sees("Reconnected.");
+    await tty.sees(`again${shell}`);
     tty.type("exit\r");
     expect(await tty.ended).toMatchObject({ code: 0 });
   });

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { onTestFinished } from "vitest";
 import { type FirstNode, openFirstNode } from "./first-node.ts";
 import { type Environment, type Outcome, until } from "./holdfast.ts";
 import { openTty, type Tty } from "./tty.ts";
@@ -111,4 +112,17 @@ export async function killChild({ installation }: FirstNode, name: string): Prom
   const before = installation.upFile().children[name]?.pid ?? 0;
   process.kill(before, "SIGKILL");
   await until(() => ![before, undefined].includes(installation.upFile().children[name]?.pid));
+}
+
+/** Stops one process of the installation without ending it; returns what lets it go on, at the latest the test's end. */
+export function hangChild({ installation }: FirstNode, name: string): () => void {
+  const pid = installation.upFile().children[name]?.pid ?? 0;
+  process.kill(pid, "SIGSTOP");
+  let hangs = true;
+  const goOn = () => {
+    if (hangs) process.kill(pid, "SIGCONT");
+    hangs = false;
+  };
+  onTestFinished(goOn);
+  return goOn;
 }

@@ -28,6 +28,9 @@ export type ConnectOptions = Hears & {
   /** A shell that is there, and how much of its output is known here. */
   resume?: { sessionId: string; offset?: number };
   size(): Size;
+  /** Whether the api learns of what only this client can see. */
+  isReported: boolean;
+  /** Until the shell is there. */
   signal: AbortSignal;
 };
 
@@ -62,7 +65,7 @@ export async function connectTerminal(options: ConnectOptions): Promise<Connecti
     if (signal.aborted || error instanceof TerminalFailure) throw error;
     const { code, detail } = await whatWasSeen(error as Error, () => gateway.answers(url));
     const report = { params: { terminal_id: sessionId }, body: { code, detail }, correlationId };
-    await client(reportTerminalFailure, report).catch(() => undefined);
+    if (options.isReported) await client(reportTerminalFailure, report).catch(() => undefined);
     throw failureSeen(code, { correlationId, detail });
   } finally {
     signal.removeEventListener("abort", terminate);

@@ -8,7 +8,7 @@ import { pinnedFetch, pinnedTls } from "../../client/pinned-fetch.ts";
 export type GatewayAccess = {
   dial(url: string, options: ClientOptions & { protocols: string[] }): WebSocket;
   /** Whether a gateway is at that address at all. */
-  answers(url: string): Promise<boolean>;
+  answers(url: string, signal?: AbortSignal): Promise<boolean>;
 };
 
 const ANSWER_WITHIN_MS = 3_000;
@@ -25,10 +25,13 @@ export function gatewayAccess({ certificateFile, gatewayUrl }: Server): GatewayA
         perMessageDeflate: false,
         followRedirects: false,
       }),
-    answers: (url) =>
-      send(fromHere("/healthz", url), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).then(
+    answers(url, unneeded) {
+      const late = AbortSignal.timeout(ANSWER_WITHIN_MS);
+      const signal = unneeded ? AbortSignal.any([late, unneeded]) : late;
+      return send(fromHere("/healthz", url), { signal }).then(
         (response) => response.ok,
         () => false,
-      ),
+      );
+    },
   };
 }

@@ -10,6 +10,7 @@ import type { LocalTerminal } from "./local-terminal.ts";
 /** Beyond so much that the shell has not confirmed, no more is read. */
 const MOST_WAITING_BYTES = 1024 * 1024;
 const CTRL_C = 0x03;
+const CTRL_R = 0x12;
 const CTRL_D = "\x04";
 /** A shell that shows nothing at all gets its input all the same. */
 const PROMPT_WITHIN_MS = 1_000;
@@ -42,21 +43,25 @@ export function keepTyped(local: Pick<LocalTerminal, "pauseInput" | "resumeInput
 export function passKeys(
   local: LocalTerminal,
   typed: Typed,
-  { isConnected, leave }: { isConnected: () => boolean; leave: (exitCode: number) => void },
+  on: { isConnected: () => boolean; hurry: () => void; leave: (exitCode: number) => void },
 ): void {
   const read = escapeReader();
   local.onInput((bytes) => {
     for (const part of read(bytes)) {
       if ("send" in part) {
-        if (!isConnected() && part.send.includes(CTRL_C)) leave(130);
+        if (!on.isConnected() && isKey(part.send, CTRL_C)) on.leave(130);
+        else if (!on.isConnected() && isKey(part.send, CTRL_R)) on.hurry();
         else typed.add(part.send);
       } else if (part.command === "help") local.note(escapeHelp.join("\n"));
-      else leave(0);
+      else on.leave(0);
     }
   });
   // The terminal was closed.
-  local.onInputEnd(() => leave(129));
+  local.onInputEnd(() => on.leave(129));
 }
+
+/** Pressed once or more, and not part of a paste. */
+const isKey = (bytes: Buffer, key: number) => bytes.every((byte) => byte === key);
 
 /**
  * Begins when the shell has shown something, which is when it reads: what comes earlier is echoed twice,

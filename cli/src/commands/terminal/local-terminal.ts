@@ -22,6 +22,8 @@ export type LocalTerminal = {
   isFullScreen(): boolean;
   /** A line for the person, whatever the shell is showing. */
   note(text: string): void;
+  /** A last line that changes in place; undefined takes it away. Only a person who watches sees it. */
+  status(text: string | undefined): void;
   /** `shellEnded`: what it showed last stays, because it has tidied up itself. */
   close(options: { shellEnded: boolean }): Promise<void>;
 };
@@ -85,6 +87,10 @@ export function openLocalTerminal(): LocalTerminal {
     },
     isFullScreen: () => inAlternate,
     note: (text) => void stderr.write(raw ? `\r\n${text.replaceAll("\n", "\r\n")}\r\n` : `${text}\n`),
+    status(text) {
+      if (!raw || !stderr.isTTY) return;
+      stderr.write(`\r\x1b[2K${text?.slice(0, (stderr.columns || usualSize.cols) - 1) ?? ""}`);
+    },
     async close({ shellEnded }) {
       stdin.pause();
       stdin.unref?.();

@@ -5,6 +5,7 @@ import {
   ACKNOWLEDGE_BYTES,
   type ClientFrame,
   type InputPlace,
+  type NodeAway,
   type ReadinessStep,
   readServerFrame,
   type ServerFrame,
@@ -27,6 +28,8 @@ export type Hears = {
   onStep(step: ReadinessStep): void;
   /** `done` when somebody has got it: then more may come. */
   onOutput(bytes: Buffer, done: () => void): void;
+  /** The gateway answers, but the node does not; undefined: it does again. */
+  onNodeAway(away: { cause: NodeAway; since: string } | undefined): void;
   /** What is typed; it outlives this connection. */
   input: TerminalInput<Buffer>;
   /** The shell confirmed some of it. */
@@ -104,7 +107,12 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
         // There is a second one where output of the shell was lost on the way.
         credit = creditFrom(frame.offset);
         placeInput(frame.input);
+        hears.onNodeAway(undefined);
         return ready.resolve(frame);
+      case "unresponsive":
+        return hears.onNodeAway({ cause: frame.cause, since: frame.since });
+      case "responsive":
+        return hears.onNodeAway(undefined);
       case "input":
         return placeInput(frame);
       case "ack":
