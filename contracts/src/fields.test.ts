@@ -5,7 +5,11 @@ import { nodeApiEndpoints } from "./node-endpoints.ts";
 import { serviceEndpoints } from "./service-endpoints.ts";
 
 /** As long as one of the contracts may want it. */
-const probes = [1, 3, 12, 20, 36, 43, 64].map((length) => "a\0".padEnd(length, "a").slice(-Math.max(length, 2)));
+const probes = [1, 3, 12, 20, 36, 43, 64].flatMap((length) =>
+  ["a\0", "a\ud800"].map((start) => start.padEnd(length, "a").slice(-Math.max(length, 2))),
+);
+const isUnstorable = (value: unknown) =>
+  typeof value === "string" && (value.includes("\0") || !value.isWellFormed());
 
 type Def = { type: string } & Record<string, unknown>;
 const defOf = (schema: z.ZodType) => schema._zod.def as unknown as Def;
@@ -21,14 +25,13 @@ function partsOf(schema: z.ZodType): [string, z.ZodType][] {
   return [...named, ...options.map((option, index) => [String(index), option] as [string, z.ZodType])];
 }
 
-/** Where a NUL would get through. */
+/** Where a NUL, or half of a surrogate pair, would get through. */
 function letThrough(schema: z.ZodType, path: string): string[] {
   const { type } = defOf(schema);
   const reads = probes.map((probe) => schema.safeParse(probe));
   const isText =
     type === "string" || (type === "pipe" && defOf(defOf(schema)["in"] as z.ZodType).type === "string");
-  if (isText)
-    return reads.some((read) => read.success && JSON.stringify(read.data).includes("\\u0000")) ? [path] : [];
+  if (isText) return reads.some((read) => read.success && isUnstorable(read.data)) ? [path] : [];
   return partsOf(schema).flatMap(([name, part]) => letThrough(part, `${path}.${name}`));
 }
 

@@ -20,13 +20,17 @@ export const Email = z
   .pipe(z.email())
   .describe("An email address; capitals do not matter.");
 
+const WithoutNul = z.string().refine((text) => !text.includes("\0"), "must not contain a NUL character");
 /**
  * The base of every text in a request. PostgreSQL stores every character but NUL, and no half of one; `fields.test.ts`
  * finds a text in any contract that would let them through.
  */
-export const AnyText = z.string().refine((text) => !text.includes("\0"), "must not contain a NUL character");
-/** Free text. */
-export const Text = AnyText.trim().overwrite((text) => text.toWellFormed());
+export const AnyText = WithoutNul.refine(
+  (text) => text.isWellFormed(),
+  "must be valid Unicode: it contains half of a surrogate pair",
+);
+/** Free text. Half of a surrogate pair becomes U+FFFD. */
+export const Text = WithoutNul.trim().overwrite((text) => text.toWellFormed());
 /** What a program reports. Cleaned instead of refused: a result must not be lost because of one character. */
 export const ReportedText = z.string().overwrite((text) => text.replaceAll("\0", "").toWellFormed());
 /** What stands beside others in a list: something to see, and nothing that turns the text around. */
