@@ -2,6 +2,7 @@
 
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { SlowestFiles } from "./scripts/slowest-files.ts";
 
 /** Otherwise small files come last, and those of the torture are small: all would wait for them at the end. */
 class TortureFirst extends BaseSequencer {
@@ -26,6 +27,8 @@ export default defineConfig({
     isolate: false,
     // One more than there are cores: most files wait for processes that they started.
     maxWorkers: 3,
+    reporters: ["default", "json", new SlowestFiles()],
+    outputFile: { json: "test-output/results.json" },
     sequence: { sequencer: TortureFirst },
     // What is waited for comes at once on a free machine; on a busy one it may take its time.
     testTimeout: 120_000,

@@ -21,11 +21,7 @@ try {
 const checked = chosen.length > 0 || (await show(node, ["scripts/check.mjs"])) === 0;
 rmSync(report, { force: true });
 mkdirSync(join(root, "test-output"), { recursive: true });
-const vitest = [
-  join(root, "node_modules/vitest/vitest.mjs"),
-  ...["run", "--reporter=default", "--reporter=json", "--reporter=./scripts/slowest-files.mjs"],
-];
-const tested = await show(node, [...vitest, `--outputFile.json=${report}`, ...chosen]);
+const tested = await show(node, [join(root, "node_modules/vitest/vitest.mjs"), "run", ...chosen]);
 summarise();
 process.exit(checked && tested === 0 ? 0 : 1);
 

@@ -1,12 +1,13 @@
-// A vitest reporter: prints the files that took longest, where time can be saved. Side by side files share the cores,
-// so the times of one run compare with each other, not with those of another machine.
+// A vitest reporter: prints the files that took longest, where time can be saved. Files that run side by side share the
+// cores, so the times of one run compare with each other, not with those of another machine.
 
 import { relative } from "node:path";
+import type { Reporter, TestModule } from "vitest/node";
 
 const MOST_FILES = 15;
 
-export default class SlowestFiles {
-  onTestRunEnd(modules) {
+export class SlowestFiles implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
     if (modules.length < 2) return;
     const files = modules.map((module) => ({
       path: relative(process.cwd(), module.moduleId),
@@ -19,7 +20,7 @@ export default class SlowestFiles {
 }
 
 /** With imports and hooks, which the times of single tests leave out. */
-function wallTime(module) {
+function wallTime(module: TestModule): number {
   const { prepareDuration, environmentSetupDuration, collectDuration, setupDuration, duration } =
     module.diagnostic();
   return prepareDuration + environmentSetupDuration + collectDuration + setupDuration + duration;
