@@ -433,12 +433,13 @@ describe("a terminal whose way breaks", () => {
 });
 
 describe("a terminal that cannot be opened", () => {
-  it("TERM-05 because nobody listens at the gateway's address", async () => {
+  it("TERM-05 AGENT-01 because nobody listens at the gateway's address", async () => {
     const host = await terminalHost();
     await host.gateway.stop();
     const failure = await failureOf(host.open());
     expect(failure.code).toBe("terminal_node_stream_timeout");
     expect(failure.message).toContain("ECONNREFUSED");
+    expect(host.retries.map(({ code }) => code)).toEqual([failure.code, failure.code]);
     await expect.poll(() => host.sockets("shell")).toEqual([]);
     expect(readGatewayNote(host.stateDir)).toMatchObject({ reached: false });
   });

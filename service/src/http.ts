@@ -239,7 +239,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
 
 /**
  * Resolves when whoever has connected so far was just let in. The kernel resets those that still wait when a listener
- * closes; with that little time in between, hardly anybody does.
+ * closes; with that little time in between, hardly anybody does. On a machine so busy that every turn takes longer, a
+ * hundred of them are enough: those who are reset then dial again.
  */
 async function nobodyAtTheDoor(): Promise<void> {
   let justNow = performance.now();

@@ -46,7 +46,7 @@ export type CheckOptions = Pick<
 
 /** The agent itself needs nothing more; tasks and the renewed certificate do. */
 const FULL_BELOW_BYTES = 1024 * 1024;
-/** Twice the longest way around the earth. */
+/** Twice the longest way around the earth. It is the quickest of several that counts, so a busy moment is no slow link. */
 const SLOW_FROM_MS = 500;
 
 /** Reads the state directory and the disks, then judges (`findings`). */

@@ -64,6 +64,7 @@ export type Link = {
 /**
  * Results of short tasks go before the next poll, over the same connection: sent beside it, each would take
  * its turn behind a poll that has nothing to say. Longer tasks do not keep the poll waiting.
+ * On a busy host more of them count as longer, which costs a connection and nothing else.
  */
 const ANSWER_FIRST_MS = 5;
 const ROUND_TRIPS_KEPT = 3;
