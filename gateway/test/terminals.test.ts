@@ -307,13 +307,17 @@ describe("input of a client that keeps it", () => {
     client.type("0123");
     await stream.until("0123");
     stream.socket.terminate();
-    await expect.poll(() => gateway.metric("holdfast_gateway_terminals", 'reason="away"')).toBe(1);
-    client.type("45");
+    await client.next("unresponsive");
     const back = await connectNode(gateway, sessionId, node);
+    // The shell is not attached yet.
+    client.type("45");
+    client.send({ type: "ping" });
+    await client.next("pong");
     await comeUp(back, { input: 2 });
     expect(await client.next("input")).toEqual({ type: "input", attachment: 2, from: 2 });
     // What answers the attachment before, or begins elsewhere, opens nothing.
-    client.send({ type: "input", attachment: 1, from: 0 });
+    client.send({ type: "input", attachment: 1, from: 2 });
+    client.type("lost");
     client.send({ type: "input", attachment: 2, from: 3 });
     client.type("lost");
     client.send({ type: "input", attachment: 2, from: 2 });

@@ -309,6 +309,35 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     await phase(page, "ready");
   });
 
+  it("TERM-10 keeps what is typed while the shell cannot be reached, and sends it from where it is wanted", async () => {
+    const { page } = await come();
+    await page.clock.install();
+    const client = await opened(page);
+    client.say({ ...ready(), input: { attachment: 1, from: 0 } });
+    await phase(page, "ready");
+    await keyboardIsBack(page);
+    await page.keyboard.type("abcdef");
+    await client.until(() => client.typed() === "abcdef");
+    client.say({ type: "ack", bytes: 2 });
+    await stopClock(page);
+    client.hangUp();
+    await phase(page, "pausing");
+    await page.keyboard.type("gh");
+    await page.clock.runFor(200);
+    await page.getByText("6 bytes typed will be sent").waitFor();
+    await page.clock.resume();
+    const next = await gateway.nextClient();
+    expect(next.writer).toBe(client.writer);
+    await phase(page, "waiting");
+    await page.keyboard.type("i");
+    next.say({ ...ready(), input: { attachment: 1, from: 4 } });
+    await next.until(() => next.typed() === "efghi");
+    expect(next.frames).toContainEqual({ type: "input", attachment: 1, from: 4 });
+    next.say({ type: "ack", bytes: 6 });
+    next.say({ type: "exit", code: 0, signal: null });
+    await page.getByText("The last 3 bytes typed were not confirmed by the shell").waitFor();
+  });
+
   it("TERM-10 says of a shell that has ended that it is over, not at which step it stopped", async () => {
     const { page } = await come();
     const refusal = new ApiError("terminal_session_unknown");

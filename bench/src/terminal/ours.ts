@@ -11,11 +11,15 @@ import { closeTerminal, createTerminalToken } from "@holdfast/contracts/endpoint
 import {
   ACKNOWLEDGE_BYTES,
   type ClientFrame,
+  type InputPlace,
   MOST_FRAME_BYTES,
+  MOST_INPUT_BYTES,
   readServerFrame,
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
+  WRITER_PROTOCOL,
 } from "@holdfast/contracts/terminal-frames";
+import { createTerminalInput } from "@holdfast/contracts/terminal-input";
 import { WebSocket } from "ws";
 import { firstOnline, startHoldfast } from "../holdfast.ts";
 import type { Lab } from "../lab.ts";
@@ -64,9 +68,21 @@ async function openOurs(
 ): Promise<Terminal> {
   let current = listener;
   const granted = await call(createTerminalToken, { params: { allocation_id: allocationId }, body: {} });
-  const protocols = [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${granted.token}`];
+  const input = createTerminalInput<Buffer>(MOST_INPUT_BYTES);
+  const protocols = [
+    ...[TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${granted.token}`],
+    `${WRITER_PROTOCOL}${input.writer}`,
+  ];
   const socket = new WebSocket(granted.url, protocols, { perMessageDeflate: false, maxPayload: MOST_FRAME_BYTES });
   const tell = (frame: ClientFrame) => socket.send(JSON.stringify(frame));
+  const sendInput = () => {
+    for (let piece = input.next(); piece; piece = input.next()) socket.send(piece);
+  };
+  const placeInput = (place: InputPlace | undefined) => {
+    const answer = input.place(place);
+    if (answer) tell(answer);
+    sendInput();
+  };
   const ready = Promise.withResolvers<void>();
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   let received = 0;
@@ -83,12 +99,23 @@ async function openOurs(
       return current(data);
     }
     const frame = readServerFrame(data.toString());
-    if (frame?.type === "ready") ready.resolve();
+    if (frame?.type === "ready") {
+      placeInput(frame.input);
+      ready.resolve();
+    }
+    if (frame?.type === "input") placeInput(frame);
+    if (frame?.type === "ack") {
+      input.acknowledge(frame.bytes);
+      sendInput();
+    }
     if (frame?.type === "error") ready.reject(new Error(`${frame.code}: ${frame.message}`));
   });
   await ready.promise;
   return {
-    write: (text) => socket.send(Buffer.from(text)),
+    write: (text) => {
+      input.add(Buffer.from(text));
+      sendInput();
+    },
     listen: (next) => {
       current = next;
     },

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { readFileIfPresent } from "@holdfast/kit/files";
 import { identify, type ProcessIdentity, signalIfAlive } from "@holdfast/kit/processes";
 import { freePorts } from "../support/free-ports.ts";
-import { until } from "../support/holdfast.ts";
+import { answers, until } from "../support/holdfast.ts";
 import { openShells, type Shells } from "../support/shells.ts";
 import { type HalfOpenRelay, startHalfOpenRelay } from "./half-open.ts";
 import { randomFrom } from "./random.ts";
@@ -34,6 +34,7 @@ export type TypingPlace = {
   shells: Shells;
   /** Of a client elsewhere: one on this machine would go around the relay. */
   env: Record<string, string>;
+  gatewayPort: number;
   links: { node: HalfOpenRelay; client: HalfOpenRelay };
   close(): Promise<void>;
 };
@@ -53,6 +54,7 @@ export async function openTypingPlace(): Promise<TypingPlace> {
   return {
     shells,
     env: { PATH, HOME, HOLDFAST_API_URL: api_url, HOLDFAST_TOKEN: token },
+    gatewayPort,
     links,
     async close() {
       await shells.cleanUp();
@@ -116,13 +118,14 @@ export async function tortureTyping(
   options: { rounds: number; seed: number; onRound?(text: string): void },
 ): Promise<TypingReport> {
   const random = randomFrom(options.seed);
+  const nextFault = shuffledFaults(random);
   const counts = Object.fromEntries(faults.map((fault) => [fault, 0])) as Record<Fault, number>;
   const wrong: string[] = [];
   const started = performance.now();
   for (let round = 1; round <= options.rounds; round += 1) {
     const since = performance.now();
     const plan = Array.from({ length: FAULTS_PER_ROUND }, () => ({
-      fault: faults[Math.floor(random() * faults.length)] ?? "stop agent",
+      fault: nextFault(),
       atLine: Math.floor(random() * LINES),
       stopMs: random() < 0.5 ? random() * STOP_MS.short : STOP_MS.long,
     })).toSorted((a, b) => a.atLine - b.atLine);
@@ -135,6 +138,16 @@ export async function tortureTyping(
   }
   const seconds = Math.round((performance.now() - started) / 1000);
   return { seed: options.seed, rounds: options.rounds, faults: counts, wrong, seconds };
+}
+
+/** Each as often as the others. */
+function shuffledFaults(random: () => number): () => Fault {
+  const left: Fault[] = [];
+  return () => {
+    if (left.length === 0) left.push(...faults);
+    const [taken = faults[0]] = left.splice(Math.floor(random() * left.length), 1);
+    return taken;
+  };
 }
 
 type Planned = { fault: Fault; atLine: number; stopMs: number };
@@ -155,6 +168,8 @@ async function typeThrough(place: TypingPlace, name: string, plan: Planned[]): P
   }
   const { code, stderr } = await typist.finish();
   await Promise.all(struck);
+  // What was killed last may not be back yet, and the next round begins with a new shell.
+  await until(() => answers(`http://127.0.0.1:${place.gatewayPort}/readyz`));
   const arrived = readFileIfPresent(typist.file) ?? "";
   if (code === 0 && arrived === lines.join("")) return undefined;
   const present = arrived.split("\n").filter(Boolean);

@@ -10,6 +10,7 @@ import {
   TERMINAL_PATH,
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
+  WRITER_PROTOCOL,
 } from "@holdfast/contracts/terminal-frames";
 import { type WebSocket, WebSocketServer } from "ws";
 
@@ -20,6 +21,7 @@ const PATIENCE_MS = 30_000;
 export type StandInClient = {
   /** As it came with the subprotocols. */
   token: string;
+  writer: string;
   frames: ClientFrame[];
   /** Input, in the pieces that it came in. */
   pieces: Buffer[];
@@ -65,8 +67,8 @@ export async function startStandIn(port = 0): Promise<StandIn> {
     if (behaviour === "refused") return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     sockets.handleUpgrade(request, socket, head, (opened) => {
       const offered = String(request.headers["sec-websocket-protocol"]).split(/, */);
-      const token = offered.find((each) => each.startsWith(TOKEN_PROTOCOL))?.slice(TOKEN_PROTOCOL.length) ?? "";
-      const client = clientOf(opened, token);
+      const behind = (name: string) => offered.find((each) => each.startsWith(name))?.slice(name.length) ?? "";
+      const client = clientOf(opened, { token: behind(TOKEN_PROTOCOL), writer: behind(WRITER_PROTOCOL) });
       const waiting = expected.shift();
       if (waiting) waiting(client);
       else arrived.push(client);
@@ -92,11 +94,11 @@ export async function startStandIn(port = 0): Promise<StandIn> {
   };
 }
 
-function clientOf(socket: WebSocket, token: string): StandInClient {
+function clientOf(socket: WebSocket, offered: Pick<StandInClient, "token" | "writer">): StandInClient {
   const waiting = new Set<() => void>();
   let silent = false;
   const client: StandInClient = {
-    token,
+    ...offered,
     frames: [],
     pieces: [],
     typed: () => Buffer.concat(client.pieces).toString(),

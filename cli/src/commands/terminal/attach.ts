@@ -28,6 +28,9 @@ type Leaving = { exitCode: number };
 /** How long a script looks for its shell, which ends by itself when nobody is at it. A person decides on their own. */
 const SCRIPT_PATIENCE_MS = 600_000;
 
+/** What was typed last is confirmed a moment later. */
+const LEAVE_WITHIN_MS = 1_000;
+
 export async function attach(wanted: string, options: AttachOptions): Promise<void> {
   const server = await findServerAndOrg(options);
   const client = clientOf(server);
@@ -110,6 +113,7 @@ async function stay({ local, shell, typed, connecting, leave }: Stay): Promise<F
       const { connection } = shell;
       shell.sessionId = connection.sessionId;
       const ending = await Promise.race([connection.ended, left]);
+      if (ending === undefined) await typed.settled(LEAVE_WITHIN_MS);
       connection.close();
       if (ending === undefined || isFinal(ending)) return ending;
       shell.connection = undefined;

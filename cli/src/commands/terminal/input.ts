@@ -22,11 +22,14 @@ export type Typed = {
   add(bytes: Buffer, options?: { typed: boolean }): void;
   /** The shell confirmed some of it. */
   confirmed(): void;
+  /** When the shell has confirmed all of it, or the time is over. */
+  settled(withinMs: number): Promise<void>;
 };
 
 /** `send`: over the present connection, if there is one. */
 export function keepTyped(local: Pick<LocalTerminal, "pauseInput" | "resumeInput">, send: () => void): Typed {
   const input = createTerminalInput<Buffer>(MOST_INPUT_BYTES);
+  let onSettled = () => {};
   return {
     input,
     add(bytes, options) {
@@ -36,7 +39,17 @@ export function keepTyped(local: Pick<LocalTerminal, "pauseInput" | "resumeInput
     },
     confirmed() {
       if (input.waiting() < MOST_WAITING_BYTES) local.resumeInput();
+      if (input.waiting() === 0) onSettled();
     },
+    settled: (withinMs) =>
+      new Promise((resolve) => {
+        if (input.waiting() === 0) return resolve();
+        const timer = setTimeout(resolve, withinMs);
+        onSettled = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      }),
   };
 }
 
