@@ -3,6 +3,7 @@
 
 import { UsageError } from "@holdfast/kit/settings";
 import { Command, CommanderError } from "commander";
+import { handleClosedOutput } from "./closed-output.ts";
 import { exitCodes, reportFailure } from "./failure.ts";
 
 type CommandLoader = { name: string; summary: string; load: () => Promise<Command> };
@@ -126,10 +127,11 @@ const commands: CommandLoader[] = [
 ];
 
 const exitCodeHelp = `
-Exit codes: 0 done · 1 refused or failed · 2 wrong usage or setting · 3 server not reachable · 130 interrupted`;
+Exit codes: 0 done · 1 refused or failed · 2 wrong usage or setting · 3 server not reachable · 130 interrupted · 141 output closed`;
 
 export async function main(args: string[]): Promise<void> {
   const json = args.includes("--json");
+  handleClosedOutput(args[0], { json });
   try {
     const program = await buildProgram(args[0] === "help" ? args[1] : args[0], { json });
     await program.parseAsync(args, { from: "user" });

@@ -8,6 +8,9 @@ import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
+import { openRoles } from "../../control-plane/test/support/database.ts";
+import { retireFleet, seedFleet } from "../../control-plane/test/support/fleet.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "../../control-plane/test/support/nodes.ts";
 import { aPerson } from "./support/command.ts";
 
 const holdfast = fileURLToPath(new URL("../bin/holdfast.mjs", import.meta.url));
@@ -71,5 +74,56 @@ describe("holdfast sim", () => {
     ]);
     expect(refused.code).toBe(1);
     expect(JSON.parse(refused.stderr).error).toMatchObject({ code: "forbidden" });
+  });
+});
+
+describe("an organization whose simulated nodes are retired", () => {
+  let person: ReturnType<typeof aPerson>;
+  const RETIRED = 60;
+  const listed = async (...args: string[]) => {
+    const { code, stdout, stderr } = await person.holdfast(["node", "list", ...args]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const lines = stdout.split("\n");
+    const rows = lines.slice(lines.findIndex((line) => line.startsWith("NAME")) + 1);
+    return { head: lines[0], rows: rows.slice(0, rows.indexOf("")), last: lines.at(-2), stdout };
+  };
+
+  beforeAll(async () => {
+    const org = await createOrg(api, "past");
+    await sendHeartbeatFrom(await enrollTestNode(api, org.id, { hostname: "rock-1" }));
+    const { superuser } = openRoles(api.database);
+    await seedFleet(superuser, org.id, RETIRED);
+    await retireFleet(superuser, org.id);
+    const made = await api.operator(org.id)(createToken, { body: { name: "past", role: "admin" } });
+    person = aPerson({ HOLDFAST_API_URL: api.url, HOLDFAST_TOKEN: made.token });
+  });
+
+  it("DASH-01 lists the node that is left, and counts what it lists", async () => {
+    const { head, rows, stdout } = await listed();
+    expect(head).toMatch(/^1 node: 1 \w+$/);
+    expect(rows).toEqual([expect.stringMatching(/^rock-1 /)]);
+    expect(stdout).not.toContain("sim-");
+    expect((await person.json<{ items: unknown[] }>(["node", "list"])).items).toHaveLength(1);
+  });
+
+  it("DASH-01 lists retired nodes when asked, and says where rows are cut", async () => {
+    const first = await listed("--state", "retired");
+    expect(first.head).toBe("60 retired nodes");
+    expect(first.rows).toHaveLength(50);
+    const next = /^Showing 50 of 60\. For the next page, add (--after) (\S+)$/.exec(first.last ?? "");
+    const last = await listed("--state", "retired", ...(next?.slice(1) ?? []));
+    expect(last.rows).toHaveLength(10);
+    expect(last.last).toBe("Showing 10 of 60. This is the last page.");
+    const all = await listed("--all", "--limit", "200");
+    expect(all.head).toMatch(/^1 node: 1 \w+; 60 retired nodes besides$/);
+    expect(all.rows).toHaveLength(61);
+  });
+
+  it("DASH-01 finds a node by name among any number, and suggests those that match", async () => {
+    expect(await person.json(["node", "show", "rock-1"])).toMatchObject({ name: "rock-1", status: "active" });
+    expect(await person.json(["node", "show", "sim-00007"])).toMatchObject({ status: "retired" });
+    const { stderr } = await person.holdfast(["node", "show", "ROCK"]);
+    expect(stderr).toContain("Nodes that match: rock-1.");
+    expect((await person.holdfast(["node", "show", "reef"])).stderr).toContain("The organization has: rock-1.");
   });
 });

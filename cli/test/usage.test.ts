@@ -1,10 +1,12 @@
 // How commands are called, and how they end: 0 done, 1 refused, 2 wrong usage, 3 unreachable.
 
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { aPerson } from "./support/command.ts";
+import { aPerson, command } from "./support/command.ts";
 
 const person = aPerson();
 const nowhere = { HOLDFAST_API_URL: "http://127.0.0.1:2", HOLDFAST_TOKEN: "hft_none" };
@@ -26,6 +28,38 @@ async function aFewAtATime<T>(all: readonly T[], work: (one: T) => Promise<unkno
   };
   await Promise.all(Array.from({ length: 4 }, hand));
 }
+
+describe("output that nobody reads to its end", () => {
+  /** Runs it 25 times, and collects the status of `holdfast` and all that it said beside its output. */
+  async function piped(line: string): Promise<{ statuses: Set<string>; complaints: string }> {
+    const { stdout, stderr } = await promisify(execFile)(
+      "bash",
+      ["-c", `for i in {1..25}; do "$NODE" "$HOLDFAST" ${line}; echo "status \${PIPESTATUS[0]}"; done`],
+      { env: { PATH: process.env["PATH"], HOME: person.home, NODE: process.execPath, HOLDFAST: command } },
+    );
+    return { statuses: new Set(stdout.match(/status \d+/g)), complaints: stderr };
+  }
+
+  it("OPS-01 ends quietly when the pipe is closed, as other tools do", async () => {
+    for (const { statuses, complaints } of await Promise.all([
+      piped("--help | true"),
+      piped("node --help | head -1"),
+    ])) {
+      expect(complaints).toBe("");
+      // 0 where the reader has left only after the last byte.
+      expect(["status 0", "status 141"]).toEqual(expect.arrayContaining([...statuses]));
+    }
+  });
+
+  it("OPS-01 says so when the output cannot be written", async () => {
+    const { stderr } = await promisify(execFile)(
+      "bash",
+      ["-c", '"$NODE" "$HOLDFAST" --help > /dev/full || echo "status $?" >&2'],
+      { env: { HOME: person.home, NODE: process.execPath, HOLDFAST: command } },
+    );
+    expect(stderr).toMatch(/^error: The output cannot be written: .*ENOSPC.*\nstatus 1\n$/);
+  });
+});
 
 describe("help", () => {
   it("is there for every command, and ends with 0", async () => {

@@ -259,7 +259,7 @@ export const diagnosticReasons = {
     message: "A terminal's stream did not get through to the terminal gateway.",
     owner: "network",
     nextStep:
-      "From this host, check name resolution, route and firewall towards the gateway's node address (port 18443).",
+      "From this host, check name resolution, route and firewall to the gateway's node-facing address: HOLDFAST_NODE_TERMINAL_URL at the gateway.",
   },
   terminal_failed: {
     hop: "terminal_pty",

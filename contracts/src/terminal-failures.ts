@@ -90,7 +90,7 @@ export const terminalFailures = {
     owner: "network",
     message: "The node took the task, but its stream did not reach the terminal gateway in time.",
     action:
-      "From the node, test the address of the node-facing terminal listener (port 18443): route, DNS, firewall. `holdfast task run <node> diag.network_probe` does it from here.",
+      "From the node, test the gateway's node-facing address (HOLDFAST_NODE_TERMINAL_URL at the gateway): DNS, route, firewall. `holdfast task run <node> diag.network_probe` does it from here.",
     retryable: true,
   },
   terminal_open_without_stream: {

@@ -123,7 +123,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
       WHERE n.id = p.node_id AND p.org_id = ${org.id} AND n.name > 'sim-00300'`;
     await page
       .getByRole("alert")
-      .getByText(/fell silent at the same time/)
+      .getByText(/went offline at the same time/)
       .waitFor();
     await page
       .getByRole("alert")

@@ -5,7 +5,7 @@ import { getNode, listNodes, type Node } from "@holdfast/contracts/endpoints/nod
 import { Refusal } from "../failure.ts";
 
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const mostListed = 10;
+const mostSuggested = 10;
 
 export function isNodeId(wanted: string): boolean {
   return idForm.test(wanted);
@@ -14,15 +14,28 @@ export function isNodeId(wanted: string): boolean {
 export async function findNode(client: Client, wanted: string): Promise<Node> {
   const found = isNodeId(wanted) ? await byId(client, wanted) : await byName(client, wanted.toLowerCase());
   if (found) return found;
-  const { items, next_cursor } = await client(listNodes, { query: { limit: mostListed } });
-  const names = items.filter(({ status }) => status !== "retired").map(({ name }) => name);
   throw new Refusal("not_found", {
     message: `There is no node "${wanted}" in this organization.`,
-    nextStep:
-      names.length === 0
-        ? "There is none at all yet: `holdfast node token create` tells how a machine becomes one."
-        : `There are: ${names.join(", ")}${next_cursor ? " and more" : ""}. \`holdfast node list\` shows all of them.`,
+    nextStep: await suggestion(client, wanted),
   });
+}
+
+/** A part of a name is not enough to act on: `web-1` may be gone, and `web-10` another machine. */
+async function suggestion(client: Client, wanted: string): Promise<string> {
+  const search = wanted.slice(0, 100);
+  const alike =
+    search === ""
+      ? undefined
+      : await client(listNodes, { query: { search, state: "present", limit: mostSuggested } });
+  if (alike && alike.total > 0) return `Nodes that match: ${namesOf(alike)}.`;
+  const all = await client(listNodes, { query: { state: "present", limit: mostSuggested } });
+  if (all.total === 0) return "There are no nodes yet: `holdfast node token create` adds one.";
+  return `The organization has: ${namesOf(all)}. \`holdfast node list\` lists all of them.`;
+}
+
+function namesOf({ items, total }: { items: Node[]; total: number }): string {
+  const others = total - items.length;
+  return items.map(({ name }) => name).join(", ") + (others > 0 ? ` and ${others} more` : "");
 }
 
 async function byId(client: Client, id: string): Promise<Node | undefined> {
@@ -34,9 +47,12 @@ async function byId(client: Client, id: string): Promise<Node | undefined> {
   }
 }
 
-/** A retired node may have had the same name. */
+/** Of retired nodes any number may have had the same name: the newest is meant, if no other has it now. */
 async function byName(client: Client, name: string): Promise<Node | undefined> {
   if (name.length > 64) return undefined;
-  const { items } = await client(listNodes, { query: { name } });
-  return items.find(({ status }) => status !== "retired") ?? items[0];
+  for (const state of ["present", "retired"] as const) {
+    const { items } = await client(listNodes, { query: { name, state, limit: 1 } });
+    if (items[0]) return items[0];
+  }
+  return undefined;
 }

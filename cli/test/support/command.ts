@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 
-const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
+export const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
 

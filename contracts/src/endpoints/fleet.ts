@@ -23,7 +23,10 @@ export const FleetFilter = z.strictObject({
     ),
   attention: Text.min(1).max(200).optional().describe("Only nodes that need attention for this reason (a code)."),
   version: Text.min(1).max(200).optional().describe("Only nodes whose agent has this version."),
-  capability: Text.min(1).max(200).optional().describe("Only nodes whose agent has this capability."),
+  capability: Text.min(1)
+    .max(200)
+    .optional()
+    .describe("Only nodes whose agent has this capability, or one of these: `os_users,own_account`."),
   block: Text.min(1).max(64).optional().describe("Only nodes in this address block: `10.0.5.0/24`."),
   search: Text.min(1)
     .max(100)

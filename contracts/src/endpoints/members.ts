@@ -3,7 +3,7 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Email, Id, Time } from "../fields.ts";
+import { Email, Id, Text, Time } from "../fields.ts";
 import { IssuedToken } from "../issued-tokens.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 import { Role } from "../permissions.ts";
@@ -26,7 +26,10 @@ export const listMembers = endpoint({
   path: "/v1/members",
   summary: "List the organization's members",
   access: { scope: "members:read" },
-  query: PageQuery,
+  query: PageQuery.extend({
+    search: Text.min(1).max(100).optional().describe("A part of the name or email address, or the whole id."),
+    role: Role.optional(),
+  }),
   answer: pageOf(Member),
 });
 

@@ -8,7 +8,7 @@ import { HostHealth } from "../host-health.ts";
 import { DiagnosticRecord, HostFacts, NodeStatus } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 import { NodeName } from "./enrollment.ts";
-import { FleetFilter } from "./fleet.ts";
+import { FleetFilter, fleetStates } from "./fleet.ts";
 
 /** Seen now: by heartbeat. `never` until the first one. */
 const Connection = z.enum(["online", "stale", "never"]);
@@ -68,6 +68,10 @@ export type NodeDetail = z.infer<typeof NodeDetail>;
 
 const params = z.strictObject({ node_id: Id });
 
+/** How a listing narrows nodes down by state: those of the fleet, and retired ones, which have left it. */
+export const NodeStateFilter = z.enum([...fleetStates, "not_fine", "present", "retired"]);
+export type NodeStateFilter = z.infer<typeof NodeStateFilter>;
+
 export const listNodes = endpoint({
   name: "listNodes",
   noun: "nodes",
@@ -75,12 +79,18 @@ export const listNodes = endpoint({
   path: "/v1/nodes",
   summary: "List the organization's nodes",
   access: { scope: "nodes:read" },
+  description:
+    "Without `state` or `status`, retired nodes are listed too. Retired nodes are found by name and id only, not by " +
+    "what their agents reported.",
   query: PageQuery.extend({
     name: Text.max(64).optional().describe("Only the node of exactly this name."),
     status: NodeStatus.optional(),
     ...FleetFilter.shape,
+    state: NodeStateFilter.optional().describe(`${FleetFilter.shape.state.description} \`retired\`.`),
   }),
-  answer: pageOf(Node),
+  answer: pageOf(Node).extend({
+    total: z.int().describe("How many nodes match, on all pages together."),
+  }),
 });
 
 export const getNode = endpoint({

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { DisplayName, Id, Slug, Time } from "../fields.ts";
+import { DisplayName, Id, Slug, Text, Time } from "../fields.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 
 export const Project = z.strictObject({ id: Id, slug: z.string(), name: z.string(), created_at: Time });
@@ -17,7 +17,9 @@ export const listProjects = endpoint({
   path: "/v1/projects",
   summary: "List the organization's projects",
   access: { scope: "projects:read" },
-  query: PageQuery,
+  query: PageQuery.extend({
+    search: Text.min(1).max(100).optional().describe("A part of the name or slug, or the whole id."),
+  }),
   answer: pageOf(Project),
 });
 

@@ -13,9 +13,13 @@ export function matches(node: FleetNode, filter: FleetFilter): boolean {
   if (state !== undefined && state !== "not_fine" && state !== "present" && node.state !== state) return false;
   if (attention !== undefined && !node.reasons.includes(attention)) return false;
   if (version !== undefined && node.version !== version) return false;
-  if (capability !== undefined && !node.told?.capabilities.includes(capability)) return false;
+  if (capability !== undefined && !hasOneOf(node, capability.split(","))) return false;
   if (block !== undefined && node.block !== block) return false;
   return search === undefined || isFound(node, search.toLowerCase());
+}
+
+function hasOneOf({ told }: FleetNode, capabilities: readonly string[]): boolean {
+  return told?.capabilities.some((one) => capabilities.includes(one)) ?? false;
 }
 
 function isFound({ id, name, told }: FleetNode, text: string): boolean {

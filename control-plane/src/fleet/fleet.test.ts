@@ -1,12 +1,21 @@
-import { type FleetState, fleetStates, notFineStates } from "@holdfast/contracts/endpoints/fleet";
+import {
+  type FleetFilter,
+  type FleetState,
+  fleetStates,
+  notFineStates,
+} from "@holdfast/contracts/endpoints/fleet";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { keepHistory } from "./history.ts";
 import { blockOf, type FleetNode } from "./node.ts";
-import { suspectOurselves } from "./own-side.ts";
-import { summarize } from "./summary.ts";
+import { suspectOurselves as suspect } from "./own-side.ts";
+import { summarize as summarizeAt } from "./summary.ts";
 
 const at = new Date("2026-03-01T03:00:00.000Z");
+const nodeApiUrl = "https://nodes.example.com:18999";
+const suspectOurselves = (nodes: readonly FleetNode[]) => suspect(nodes, { nodeApiUrl });
+const summarize = (nodes: readonly FleetNode[], filter: FleetFilter) =>
+  summarizeAt(nodes, filter, { at, nodeApiUrl });
 
 function made(number: number, over: Partial<FleetNode> = {}): FleetNode {
   const name = `n${String(number).padStart(4, "0")}`;
@@ -96,7 +105,7 @@ describe("the fleet in numbers", () => {
   it("DASH-01 adds up, and what is shared is never more than there is", () => {
     fc.assert(
       fc.property(fc.uniqueArray(node, { selector: ({ id }) => id, maxLength: 80 }), (nodes) => {
-        const told = summarize(nodes, {}, at);
+        const told = summarize(nodes, {});
         expect(Object.values(told.states).reduce((sum, count) => sum + count, 0)).toBe(nodes.length);
         expect(told.not_fine).toBe(nodes.filter(({ state }) => notFineStates.includes(state)).length);
         expect(told.troubles.reduce((sum, { count }) => sum + count, 0)).toBe(told.not_fine);

@@ -11,15 +11,18 @@ const MOST_OF_THEM = 0.5;
 const AT_ONCE_MS = 50_000;
 const OF_TOGETHER = 0.9;
 
-export function suspectOurselves(nodes: readonly FleetNode[]): Fleet["own_side"] {
+/** `nodeApiUrl` is where agents reach the node-facing listener. */
+export function suspectOurselves(
+  nodes: readonly FleetNode[],
+  { nodeApiUrl }: { nodeApiUrl: string },
+): Fleet["own_side"] {
   const expected = nodes.filter(({ state }) => state !== "fenced" && state !== "joining");
   if (expected.length < LEAST_NODES) return null;
   const together = fellSilentTogether(expected);
   if (together >= expected.length * MOST_OF_THEM) {
     return {
-      message: `${together} of ${expected.length} nodes fell silent at the same time. That looks like our own side, not like theirs.`,
-      next_step:
-        "Fence, drain and reboot nothing. Run `holdfast status` on the server; then check, from outside, the node-facing address (port 18442): its name, its route, its certificate, and the ingress in front of it.",
+      message: `${together} of ${expected.length} nodes went offline at the same time. The likely cause is the control plane or the network in front of it, not the nodes.`,
+      next_step: `Do not quarantine, drain or reboot nodes. Run \`holdfast status\` on the server; then check, from outside, the address that agents connect to, ${nodeApiUrl}: its name, its route, its certificate, and the ingress in front of it.`,
     };
   }
   const skewed = having(expected, "clock_skew");
@@ -32,7 +35,7 @@ export function suspectOurselves(nodes: readonly FleetNode[]): Fleet["own_side"]
   const late = having(expected, "cert_renewal_overdue") + having(expected, "cert_expired");
   if (late >= expected.length * MOST_OF_THEM) {
     return {
-      message: `${late} of ${expected.length} nodes could not renew their certificate in time. That looks like our own side: the one place they all ask.`,
+      message: `${late} of ${expected.length} nodes could not renew their certificate in time. The likely cause is the control plane, which all of them ask.`,
       next_step: "Run `holdfast status` on the server, and look for refused renewals in the log of the api.",
     };
   }

@@ -13,7 +13,7 @@ export function fleetRoutes(api: ApiContext): void {
 
   const summary = async ({ org, query }: OrgCall<typeof getFleet>) => {
     const { nodes, at } = api.fleets.known(org.id);
-    return summarize(nodes, query, at);
+    return summarize(nodes, query, { at, nodeApiUrl: api.nodes.apiUrl() });
   };
   orgRoute(api, getFleet, summary, { waitFirst });
 

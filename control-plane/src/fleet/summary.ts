@@ -17,7 +17,11 @@ import { suspectOurselves } from "./own-side.ts";
 type Share = Trouble["common"][number];
 type Attribute = Share["attribute"];
 
-export function summarize(all: readonly FleetNode[], filter: FleetFilter, at: Date): Fleet {
+export function summarize(
+  all: readonly FleetNode[],
+  filter: FleetFilter,
+  { at, nodeApiUrl }: { at: Date; nodeApiUrl: string },
+): Fleet {
   const nodes = all.filter((node) => matches(node, filter));
   const states = Object.fromEntries(fleetStates.map((state) => [state, 0])) as Record<FleetState, number>;
   for (const { state } of nodes) states[state] += 1;
@@ -30,7 +34,7 @@ export function summarize(all: readonly FleetNode[], filter: FleetFilter, at: Da
     troubles: troublesOf(nodes, all),
     versions: ranking(nodes.flatMap(({ version }) => version ?? [])),
     capabilities: ranking(nodes.flatMap(({ told }) => told?.capabilities ?? [])),
-    own_side: suspectOurselves(all),
+    own_side: suspectOurselves(all, { nodeApiUrl }),
   };
 }
 

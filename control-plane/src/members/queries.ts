@@ -10,10 +10,19 @@ export function toMember(row: MemberRow): Member {
   return { ...row, joined_at: row.joined_at.toISOString() };
 }
 
-export async function selectMembers(tx: Tx, page: { before: string; limit: number }): Promise<MemberRow[]> {
+export async function selectMembers(
+  tx: Tx,
+  filter: { search?: string | undefined; role?: Role | undefined },
+  page: { before: string; limit: number },
+): Promise<MemberRow[]> {
+  const search = filter.search?.toLowerCase() ?? null;
+  const role = filter.role ?? null;
   return tx<MemberRow[]>`
     SELECT m.user_id, u.email, u.name, m.role, m.joined_at FROM memberships m JOIN users u ON u.id = m.user_id
-    WHERE m.user_id < ${page.before} ORDER BY m.user_id DESC LIMIT ${page.limit + 1}`;
+    WHERE m.user_id < ${page.before} AND (${role}::text IS NULL OR m.role = ${role})
+      AND (${search}::text IS NULL OR strpos(lower(u.name), ${search}) > 0 OR strpos(lower(u.email), ${search}) > 0
+           OR m.user_id::text = ${search})
+    ORDER BY m.user_id DESC LIMIT ${page.limit + 1}`;
 }
 
 export async function selectMember(tx: Tx, userId: string): Promise<MemberRow | undefined> {

@@ -39,7 +39,7 @@ import {
 export function memberRoutes(api: ApiContext): void {
   orgRoute(api, listMembers, async ({ query, tx }) => {
     const before = pageStart(listMembers, query.cursor);
-    const rows = await selectMembers(tx, { before, limit: query.limit });
+    const rows = await selectMembers(tx, query, { before, limit: query.limit });
     return toPage(listMembers, rows, { limit: query.limit, idOf: (row) => row.user_id, toItem: toMember });
   });
 

@@ -42,19 +42,37 @@ const columns = (tx: Tx) => tx`
      SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
      WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use`;
 
+/** What is decided by columns alone, and so is true at once after a change. */
+export type ColumnFilter = {
+  name?: string | undefined;
+  status?: NodeStatus | undefined;
+  state?: "present" | "retired" | undefined;
+  /** A part of the name, or the beginning of the id. */
+  search?: string | undefined;
+};
+
 export async function selectNodes(
   tx: Tx,
-  filter: { name?: string | undefined; status?: NodeStatus | undefined; search?: string | undefined },
+  filter: ColumnFilter,
   page: { before: string; limit: number },
-): Promise<NodeRow[]> {
-  const { name = null, status = null } = filter;
-  const search = filter.search?.toLowerCase() ?? null;
-  return tx<NodeRow[]>`
-    SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
-    WHERE n.id < ${page.before} AND (${name}::text IS NULL OR n.name = ${name})
-      AND (${status}::text IS NULL OR n.status = ${status})
-      AND (${search}::text IS NULL OR strpos(n.name, ${search}) > 0 OR starts_with(n.id::text, ${search}))
-    ORDER BY n.id DESC LIMIT ${page.limit + 1}`;
+): Promise<{ rows: NodeRow[]; total: number }> {
+  const [rows, [counted]] = await Promise.all([
+    tx<NodeRow[]>`
+      SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+      WHERE n.id < ${page.before} AND ${passes(tx, filter)} ORDER BY n.id DESC LIMIT ${page.limit + 1}`,
+    tx<{ total: number }[]>`SELECT count(*)::int AS total FROM nodes n WHERE ${passes(tx, filter)}`,
+  ]);
+  return { rows, total: counted?.total ?? 0 };
+}
+
+function passes(tx: Tx, { state, ...filter }: ColumnFilter) {
+  const name = filter.name ?? null;
+  const status = filter.status ?? null;
+  const text = filter.search?.toLowerCase() ?? null;
+  return tx`
+    (${name}::text IS NULL OR n.name = ${name}) AND (${status}::text IS NULL OR n.status = ${status})
+    AND ${state === undefined ? tx`true` : state === "retired" ? tx`n.status = 'retired'` : tx`n.status <> 'retired'`}
+    AND (${text}::text IS NULL OR strpos(n.name, ${text}) > 0 OR starts_with(n.id::text, ${text}))`;
 }
 
 export async function selectNodesById(tx: Tx, ids: readonly string[]): Promise<NodeRow[]> {

@@ -10,7 +10,6 @@ import {
   renameNode,
 } from "@holdfast/contracts/endpoints/nodes";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
@@ -19,50 +18,65 @@ import { isFiltered, matches } from "../fleet/filter.ts";
 import { toNode, toNodeDetail } from "./describe.ts";
 import { selectHealth } from "./health.ts";
 import { selectDiagnostics } from "./presence.ts";
-import { type NodeRow, revokeTokensFor, selectNode, selectNodes, selectNodesById, updateName } from "./queries.ts";
+import {
+  type ColumnFilter,
+  type NodeRow,
+  revokeTokensFor,
+  selectNode,
+  selectNodes,
+  selectNodesById,
+  updateName,
+} from "./queries.ts";
 import { isRevoked, moveNode } from "./state.ts";
 
-type NameAndStatus = { name?: string | undefined; status?: NodeStatus | undefined };
+type ListQuery = Omit<OrgCall<typeof listNodes>["query"], "cursor" | "limit">;
 type PageAt = { before: string; limit: number };
 
 export function nodeRoutes(api: ApiContext): void {
   const rules = { staleAfterSeconds: api.nodes.staleAfterSeconds };
 
-  /** Ids of one page, and one more if there is another. What needs attention is no column: it is found in the fleet. */
-  const findNodes = (orgId: string, query: FleetFilter & NameAndStatus, page: PageAt): string[] => {
-    const { name, status, ...filter } = query;
-    const { nodes } = api.fleets.known(orgId);
-    const found = nodes.filter(
-      (node) =>
-        node.id < page.before &&
-        (name === undefined || node.name === name) &&
-        (status === undefined || node.status === status) &&
-        matches(node, filter),
-    );
-    return found
-      .map(({ id }) => id)
+  /** What needs attention and what agents reported are no columns: they are looked up in the fleet. */
+  const selectFromFleet = async (
+    { tx, org }: OrgCall<typeof listNodes>,
+    { name, status, ...filter }: FleetQuery,
+    page: PageAt,
+  ) => {
+    const found = api.fleets
+      .known(org.id)
+      .nodes.filter(
+        (node) =>
+          (name === undefined || node.name === name) &&
+          (status === undefined || node.status === status) &&
+          matches(node, filter),
+      )
+      .map(({ id }) => id);
+    const ids = found
+      .filter((id) => id < page.before)
       .sort()
-      .reverse()
-      .slice(0, page.limit + 1);
+      .reverse();
+    return { rows: await selectNodesById(tx, ids.slice(0, page.limit + 1)), total: found.length };
   };
 
-  /** Retired nodes are no part of the fleet, and can be looked for by name and id only. */
-  const isOfFleet = ({ status, search, ...filter }: FleetFilter & NameAndStatus) =>
-    isFiltered(filter) || (search !== undefined && status !== "retired");
-
-  const list = async ({ tx, org, query }: OrgCall<typeof listNodes>) => {
-    const { cursor, limit, name, status, ...filter } = query;
-    const page = { before: pageStart(listNodes, cursor), limit };
-    const rows = isOfFleet({ status, ...filter })
-      ? await selectNodesById(tx, findNodes(org.id, { name, status, ...filter }, page))
-      : await selectNodes(tx, { name, status, search: filter.search }, page);
-    return toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem: (row) => toNode(row, rules) });
-  };
-  orgRoute(api, listNodes, list, {
-    waitFirst: async ({ org, query: { cursor, limit, name, ...filter } }) => {
-      if (isOfFleet(filter)) await api.fleets.current(org.id);
+  orgRoute(
+    api,
+    listNodes,
+    async (call) => {
+      const { cursor, limit, ...query } = call.query;
+      const page = { before: pageStart(listNodes, cursor), limit };
+      const source = sourceOf(query);
+      const { rows, total } =
+        "columns" in source
+          ? await selectNodes(call.tx, source.columns, page)
+          : await selectFromFleet(call, source.fleet, page);
+      const toItem = (row: NodeRow) => toNode(row, rules);
+      return { ...toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem }), total };
     },
-  });
+    {
+      waitFirst: async ({ org, query: { cursor, limit, ...query } }) => {
+        if ("fleet" in sourceOf(query)) await api.fleets.current(org.id);
+      },
+    },
+  );
 
   const detail = async (tx: Tx, id: string): Promise<NodeDetail> => {
     const [row, health] = await Promise.all([requireNode(tx, id), selectHealth(tx, id)]);
@@ -102,6 +116,18 @@ export function nodeRoutes(api: ApiContext): void {
     const node = await requireNode(tx, params.node_id);
     return { items: await selectDiagnostics(tx, node.id) };
   });
+}
+
+type FleetQuery = FleetFilter & Pick<ListQuery, "name" | "status">;
+
+/** The fleet has no retired nodes: what their agents reported finds none of them. */
+function sourceOf({ state, ...query }: ListQuery): { columns: ColumnFilter } | { fleet: FleetQuery } {
+  const { name, status, search, ...reported } = query;
+  const retired = state === "retired" || status === "retired";
+  const inColumns = state === undefined || state === "present" || state === "retired";
+  if (inColumns && !isFiltered(reported) && (search === undefined || retired))
+    return { columns: { name, status, state, search } };
+  return { fleet: state === "retired" ? { ...query, status: "retired" } : { ...query, state } };
 }
 
 async function requireNode(tx: Tx, id: string): Promise<NodeRow> {

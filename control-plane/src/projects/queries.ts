@@ -22,10 +22,18 @@ export async function insertProject(
   return row;
 }
 
-export async function selectProjects(tx: Tx, page: { before: string; limit: number }): Promise<ProjectRow[]> {
+export async function selectProjects(
+  tx: Tx,
+  filter: { search?: string | undefined },
+  page: { before: string; limit: number },
+): Promise<ProjectRow[]> {
+  const search = filter.search?.toLowerCase() ?? null;
   return tx<ProjectRow[]>`
     SELECT id, slug, name, created_at FROM projects
-    WHERE id < ${page.before} ORDER BY id DESC LIMIT ${page.limit + 1}`;
+    WHERE id < ${page.before}
+      AND (${search}::text IS NULL OR strpos(lower(name), ${search}) > 0 OR strpos(slug, ${search}) > 0
+           OR id::text = ${search})
+    ORDER BY id DESC LIMIT ${page.limit + 1}`;
 }
 
 export async function selectProject(tx: Tx, id: string): Promise<ProjectRow | undefined> {

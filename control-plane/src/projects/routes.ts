@@ -23,7 +23,7 @@ import {
 export function projectRoutes(api: ApiContext): void {
   orgRoute(api, listProjects, async ({ query, tx }) => {
     const before = pageStart(listProjects, query.cursor);
-    const rows = await selectProjects(tx, { before, limit: query.limit });
+    const rows = await selectProjects(tx, query, { before, limit: query.limit });
     return toPage(listProjects, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toProject });
   });
 

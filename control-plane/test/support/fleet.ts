@@ -15,6 +15,12 @@ export type Unusual = {
 
 export const RACK = 32;
 
+/** As `holdfast sim remove` leaves them. */
+export async function retireFleet(superuser: Sql, orgId: string): Promise<void> {
+  await superuser`
+    UPDATE nodes SET status = 'retired', revoked_at = now() WHERE org_id = ${orgId} AND starts_with(name, 'sim-')`;
+}
+
 export async function seedFleet(
   superuser: Sql,
   orgId: string,

@@ -1,7 +1,8 @@
-// holdfast node list: how the fleet is, in a few lines, and the nodes by pages. For scripts all of them.
+// holdfast node list: how the fleet is, in a few lines, and the nodes by pages. For scripts all of them. Retired nodes
+// only when asked for.
 
-import { type Fleet, FleetFilter, fleetStates, getFleet } from "@holdfast/contracts/endpoints/fleet";
-import { listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";
+import { type Fleet, fleetStates, getFleet } from "@holdfast/contracts/endpoints/fleet";
+import { listNodes, NodeStateFilter } from "@holdfast/contracts/endpoints/nodes";
 import { NodeStatus } from "@holdfast/contracts/node-protocol";
 import { type Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
@@ -11,11 +12,12 @@ import { wholeNumber } from "../options.ts";
 import { nodeTable } from "./describe.ts";
 
 const MOST = 200;
-const stateChoices = FleetFilter.shape.state.unwrap().options;
+const filterOptions = ["state", "status", "search", "attention", "agentVersion", "capability", "block"] as const;
 
 type ListOptions = ServerOptions & {
   status?: NodeStatus;
-  state?: FleetFilter["state"];
+  state?: NodeStateFilter;
+  all?: boolean;
   search?: string;
   attention?: string;
   agentVersion?: string;
@@ -29,7 +31,10 @@ export function addList(node: Command): void {
   withServerOptions(node.command("list"))
     .description("how the fleet is, and its nodes, newest first")
     .addOption(new Option("--status <status>", "by lifecycle").choices(NodeStatus.options))
-    .addOption(new Option("--state <state>", "by how they are").choices(stateChoices))
+    .addOption(
+      new Option("--state <state>", "by how they are; left out, all but retired").choices(NodeStateFilter.options),
+    )
+    .addOption(new Option("--all", "retired nodes too").conflicts([...filterOptions]))
     .option("--search <text>", "a part of the name, host name or address, or the beginning of the id")
     .option("--attention <code>", "only those that need attention for this reason")
     .option("--agent-version <version>", "only those whose agent has this version")
@@ -41,48 +46,62 @@ export function addList(node: Command): void {
 }
 
 async function list(options: ListOptions): Promise<void> {
-  const { status, state, search, attention, capability, block, after } = options;
-  const filter: FleetFilter = { state, search, attention, version: options.agentVersion, capability, block };
-  const filtered = [status, ...Object.values(filter)].some((value) => value !== undefined);
+  const { status, search, attention, capability, block, after } = options;
+  const filter = { search, attention, version: options.agentVersion, capability, block };
+  const state = options.state ?? (options.all || status === "retired" ? undefined : "present");
+  const query = { ...filter, status, state };
   const client = await connect(options);
   if (options.json && options.limit === undefined && after === undefined) {
-    const items = await everyPage((cursor) =>
-      client(listNodes, { query: { ...filter, status, cursor, limit: MOST } }),
-    );
+    const items = await everyPage((cursor) => client(listNodes, { query: { ...query, cursor, limit: MOST } }));
     return printResult(options, { items }, () => "");
   }
-  const page = { limit: options.limit ?? 50, cursor: after };
-  const { items, next_cursor } = await client(listNodes, { query: { ...filter, status, ...page } });
-  if (options.json) return printResult(options, { items, next_cursor }, () => "");
-  const fleet = await client(getFleet, { query: status === undefined ? filter : {} });
+  const page = await client(listNodes, { query: { ...query, limit: options.limit ?? 50, cursor: after } });
+  if (options.json) return printResult(options, page, () => "");
+  const { items, total, next_cursor } = page;
+  const ofFleet = status === undefined && state !== "retired";
+  const fleet =
+    ofFleet && after === undefined ? await client(getFleet, { query: { ...filter, state } }) : undefined;
+  const filtered = filterOptions.some((name) => options[name] !== undefined);
   printResult(options, items, () =>
     [
-      ...(after === undefined && fleet.total > 0 ? [...describeFleet(fleet), ""] : []),
+      ...(fleet && fleet.total > 0 ? [...describeFleet(fleet, { retired: total - fleet.matching }), ""] : []),
+      ...(ofFleet || total === 0 ? [] : [nodesInWords(total, status ?? "retired"), ""]),
       nodeTable(items, { filtered }),
-      ...(next_cursor ? ["", more(items, fleet, { next_cursor, counted: filtered && status === undefined })] : []),
+      ...(items.length < total ? ["", cutLine({ shown: items.length, total, next_cursor })] : []),
     ].join("\n"),
   );
 }
 
-function more(
-  items: readonly Node[],
-  fleet: Fleet,
-  { next_cursor, counted }: { next_cursor: string; counted: boolean },
-) {
-  const of = counted ? ` of ${fleet.matching}` : "";
-  return `${items.length}${of} shown. The next page: repeat this with --after ${next_cursor}`;
+function nodesInWords(count: number, kind?: string): string {
+  return [count, kind, count === 1 ? "node" : "nodes"].filter((word) => word !== undefined).join(" ");
+}
+
+function cutLine({
+  shown,
+  total,
+  next_cursor,
+}: {
+  shown: number;
+  total: number;
+  next_cursor: string | null;
+}): string {
+  const next = next_cursor === null ? "This is the last page." : `For the next page, add --after ${next_cursor}`;
+  return `Showing ${shown} of ${total}. ${next}`;
 }
 
 const MOST_TROUBLES = 5;
 
-function describeFleet(fleet: Fleet): string[] {
+/** `retired`: how many are in the table beside the fleet's own. */
+function describeFleet(fleet: Fleet, { retired }: { retired: number }): string[] {
   const states = fleetStates.filter((state) => fleet.states[state] > 0);
   const counts = states.map((state) => `${fleet.states[state]} ${state}`).join(", ") || "none";
-  const head = fleet.matching === fleet.total ? `${fleet.total}` : `${fleet.matching} of ${fleet.total}`;
+  const all = nodesInWords(fleet.total);
+  const head = fleet.matching === fleet.total ? all : `${fleet.matching} of ${all}`;
+  const beside = retired > 0 ? `; ${nodesInWords(retired, "retired")} besides` : "";
   const others = fleet.troubles.length - MOST_TROUBLES;
   return [
     ...(fleet.own_side ? [`! ${fleet.own_side.message}`, `  ${fleet.own_side.next_step}`, ""] : []),
-    `${head} ${fleet.total === 1 ? "node" : "nodes"}: ${counts}`,
+    `${head}: ${counts}${beside}`,
     ...fleet.troubles
       .slice(0, MOST_TROUBLES)
       .flatMap((trouble) => [

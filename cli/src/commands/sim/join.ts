@@ -19,11 +19,13 @@ export type SimNode = { agent: SimAgent; rack: number };
 
 /** Ids by number. A machine that merely has such a name is no part of it. */
 export async function findSimulated(client: Client): Promise<Map<number, string>> {
-  const nodes = await everyPage((cursor) => client(listNodes, { query: { cursor, limit: 200 } }));
+  const nodes = await everyPage((cursor) =>
+    client(listNodes, { query: { state: "present", cursor, limit: 200 } }),
+  );
   const found = new Map<number, string>();
-  for (const { id, name, status, connection, capabilities } of nodes) {
+  for (const { id, name, connection, capabilities } of nodes) {
     const number = simNumber(name);
-    if (number === undefined || status === "retired") continue;
+    if (number === undefined) continue;
     if (connection !== "never" && !capabilities.includes(SIMULATED)) {
       throw new Refusal("not_simulated", {
         message: `The node ${name} is called like a simulated one, and is none.`,

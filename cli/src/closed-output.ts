@@ -1,0 +1,22 @@
+// Output whose reader has gone, as with `| head`: the command ends without a word, as other tools do.
+
+import { reportFailure } from "./failure.ts";
+
+/** 128 + SIGPIPE: what a shell reports of a tool that the signal ended. */
+const BROKEN_PIPE = 141;
+
+/** These serve others, who are not to suffer because nobody reads the output any more. */
+const servers = new Set(["up", "api", "gateway", "worker", "ingress", "agent"]);
+
+export function handleClosedOutput(command: string | undefined, options: { json: boolean }): void {
+  const serves = command !== undefined && servers.has(command);
+  const onError = (error: NodeJS.ErrnoException) => {
+    if (serves) return;
+    process.exit(error.code === "EPIPE" ? BROKEN_PIPE : reportFailure(outputFailure(error), options));
+  };
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", onError);
+}
+
+function outputFailure({ message }: Error): Error {
+  return new Error(`The output cannot be written: ${message}.`);
+}
