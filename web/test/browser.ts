@@ -3,7 +3,7 @@
 
 import { existsSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
 
 const screenshots = fileURLToPath(new URL("../../test-output/screenshots/", import.meta.url));
@@ -50,6 +50,16 @@ export function openChromium(more: string[] = []): { visit(options?: BrowserCont
       return { page, complaints };
     },
   };
+}
+
+/** Chooses in a field that searches the server, by keyboard alone. */
+export async function pick(scope: Page | Locator, field: string, text: string): Promise<void> {
+  const box = scope.getByRole("combobox", { name: field });
+  await box.fill(text);
+  const page = "page" in scope ? scope.page() : scope;
+  await page.getByRole("option", { name: text }).first().waitFor();
+  await box.press("ArrowDown");
+  await box.press("Enter");
 }
 
 export async function keepScreenshot(page: Page, name: string): Promise<void> {

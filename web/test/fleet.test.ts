@@ -12,9 +12,10 @@ import {
   type TestOrg,
 } from "../../control-plane/test/support/api.ts";
 import { openRoles } from "../../control-plane/test/support/database.ts";
-import { RACK, seedFleet } from "../../control-plane/test/support/fleet.ts";
+import { RACK, retireFleet, seedFleet } from "../../control-plane/test/support/fleet.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "../../control-plane/test/support/nodes.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import { keepScreenshot, openChromium } from "./browser.ts";
+import { keepScreenshot, openChromium, pick } from "./browser.ts";
 
 const { visit } = openChromium();
 let api: TestApi;
@@ -127,7 +128,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
       .waitFor();
     await page
       .getByRole("alert")
-      .getByText(/Fence, drain and reboot nothing/)
+      .getByText(/Do not quarantine, drain or reboot nodes/)
       .waitFor();
     await keepScreenshot(page, "fleet-dark-at-once");
     expect(complaints).toEqual([]);
@@ -147,4 +148,40 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
       expect(narrow.complaints).toEqual([]);
     },
   );
+});
+
+describe.skipIf(lacks("chromium"))("a member who asks for an allocation", () => {
+  const allocate = async () => {
+    await page.goto(`${api.url}/allocations?add=yes`);
+    await page.getByRole("heading", { name: "New allocation" }).waitFor();
+  };
+  const node = () => page.getByRole("dialog").getByRole("combobox", { name: "Node" });
+
+  it("DASH-01 finds any of thousands of nodes by keyboard, and is offered only those that can take it", async () => {
+    await allocate();
+    await node().click();
+    await page.getByText(/^Showing 20 of 1,?9\d\d\. Type to search all\.$/).waitFor();
+    await keepScreenshot(page, "node-picker");
+    await pick(page.getByRole("dialog"), "Node", "sim-00007");
+    await expect.poll(() => node().inputValue()).toBe("sim-00007");
+    await node().fill("sim-00401");
+    await page.getByText("No node matches “sim-00401”.").waitFor();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => node().inputValue()).toBe("sim-00007");
+    expect(complaints).toEqual([]);
+  });
+
+  it("DASH-01 is offered the node that is left after thousands were retired", async () => {
+    await sendHeartbeatFrom(await enrollTestNode(api, org.id, { hostname: "rock-1" }));
+    await retireFleet(superuser, org.id);
+    await allocate();
+    await expect.poll(() => node().inputValue()).toBe("rock-1");
+    await node().click();
+    await expect.poll(() => page.getByRole("option").allTextContents()).toEqual(["rock-1"]);
+    await page.goto(`${api.url}/nodes`);
+    await page.getByText("Showing 1 of 1 node").waitFor();
+    await page.getByLabel("State", { exact: true }).selectOption("retired");
+    await page.getByText("Showing 1–50 of 2,000 retired nodes, newest first").waitFor();
+    await keepScreenshot(page, "nodes-retired");
+  });
 });

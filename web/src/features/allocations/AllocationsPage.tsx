@@ -10,7 +10,8 @@ import { Icon } from "../../design/Icon.tsx";
 import { Loading } from "../../design/Loading.tsx";
 import { PageHeader } from "../../design/PageHeader.tsx";
 import { useActing } from "../../session.ts";
-import { useNodes } from "../nodes/queries.ts";
+import { NodePicker, nodeOption } from "../nodes/NodePicker.tsx";
+import { useNode, useUsableNodes } from "../nodes/queries.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { AllocationTable } from "./AllocationTable.tsx";
 import { allocationMarks } from "./allocation-marks.ts";
@@ -26,10 +27,10 @@ export function AllocationsPage() {
   const navigate = route.useNavigate();
   const change = (next: AllocationFilters) => void navigate({ search: next, replace: true });
   const listing = useAllocations(filters);
-  const nodes = useNodes().items;
+  const { total: usable } = useUsableNodes();
   const shown = listing.items?.filter(({ status }) => filters.status || filters.released || status !== "released");
   const filtered = Boolean(filters.node_id || filters.status || filters.owner);
-  const anyNode = nodes?.some(({ status }) => status === "active");
+  const anyNode = usable !== undefined && usable > 0;
   const add = may("allocations:write") && anyNode && (
     <Button look="primary" onClick={() => change({ ...filters, add: "yes" })}>
       <Icon name="plus" />
@@ -53,7 +54,7 @@ export function AllocationsPage() {
           <p>Choose another node, status or owner, or clear the filters.</p>
         </EmptyState>
       )}
-      {shown?.length === 0 && !filtered && nodes && <Nothing anyNode={anyNode === true} add={add} />}
+      {shown?.length === 0 && !filtered && usable !== undefined && <Nothing anyNode={anyNode} add={add} />}
       {listing.hasMore && (
         <Button className="mt-4" busy={listing.loadingMore} onClick={listing.loadMore}>
           Load more
@@ -72,23 +73,18 @@ export function AllocationsPage() {
 type FilterBarProps = { filters: AllocationFilters; onChange: (filters: AllocationFilters) => void };
 
 function FilterBar({ filters, onChange }: FilterBarProps) {
-  const nodes = useNodes().items ?? [];
+  const node = useNode(filters.node_id).data;
   const { may } = useActing();
   return (
     <search className="mb-4 grid grid-cols-2 items-end gap-3 sm:flex" aria-label="Filter allocations">
-      <SelectField
+      <NodePicker
         label="Node"
-        value={filters.node_id ?? ""}
-        onChange={(event) => onChange({ ...filters, node_id: event.currentTarget.value || undefined })}
+        none="Any"
+        choice={{ state: "present" }}
+        value={node && filters.node_id ? nodeOption(node) : null}
+        onChange={(option) => onChange({ ...filters, node_id: option?.id })}
         className="sm:w-56"
-      >
-        <option value="">Any</option>
-        {nodes.map((node) => (
-          <option key={node.id} value={node.id}>
-            {node.name}
-          </option>
-        ))}
-      </SelectField>
+      />
       <SelectField
         label="Status"
         value={filters.status ?? ""}
@@ -151,7 +147,7 @@ function Nothing({ anyNode, add }: { anyNode: boolean; add: React.ReactNode }) {
         An allocation is somebody's place on a node: an OS user of their own, made by the node's agent and removed
         again when it is released. It belongs to a project.
       </p>
-      {!anyNode && <p>Each needs an active node to live on, and there is none yet.</p>}
+      {!anyNode && <p>Each needs an active node that can host users, and there is none yet.</p>}
     </EmptyState>
   );
 }

@@ -1,57 +1,37 @@
 // A member of the organization, to choose.
 
-import { listMembers, type Member } from "@holdfast/contracts/endpoints/members";
-import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
-import { SelectField } from "../../design/Field.tsx";
+import { listMembers } from "@holdfast/contracts/endpoints/members";
+import type { Role } from "@holdfast/contracts/permissions";
+import type { ComponentProps } from "react";
+import { FOUND_AT_ONCE, Picker } from "../../design/Picker.tsx";
 import { useActing } from "../../session.ts";
 
 type MemberFieldProps = {
-  label: string;
-  hint?: ReactNode;
-  value: string;
-  onChange: (userId: string) => void;
-  /** Who can be chosen; left out, everybody. */
-  offers?: (member: Member) => boolean;
-  /** What the empty choice means; left out, somebody has to be chosen. */
-  nobody?: string;
-};
+  /** Only members of this role; left out, everybody. */
+  ofRole?: Role;
+  /** Not this one. */
+  except?: string | null | undefined;
+} & Pick<ComponentProps<typeof Picker>, "label" | "hint" | "value" | "onChange" | "none">;
 
-export function MemberField({ label, hint, value, onChange, offers = () => true, nobody }: MemberFieldProps) {
-  const members = useMembers().filter(offers);
-  return (
-    <SelectField
-      label={label}
-      hint={hint}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      required={nobody === undefined}
-    >
-      <option value="">{nobody ?? (members.length > 0 ? "Choose a member" : "There is no other member")}</option>
-      {members.map((member) => (
-        <option key={member.user_id} value={member.user_id}>
-          {member.name} ({member.email})
-        </option>
-      ))}
-    </SelectField>
-  );
-}
-
-/** All of them, by name. */
-function useMembers(): Member[] {
+export function MemberField({ ofRole, except, ...rest }: MemberFieldProps) {
   const { org, call } = useActing();
-  const all = useQuery({
-    queryKey: ["org", org.id, "members", "choice"],
-    queryFn: async ({ signal }) => {
-      const members: Member[] = [];
-      let cursor: string | undefined;
-      do {
-        const page = await call(listMembers, { query: { cursor, limit: 200 }, signal });
-        members.push(...page.items);
-        cursor = page.next_cursor ?? undefined;
-      } while (cursor !== undefined);
-      return members.toSorted((a, b) => a.name.localeCompare(b.name));
-    },
-  });
-  return all.data ?? [];
+  return (
+    <Picker
+      {...rest}
+      noun="member"
+      queryKey={["org", org.id, "members", "choice", { ofRole, except }]}
+      find={async (text, signal) => {
+        const query = {
+          ...(text ? { search: text } : {}),
+          ...(ofRole ? { role: ofRole } : {}),
+          limit: FOUND_AT_ONCE,
+        };
+        const { items, next_cursor } = await call(listMembers, { query, signal });
+        const options = items
+          .filter(({ user_id }) => user_id !== except)
+          .map(({ user_id, name, email }) => ({ id: user_id, label: name, detail: email }));
+        return { options, hasMore: next_cursor !== null };
+      }}
+    />
+  );
 }

@@ -1,14 +1,16 @@
 // Asks for a user on a node. A node whose agent has no root can give its own account only.
 
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
-import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
-import { SelectField, TextareaField, TextField } from "../../design/Field.tsx";
+import { TextareaField, TextField } from "../../design/Field.tsx";
 import { FormDialog } from "../../design/FormDialog.tsx";
+import type { PickerOption } from "../../design/Picker.tsx";
 import { Code } from "../../design/Prose.tsx";
 import { useActing, useMe } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
-import { useNode, useNodes } from "../nodes/queries.ts";
+import { NodePicker, nodeOption } from "../nodes/NodePicker.tsx";
+import { hostsUsers, useNode, useUsableNodes } from "../nodes/queries.ts";
 import { MemberField } from "./MemberField.tsx";
 import { ProjectField } from "./ProjectField.tsx";
 import { keysFrom } from "./ssh-keys.ts";
@@ -17,13 +19,13 @@ import { keysFrom } from "./ssh-keys.ts";
 const makesUsers = "os_users";
 
 export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onClose: () => void }) {
-  const nodes = useNodes().items?.filter((node) => node.status === "active") ?? [];
-  const [chosen, setChosen] = useState(nodeId ?? "");
-  const wanted = chosen || nodes[0]?.id;
+  const { only, total } = useUsableNodes();
+  const [chosen, setChosen] = useState<PickerOption | null>(nodeId ? { id: nodeId, label: "" } : null);
+  const wanted = chosen?.id ?? only?.id;
   const node = useNode(wanted).data;
   const [username, setUsername] = useState("");
-  const [project, setProject] = useState("");
-  const [owner, setOwner] = useState("");
+  const [project, setProject] = useState<PickerOption | null>(null);
+  const [owner, setOwner] = useState<PickerOption | null>(null);
   const me = useMe();
   const { may } = useActing();
   const [keys, setKeys] = useState("");
@@ -36,8 +38,8 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
           node_id: wanted ?? "",
           username: ownAccount ?? username,
           ssh_keys: ownAccount ? [] : pasted.keys,
-          ...(project ? { project_id: project } : {}),
-          ...(owner ? { owner_id: owner } : {}),
+          ...(project ? { project_id: project.id } : {}),
+          ...(owner ? { owner_id: owner.id } : {}),
         },
         idempotencyKey,
       }),
@@ -53,7 +55,13 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
       action="Allocate"
       mutation={create}
     >
-      <NodeField nodes={nodes} value={wanted ?? ""} onChange={setChosen} node={node} />
+      <NodePicker
+        label="Node"
+        choice={{ status: "active", capability: hostsUsers }}
+        value={node ? nodeOption(node) : chosen}
+        onChange={setChosen}
+        hint={nodeHint(node, total)}
+      />
       {ownAccount ? (
         <TextField
           label="User"
@@ -84,13 +92,7 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
       )}
       <ProjectField value={project} onChange={setProject} />
       {may("allocations:admin") && (
-        <MemberField
-          label="Owner"
-          value={owner}
-          onChange={setOwner}
-          offers={({ user_id }) => user_id !== me.id}
-          nobody="You"
-        />
+        <MemberField label="Owner" value={owner} onChange={setOwner} except={me.id} none="You" />
       )}
       {!ownAccount && (
         <TextareaField
@@ -114,35 +116,11 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
   );
 }
 
-type NodeFieldProps = {
-  nodes: Node[];
-  value: string;
-  onChange: (id: string) => void;
-  node: NodeDetail | undefined;
-};
-
-function NodeField({ nodes, value, onChange, node }: NodeFieldProps) {
-  const stale = node?.connection === "stale" || node?.connection === "never";
-  return (
-    <SelectField
-      label="Node"
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      required
-      hint={
-        nodes.length === 0
-          ? "No node is active. Add one, or reactivate one."
-          : stale
-            ? `${node.name} is not heard at the moment; the allocation waits until it is back.`
-            : undefined
-      }
-    >
-      {nodes.map((each) => (
-        <option key={each.id} value={each.id}>
-          {each.name}
-          {each.connection === "online" ? "" : " (not heard)"}
-        </option>
-      ))}
-    </SelectField>
-  );
+/** Why a node that cannot do it now was chosen all the same: a link names it, or it has changed meanwhile. */
+function nodeHint(node: NodeDetail | undefined, total: number | undefined): string | undefined {
+  if (!node) return total === 0 ? "No node can take an allocation now. Add one, or reactivate one." : undefined;
+  if (node.status !== "active") return `${node.name} is ${node.status} and takes no new allocations.`;
+  return node.connection === "online"
+    ? undefined
+    : `${node.name} is offline; the allocation waits until it is back.`;
 }

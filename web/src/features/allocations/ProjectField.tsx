@@ -2,25 +2,32 @@
 
 import { listProjects } from "@holdfast/contracts/endpoints/projects";
 import { useQuery } from "@tanstack/react-query";
-import { SelectField } from "../../design/Field.tsx";
+import type { ComponentProps } from "react";
+import { FOUND_AT_ONCE, Picker } from "../../design/Picker.tsx";
 import { useActing } from "../../session.ts";
 
-export function ProjectField({ value, onChange }: { value: string; onChange: (id: string) => void }) {
+export function ProjectField(props: Pick<ComponentProps<typeof Picker>, "value" | "onChange">) {
   const { org, call } = useActing();
-  const projects = useQuery({
-    queryKey: ["org", org.id, "projects", "choice"],
-    queryFn: ({ signal }) => call(listProjects, { query: { limit: 200 }, signal }),
+  const queryKey = ["org", org.id, "projects", "choice"];
+  const some = useQuery({
+    queryKey: [...queryKey, "count"],
+    queryFn: ({ signal }) => call(listProjects, { query: { limit: 2 }, signal }),
   }).data?.items;
-  if (!projects || projects.length < 2) return null;
-  // Newest first; without a choice the server takes the oldest.
-  const oldest = projects.at(-1)?.id ?? "";
+  if (!some || some.length < 2) return null;
   return (
-    <SelectField label="Project" value={value || oldest} onChange={(event) => onChange(event.currentTarget.value)}>
-      {projects.map((project) => (
-        <option key={project.id} value={project.id}>
-          {project.name}
-        </option>
-      ))}
-    </SelectField>
+    <Picker
+      {...props}
+      label="Project"
+      noun="project"
+      // As the server does without a choice.
+      none="The oldest project"
+      queryKey={queryKey}
+      find={async (text, signal) => {
+        const query = { ...(text ? { search: text } : {}), limit: FOUND_AT_ONCE };
+        const { items, next_cursor } = await call(listProjects, { query, signal });
+        const options = items.map(({ id, name, slug }) => ({ id, label: name, detail: slug }));
+        return { options, hasMore: next_cursor !== null };
+      }}
+    />
   );
 }

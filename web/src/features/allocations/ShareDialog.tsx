@@ -8,6 +8,7 @@ import {
 import { useState } from "react";
 import { RadioGroup, SelectField } from "../../design/Field.tsx";
 import { FormDialog } from "../../design/FormDialog.tsx";
+import type { PickerOption } from "../../design/Picker.tsx";
 import { useChange } from "../../use-change.ts";
 import { MemberField } from "./MemberField.tsx";
 
@@ -26,7 +27,7 @@ const durations = [
 ];
 
 export function ShareDialog({ allocation, onClose }: { allocation: Allocation; onClose: () => void }) {
-  const [member, setMember] = useState("");
+  const [member, setMember] = useState<PickerOption | null>(null);
   const [level, setLevel] = useState<GrantLevel>("view");
   const [seconds, setSeconds] = useState(7 * 24 * HOUR);
   const { username, node_name } = allocation;
@@ -34,7 +35,7 @@ export function ShareDialog({ allocation, onClose }: { allocation: Allocation; o
     send: (call) =>
       call(createAllocationGrant, {
         params: { allocation_id: allocation.id },
-        body: { user_id: member, level, expires_in_seconds: seconds },
+        body: { user_id: member?.id ?? "", level, expires_in_seconds: seconds },
       }),
     said: `Shared ${username} on ${node_name}`,
     onDone: onClose,
@@ -52,7 +53,8 @@ export function ShareDialog({ allocation, onClose }: { allocation: Allocation; o
         label="Member"
         value={member}
         onChange={setMember}
-        offers={({ user_id, role }) => role === "member" && user_id !== allocation.owner?.id}
+        ofRole="member"
+        except={allocation.owner?.id}
         hint="Owners and admins of the organization have access already."
       />
       <RadioGroup legend="They may" options={levels} value={level} onChange={setLevel} />

@@ -3,15 +3,16 @@
 import { type Allocation, transferAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { useState } from "react";
 import { FormDialog } from "../../design/FormDialog.tsx";
+import type { PickerOption } from "../../design/Picker.tsx";
 import { useChange } from "../../use-change.ts";
 import { MemberField } from "./MemberField.tsx";
 
 export function TransferDialog({ allocation, onClose }: { allocation: Allocation; onClose: () => void }) {
-  const [owner, setOwner] = useState("");
+  const [owner, setOwner] = useState<PickerOption | null>(null);
   const { username, node_name } = allocation;
   const transfer = useChange({
     send: (call) =>
-      call(transferAllocation, { params: { allocation_id: allocation.id }, body: { owner_id: owner } }),
+      call(transferAllocation, { params: { allocation_id: allocation.id }, body: { owner_id: owner?.id ?? "" } }),
     said: `Transferred ${username} on ${node_name}`,
     onDone: onClose,
   });
@@ -24,12 +25,7 @@ export function TransferDialog({ allocation, onClose }: { allocation: Allocation
       action="Transfer"
       mutation={transfer}
     >
-      <MemberField
-        label="New owner"
-        value={owner}
-        onChange={setOwner}
-        offers={({ user_id }) => user_id !== allocation.owner?.id}
-      />
+      <MemberField label="New owner" value={owner} onChange={setOwner} except={allocation.owner?.id} />
     </FormDialog>
   );
 }

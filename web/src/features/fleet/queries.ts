@@ -6,6 +6,7 @@ import { applyPicture, type PictureNode } from "@holdfast/contracts/fleet-pictur
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";
+import type { listFilter } from "../nodes/filters.ts";
 
 export function useFleet(filter: FleetFilter = {}): UseQueryResult<Fleet> {
   const { org, call } = useActing();
@@ -46,10 +47,10 @@ export function useFleetPicture(filter: FleetFilter, { enabled }: { enabled: boo
 
 export const PAGE_SIZE = 50;
 
-type NodePage = { items: Node[]; next_cursor: string | null };
+type NodePage = { items: Node[]; next_cursor: string | null; total: number };
 
 export function useNodePage(
-  filter: FleetFilter & { status?: "retired" },
+  filter: ReturnType<typeof listFilter>,
   cursor: string | undefined,
 ): UseQueryResult<NodePage> {
   const { org, call } = useActing();
@@ -71,8 +72,8 @@ export function useFindNode(): (name: string) => Promise<Node | undefined> {
       .fetchQuery({
         queryKey: ["org", org.id, "nodes", "list", { name }],
         queryFn: async ({ signal }) => {
-          const { items } = await call(listNodes, { query: { name }, signal });
-          return items.find(({ status }) => status !== "retired") ?? null;
+          const { items } = await call(listNodes, { query: { name, state: "present" }, signal });
+          return items[0] ?? null;
         },
       })
       .then((found) => found ?? undefined);

@@ -84,8 +84,8 @@ function OnlyThisMachine({ apiUrl }: { apiUrl: string }) {
         Agents are listened for at <Code>{apiUrl}</Code>, which other machines do not reach. To let them in, set{" "}
         <Code>HOLDFAST_NODE_API_BIND</Code> to an address of this server (or <Code>0.0.0.0</Code>) and{" "}
         <Code>HOLDFAST_NODE_API_URL</Code> to how they reach it, such as{" "}
-        <Code>https://holdfast.example.com:{new URL(apiUrl).port || 443}</Code>, and restart Holdfast. Then make a
-        new token.
+        <Code>{`https://holdfast.example.com:${new URL(apiUrl).port || 443}`}</Code>, and restart Holdfast. Then
+        make a new token.
       </p>
     </Notice>
   );

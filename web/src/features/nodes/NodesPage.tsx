@@ -17,7 +17,7 @@ import { count, nodesInWords } from "../fleet/words.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { AddNodeDialog } from "./AddNodeDialog.tsx";
 import { EnrollmentTokens } from "./EnrollmentTokens.tsx";
-import { fleetFilter, isNarrowed, listFilter, type NodeFilters } from "./filters.ts";
+import { isNarrowed, listFilter, type NodeFilters } from "./filters.ts";
 import { NodeFilterBar } from "./NodeFilterBar.tsx";
 import { NodeTable } from "./NodeTable.tsx";
 
@@ -63,14 +63,16 @@ export function NodesPage() {
 function Pages({ filters, onChange }: { filters: NodeFilters; onChange: (filters: NodeFilters) => void }) {
   const [cursors, setCursors] = useState<string[]>([]);
   const page = useNodePage(listFilter(filters), cursors.at(-1));
-  const matching = useFleet(fleetFilter(filters)).data?.matching;
   if (page.error) return <ErrorNotice error={page.error} onRetry={() => void page.refetch()} />;
   if (!page.data) return <Loading what="nodes" />;
-  const { items, next_cursor } = page.data;
+  const { items, next_cursor, total } = page.data;
   if (items.length === 0 && cursors.length === 0)
     return <NoMatch filters={filters} onClear={() => onChange({})} />;
   const first = cursors.length * PAGE_SIZE + 1;
-  const total = filters.state === "retired" ? undefined : matching;
+  const all =
+    filters.state === "retired"
+      ? `${count(total)} retired ${total === 1 ? "node" : "nodes"}`
+      : nodesInWords(total);
   const range = items.length === 1 ? count(first) : `${count(first)}–${count(first + items.length - 1)}`;
   return (
     <>
@@ -91,7 +93,7 @@ function Pages({ filters, onChange }: { filters: NodeFilters; onChange: (filters
           </>
         )}
         <p role="status">
-          {total === undefined ? `${range} of the retired` : `${range} of ${nodesInWords(total)}`}
+          Showing {range} of {all}
           {items.length > 1 && ", newest first"}
         </p>
       </nav>

@@ -19,7 +19,7 @@ describe("what the nodes page looks for", () => {
   it("DASH-01 leaves out retired nodes unless they are looked for", () => {
     expect(listFilter({})).toEqual({ state: "present" });
     expect(listFilter({ state: "retired", search: "old", version: "1" })).toEqual({
-      status: "retired",
+      state: "retired",
       search: "old",
     });
     expect(listFilter({ state: "not_fine", block: "10.0.0.0/24" })).toEqual({

@@ -1,6 +1,7 @@
 // What the nodes page looks for, as it stands in the address bar: a link shows another person the same.
 
 import { FleetFilter } from "@holdfast/contracts/endpoints/fleet";
+import type { NodeStateFilter } from "@holdfast/contracts/endpoints/nodes";
 import { type Grouping, groupings } from "../fleet/grouping.ts";
 
 /** A state of the fleet, or those that are a part of it no more. */
@@ -38,9 +39,9 @@ export function fleetFilter({ group, add, state, ...rest }: NodeFilters): FleetF
 }
 
 /** What the table is asked for. Retired nodes can be looked for by name and id only. */
-export function listFilter(filters: NodeFilters): FleetFilter & { status?: "retired" } {
+export function listFilter(filters: NodeFilters): Omit<FleetFilter, "state"> & { state?: NodeStateFilter } {
   if (filters.state !== "retired") return { state: "present", ...fleetFilter(filters) };
-  return { status: "retired", ...(filters.search ? { search: filters.search } : {}) };
+  return { state: "retired", ...(filters.search ? { search: filters.search } : {}) };
 }
 
 export function isNarrowed(filters: NodeFilters): boolean {

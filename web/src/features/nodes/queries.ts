@@ -8,21 +8,23 @@ import {
   type NodeDetail,
 } from "@holdfast/contracts/endpoints/nodes";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
-import { useListing } from "../../listing.ts";
 import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";
 
-/** Many at once: people look for a node by a part of its name, and the endpoint knows whole names only. */
-const pageSize = 200;
+/** What lets a node host an allocation: its agent makes users, or offers its own account. */
+export const hostsUsers = "os_users,own_account";
 
-export function useNodes() {
+/** The only node that an allocation can be made on, and how many there are. */
+export function useUsableNodes(): { only: Node | undefined; total: number | undefined } {
   const { org, call } = useActing();
   const refetchInterval = useRefetchInterval();
-  return useListing<Node>({
-    key: ["org", org.id, "nodes", "list"],
-    page: ({ cursor, signal }) => call(listNodes, { query: { limit: pageSize, cursor }, signal }),
+  const query = { status: "active", capability: hostsUsers, limit: 2 } as const;
+  const { data } = useQuery({
+    queryKey: ["org", org.id, "nodes", "list", query],
+    queryFn: ({ signal }) => call(listNodes, { query, signal }),
     refetchInterval,
   });
+  return { only: data?.total === 1 ? data.items[0] : undefined, total: data?.total };
 }
 
 export function useNode(nodeId: string | undefined): UseQueryResult<NodeDetail> {

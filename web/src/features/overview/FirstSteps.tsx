@@ -21,7 +21,7 @@ export function FirstSteps() {
       const [members, tokens, nodes] = await Promise.all([
         call(listMembers, { query: { limit: 2 }, signal }),
         call(listTokens, { query: { limit: 1 }, signal }),
-        call(listNodes, { query: { limit: 1 }, signal }),
+        call(listNodes, { query: { state: "present", limit: 1 }, signal }),
       ]);
       return { members: members.items.length, tokens: tokens.items.length, nodes: nodes.items.length };
     },
