@@ -103,9 +103,9 @@ export function Picker({ label, hint, className, noun, value, onChange, queryKey
                           <Icon name="check" />
                         </Combobox.ItemIndicator>
                       </span>
-                      <span className="min-w-0 [overflow-wrap:anywhere]">
+                      <span className="flex min-w-0 flex-wrap items-baseline gap-x-2 [overflow-wrap:anywhere]">
                         {option.label}
-                        {option.detail && <span className="block text-sm text-ink-muted">{option.detail}</span>}
+                        {option.detail && <span className="text-sm text-ink-muted">{option.detail}</span>}
                       </span>
                     </Combobox.Item>
                   )}

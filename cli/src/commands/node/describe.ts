@@ -4,7 +4,7 @@ import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { ago, gigabytes, localTime, table } from "../../output.ts";
 import { describeHealth } from "./health.ts";
 
-const marks = { online: "● online", stale: "■ stale", never: "○ never seen" };
+const marks = { online: "● online", stale: "■ offline", never: "○ never seen" };
 
 export function nodeTable(nodes: readonly Node[], options: { filtered: boolean }): string {
   if (nodes.length === 0) {
@@ -15,8 +15,8 @@ export function nodeTable(nodes: readonly Node[], options: { filtered: boolean }
   return table(nodes, [
     { title: "name", of: (row) => row.name },
     { title: "status", of: (row) => row.status },
-    { title: "connection", of: (row) => marks[row.connection] },
-    { title: "heard", of: (row) => ago(row.heartbeat_at) },
+    { title: "connection", of: (row) => (row.status === "retired" ? null : marks[row.connection]) },
+    { title: "last heartbeat", of: (row) => ago(row.heartbeat_at) },
     { title: "agent", of: (row) => row.agent_version },
     { title: "system", of: (row) => (row.os ? `${row.os} ${row.arch ?? ""}` : null) },
     { title: "running", of: (row) => String(row.running_tasks) },

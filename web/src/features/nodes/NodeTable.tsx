@@ -84,11 +84,12 @@ function Reasons({ node: { attention } }: { node: Pick<Node, "attention"> }) {
   );
 }
 
-export function Connection({ node }: { node: Pick<Node, "connection" | "heartbeat_at"> }) {
+/** A retired node is not expected to connect. */
+export function Connection({ node }: { node: Pick<Node, "status" | "connection" | "heartbeat_at"> }) {
   const { state, word } = connectionMarks[node.connection];
   return (
     <span className="inline-flex flex-wrap items-center gap-x-2">
-      <StatusMark state={state}>{word}</StatusMark>
+      {node.status !== "retired" && <StatusMark state={state}>{word}</StatusMark>}
       {node.heartbeat_at && (
         <span className="text-sm text-ink-muted">
           seen <SecondsAgo at={node.heartbeat_at} />

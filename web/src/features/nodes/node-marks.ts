@@ -16,6 +16,6 @@ export const statusMarks: Record<NodeStatus, Mark & { meaning: string }> = {
 
 export const connectionMarks: Record<Node["connection"], Mark> = {
   online: { state: "ok", word: "Online" },
-  stale: { state: "failed", word: "Stale" },
+  stale: { state: "failed", word: "Offline" },
   never: { state: "unknown", word: "Never seen" },
 };

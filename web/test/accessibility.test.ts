@@ -1,0 +1,138 @@
+// Every page of the app, with its menus and dialogs open, in both themes, on a desk and on a telephone: axe-core finds
+// nothing. The terminal's page, which needs a gateway, is in terminal.test.ts.
+
+import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
+import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { inviteMember } from "@holdfast/contracts/endpoints/members";
+import { createProject } from "@holdfast/contracts/endpoints/projects";
+import { createTask } from "@holdfast/contracts/endpoints/tasks";
+import { createToken } from "@holdfast/contracts/endpoints/tokens";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import {
+  addMember,
+  createOrg,
+  PASSWORD,
+  startTestApi,
+  type TestApi,
+} from "../../control-plane/test/support/api.ts";
+import { openRoles } from "../../control-plane/test/support/database.ts";
+import { seedFleet } from "../../control-plane/test/support/fleet.ts";
+import { enrollTestNode, heartbeatOf, sendHeartbeatFrom } from "../../control-plane/test/support/nodes.ts";
+import { lacks } from "../../scripts/facilities.mjs";
+import { violationsOf } from "./axe.ts";
+import { openChromium } from "./browser.ts";
+
+const { visit } = openChromium();
+let api: TestApi;
+let page: Page;
+const ids = { node: "", task: "", allocation: "" };
+
+const button = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
+const item = (name: string) => page.getByRole("menuitem", { name }).click();
+
+/** Addresses, and what is opened there. */
+const places: Record<string, { path: () => string; open?: () => Promise<void> }> = {
+  overview: { path: () => "/" },
+  "the account menu": { path: () => "/", open: () => button(/^Account/) },
+  "the organization switcher": { path: () => "/", open: () => button(/Switch organization/) },
+  nodes: { path: () => "/nodes" },
+  "nodes filtered": { path: () => "/nodes?block=10.0.0.0%2F24&group=block" },
+  "no node": { path: () => "/nodes?search=no-such" },
+  "adding a node": { path: () => "/nodes?add=yes" },
+  "the join command": { path: () => "/nodes?add=yes", open: () => button("Get the join command") },
+  "a node": { path: () => `/nodes/${ids.node}` },
+  "a node's actions": { path: () => `/nodes/${ids.node}`, open: () => button(/^Actions/) },
+  "draining a node": {
+    path: () => `/nodes/${ids.node}`,
+    open: async () => {
+      await button(/^Actions/);
+      await item("Drain node");
+    },
+  },
+  "running a task": { path: () => `/nodes/${ids.node}`, open: () => button("Run a task") },
+  "a task": { path: () => `/tasks/${ids.task}` },
+  allocations: { path: () => "/allocations" },
+  "a new allocation": {
+    path: () => "/allocations?add=yes",
+    open: async () => {
+      await page.getByRole("dialog").getByRole("combobox", { name: "Node" }).click();
+      await page.getByRole("option").first().waitFor();
+    },
+  },
+  "an allocation": { path: () => `/allocations/${ids.allocation}` },
+  "sharing an allocation": { path: () => `/allocations/${ids.allocation}`, open: () => button("Share") },
+  "releasing an allocation": { path: () => `/allocations/${ids.allocation}`, open: () => button(/^Release/) },
+  audit: { path: () => "/audit" },
+  "an audit event": { path: () => "/audit", open: () => button(/^Details/) },
+  projects: { path: () => "/organization/projects" },
+  "a new project": { path: () => "/organization/projects", open: () => button("New project") },
+  members: { path: () => "/organization/members" },
+  "a member's actions": { path: () => "/organization/members", open: () => button(/^Actions for/) },
+  "inviting a member": { path: () => "/organization/members", open: () => button("Invite member") },
+  tokens: { path: () => "/organization/tokens" },
+  "a new token": { path: () => "/organization/tokens", open: () => button("New token") },
+  "the organization's settings": { path: () => "/organization/settings" },
+  account: { path: () => "/account" },
+  reference: { path: () => "/reference" },
+  "a page that does not exist": { path: () => "/no-such-page" },
+  "a link that is used": { path: () => "/link" },
+};
+
+describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
+  beforeAll(async () => {
+    api = await startTestApi();
+    const org = await createOrg(api, "reef");
+    await addMember(api, org, "ada@reef.example", "owner");
+    await addMember(api, org, "bob@reef.example", "member");
+    const own = api.operator(org.id);
+    const node = await enrollTestNode(api, org.id, { hostname: "rock-1" });
+    const findings = [{ reason: "disk_full" as const, detail: "2 % free" }];
+    await sendHeartbeatFrom(node, heartbeatOf({ findings }));
+    await seedFleet(openRoles(api.database).superuser, org.id, 40, (number) =>
+      number > 30 ? { silentSeconds: 600 } : {},
+    );
+    await own(createProject, { body: { slug: "second", name: "Second" } });
+    await own(inviteMember, { body: { email: "next@reef.example" } });
+    await own(createToken, { body: { name: "script", role: "member" } });
+    await own(createEnrollmentToken, { body: {} });
+    const asked = { params: { node_id: node.id }, body: { type: "node.noop", params: { echo: "hello" } } };
+    ids.node = node.id;
+    ids.task = (await own(createTask, asked)).id;
+    ids.allocation = (await own(createAllocation, { body: { node_id: node.id, username: "alice" } })).id;
+    ({ page } = await visit());
+    await page.goto(`${api.url}/`);
+    await page.getByLabel("Email").fill("ada@reef.example");
+    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator("#main h1").waitFor();
+  });
+
+  it("OPS-01 is nothing before one has signed in", async () => {
+    const stranger = (await visit()).page;
+    await stranger.goto(`${api.url}/`);
+    await stranger.getByLabel("Email").fill("ada@reef.example");
+    const found = await violationsOf(stranger, "sign-in");
+    await stranger.getByLabel("Password", { exact: true }).fill("wrong");
+    await stranger.getByRole("button", { name: "Sign in" }).click();
+    await stranger.getByRole("alert").waitFor();
+    expect([...found, ...(await violationsOf(stranger, "sign-in refused"))]).toEqual([]);
+  });
+
+  it.for(Object.entries(places))("OPS-01 is nothing: %s", async ([name, { path, open }]) => {
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(api.url + path());
+    await page.getByRole("heading", { level: 1 }).first().waitFor();
+    await expect.poll(() => page.getByText(/^Loading/).count()).toBe(0);
+    await open?.();
+    expect(await violationsOf(page, name)).toEqual([]);
+  });
+
+  it("OPS-01 is nothing: navigation on a telephone", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(`${api.url}/`);
+    await page.getByRole("button", { name: "Open navigation" }).click();
+    await page.getByRole("dialog").waitFor();
+    expect(await violationsOf(page, "navigation")).toEqual([]);
+  });
+});
