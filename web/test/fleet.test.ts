@@ -53,7 +53,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
   });
 
   const fleet = () => page.getByRole("region", { name: "The fleet" });
-  const picture = () => page.getByRole("group", { name: /^Picture of/ });
+  const picture = () => page.getByRole("application", { name: /^Picture of/ });
 
   it("DASH-01 sees how many are not fine, what they share and what to do", async () => {
     await fleet().getByText("69 of 2,000 nodes are not fine").waitFor();

@@ -722,7 +722,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     const list = page.getByRole("list", { name: "Terminals" });
     await list.getByText("ready after 51 ms").first().waitFor();
     await list.getByText(terminalFailures.terminal_node_stream_timeout.message).waitFor();
-    await list.getByRole("button", { name: /Failed: details/ }).click();
+    await list.getByRole("button", { name: /^Failed .*: details$/ }).click();
     await list.locator('[data-step="node_stream_connected"][data-state="failed"]').waitFor();
     await keepScreenshot(page, "allocation");
     const back = list.getByRole("link", { name: "Go back to it" });

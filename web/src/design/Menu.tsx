@@ -21,7 +21,8 @@ export function Menu({ trigger, children, align = "start", side = "bottom", afte
   return (
     <Base.Root onOpenChangeComplete={(open) => open || onClosed?.()}>
       <Base.Trigger render={trigger} />
-      <Base.Portal>
+      {/* Within a landmark, where screen readers look for content. */}
+      <Base.Portal container={document.querySelector("main")}>
         <Base.Positioner sideOffset={6} align={align} side={side} className="z-50 outline-none">
           <Base.Popup
             finalFocus={afterwards && (() => afterwards() ?? true)}

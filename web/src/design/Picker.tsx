@@ -84,7 +84,10 @@ export function Picker({ label, hint, className, noun, value, onChange, queryKey
           </Combobox.InputGroup>
           <Combobox.Portal>
             <Combobox.Positioner sideOffset={4} className="z-50 outline-none">
+              {/* A landmark, because it stands outside those of the page. */}
               <Combobox.Popup
+                role="region"
+                aria-label={`${label}: choices`}
                 aria-busy={searching || undefined}
                 className={classes(
                   "flex max-h-[min(20rem,var(--available-height))] w-[max(14rem,var(--anchor-width))] flex-col",

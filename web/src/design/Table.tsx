@@ -15,7 +15,7 @@ export function Table({ label, columns, children, className }: TableProps) {
     // biome-ignore lint/a11y/useSemanticElements: a section would need a heading of its own
     <div
       role="region"
-      aria-label={label}
+      aria-label={`${label} table`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
       tabIndex={0}
       className={classes("relative overflow-x-auto rounded-lg border border-line bg-surface", className)}

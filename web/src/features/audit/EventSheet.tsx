@@ -86,7 +86,7 @@ function Details({ details }: { details: Record<string, unknown> }) {
   return (
     <>
       <h3 className="mt-6 mb-2 font-semibold">Details</h3>
-      <pre className="overflow-x-auto rounded-md bg-sunken p-3 font-mono text-sm">
+      <pre className="rounded-md bg-sunken p-3 whitespace-pre-wrap [overflow-wrap:anywhere] font-mono text-sm">
         {JSON.stringify(details, null, 2)}
       </pre>
     </>

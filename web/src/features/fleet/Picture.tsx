@@ -87,10 +87,10 @@ export function Picture({ nodes, grouping }: PictureProps) {
 
   const size = position ? cellSize(position.pitch) : 0;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: it is one picture, which the arrow keys lead through
     <div
       ref={frame}
-      role="group"
+      // The arrow keys are for the picture, also under a screen reader.
+      role="application"
       aria-label={`Picture of ${nodesInWords(nodes.length)}. Arrow keys go from node to node, Enter opens one; the table below has the same nodes.`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys need it
       tabIndex={0}

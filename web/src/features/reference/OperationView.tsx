@@ -82,7 +82,7 @@ function CurlExample({ operation }: { operation: Operation }) {
         Example
         <CopyIconButton text={curl} label={`Copy curl example of ${operation.id}`} />
       </div>
-      <pre className="overflow-x-auto px-4 py-3 font-mono text-sm">{curl}</pre>
+      <pre className="px-4 py-3 whitespace-pre-wrap [overflow-wrap:anywhere] font-mono text-sm">{curl}</pre>
     </div>
   );
 }

@@ -51,12 +51,14 @@ function AccountButton({ name, email, ...rest }: { name: string; email: string |
     <button
       type="button"
       {...rest}
-      aria-label={`Account: ${name}`}
       className="flex w-full items-center gap-3 rounded-md px-2.5 py-1.5 text-left transition-colors hover:bg-deep-hover data-popup-open:bg-deep-hover"
     >
       <Icon name="person" className="size-4 shrink-0 text-on-deep-muted" />
       <span className="min-w-0 flex-1">
-        <span className="block truncate">{name}</span>
+        <span className="block truncate">
+          <span className="sr-only">Account: </span>
+          {name}
+        </span>
         {email && <span className="block truncate text-xs text-on-deep-muted">{email}</span>}
       </span>
       <Icon name="upDown" className="size-4 shrink-0 text-on-deep-muted" />

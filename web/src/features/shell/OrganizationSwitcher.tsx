@@ -55,12 +55,12 @@ function SwitcherButton({ current, ...rest }: { current: Membership | undefined 
     <button
       type="button"
       {...rest}
-      aria-label={`Organization: ${current?.name ?? "none"}. Switch organization`}
       className="flex w-full items-center gap-2.5 rounded-md border border-deep-line px-2.5 py-2 text-left transition-colors hover:bg-deep-hover data-popup-open:bg-deep-hover"
     >
       <span className="min-w-0 flex-1">
         <span className="block truncate font-medium">{current?.name ?? "No organization"}</span>
         <span className="block text-xs text-on-deep-muted">{current?.role ?? "ask an owner to invite you"}</span>
+        <span className="sr-only">. Switch organization</span>
       </span>
       <Icon name="upDown" className="size-4 shrink-0 text-on-deep-muted" />
     </button>

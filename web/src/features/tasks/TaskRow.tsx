@@ -29,7 +29,6 @@ export function TaskRow({ task, opened, onToggle }: TaskRowProps) {
           onClick={onToggle}
           aria-expanded={opened}
           aria-controls={id}
-          aria-label={`${task.type}, ${word}: details`}
           className="-ml-1.5 flex min-w-0 flex-1 items-center gap-2 rounded-sm text-left"
         >
           <Icon
@@ -39,6 +38,7 @@ export function TaskRow({ task, opened, onToggle }: TaskRowProps) {
           <span className="flex min-w-0 flex-wrap items-baseline gap-x-3">
             <span className="font-mono text-sm">{task.type}</span>
             <StatusMark state={state}>{word}</StatusMark>
+            <span className="sr-only">: details</span>
           </span>
         </button>
         <span className="text-sm text-ink-muted max-sm:order-last max-sm:ml-4.5 max-sm:basis-full">

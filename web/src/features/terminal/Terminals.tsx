@@ -81,7 +81,6 @@ function Row({ terminal, opened, onToggle }: RowProps) {
           onClick={onToggle}
           aria-expanded={opened}
           aria-controls={id}
-          aria-label={`Terminal of ${terminal.opened_by}, ${word}: details`}
           className="-ml-1.5 flex min-w-0 flex-1 items-center gap-2 rounded-sm text-left"
         >
           <Icon
@@ -91,6 +90,7 @@ function Row({ terminal, opened, onToggle }: RowProps) {
           <span className="flex min-w-0 flex-wrap items-baseline gap-x-3">
             <StatusMark state={state}>{word}</StatusMark>
             <span className="min-w-0 truncate text-sm text-ink-muted">{terminal.opened_by}</span>
+            <span className="sr-only">: details</span>
           </span>
         </button>
         <span className="text-sm text-ink-muted max-sm:order-last max-sm:ml-4.5 max-sm:basis-full">
