@@ -43,6 +43,13 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
     .join("\n");
 }
 
+/** Says below a table that its rows are cut; nothing where they are not. */
+export function nextPage(shown: readonly unknown[], cursor: string | null): string {
+  return cursor === null
+    ? ""
+    : `\n\nShowing ${shown.length}, more follow. For the next page, add --cursor ${cursor}`;
+}
+
 function clean(text: string): string {
   return text.replace(controlCharacters, "�");
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, it } from "vitest";
 import { statusOf } from "./endpoint.ts";
 import { allEndpoints } from "./endpoints/all.ts";
@@ -35,6 +36,14 @@ function valuesOf(node: unknown, key: string): string[] {
 }
 
 describe("the OpenAPI document", () => {
+  it("OPS-01 has no error and no warning by the recommended rules of Redocly", async () => {
+    const config = await createConfig({ extends: ["recommended"] });
+    const source = JSON.stringify(document);
+    const problems = await lintFromString({ source, absoluteRef: "/openapi.json", config });
+    const lines = problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`);
+    expect(lines).toEqual([]);
+  });
+
   it("is 3.1 and holds every endpoint once, under its method and path", () => {
     expect(document).toMatchObject({ openapi: "3.1.0", info: { title: "Holdfast API", version: "1.2.3" } });
     const shown = operations.map(({ path, method, operation }) => `${operation.operationId} ${method} ${path}`);

@@ -20,10 +20,12 @@ export function openApiDocument(endpoints: readonly Endpoint[], info: { version:
     info: {
       title: "Holdfast API",
       version: info.version,
+      license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
       description:
         "Errors share one envelope and a catalogue of codes. Listings answer `{items, next_cursor}`. " +
         "Every answer carries `x-correlation-id`; send your own to follow a request through logs and audit.",
     },
+    servers: [{ url: "/", description: "The installation that serves this document." }],
     paths,
     components: {
       schemas: { Error: jsonSchema(ErrorEnvelope, "output") },

@@ -13,25 +13,27 @@ const looks = [
   { colorScheme: "dark", width: 390, height: 844 },
 ] as const;
 
-/** Colours in between two themes are nobody's. What turns for ever is not waited for. */
-const settled = `async (theme) => {
-  if (document.documentElement.dataset.theme !== theme) return false;
-  const finite = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().iterations !== Infinity);
-  await Promise.all(finite.map(({ finished }) => finished.catch(() => undefined)));
-  return finite.length === 0;
-}`;
+/** Colours in between two themes are nobody's. */
+const standStill = `(() => {
+  const still = new CSSStyleSheet();
+  still.replaceSync("*, ::before, ::after { transition: none !important; animation: none !important; }");
+  document.adoptedStyleSheets.push(still);
+})()`;
 
 /** base-ui guards the focus of a popup by hidden elements that only hand it on. */
 const context = { exclude: ["[data-base-ui-focus-guard]"] };
 
 /** Light on a desk, and dark on a telephone. One line for each element; empty: nothing is wrong. */
 export async function violationsOf(page: Page, where: string): Promise<string[]> {
-  if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(source);
+  if ((await page.evaluate("typeof axe")) === "undefined") {
+    await page.evaluate(source);
+    await page.evaluate(standStill);
+  }
   const lines: string[] = [];
   for (const { colorScheme, width, height } of looks) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height });
-    await page.waitForFunction(settled, colorScheme);
+    await page.locator(`html[data-theme="${colorScheme}"]`).waitFor();
     const run = `axe.run(${JSON.stringify(context)}, { runOnly: ${JSON.stringify(tags)}, resultTypes: ["violations"] })`;
     const { violations } = (await page.evaluate(run)) as AxeResults;
     for (const { id, impact, nodes } of violations) {

@@ -64,7 +64,9 @@ export const Fleet = z.strictObject({
   /** Of them, those that the filters let through. All that follows is about these. */
   matching: z.int(),
   not_fine: z.int(),
-  states: z.record(FleetState, z.int()),
+  states: z.strictObject(
+    Object.fromEntries(fleetStates.map((state) => [state, z.int()])) as Record<FleetState, z.ZodInt>,
+  ),
   /** Silence first, then the most frequent. */
   troubles: z.array(Trouble),
   versions: z.array(z.strictObject({ value: z.string(), count: z.int() })),

@@ -19,9 +19,9 @@ export const Task = z.strictObject({
   priority: z.int(),
   params: z.unknown(),
   phase: z.string().nullable().describe("What it does now; null unless a node works on it."),
-  progress: z.unknown().nullable(),
+  progress: z.unknown().describe("As the task's type declares it; null until it reports some."),
   timings: PhaseTimings,
-  result: z.unknown().nullable(),
+  result: z.unknown().describe("As the task's type declares it; null until it has one."),
   failure: TaskFailure.nullable(),
   /** Counts deliveries to the node. */
   generation: z.int(),

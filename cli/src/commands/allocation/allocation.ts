@@ -20,7 +20,7 @@ import { findMember } from "../../client/find-member.ts";
 import { findNode } from "../../client/find-node.ts";
 import { everyPage } from "../../client/pages.ts";
 import { exitCodes, Refusal } from "../../failure.ts";
-import { localTime, printResult, table } from "../../output.ts";
+import { localTime, nextPage, printResult, table } from "../../output.ts";
 import { collected, wholeNumber } from "../options.ts";
 import { addRepair } from "./repair.ts";
 import { addSharingCommands } from "./sharing.ts";
@@ -120,7 +120,7 @@ async function list(options: ListOptions): Promise<void> {
       { title: "owner", of: ownerInWords },
       { title: "since", of: (row) => localTime(row.released_at ?? row.active_at ?? row.created_at) },
     ]);
-    return rows + (next_cursor ? `\nMore: --cursor ${next_cursor}` : "");
+    return rows + nextPage(items, next_cursor);
   });
 }
 

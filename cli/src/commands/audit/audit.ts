@@ -4,7 +4,7 @@ import { AuditResult, listAudit, listPlatformAudit } from "@holdfast/contracts/e
 import { integer } from "@holdfast/kit/settings";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { clientOf, connect, findServer, type ServerOptions, withServerOptions } from "../../client/connect.ts";
-import { localTime, printResult, table } from "../../output.ts";
+import { localTime, nextPage, printResult, table } from "../../output.ts";
 
 type ListOptions = ServerOptions & {
   actor?: string;
@@ -41,8 +41,7 @@ export function auditCommand(): Command {
         : await (await connect(options))(listAudit, { query });
       printResult(options, page, ({ items, next_cursor }) => {
         if (items.length === 0) return "No event matches.";
-        const more = next_cursor ? `\nMore: --cursor ${next_cursor}` : "";
-        return rowsOf(items) + more;
+        return rowsOf(items) + nextPage(items, next_cursor);
       });
     });
   return audit;

@@ -57,7 +57,11 @@ async function run(wanted: string, type: string, options: RunOptions): Promise<v
   });
   if (!stop) {
     const hint = `holdfast task show ${created.id}`;
-    printResult(options, created, () => `Task ${created.id} is given to ${node.name}. \`${hint}\` shows it.`);
+    printResult(
+      options,
+      created,
+      () => `Task ${created.id} is queued for ${node.name}. \`${hint}\` shows what becomes of it.`,
+    );
     return;
   }
   stop.hurry.addEventListener("abort", () => leaveAtOnce(created));

@@ -11,7 +11,7 @@ import {
 import { Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
-import { printResult, table } from "../../output.ts";
+import { nextPage, printResult, table } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
 import { describeTask, describeTypes, taskRows } from "./describe.ts";
 import { addRun } from "./run.ts";
@@ -47,7 +47,7 @@ export function taskCommand(): Command {
       const page = await client(listTasks, { query: { node_id: node?.id, status, type, limit, cursor } });
       printResult(options, page, ({ items, next_cursor }) => {
         if (items.length === 0) return "No task matches.";
-        return table(items, taskRows) + (next_cursor ? `\nMore: --cursor ${next_cursor}` : "");
+        return table(items, taskRows) + nextPage(items, next_cursor);
       });
     });
   withServerOptions(task.command("show"))
@@ -66,7 +66,7 @@ export function taskCommand(): Command {
       printResult(options, cancelled, ({ status }) => {
         if (status === "cancelled") return `Task ${id} is cancelled.`;
         if (terminalStatuses.has(status)) return `Task ${id} had ended already: ${status}.`;
-        return `The node is told to stop it; \`holdfast task show ${id}\` tells when it has.`;
+        return `Cancellation requested; the node has not confirmed it yet. \`holdfast task show ${id}\` shows when it has.`;
       });
     });
   return task;

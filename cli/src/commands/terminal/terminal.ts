@@ -10,7 +10,7 @@ import { Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findAllocation } from "../../client/find-allocation.ts";
 import { findNode } from "../../client/find-node.ts";
-import { localTime, printResult, table } from "../../output.ts";
+import { localTime, nextPage, printResult, table } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
 import { attach } from "./attach.ts";
 import { escapeHelp } from "./escapes.ts";
@@ -73,7 +73,7 @@ async function list(options: ListOptions): Promise<void> {
       { title: "allocation", of: (row) => row.allocation_id },
       { title: "correlation id", of: (row) => row.correlation_id },
     ]);
-    return rows + (next_cursor ? `\nMore: --cursor ${next_cursor}` : "");
+    return rows + nextPage(items, next_cursor);
   });
 }
 

@@ -43,7 +43,7 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
         },
         idempotencyKey,
       }),
-    said: `Asked ${node?.name ?? "the node"} for ${ownAccount ?? username}`,
+    said: `Requested ${ownAccount ?? username} on ${node?.name ?? "the node"}`,
     onDone: onClose,
   });
   return (

@@ -33,14 +33,14 @@ export const changeWords: Record<NodeChange, ChangeWords> = {
     question: "Drain",
     done: "is draining",
     effects: [
-      "It takes no new tasks; what runs there ends in peace.",
+      "It takes no new tasks; what runs there runs to its end.",
       "Its allocations stay. Reactivate it to take work again.",
     ],
     danger: false,
   },
   fence: {
-    action: "Fence node",
-    question: "Fence",
+    action: "Quarantine node",
+    question: "Quarantine",
     done: "is quarantined",
     effects: [
       "It gets no tasks, and its polls are held without work, until you reactivate it.",
@@ -53,7 +53,7 @@ export const changeWords: Record<NodeChange, ChangeWords> = {
     action: "Reactivate node",
     question: "Reactivate",
     done: "is active",
-    effects: ["It takes tasks again at once."],
+    effects: ["It gets tasks again as soon as its agent is connected."],
     danger: false,
   },
   revoke: {

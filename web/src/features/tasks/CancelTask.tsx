@@ -17,9 +17,9 @@ export function CancelTask({ task }: { task: Task }) {
         onClick={() => cancel.mutate("")}
         busy={cancel.isPending}
         disabled={task.cancel_requested_at !== null}
-        aria-label={`Cancel ${task.type}`}
       >
         {task.cancel_requested_at ? "Cancelling…" : "Cancel"}
+        <span className="sr-only"> {task.type}</span>
       </Button>
       {cancel.error && <ErrorNotice key={cancel.submittedAt} error={cancel.error} />}
     </>
