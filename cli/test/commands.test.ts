@@ -178,7 +178,7 @@ describe("holdfast audit list", () => {
     expect([first.items.length, second.items.length]).toEqual([1, 1]);
     expect((second.items[0]?.id ?? "") < (first.items[0]?.id ?? "")).toBe(true);
     const { stdout } = await owner.holdfast(["audit", "list", "--limit", "1"]);
-    expect(stdout).toMatch(/\nMore: --cursor \S+\n$/);
+    expect(stdout).toMatch(/\nShowing \d+, more follow\. For the next page, add --cursor \S+\n$/);
   });
 
   it("AUDIT-01 says when nothing matches", async () => {

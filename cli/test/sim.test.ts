@@ -126,4 +126,15 @@ describe("an organization whose simulated nodes are retired", () => {
     expect(stderr).toContain("Nodes that match: rock-1.");
     expect((await person.holdfast(["node", "show", "reef"])).stderr).toContain("The organization has: rock-1.");
   });
+
+  it("ID-09 reports of a change only what the server has done, not what an offline node would do", async () => {
+    const said = async (change: string) => (await person.holdfast(["node", change, "rock-1"])).stdout;
+    const { superuser } = openRoles(api.database);
+    await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '1 hour'`;
+    expect(await said("quarantine")).toMatch(/^rock-1 is quarantined: it gets no tasks\. /);
+    expect(await said("reactivate")).toBe("rock-1 is active, but offline: tasks wait until its agent connects.\n");
+    await superuser`UPDATE node_presence SET heartbeat_at = now()`;
+    await said("fence");
+    expect(await said("reactivate")).toBe("rock-1 is active: it gets tasks again.\n");
+  });
 });

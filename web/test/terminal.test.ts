@@ -21,6 +21,7 @@ import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { openRoles } from "../../control-plane/test/support/database.ts";
 import { type StandIn, type StandInClient, startStandIn } from "../../gateway/test/support/stand-in.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { violationsOf } from "./axe.ts";
 import { keepScreenshot, openChromium, type Visitor, withoutWebgl } from "./browser.ts";
 
 const plain = openChromium(withoutWebgl);
@@ -728,6 +729,29 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     const back = list.getByRole("link", { name: "Go back to it" });
     expect(await back.getAttribute("href")).toContain(`session=${terminals[0]?.id}`);
     expect(complaints).toEqual([]);
+  });
+
+  it("OPS-01 has nothing that axe-core finds: connecting, ready, searching, in its menu, failed", async () => {
+    const { page } = await come();
+    const client = await opened(page);
+    client.say(status("token_ready", 4));
+    await page.getByRole("list", { name: "Readiness chain" }).waitFor();
+    const found = await violationsOf(page, "connecting");
+    client.say(ready());
+    await phase(page, "ready");
+    client.show("alice@rock-1:~$ ");
+    found.push(...(await violationsOf(page, "ready")));
+    await page.getByRole("button", { name: /^Search/ }).click();
+    await page.getByLabel("Text to find").fill("alice");
+    found.push(...(await violationsOf(page, "searching")));
+    await page.getByRole("button", { name: /^Terminal menu/ }).click();
+    await page.getByRole("menu").waitFor();
+    found.push(...(await violationsOf(page, "menu")));
+    await page.keyboard.press("Escape");
+    const entry = terminalFailures.terminal_pty_failed;
+    client.say({ type: "error", code: "terminal_pty_failed", ...entry, correlation_id: correlationId });
+    await phase(page, "failed");
+    expect([...found, ...(await violationsOf(page, "failed"))]).toEqual([]);
   });
 
   it("loads the terminal's code on no other page", async () => {
