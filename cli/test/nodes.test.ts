@@ -248,8 +248,8 @@ describe("holdfast task run", () => {
   });
 
   it.for([
-    [["nowhere", "node.noop"], "not_found", "There are: "],
-    [["01a1e13c-bc3d-71c5-9b58-aada3c2346d4", "node.noop"], "not_found", "There are: "],
+    [["nowhere", "node.noop"], "not_found", "The organization has: "],
+    [["01a1e13c-bc3d-71c5-9b58-aada3c2346d4", "node.noop"], "not_found", "The organization has: "],
     [["NODE", "node.shell"], "task_type_unknown", "Choose one of the types"],
     [["NODE", "node.noop", "--param", "hold_ms=soon"], "task_params_invalid", "Correct the fields"],
     [["NODE", "node.noop", "--params", '{"colour":"red"}'], "task_params_invalid", "Correct the fields"],

@@ -57,8 +57,8 @@ export async function pick(scope: Page | Locator, field: string, text: string): 
   const box = scope.getByRole("combobox", { name: field });
   await box.fill(text);
   const page = "page" in scope ? scope.page() : scope;
-  await page.getByRole("option", { name: text }).first().waitFor();
-  await box.press("ArrowDown");
+  // The first that is found is chosen by Enter alone.
+  await page.locator("[role=option][data-highlighted]").filter({ hasText: text }).waitFor();
   await box.press("Enter");
 }
 
