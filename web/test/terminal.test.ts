@@ -660,6 +660,9 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
       const overflow = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
       expect(overflow).toBeLessThanOrEqual(0);
       await keepScreenshot(page, `narrow-${colorScheme}-terminal`);
+      client.say({ type: "unresponsive", cause: "silent", since: new Date().toISOString() });
+      await phase(page, "unresponsive");
+      await keepScreenshot(page, `narrow-${colorScheme}-terminal-unresponsive`);
       const entry = terminalFailures.terminal_taken_over;
       client.say({ type: "error", code: "terminal_taken_over", ...entry, correlation_id: correlationId });
       await page.getByRole("button", { name: "Take it back here" }).waitFor();

@@ -12,6 +12,7 @@ export const escapeHelp = [
   "~?  this list",
   "~~  type one ~",
   "Only at the beginning of a line, which is after Enter.",
+  "While reconnecting: Ctrl-R tries now, Ctrl-C stops; other keys are kept for the shell.",
 ];
 
 /** Remembers where on its line the next byte stands. */
