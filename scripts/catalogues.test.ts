@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { diagnosticReasons, hops } from "@holdfast/contracts/diagnostics";
+import { diagnosticReasons, hopDetails, hops, placeOf } from "@holdfast/contracts/diagnostics";
 import { errorCatalogue } from "@holdfast/contracts/errors";
 import { commonTaskFailures } from "@holdfast/contracts/task-failures";
 import { terminalFailures, terminalHops } from "@holdfast/contracts/terminal-failures";
@@ -61,7 +61,7 @@ const catalogues = {
   errors: Object.keys(errorCatalogue),
   terminals: Object.keys(terminalFailures),
   tasks: [...Object.keys(commonTaskFailures), ...ownFailures],
-  hops: [...hops],
+  hops: [...hopDetails],
 };
 
 /** By file. A file without any of the names is not parsed, which takes most of the time. */
@@ -99,8 +99,9 @@ describe("a catalogue", () => {
   });
 
   it("DRIFT-15 has no hop that nothing leads to", () => {
-    const used = new Set<string | null>(Object.values(diagnosticReasons).map(({ hop }) => hop));
+    const used = new Set<string | null>(Object.values(diagnosticReasons).map(({ at }) => at));
     expect(neverMade(catalogues.hops, [], ["control-plane"]).filter((hop) => !used.has(hop))).toEqual([]);
+    expect(hops.filter((hop) => !hopDetails.some((detail) => placeOf(detail).hop === hop))).toEqual([]);
     const ofTerminals = new Set<string>(Object.values(terminalFailures).map(({ hop }) => hop));
     expect(terminalHops.filter((hop) => !ofTerminals.has(hop))).toEqual([]);
   });

@@ -18,7 +18,7 @@ const keepIn = join(root, "test-output/chaos");
 /** Any directory that everybody has and the project is not in: it is hidden in here. */
 const mountPoint = ["/mnt", "/srv", "/media", "/opt"].find((path) => existsSync(path) && !root.startsWith(path));
 
-const [names = "", jobs = "4", form = "table"] = process.argv.slice(2);
+const [names = "", jobs = "4", form = "table", truth = "true"] = process.argv.slice(2);
 const chosen = names.split(",").map(scenarioOf);
 
 // Whoever started us is gone, or wants us to stop. Everything in here ends with this process.
@@ -35,7 +35,8 @@ execFileSync("ip", ["link", "set", "lo", "up"]);
 for (const { name } of chosen) rmSync(join(keepIn, name), { recursive: true, force: true });
 
 const report = openReport(chosen, form === "json" ? "json" : "table");
-const site = { directory: mountPoint, database: await openSharedDatabase(join(mountPoint, "postgres")) };
+const database = await openSharedDatabase(join(mountPoint, "postgres"));
+const site = { directory: mountPoint, database, falsify: truth === "falsified" };
 const waiting = chosen.map((scenario, index) => ({ scenario, number: index + 1 }));
 const work = async () => {
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {

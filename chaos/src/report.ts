@@ -47,7 +47,8 @@ export function openReport(scenarios: readonly Scenario[], form: "table" | "json
       const seconds = Math.round((performance.now() - started) / 100) / 10;
       if (form === "json") print(JSON.stringify({ ok, seconds, scenarios: inOrder(scenarios, results) }, null, 2));
       else {
-        for (const { name, error, logs } of bad) print(`\n${name}: ${error}\n  logs: ${logs}`);
+        for (const { name, problems, logs } of bad)
+          print(`\n${name}:\n  ${problems.join("\n  ")}\n  logs: ${logs}`);
         print(`\n${results.length - bad.length} of ${scenarios.length} well, in ${seconds} s`);
       }
       return ok;
@@ -73,7 +74,7 @@ function lineOf({ scenario, state }: Row): string {
 }
 
 function columns(mark: string, name: string, hop = "", signal = "", seen = "", again = "", id = ""): string {
-  const cells = [mark.padEnd(1), name.padEnd(20), hop.padEnd(13), signal.padEnd(30), seen.padStart(7)];
+  const cells = [mark.padEnd(1), name.padEnd(20), hop.padEnd(29), signal.padEnd(30), seen.padStart(7)];
   return [...cells, again.padStart(10), id].join("  ").trimEnd();
 }
 

@@ -1,4 +1,4 @@
-// npm run chaos -- list | run <name>… | all [--json] [--jobs <n>]: breaks one thing at a time between real
+// npm run chaos -- list | run <name>… | all [--json] [--jobs <n>] [--falsify]: breaks one thing at a time between real
 // processes on hosts made of namespaces, and checks that the product says which. Exit code 1 when it did not.
 
 import { parseArgs } from "node:util";
@@ -6,11 +6,11 @@ import { facilities } from "../../scripts/facilities.mjs";
 import { runInside } from "./enter.ts";
 import { allScenarios } from "./scenarios/all.ts";
 
-const usage = "npm run chaos -- list | run <name>… | all   [--json] [--jobs <how many at a time>]";
+const usage = "npm run chaos -- list | run <name>… | all   [--json] [--jobs <how many at a time>] [--falsify]";
 /** More at a time than there are cores: most of a scenario is waiting. */
 const JOBS = 6;
 
-type Asked = { do: "list" | "run"; names: string[]; json: boolean; jobs: number };
+type Asked = { do: "list" | "run"; names: string[]; json: boolean; jobs: number; falsify: boolean };
 
 const asked = readArguments(process.argv.slice(2));
 if (typeof asked === "string") {
@@ -20,18 +20,19 @@ if (typeof asked === "string") {
 if (asked.do === "list") list(asked.json);
 else await run(asked);
 
-async function run({ names, json, jobs }: Asked): Promise<void> {
+async function run({ names, json, jobs, falsify }: Asked): Promise<void> {
   const missing = (["root", "nft", "dnsmasq", "faketime"] as const).filter((name) => !facilities[name].present());
   if (missing.length > 0) {
     const remedies = missing.map((name) => facilities[name].remedy);
     process.stderr.write(`The lab needs ${missing.join(", ")}: ${remedies.join("; ")}.\n`);
     process.exit(2);
   }
-  process.exitCode = await runInside([names.join(","), String(jobs), json ? "json" : "table"]);
+  const truth = falsify ? "falsified" : "true";
+  process.exitCode = await runInside([names.join(","), String(jobs), json ? "json" : "table", truth]);
 }
 
 function list(json: boolean): void {
-  const scenarios = allScenarios.map(({ name, title, expect }) => ({ name, title, ...expect }));
+  const scenarios = allScenarios.map(({ name, title, expect }) => ({ name, title, expect }));
   const text = json
     ? JSON.stringify({ scenarios }, null, 2)
     : scenarios.map(({ name, title }) => `${name.padEnd(22)}${title}`).join("\n");
@@ -44,13 +45,17 @@ function readArguments(args: string[]): Asked | string {
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
-      options: { json: { type: "boolean", default: false }, jobs: { type: "string", default: String(JOBS) } },
+      options: {
+        json: { type: "boolean", default: false },
+        jobs: { type: "string", default: String(JOBS) },
+        falsify: { type: "boolean", default: false },
+      },
     });
     const [verb, ...names] = positionals;
     const known = allScenarios.map(({ name }) => name);
     const jobs = Number(values.jobs);
     if (!Number.isInteger(jobs) || jobs < 1) return `--jobs is ${values.jobs}; it takes 1 or more.`;
-    const options = { json: values.json, jobs };
+    const options = { json: values.json, jobs, falsify: values.falsify };
     if (verb === "list" && names.length === 0) return { do: "list", names: [], ...options };
     if (verb === "all" && names.length === 0) return { do: "run", names: known, ...options };
     if (verb !== "run" || names.length === 0) return usage;

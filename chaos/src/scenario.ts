@@ -1,6 +1,7 @@
-// A scenario: one thing breaks, and what an operator must see of it.
+// A scenario: one thing breaks, and what everybody concerned must be given.
 
-import type { Hop } from "@holdfast/contracts/diagnostics";
+import type { Evidence } from "./evidence.ts";
+import type { Expected } from "./judge.ts";
 import type { LabOptions } from "./lab/lab.ts";
 import type { Story } from "./story.ts";
 
@@ -8,8 +9,7 @@ export type Scenario = {
   name: string;
   /** To a person, in one line. */
   title: string;
-  /** What the first sighting must be, and within how many seconds of the fault. */
-  expect: { hop: Hop; signal: string; seconds: number };
+  expect: Expected;
   lab?: LabOptions;
   run(story: Story): Promise<void>;
 };
@@ -17,22 +17,23 @@ export type Scenario = {
 export type ScenarioResult = {
   name: string;
   ok: boolean;
-  /** As the product named them; null when it did not. */
-  hop: Hop | null;
+  /** Of the first expected sighting, as the product named them; null when it did not. */
+  hop: string | null;
   signal: string | null;
   /** From the fault until it was seen. */
   seconds: number | null;
-  /** Of the task that the operator gave, which is also in the audit. */
+  /** The product's own, which leads to audit and logs. */
   correlation_id: string | null;
-  /** Where it was seen, by which reason, whose it is and what the operator is told to do. */
-  seen: { by: string; reason: string; owner: string | null; next_step: string } | null;
-  /** From the repair until the task had succeeded. */
+  /** From the repair until the user's retry had succeeded. */
   recovered_seconds: number | null;
   /** All of it, with making the lab. */
   took_seconds: number;
-  /** What was seen after that, and other notes of the story. */
+  /** How many falsified copies of the evidence were judged, and refused. */
+  falsified: number;
+  evidence: Evidence | null;
   notes: string[];
-  error?: string;
+  /** Everything that was not as it should be. */
+  problems: string[];
   /** Logs of the lab's processes, kept because it failed. */
   logs?: string;
 };

@@ -1,29 +1,21 @@
-// What happens in a scenario, in the words of its telling: something breaks, somebody sees it, it is mended, the
-// same task succeeds. Everything is seen through what operators have: the public API, and `holdfast agent
-// diagnose` on the host. Nothing looks into the database.
+// What happens in a scenario: something breaks, people see it, it is repaired, the user's request succeeds. Everything is
+// gathered from what people have: the command line, the public API, `holdfast agent diagnose` on the host, and the
+// logs. Nothing looks into the database. Whether it is right is decided elsewhere (`judge.ts`).
 
 import { randomUUID } from "node:crypto";
-import { type DiagnosticReason, diagnosticReasons, type Hop } from "@holdfast/contracts/diagnostics";
-import { listAudit } from "@holdfast/contracts/endpoints/audit";
+import { CallError } from "@holdfast/contracts/client";
+import { diagnosticReasons, placeOf } from "@holdfast/contracts/diagnostics";
 import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { Evidence, Look, Observer, Retry, Sighting } from "./evidence.ts";
+import { traceFor } from "./expectations.ts";
 import type { Fault } from "./faults/fault.ts";
+import type { Expected } from "./judge.ts";
 import type { Lab } from "./lab/lab.ts";
 import type { LabNode } from "./lab/node.ts";
-import { PATIENCE_SECONDS, until, within } from "./until.ts";
-
-export type Sighting = {
-  by: "host" | "dashboard" | "history" | "task";
-  reason: string;
-  hop: Hop | null;
-  signal: string | null;
-  owner: string | null;
-  nextStep: string;
-  detail: string;
-  /** Since the fault. */
-  seconds: number;
-};
+import { findById } from "./trace.ts";
+import { PATIENCE_SECONDS, until } from "./until.ts";
 
 export type TaskOptions = {
   node?: LabNode;
@@ -32,159 +24,223 @@ export type TaskOptions = {
   idempotencyKey?: string;
 };
 
+type Seen = Omit<Sighting, "found" | "seconds" | "id_seconds">;
+
 export type Story = {
   lab: Lab;
   breaks(fault: Fault): Promise<void>;
-  /** Everything that was broken. */
+  /** Looks once more, then repairs everything that was broken. */
   mends(): Promise<void>;
-  /** A no-op, unless told, as an operator gives it to the node; the first one's correlation id is the scenario's. */
+  /** A no-op, unless another type is named, as a producer gives it to the node. */
   gives(options?: TaskOptions): Promise<Task>;
   reads(task: Task): Promise<Task>;
-  /** Ends well. */
+  /** Waits until the task is done; throws when it failed. */
   succeeds(task: Task): Promise<Task>;
-  /** Ends with this failure, which says what to do. */
-  fails(task: Task, code: string): Promise<Sighting>;
-  /** The agent writes it to its log, and `holdfast agent diagnose` explains it. */
-  hostSees(reason: DiagnosticReason): Promise<Sighting>;
-  dashboardSees(code: string): Promise<Sighting>;
-  /** Nothing needs attention on the node's page, and the same diagnosis on its host finds nothing any more. */
-  allIsWell(): Promise<void>;
-  /** What the agent noted since the fault and has delivered; only such a record, if one is looked for. */
-  historyHas(
-    reason: DiagnosticReason,
-    wanted?: (record: DiagnosticRecord) => boolean,
-  ): Promise<Sighting & { record: DiagnosticRecord }>;
+  /** A user runs a task from the command line, and is refused. */
+  userIsRefused(options?: { type?: string }): Promise<void>;
+  /** `holdfast agent diagnose` on the host explains it. */
+  hostSees(code: string): Promise<void>;
+  /** The node's page says so. */
+  dashboardSees(code: string): Promise<void>;
+  /** The agent has delivered it since the fault; only such a record, if one is looked for. */
+  historyHas(code: string, wanted?: (record: DiagnosticRecord) => boolean): Promise<DiagnosticRecord>;
+  /** The user's request again, and the look from before the repair. */
+  recovers(): Promise<void>;
   notes(text: string): void;
 };
 
-export type Told = {
-  sightings: Sighting[];
+export type Telling = {
+  story: Story;
   notes: string[];
-  correlationId: string | undefined;
-  brokenAt: number | undefined;
-  mendedAt: number | undefined;
-  recoveredAt: number | undefined;
+  /** What was gathered so far; undefined: the story did not come to its end. */
+  evidence(): Promise<Evidence | undefined>;
+  /** Repairs what is still broken. */
+  mends(): Promise<void>;
 };
 
-export function tellStory(lab: Lab): { story: Story; told: Told; mends(): Promise<void> } {
+/** How long a user's task may wait for its node: the shortest there is. */
+const EXPIRES_SECONDS = "5";
+
+export function tellStory(lab: Lab, expected: Expected): Telling {
   const { operator } = lab.control;
+  const params = { node_id: lab.node.id };
   const faults: Fault[] = [];
+  const notes: string[] = [];
+  const seen: Sighting[] = [];
   const began = Date.now();
-  const told: Told = {
-    sightings: [],
-    notes: [],
-    correlationId: undefined,
-    brokenAt: undefined,
-    mendedAt: undefined,
-    recoveredAt: undefined,
+  let brokenAt = 0;
+  let mendedAt: number | undefined;
+  let before: Look | undefined;
+  let after: Look | undefined;
+  let retry: Retry | undefined;
+
+  const secondsSince = (from: number, to = Date.now()) => Math.round((to - from) / 100) / 10;
+  const see = (sighting: Seen, at = Date.now()) => {
+    const found = { audit: null, delivered: null, server_log: null, host_log: null };
+    seen.push({ ...sighting, seconds: secondsSince(brokenAt, at), id_seconds: null, found });
   };
-  const node = { node_id: lab.node.id };
-  const brokenAt = () => told.brokenAt ?? 0;
-  const see = (sighting: Omit<Sighting, "seconds">, at = Date.now()): Sighting => {
-    if (sighting.nextStep === "") throw new Error(`${sighting.reason} does not say what to do`);
-    const seconds = (at - brokenAt()) / 1000;
-    told.sightings.push({ ...sighting, seconds });
-    return { ...sighting, seconds };
+  const trace = async (one: Sighting) => {
+    const wanted = expected.sightings.find(({ by, code }) => by === one.by && code === one.code) ?? one;
+    if (one.correlation_id === null || one.found.audit !== null) return;
+    one.found = await findById(lab, one.correlation_id, wanted);
+    if (traceFor(wanted).ofTheFault) one.id_seconds = secondsSince(brokenAt, madeAt(one.correlation_id));
   };
   const mends = async () => {
     // The last first, and each once, whatever becomes of the others.
     for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.mend();
   };
+  const look = async (): Promise<Look> => {
+    const { findings, last_problem } = await lab.node.diagnose();
+    const reasons = [...findings, ...(last_problem ? [last_problem] : [])].map(({ reason }) => reason as string);
+    const host = [...new Set(reasons)].filter((reason) => reason !== expected.beside);
+    try {
+      const { attention, connection } = await operator(getNode, { params });
+      return { connection, attention: attention.map(({ code }) => code), host };
+    } catch (error) {
+      const connection = error instanceof CallError ? error.envelope.code : "unreachable";
+      return { connection, attention: [], host };
+    }
+  };
+  /** The last look, when what is wanted never came: it is judged. */
+  const lookUntil = async (wanted: (look: Look) => boolean): Promise<Look> => {
+    let latest = await look();
+    await until("the wanted look", PATIENCE_SECONDS, async () => {
+      if (!wanted(latest)) latest = await look();
+      return wanted(latest);
+    }).catch(() => undefined);
+    return latest;
+  };
+  const wantedOf = (by: Observer) => expected.sightings.filter((one) => one.by === by).map(({ code }) => code);
+  const wantedBefore = { attention: wantedOf("dashboard"), host: wantedOf("host"), ...expected.before };
+  const same = (one: readonly string[], other: readonly string[]) =>
+    one.toSorted().join() === other.toSorted().join();
   const ended = (task: Task) =>
     until(`the task ${task.id} ends`, PATIENCE_SECONDS, async () => {
       const query = { wait_seconds: 1, until: "end" as const };
       const latest = await operator(getTask, { params: { task_id: task.id }, query });
       return terminalStatuses.has(latest.status) && latest;
     });
-  const inAudit = (correlationId: string) =>
-    until(`the audit has ${correlationId}`, PATIENCE_SECONDS, async () => {
-      const { items } = await operator(listAudit, { query: { correlation_id: correlationId } });
-      return items.some(({ action }) => action === "task.create");
-    });
 
   const story: Story = {
     lab,
     async breaks(fault) {
-      // Known before it is done: whatever happens on the way is mended.
+      // Known before it is done: whatever happens on the way is repaired.
       faults.push(fault);
-      told.brokenAt = Date.now();
+      brokenAt ||= Date.now();
       await fault.inflict();
     },
     async mends() {
+      before ??= await lookUntil(
+        (one) => same(one.attention, wantedBefore.attention) && same(one.host, wantedBefore.host),
+      );
+      // Looked up while it is broken: an offline node is recorded as such only while it is.
+      for (const one of seen.filter(({ code }) => code === "heartbeat_stale")) await trace(one);
       await mends();
-      told.mendedAt ??= Date.now();
+      mendedAt = Date.now();
     },
-    async gives({ node: to = lab.node, type = "node.noop", params = {}, idempotencyKey = randomUUID() } = {}) {
-      const correlationId = randomUUID();
-      const body = { type, params };
-      const task = await operator(createTask, {
-        params: { node_id: to.id },
-        body,
-        idempotencyKey,
-        correlationId,
-      });
-      if (task.correlation_id === correlationId) await inAudit(correlationId);
-      if (to === lab.node) told.correlationId ??= task.correlation_id;
-      return task;
-    },
+    gives: ({ node = lab.node, type = "node.noop", params: given = {}, idempotencyKey = randomUUID() } = {}) =>
+      operator(createTask, { params: { node_id: node.id }, body: { type, params: given }, idempotencyKey }),
     reads: (task) => operator(getTask, { params: { task_id: task.id } }),
     async succeeds(task) {
       const latest = await ended(task);
-      if (latest.status !== "completed") {
-        throw new Error(`the task is ${latest.status}: ${latest.failure?.code} ${latest.failure?.message}`);
-      }
-      if (told.mendedAt !== undefined) told.recoveredAt ??= Date.now();
-      return latest;
+      if (latest.status === "completed") return latest;
+      throw new Error(`the task is ${latest.status}: ${latest.failure?.code} ${latest.failure?.message}`);
     },
-    async fails(task, code) {
-      const { failure, status } = await ended(task);
-      if (failure?.code !== code) throw new Error(`the task is ${status}, with ${failure?.code} and not ${code}`);
-      return see({ ...meaningOf(code), by: "task", nextStep: failure.next_step, detail: failure.message });
+    async userIsRefused({ type = "node.noop" } = {}) {
+      const run = ["task", "run", lab.node.name, type, "--expires", EXPIRES_SECONDS, "--json"];
+      const { code, stdout, stderr } = await lab.control.holdfast(...run);
+      if (code === 0) throw new Error(`the user was not refused: ${stdout}`);
+      see({ by: "user", ...readRefusal(stderr) });
     },
-    async hostSees(reason) {
-      const line = lab.node.agent().line((one) => one.reason === reason, brokenAt());
-      await within(`the agent's log has ${reason}`, PATIENCE_SECONDS, line);
-      const at = Date.now();
-      const found = await until(`diagnose explains ${reason}`, PATIENCE_SECONDS, async () => {
+    async hostSees(code) {
+      const found = await until(`diagnose explains ${code}`, PATIENCE_SECONDS, async () => {
         const { findings, last_problem } = await lab.node.diagnose();
-        return [...findings, last_problem].find((one) => one?.reason === reason) ?? undefined;
+        const wanted = (one: typeof last_problem) => one?.reason === code && isRecorded("host", code, one);
+        return [...findings, last_problem].find(wanted) ?? undefined;
       });
-      const { hop, signal, owner, next_step, detail } = found;
-      return see({ by: "host", reason, hop, signal, owner, nextStep: next_step, detail }, at);
+      const { reason, detail, ...explained } = found;
+      see({ by: "host", code: reason, ...explained });
     },
     async dashboardSees(code) {
       const item = await until(`the node's page says ${code}`, PATIENCE_SECONDS, async () => {
-        const { attention } = await operator(getNode, { params: node });
-        return attention.find((one) => one.code === code);
+        const { attention } = await operator(getNode, { params });
+        return attention.find((one) => one.code === code && isRecorded("dashboard", code, one));
       });
-      const { hop, signal, owner, message, next_step } = item;
-      return see({ by: "dashboard", reason: code, hop, signal, owner, nextStep: next_step, detail: message });
+      see({ by: "dashboard", ...item });
     },
-    async allIsWell() {
-      await until("nothing needs attention", PATIENCE_SECONDS, async () => {
-        const { attention, connection } = await operator(getNode, { params: node });
-        return attention.length === 0 && connection === "online";
+    async historyHas(code, wanted = () => true) {
+      const record = await until(`the delivered history has ${code}`, PATIENCE_SECONDS, async () => {
+        const { items } = await operator(listNodeDiagnostics, { params });
+        return items.find((one) => one.reason === code && Date.parse(one.at) >= brokenAt && wanted(one));
       });
-      await until("diagnose finds nothing", PATIENCE_SECONDS, async () => {
-        const { findings, last_problem } = await lab.node.diagnose();
-        return findings.length === 0 && last_problem === null;
-      });
+      if (!seen.some(({ by, code: known }) => by === "history" && known === code)) {
+        // As the node's page presents a record.
+        const { at, signal, owner, message, nextStep } = diagnosticReasons[record.reason];
+        const words = { ...placeOf(at), signal, owner, message, next_step: nextStep };
+        see({ by: "history", code, ...words, correlation_id: record.correlation_id });
+      }
+      return record;
     },
-    async historyHas(reason, wanted = () => true) {
-      const record = await until(`the delivered history has ${reason}`, PATIENCE_SECONDS, async () => {
-        const { items } = await operator(listNodeDiagnostics, { params: node });
-        return items.find((one) => one.reason === reason && Date.parse(one.at) >= brokenAt() && wanted(one));
-      });
-      return { record, ...see({ ...meaningOf(reason), by: "history", detail: record.detail }) };
+    async recovers() {
+      const run = await lab.control.holdfast("task", "run", lab.node.name, "node.noop", "--json");
+      const task = JSON.parse(run.stdout || "{}") as Partial<Task>;
+      const id = task.correlation_id ?? "";
+      const found = await findById(lab, id, { by: "user", code: "task_not_taken" });
+      retry = {
+        status: task.status ?? run.stderr,
+        exit_code: run.code,
+        correlation_id: id,
+        audit_correlation_id: found.audit?.correlation_id ?? null,
+        seconds: secondsSince(mendedAt ?? brokenAt),
+      };
+      const isWell = ({ connection, attention, host }: Look) =>
+        connection === "online" && attention.length === 0 && host.length === 0;
+      after = await lookUntil(isWell);
     },
-    notes: (text) => void told.notes.push(`${text} (${((Date.now() - began) / 1000).toFixed(1)} s)`),
+    notes: (text) => void notes.push(`${text} (${secondsSince(began).toFixed(1)} s)`),
   };
-  return { story, told, mends };
+
+  return {
+    story,
+    notes,
+    mends,
+    async evidence() {
+      if (!before || !after || !retry) return undefined;
+      await Promise.all(seen.map(trace));
+      // What nobody expected comes last.
+      const turnOf = ({ by, code }: Sighting) =>
+        expected.sightings.findIndex((one) => one.by === by && one.code === code) >>> 0;
+      return { sightings: seen.toSorted((a, b) => turnOf(a) - turnOf(b)), before, after, retry };
+    },
+  };
 }
 
-/** What a code means where the answer that has it does not say so itself. */
-function meaningOf(code: string): Pick<Sighting, "reason" | "hop" | "signal" | "owner" | "nextStep"> {
-  const entry = Object.hasOwn(diagnosticReasons, code) ? diagnosticReasons[code as DiagnosticReason] : undefined;
-  const { hop = null, signal = null, owner = null, nextStep = "" } = entry ?? {};
-  return { reason: code, hop, signal, owner, nextStep };
+/** A host and a server can notice something before the agent has recorded it: then there is no id yet. */
+function isRecorded(by: Observer, code: string, { correlation_id }: { correlation_id: string | null }): boolean {
+  return correlation_id !== null || !traceFor({ by, code }).id;
+}
+
+/** A version 7 UUID begins with the millisecond of its making. */
+function madeAt(id: string): number {
+  return Number.parseInt(id.replace("-", "").slice(0, 12), 16);
+}
+
+type Refusal = {
+  code?: string;
+  message?: string;
+  next_step?: string;
+  correlation_id?: string;
+  details?: { correlation_id?: string };
+};
+
+/** What the command line prints with `--json`. */
+function readRefusal(stderr: string): Omit<Seen, "by"> {
+  const { error } = JSON.parse(stderr) as { error: Refusal };
+  return {
+    ...{ hop: null, hop_detail: null, signal: null, owner: null },
+    code: error.code ?? "",
+    message: error.message ?? "",
+    next_step: error.next_step ?? null,
+    correlation_id: error.correlation_id ?? error.details?.correlation_id ?? null,
+  };
 }

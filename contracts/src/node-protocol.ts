@@ -53,7 +53,16 @@ export const Heartbeat = z.strictObject({
   running: z.int().nonnegative(),
   unsent_results: z.int().nonnegative(),
   /** Its present self-check findings, by reason. */
-  findings: z.array(z.strictObject({ reason: Reported, detail: Text.max(400) })).max(32),
+  findings: z
+    .array(
+      z.strictObject({
+        reason: Reported,
+        detail: Text.max(400),
+        /** Of the diagnostic record that tells of it. */
+        correlation_id: ReportedText.max(64).optional(),
+      }),
+    )
+    .max(32),
   /** Not strict: a counter that an older agent has and nothing reads is left out. */
   counters: z.object({
     identity_rejections: Counter,

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import type { Values } from "@holdfast/kit/settings";
-import { type Diagnostics, openDiagnostics } from "./diagnostics/ring.ts";
+import { openDiagnostics } from "./diagnostics/ring.ts";
 import { type Finding, selfCheck } from "./diagnostics/self-checks.ts";
 import { createExecutor, type TaskEvent, type TaskExecutor } from "./executor/executor.ts";
 import { describe } from "./executor/outcomes.ts";
@@ -66,8 +66,11 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
 
   const files = stateFiles(settings.stateDir);
   const diagnostics = openDiagnostics(settings.stateDir, { log, instanceId });
-  const record: Diagnostics["record"] = (reason, detail, correlationId) => {
-    diagnostics.record(reason, detail, correlationId);
+  /** Of the last record with each reason: a finding that rides on heartbeats is found by it in the audit. */
+  const correlationIds = new Map<DiagnosticReason, string>();
+  const record = (reason: DiagnosticReason, detail: string, correlationId?: string) => {
+    const id = diagnostics.record(reason, detail, correlationId);
+    if (id !== null) correlationIds.set(reason, id);
     if (link.status().connected) upload.soon();
   };
   const host = detectHost({
@@ -236,6 +239,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   };
 
   const onFailure = (failure: Classified, correlationId: string | undefined) => {
+    log.debug("request failed", { correlation_id: correlationId });
     count("polls_failed");
     if (rejections.has(failure.reason)) count("identity_rejections");
     metrics.set("connection_up", 0);
@@ -259,6 +263,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       running: work?.executor.running() ?? 0,
       unsentResults: work?.journal.unsentCount() ?? 0,
       findings,
+      correlationIds,
       counters,
     });
 
@@ -297,7 +302,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       if (status === "quarantined") record("node_quarantined", reason ?? "no reason given");
       else record("process_alive", `the node is ${status}${reason ? `: ${reason}` : ""}`);
     },
-    onHeartbeat: () => {
+    onHeartbeat: (correlationId) => {
+      log.debug("heartbeat accepted", { correlation_id: correlationId });
       metrics.set("last_heartbeat_timestamp_seconds", Date.now() / 1000);
       metrics.set("clock_skew_seconds", (link.status().skew?.offset ?? 0) / 1000);
       metrics.set("certificate_expires_seconds", (session.identity()?.certificate.notAfter ?? 0) / 1000);

@@ -1,12 +1,14 @@
-// The control host of a lab: an api as `holdfast api` runs it, and the operator at the desk who asks it.
+// The control host of a lab: api and worker as `holdfast api` and `holdfast worker` run them, and the people at the
+// desk who ask them.
 
+import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@holdfast/contracts/client";
 import { type Logins, loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { API_NAME, API_PORT, type Network } from "./network.ts";
-import { type RunningProgram, start } from "./program.ts";
+import { type Line, type RunningProgram, start } from "./program.ts";
 
 export const holdfast = fileURLToPath(new URL("../../../cli/bin/holdfast.mjs", import.meta.url));
 
@@ -14,6 +16,11 @@ export type Control = {
   /** As an administrator of the installation. */
   operator: Client;
   api(): RunningProgram;
+  /** Of the api, those of processes that have ended included. */
+  lines(): Line[];
+  worker: RunningProgram;
+  /** `holdfast …` at the desk, as a user types it. */
+  holdfast(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   /** What an ingress gets its certificates by. */
   ingressToken: string;
   /** Again, or after it was killed. */
@@ -25,6 +32,8 @@ export async function openControl(options: {
   directory: string;
   logins: Logins;
   staleAfterSeconds: number;
+  /** The operator is shown a false hop and a false signal. */
+  falsify: boolean;
 }): Promise<Control> {
   const { network, directory } = options;
   const { desk, host } = network.control;
@@ -56,22 +65,55 @@ export async function openControl(options: {
       env,
       logFile: join(directory, "api.log"),
     });
-  let api = launch();
-  await api.ready;
+  const apis = [launch()];
+  const api = () => apis.at(-1) as RunningProgram;
+  const worker = start({
+    host,
+    name: "worker",
+    command: [process.execPath, holdfast, "worker"],
+    env: {
+      ...loginEnvironment(options.logins),
+      HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS: "1",
+      HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS: String(options.staleAfterSeconds),
+    },
+    logFile: join(directory, "worker.log"),
+  });
+  await api().ready;
   return {
-    operator: createClient({ baseUrl, token: operatorToken, fetch: bounded }),
-    api: () => api,
+    operator: createClient({ baseUrl, token: operatorToken, fetch: options.falsify ? falseDashboard : bounded }),
+    api,
+    lines: () => apis.flatMap((one) => one.lines()),
+    worker,
     ingressToken,
     async startApi() {
-      await api.stop("SIGKILL");
-      api = launch();
-      await api.ready;
+      await api().stop("SIGKILL");
+      apis.push(launch());
+      await api().ready;
+    },
+    holdfast: (...args) => {
+      const settings = { PATH: process.env["PATH"] ?? "", HOME: directory };
+      const environment = { ...settings, HOLDFAST_API_URL: baseUrl, HOLDFAST_TOKEN: operatorToken };
+      return new Promise((resolve) => {
+        execFile(process.execPath, [holdfast, ...args], { env: environment }, (error, stdout, stderr) =>
+          resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+        );
+      });
     },
   };
 }
 
 /** Whatever happens to the api, its operator is answered or told that there is no answer. */
 const ANSWER_SECONDS = 45;
+
+/** For the lab's self-test: what the api says of a node's trouble is changed on the way. */
+const falseDashboard: typeof fetch = async (input, init) => {
+  const answer = await bounded(input, init);
+  if (!/\/v1\/nodes\/[0-9a-f-]{36}$/.test(String(input)) || !answer.ok) return answer;
+  const node = (await answer.json()) as { attention: object[] };
+  const lie = { hop: "node_runtime_api_reachability", hop_detail: "tls", signal: "nonsense" };
+  const attention = node.attention.map((item) => ({ ...item, ...lie }));
+  return new Response(JSON.stringify({ ...node, attention }), answer);
+};
 
 const bounded: typeof fetch = async (input, init) => {
   const signal = AbortSignal.timeout(ANSWER_SECONDS * 1000);

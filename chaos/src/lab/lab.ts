@@ -35,7 +35,14 @@ export type Lab = {
 };
 
 /** Of what a run has once. */
-export type Site = { directory: string; database: SharedDatabase };
+export type Site = {
+  directory: string;
+  database: SharedDatabase;
+  /** For the self-test: the agent's records and the dashboard's answers are false. */
+  falsify: boolean;
+};
+
+const falseRecords = { NODE_OPTIONS: `--import=${new URL("./false-records.mjs", import.meta.url).href}` };
 
 /** A heartbeat every two seconds, so this is two of them lost. */
 const STALE_AFTER_SECONDS = 5;
@@ -56,7 +63,8 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     directory,
   });
   const staleAfterSeconds = STALE_AFTER_SECONDS;
-  const control = await openControl({ network, directory, logins, staleAfterSeconds });
+  const { falsify } = site;
+  const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify });
   const { operator, ingressToken } = control;
   const [first] = network.nodes;
   const edge =
@@ -66,7 +74,8 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   if (edge && first) nameServer.answer(first.gateway);
   const [node, second] = await Promise.all(
     network.nodes.map((place, index) => {
-      const special = index === 0 ? { env: options.agentEnv?.(directory), ...options } : {};
+      const env = { ...(falsify ? falseRecords : {}), ...options.agentEnv?.(directory) };
+      const special = index === 0 ? { env, ...options } : {};
       return openNode({ place, directory, operator, ...special });
     }),
   );
@@ -82,6 +91,7 @@ export async function closeLab(lab: Lab | undefined, directory: string, keep?: s
     lab.node.agent(),
     ...(lab.second ? [lab.second.agent()] : []),
     lab.control.api(),
+    lab.control.worker,
     ...(lab.edge ? [lab.edge.program] : []),
   ];
   await Promise.all([lab.names.stop(), ...programs.map((one) => one.stop("SIGKILL"))]);

@@ -11,7 +11,7 @@ import type { AgentPicture } from "@holdfast/node-agent/diagnostics/explain";
 import { PATIENCE_SECONDS, until } from "../until.ts";
 import { holdfast } from "./control.ts";
 import type { NetworkHost } from "./network.ts";
-import { type RunningProgram, start } from "./program.ts";
+import { type Line, type RunningProgram, start } from "./program.ts";
 
 const execute = promisify(execFile);
 
@@ -20,6 +20,8 @@ export type LabNode = NetworkHost & {
   name: string;
   stateDir: string;
   agent(): RunningProgram;
+  /** Of its agents, those that have ended included. */
+  lines(): Line[];
   /** With the same settings; another build when told. */
   startAgent(options?: { command?: string }): void;
   /** `holdfast agent …` on the host, as its operator would type it. */
@@ -66,14 +68,15 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
       env: { ...plain, HOLDFAST_AGENT_LOG_LEVEL: "debug", ...options.env, ...more },
       logFile: join(directory, `agent-${host.name}.log`),
     });
-  let agent = launch(holdfast, joining);
+  const agents = [launch(holdfast, joining)];
+  const agent = () => agents.at(-1) as RunningProgram;
   const id = await until(`${host.name} is online`, PATIENCE_SECONDS, async () => {
     const { items } = await operator(listNodes, { query: { name: host.name } });
     return items.find(({ connection, status }) => connection === "online" && status === "active")?.id;
   });
   const onHost: LabNode["holdfast"] = async (args, more = {}) => {
     const [program = "", ...words] = [...host.enter, process.execPath, holdfast, "agent", ...args];
-    const settings = { PATH: process.env["PATH"] ?? "", HOME: "/root", ...plain, ...more };
+    const settings = { PATH: process.env["PATH"] ?? "", HOME: "/root", ...plain, ...options.env, ...more };
     // Exit code 1 says that something is wrong, which is what scenarios ask for.
     const { stdout } = await execute(program, words, { cwd: "/", env: settings }).catch(
       (error: { code?: unknown; stdout?: string }) => {
@@ -88,9 +91,10 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
     id,
     name: host.name,
     stateDir,
-    agent: () => agent,
+    agent,
+    lines: () => agents.flatMap((one) => one.lines()),
     startAgent({ command = holdfast } = {}) {
-      agent = launch(command);
+      agents.push(launch(command));
     },
     holdfast: onHost,
     diagnose: async () => JSON.parse(await onHost(["diagnose", "--json"])) as AgentPicture,

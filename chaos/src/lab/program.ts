@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import type { ReadyMessage } from "@holdfast/kit/lifecycle";
 import type { Host } from "./host.ts";
 
-export type Line = Record<string, unknown> & { time?: string; reason?: string };
+export type Line = Record<string, unknown> & { msg?: string; reason?: string; correlation_id?: string };
 
 export type RunningProgram = {
   name: string;
@@ -14,6 +14,8 @@ export type RunningProgram = {
   /** When it says so over its channel; rejects when it ends before. */
   ready: Promise<Record<string, number>>;
   ended: Promise<void>;
+  /** All that were written so far. */
+  lines(): Line[];
   /** The first line from `after` on that this is true for: of those that were written, else of those to come. */
   line(wanted: (line: Line) => boolean, after: number): Promise<Line>;
   /** Over its channel. */
@@ -69,6 +71,7 @@ export function start({ host, name, command, env = {}, logFile }: ProgramOptions
     pid: child.pid ?? 0,
     ready: ready.promise,
     ended,
+    lines: () => lines.map(({ line }) => line),
     line(wanted, after) {
       const found = lines.find(({ at, line }) => at >= after && wanted(line));
       if (found) return Promise.resolve(found.line);

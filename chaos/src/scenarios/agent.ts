@@ -7,55 +7,44 @@ import type { Fault } from "../faults/fault.ts";
 import { agentStopped } from "../faults/host.ts";
 import type { LabNode } from "../lab/node.ts";
 import type { Scenario } from "../scenario.ts";
+import { cutOff, offline } from "./cut-off.ts";
 
 export const stopped: Scenario = {
   name: "agent-stopped",
   title: "the agent's service is stopped",
-  expect: { hop: "heartbeat", signal: "node_agent_heartbeat_stale", seconds: 25 },
-  async run(story) {
-    await story.breaks(agentStopped(story.lab.node));
-    const task = await story.gives();
-    await story.dashboardSees("heartbeat_stale");
-    const { findings } = await story.lab.node.diagnose();
-    const down = findings.find(({ reason }) => reason === "agent_down");
-    if (down?.signal !== "node_agent_process_down")
-      throw new Error("diagnose does not say that the agent is down");
-    story.notes("on the host: agent_down, node_agent_process_down");
-    await story.mends();
-    await story.succeeds(task);
-    await story.allIsWell();
+  expect: {
+    sightings: [
+      { by: "dashboard", code: "heartbeat_stale", within: 25 },
+      { by: "host", code: "agent_down", within: 25 },
+      { by: "user", code: "task_not_taken", within: 60 },
+    ],
   },
+  run: (story) => cutOff(story, agentStopped(story.lab.node), "agent_down"),
 };
 
 export const incompatible: Scenario = {
   name: "agent-incompatible",
   title: "the agent is replaced by one that speaks another version of the protocol",
-  expect: { hop: "agent_process", signal: "node_agent_binary_invalid", seconds: 30 },
-  async run(story) {
-    await story.breaks(anotherBuild(story.lab.node, heartbeatOfAnotherVersion));
-    const task = await story.gives();
-    await story.hostSees("agent_version_drift");
-    await story.dashboardSees("heartbeat_stale");
-    await story.mends();
-    await story.succeeds(task);
-    await story.allIsWell();
-  },
+  expect: offline("agent_version_drift", 40),
+  run: (story) => cutOff(story, anotherBuild(story.lab.node, heartbeatOfAnotherVersion), "agent_version_drift"),
 };
 
 export const outdated: Scenario = {
   name: "agent-outdated",
   title: "the agent is replaced by one that does not know a type of task yet",
-  expect: { hop: "task_claim", signal: "node_task_claim_failed", seconds: 40 },
+  expect: {
+    sightings: [
+      { by: "history", code: "task_refused", within: 45 },
+      { by: "user", code: "task_type_unknown", within: 45 },
+    ],
+  },
   async run(story) {
     await story.breaks(anotherBuild(story.lab.node, withoutNetworkProbe));
-    const refused = await story.gives({ type: PROBE });
-    const { record } = await story.historyHas("task_refused");
-    if (record.correlation_id !== refused.correlation_id) throw new Error("the record is not of that task");
-    const { nextStep } = await story.fails(refused, "task_type_unknown");
-    story.notes(`whoever gave the task is told: ${nextStep}`);
+    await story.userIsRefused({ type: PROBE });
+    await story.historyHas("task_refused");
     await story.mends();
     await story.succeeds(await story.gives({ type: PROBE }));
-    await story.allIsWell();
+    await story.recovers();
   },
 };
 

@@ -5,7 +5,7 @@ import { incompatible, outdated, stopped } from "./agent.ts";
 import { apiKilled } from "./api-killed.ts";
 import { rateLimited, resultRefused } from "./edge.ts";
 import { clockAhead, clockBehind, fullDisk, staleTrust } from "./host.ts";
-import { rotated } from "./identity.ts";
+import { rejected as certificateRejected, rotated } from "./identity.ts";
 import {
   dropped,
   halfOpen,
@@ -29,6 +29,7 @@ export const allScenarios: Scenario[] = [
   nameWrong,
   halfOpen,
   databaseRestarted,
+  certificateRejected,
   staleTrust,
   incompatible,
   outdated,

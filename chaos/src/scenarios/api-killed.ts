@@ -15,7 +15,13 @@ import { isUnderWay } from "./work.ts";
 export const apiKilled: Scenario = {
   name: "api-killed",
   title: "the api is killed -9 at each step of a task",
-  expect: { hop: "api", signal: "control_plane_unreachable", seconds: 20 },
+  expect: {
+    sightings: [
+      { by: "host", code: "control_plane_unreachable", within: 30 },
+      { by: "user", code: "unreachable", within: 45 },
+    ],
+    before: { connection: "unreachable" },
+  },
   lab: { edge: true },
   async run(story) {
     await afterClaim(story);
@@ -23,7 +29,7 @@ export const apiKilled: Scenario = {
     await whileExecuting(story);
     await beforeResult(story);
     await afterResult(story);
-    await story.allIsWell();
+    await story.recovers();
   },
 };
 
@@ -33,7 +39,7 @@ async function afterClaim(story: Story): Promise<void> {
   isIn(await story.reads(task), "dispatched");
   await story.breaks(apiDead(story.lab));
   await edgeOf(story.lab).relents();
-  await story.hostSees("control_plane_unreachable");
+  await Promise.all([story.hostSees("control_plane_unreachable"), story.userIsRefused()]);
   await story.mends();
   await endsOnce(story, task, "after the claim");
 }

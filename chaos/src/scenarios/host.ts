@@ -1,29 +1,40 @@
 // The host that the agent runs on: its disk, its clock, its files.
 
 import { clockOff, diskFull, movableClock, trustReplaced } from "../faults/host.ts";
+import type { Expected } from "../judge.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
+import { cutOff, offline } from "./cut-off.ts";
 import { foreignCa } from "./foreign-ca.ts";
 
 export const fullDisk: Scenario = {
   name: "disk-full",
   title: "the file system of the agent's state is full",
-  expect: { hop: "host_disk", signal: "disk_full", seconds: 15 },
+  expect: {
+    sightings: [
+      { by: "dashboard", code: "disk_full", within: 20 },
+      { by: "host", code: "disk_full", within: 20 },
+    ],
+  },
   lab: { stateMegabytes: 24 },
   async run(story) {
     await story.breaks(diskFull(story.lab.node));
-    await story.dashboardSees("disk_full");
-    await story.hostSees("disk_full");
+    await Promise.all([story.dashboardSees("disk_full"), story.hostSees("disk_full")]);
     const task = await story.gives();
     await story.succeeds(task);
     story.notes("its journal has room of its own: the task is done and its result is not lost");
     await story.mends();
-    await story.allIsWell();
-    await story.succeeds(await story.gives());
+    await story.recovers();
   },
 };
 
-const clock = { hop: "host_clock", signal: "clock_skew", seconds: 15 } as const;
+const clock: Expected = {
+  sightings: [
+    { by: "dashboard", code: "clock_skew", within: 20 },
+    { by: "host", code: "clock_skew", within: 25 },
+    { by: "user", code: "clock_skew", within: 45 },
+  ],
+};
 
 export const clockAhead: Scenario = {
   name: "clock-ahead",
@@ -43,25 +54,15 @@ export const clockBehind: Scenario = {
 
 async function wrongClock(story: Story, offset: string): Promise<void> {
   await story.breaks(clockOff(story.lab.directory, offset));
-  await story.dashboardSees("clock_skew");
-  const refused = await story.gives({ params: { echo: "the time" } });
-  await story.fails(refused, "clock_skew");
+  await Promise.all([story.dashboardSees("clock_skew"), story.hostSees("clock_skew")]);
+  await story.userIsRefused();
   await story.mends();
-  await story.allIsWell();
-  await story.succeeds(await story.gives({ params: { echo: "the time" } }));
+  await story.recovers();
 }
 
 export const staleTrust: Scenario = {
   name: "trust-bundle-stale",
   title: "the agent starts with an old bundle of the server's CA",
-  expect: { hop: "tls", signal: "node_agent_api_tls_failed", seconds: 20 },
-  async run(story) {
-    await story.breaks(trustReplaced(story.lab.node, foreignCa));
-    const task = await story.gives();
-    await story.hostSees("trust_bundle_invalid");
-    await story.dashboardSees("heartbeat_stale");
-    await story.mends();
-    await story.succeeds(task);
-    await story.allIsWell();
-  },
+  expect: offline("trust_bundle_invalid", 25),
+  run: (story) => cutOff(story, trustReplaced(story.lab.node, foreignCa), "trust_bundle_invalid"),
 };

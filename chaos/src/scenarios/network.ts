@@ -14,38 +14,16 @@ import {
   nameServerSilent,
 } from "../faults/network.ts";
 import { delayed } from "../faults/relay.ts";
+import type { Expected } from "../judge.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Scenario } from "../scenario.ts";
-import type { Story } from "../story.ts";
 import { PATIENCE_SECONDS, within } from "../until.ts";
-
-const unreachable = { hop: "tcp", signal: "node_agent_api_unreachable" } as const;
-const unresolved = { hop: "dns", signal: "node_agent_api_unreachable" } as const;
-
-/** Cut off, seen on the host and on the dashboard, mended; what was asked meanwhile is done. */
-async function cutOff(
-  story: Story,
-  fault: Fault,
-  reason: "api_unreachable" | "api_name_unresolved",
-  meanwhile: () => Promise<void> = async () => undefined,
-) {
-  await story.breaks(fault);
-  const task = await story.gives();
-  await meanwhile();
-  await story.hostSees(reason);
-  await story.dashboardSees("heartbeat_stale");
-  await story.mends();
-  await story.succeeds(task);
-  await story.allIsWell();
-  // Told by the agent as soon as somebody listened again.
-  const { record } = await story.historyHas(reason);
-  if (record.correlation_id === null) throw new Error("the record names no request");
-}
+import { cutOff, offline } from "./cut-off.ts";
 
 export const dropped: Scenario = {
   name: "egress-dropped",
   title: "a firewall swallows what the node sends to the api",
-  expect: { ...unreachable, seconds: 40 },
+  expect: offline("api_unreachable", 45),
   lab: { second: true },
   async run(story) {
     const { lab } = story;
@@ -59,21 +37,21 @@ export const dropped: Scenario = {
 export const rejected: Scenario = {
   name: "egress-rejected",
   title: "a firewall refuses what the node sends to the api",
-  expect: { ...unreachable, seconds: 20 },
-  run: async (story) => void (await cutOff(story, egressRejected(story.lab), "api_unreachable")),
+  expect: offline("api_unreachable", 25),
+  run: (story) => cutOff(story, egressRejected(story.lab), "api_unreachable"),
 };
 
 export const oneWay: Scenario = {
   name: "egress-one-way",
   title: "what the node sends arrives, what the api answers does not",
-  expect: { ...unreachable, seconds: 40 },
+  expect: withHistory(offline("api_unreachable", 45), "api_unreachable"),
   async run(story) {
     const began = Date.now() - 5_000;
     await cutOff(story, answersDropped(story.lab), "api_unreachable");
     // Either our own deadline or the kernel's, which asks an idle connection for a sign of life.
     const unanswered = ({ detail }: DiagnosticRecord) => /^(NO_ANSWER_IN_TIME|read ETIMEDOUT)/.test(detail);
-    const { record } = await story.historyHas("api_unreachable", unanswered);
-    const atApi = story.lab.control.api().line((line) => line["correlation_id"] === record.correlation_id, began);
+    const { correlation_id } = await story.historyHas("api_unreachable", unanswered);
+    const atApi = story.lab.control.api().line((line) => line.correlation_id === correlation_id, began);
     await within("the api's log has the request that was not answered", PATIENCE_SECONDS, atApi);
     story.notes("the api's log has the request of that record: it arrived");
   },
@@ -82,23 +60,21 @@ export const oneWay: Scenario = {
 export const nameRefusedStory: Scenario = {
   name: "dns-refused",
   title: "the name server refuses to answer",
-  expect: { ...unresolved, seconds: 20 },
-  run: async (story) =>
-    void (await cutOff(story, atNextConnection(story.lab, nameRefused(story.lab)), "api_name_unresolved")),
+  expect: offline("api_name_unresolved", 25),
+  run: (story) => cutOff(story, atNextConnection(story.lab, nameRefused(story.lab)), "api_name_unresolved"),
 };
 
 export const nameSilent: Scenario = {
   name: "dns-silent",
   title: "the name server does not answer",
-  expect: { ...unresolved, seconds: 30 },
-  run: async (story) =>
-    void (await cutOff(story, atNextConnection(story.lab, nameServerSilent(story.lab)), "api_name_unresolved")),
+  expect: offline("api_name_unresolved", 40),
+  run: (story) => cutOff(story, atNextConnection(story.lab, nameServerSilent(story.lab)), "api_name_unresolved"),
 };
 
 export const nameWrong: Scenario = {
   name: "dns-wrong",
   title: "the name server answers with the address of another machine",
-  expect: { ...unreachable, seconds: 20 },
+  expect: withHistory(offline("api_unreachable", 25), "api_unreachable"),
   async run(story) {
     const { lab } = story;
     const elsewhere = lab.node.gateway;
@@ -112,7 +88,7 @@ export const nameWrong: Scenario = {
 export const halfOpen: Scenario = {
   name: "half-open",
   title: "the router reboots and has forgotten all connections",
-  expect: { ...unreachable, seconds: 40 },
+  expect: { sightings: [{ by: "history", code: "api_unreachable", within: 60 }] },
   async run(story) {
     await story.breaks(connectionsForgotten(story.lab));
     // Handed to a connection that nobody is at the other end of.
@@ -121,15 +97,14 @@ export const halfOpen: Scenario = {
     story.notes("the task was done over a new connection, without any repair");
     await story.historyHas("api_unreachable");
     await story.mends();
-    await story.succeeds(await story.gives());
-    await story.allIsWell();
+    await story.recovers();
   },
 };
 
 export const lossAndDelay: Scenario = {
   name: "loss-and-delay",
   title: "30 % of all packets are lost and the rest takes 300 ms longer",
-  expect: { hop: "tcp", signal: "node_agent_link_slow", seconds: 120 },
+  expect: { sightings: [{ by: "dashboard", code: "link_slow", within: 120 }] },
   async run(story) {
     const { lab } = story;
     await story.breaks(together("a bad line", delayed(lab, 300), lossy(lab, 30)));
@@ -138,10 +113,14 @@ export const lossAndDelay: Scenario = {
     await story.succeeds(task);
     story.notes("tasks are done all the same");
     await story.mends();
-    await story.succeeds(await story.gives());
-    await story.allIsWell();
+    await story.recovers();
   },
 };
+
+/** And the agent has delivered it afterwards. */
+function withHistory({ sightings }: Expected, code: string): Expected {
+  return { sightings: [...sightings, { by: "history", code, within: 180 }] };
+}
 
 /** Names matter to new connections only: those that exist are reset. */
 function atNextConnection(lab: Lab, fault: Fault): Fault {

@@ -1,7 +1,7 @@
 // Nodes: the machines of an organization, as the server knows them.
 
 import { z } from "zod";
-import { diagnosticOwners, hops } from "../diagnostics.ts";
+import { diagnosticOwners, hopDetails, hops } from "../diagnostics.ts";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
 import { HostHealth } from "../host-health.ts";
@@ -16,14 +16,18 @@ const Connection = z.enum(["online", "stale", "never"]);
 /** Something a person should look at, with what to do. */
 export const Attention = z.strictObject({
   code: z.string(),
-  /** Where on the way between agent and server; null: not on it, or a newer agent's word. */
+  /** Where the chain between agent and server is broken; null: not on it, or a newer agent's word. */
   hop: z.enum(hops).nullable(),
+  /** What exactly is broken there. */
+  hop_detail: z.enum(hopDetails).nullable(),
   /** What alarms call it. */
   signal: z.string().nullable(),
   /** Who can mend it: whoever runs the host, the network, or the server. */
   owner: z.enum(diagnosticOwners),
   message: z.string(),
   next_step: z.string(),
+  /** Finds the same event in the audit trail and in the logs; null: nothing is recorded under an id of its own. */
+  correlation_id: z.string().nullable(),
 });
 
 export const Node = z.strictObject({

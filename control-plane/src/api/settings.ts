@@ -3,6 +3,7 @@
 import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress, drainSetting, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
 import { databaseSettings } from "../database/settings.ts";
+import { staleAfterSetting } from "../nodes/settings.ts";
 import { httpsUrl, namedAddresses, namedUrls } from "../profiles/settings.ts";
 import { sealingSettings } from "../sealing/settings.ts";
 import { serviceSettings } from "../services/settings.ts";
@@ -51,11 +52,7 @@ export const apiSettings = {
     defaultText: "none",
     help: "Host names with addresses that nodes use where there is no private DNS.",
   }),
-  nodeHeartbeatStaleSeconds: setting(integer({ min: 5, max: 86_400 }), {
-    env: "HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS",
-    default: 120,
-    help: "After how many seconds without a heartbeat a node is shown as stale.",
-  }),
+  nodeHeartbeatStaleSeconds: staleAfterSetting,
   nodeHealthProbeIntervalSeconds: setting(probeInterval, {
     env: "HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS",
     default: 900,

@@ -27,7 +27,7 @@ export type NewAuditEvent = {
   target: AuditTarget;
   result: AuditResult;
   /** The code that says why; absent exactly when the action was allowed. */
-  reason?: ErrorCode | TerminalFailureCode | DiagnosticReason;
+  reason?: ErrorCode | TerminalFailureCode | DiagnosticReason | "heartbeat_stale";
   correlationId: string;
   details?: Record<string, unknown>;
 };

@@ -66,6 +66,9 @@ export function toFleetNode(
       clockSkewMs: row.clock_skew_ms ?? 0,
       certificate,
       findings: told?.findings ?? [],
+      refusal: row.refused_at
+        ? { at: row.refused_at, code: row.refused_code ?? "", correlationId: "" }
+        : undefined,
     },
     moment,
   ).map(({ code }) => code);

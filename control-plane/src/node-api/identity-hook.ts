@@ -12,6 +12,7 @@ import type { Shown } from "@holdfast/service/node-identity/shown";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory.ts";
 import { identityRefusal } from "../nodes/identity-refusal.ts";
+import type { NodeRefusal } from "../nodes/refusals.ts";
 
 export type NodeIdentity = {
   id: string;
@@ -27,6 +28,8 @@ export type IdentityOptions = {
   /** Routes that a machine without a certificate may use, as they were registered. */
   open: ReadonlySet<string>;
   onRefused(code: ErrorCode): void;
+  /** A certificate that was made for a node is not accepted. */
+  onNodeRefused?: ((refusal: NodeRefusal) => void) | undefined;
   /** An ingress handed over what is no certificate. */
   onForged?: ((forgery: Forgery) => void) | undefined;
   log: Log;
@@ -126,6 +129,14 @@ function limitEachNode() {
   };
 }
 
+/** What says that the certificate itself is at fault. */
+const ofCertificate: ReadonlySet<ErrorCode> = new Set([
+  "identity_revoked",
+  "identity_retired",
+  "cert_expired",
+  "certificate_not_yet_valid",
+]);
+
 /** Claims of strangers are counted only: anybody can make as many of them as they like. */
 function noteRefusal(
   options: IdentityOptions,
@@ -140,6 +151,9 @@ function noteRefusal(
   if (shown.kind === "node") {
     const { nodeId: node_id, serial } = shown;
     options.log.warn({ ...details, node_id, serial }, "refused a node's request");
+    if (ofCertificate.has(code)) {
+      options.onNodeRefused?.({ nodeId: node_id, serial, code, correlationId: request.id });
+    }
   } else if (code === "ingress_identity_refused") {
     options.log.warn(details, "refused what an ingress brought: its own certificate counts no more");
   } else {

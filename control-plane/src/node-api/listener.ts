@@ -18,6 +18,7 @@ import { isUnavailable } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
 import { makeListenerCertificate } from "../identity/listener-certificate.ts";
 import type { NodeDirectory } from "../nodes/directory.ts";
+import type { NodeRefusal } from "../nodes/refusals.ts";
 import { paceHandshakes } from "./handshakes.ts";
 import { identifyNodes } from "./identity-hook.ts";
 import { type NodeApi, urlOf } from "./route.ts";
@@ -47,6 +48,7 @@ export type NodeListenerOptions = {
   /** What certificates of ingresses that count carry; left out: there is no ingress. */
   ingressMark?: string | undefined;
   onForged?: (forgery: Forgery) => void;
+  onNodeRefused?: (refusal: NodeRefusal) => void;
   log: Log;
   metrics: Metrics;
   now?: () => number;
@@ -99,6 +101,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
       "holdfast_node_api_refusals_total",
       "Requests on the node-facing listener that the identity hook refused",
     ),
+    onNodeRefused: options.onNodeRefused,
     onForged: options.onForged,
     log,
     now,

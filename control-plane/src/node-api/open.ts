@@ -11,6 +11,7 @@ import { apiSettings } from "../api/settings.ts";
 import type { Sql } from "../database/connect.ts";
 import { openAuthority, temporaryAuthority } from "../identity/authority.ts";
 import { createNodeDirectory } from "../nodes/directory.ts";
+import { openRefusals } from "../nodes/refusals.ts";
 import { openProfile, type ProfileSource, profileContent } from "../profiles/profile.ts";
 import type { Keyring } from "../sealing/keyring.ts";
 import { presentNodeUrl } from "../services/gateways.ts";
@@ -54,6 +55,7 @@ export async function openNodeSide(options: {
     );
   }
   const directory = createNodeDirectory(system, signals, log);
+  const refusals = openRefusals(system, log);
   const place = { bind: settings.nodeBind, url: settings.nodeUrl };
   const listener = await createNodeListener({
     place,
@@ -62,6 +64,7 @@ export async function openNodeSide(options: {
     ticketKeys: await keyring.getOrCreate("tls-tickets:node-api", () => randomBytes(48)),
     ingressMark: ingressMarkOf(settings),
     onForged: options.onForged,
+    onNodeRefused: refusals.saw,
     log,
     metrics: options.metrics,
   });
@@ -117,6 +120,7 @@ export async function openNodeSide(options: {
     },
     async stop() {
       await Promise.all([listener.stop(), renewal.stop(), directory.stop(), source?.stop()]);
+      await refusals.settled();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { diagnosticReasonNames, diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { diagnosticReasonNames, diagnosticReasons, placeOf } from "@holdfast/contracts/diagnostics";
 import { describe, expect, it } from "vitest";
 import { attentionOf, type NodeCondition } from "./attention.ts";
 
@@ -51,6 +51,30 @@ describe("what to look at", () => {
     },
   );
 
+  it("AGENT-06 names the last heartbeat of a silent node by its correlation id", () => {
+    const [item] = attentionOf({ ...well, heartbeatAt: ago(121), heartbeatId: "of-the-heartbeat" }, facts);
+    expect(item).toMatchObject({
+      code: "heartbeat_stale",
+      hop: "node_heartbeat",
+      correlation_id: "of-the-heartbeat",
+    });
+  });
+
+  it("ID-02 says that the node's certificate is refused, until a heartbeat comes with a good one", () => {
+    const refusal = { at: ago(10), code: "identity_revoked", correlationId: "of-the-refusal" };
+    const [item] = attentionOf({ ...well, heartbeatAt: ago(11), refusal }, facts);
+    expect(item).toMatchObject({
+      ...{ code: "auth_failed", hop: "node_recovery_status", signal: "node_agent_auth_failed" },
+      correlation_id: "of-the-refusal",
+      message: expect.stringContaining("refused this node's certificate 10 seconds ago: it was replaced"),
+    });
+    expect(codes({ refusal, heartbeatAt: ago(9) })).toEqual([]);
+    expect(codes({ refusal: { ...refusal, code: "cert_expired" }, heartbeatAt: ago(11) })).toEqual([
+      "cert_expired",
+    ]);
+    expect(codes({ refusal, heartbeatAt: ago(11), position: "revoked" })).toEqual(["identity_revoked"]);
+  });
+
   it("ID-03 alarms of a missed renewal six hours before the certificate ends", () => {
     const certificate = aged(18 * HOUR + 1);
     const [item] = attentionOf({ ...well, certificate }, facts);
@@ -71,9 +95,11 @@ describe("what to look at", () => {
   });
 
   it.for(diagnosticReasonNames)("AGENT-05 is what the agent found: %s", (reason) => {
-    const items = attentionOf({ ...well, findings: [{ reason, detail: "seen at 12:00" }] }, facts);
-    const { owner, message, nextStep, hop, signal } = diagnosticReasons[reason];
-    const told = { code: reason, hop, signal, owner, message: `${message} seen at 12:00`, next_step: nextStep };
+    const found = { reason, detail: "seen at 12:00", correlation_id: "of-its-record" };
+    const items = attentionOf({ ...well, findings: [found] }, facts);
+    const { owner, message, nextStep, at, signal } = diagnosticReasons[reason];
+    const words = { message: `${message} seen at 12:00`, next_step: nextStep };
+    const told = { code: reason, ...placeOf(at), signal, owner, ...words, correlation_id: "of-its-record" };
     expect(items).toEqual(owner === "nobody" ? [] : [told]);
   });
 

@@ -32,12 +32,16 @@ export function toNode(row: NodeRow, { staleAfterSeconds }: { staleAfterSeconds:
         reason: row.status_reason,
         createdAt: row.created_at,
         heartbeatAt: row.heartbeat_at ?? undefined,
+        heartbeatId: row.heartbeat_id ?? undefined,
         clockSkewMs: row.clock_skew_ms ?? 0,
         certificate: certificate && {
           notBefore: new Date(certificate.not_before),
           notAfter: new Date(certificate.not_after),
         },
         findings: row.heartbeat?.findings ?? [],
+        refusal: row.refused
+          ? { at: new Date(row.refused.at), code: row.refused.code, correlationId: row.refused.correlation_id }
+          : undefined,
       },
       moment,
     ),

@@ -1,5 +1,6 @@
 // What agents ask about their own node: heartbeat, a new certificate, delivery of diagnostic records.
 
+import { diagnosticReasons, placeOf } from "@holdfast/contracts/diagnostics";
 import { ApiError } from "@holdfast/contracts/errors";
 import {
   checkIdentity,
@@ -22,7 +23,8 @@ import { trustFor } from "./trust.ts";
 
 /** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
 const renewals = { attempts: 60, windowSeconds: 60 * 60 };
-const refusals = { attempts: 20, windowSeconds: 60 * 60 };
+/** Of each reason. A node that was taken over, or that breaks every minute, must not fill the audit. */
+const reports = { attempts: 20, windowSeconds: 60 * 60 };
 
 export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   const presence = createPresence(api.system);
@@ -60,19 +62,28 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   nodeRoute(nodeApi, checkIdentity, async ({ node }) => ({ node_id: node.id }));
 
   nodeRoute(nodeApi, sendDiagnostics, async ({ body, node }) => {
-    const seq = await recordDiagnostics(api.system, node, body);
-    for (const record of body.records) await auditRefusal(api, node, record);
+    const { seq, fresh } = await recordDiagnostics(api.system, node, body);
+    for (const record of fresh.filter(isAudited).slice(-MOST_AUDITED)) await auditReport(api, node, record);
     return { seq };
   });
 }
 
-/** What a node refused that only an attacker or a wrong proxy sends. A node that was taken over must not fill the audit. */
-async function auditRefusal(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
+/** Terminals have audit events of their own, with the same correlation id. */
+const auditedElsewhere: ReadonlySet<string> = new Set(["terminal_gateway_unreachable", "terminal_failed"]);
+/** Of one delivery: the newest. */
+const MOST_AUDITED = 8;
+
+function isAudited({ reason }: DiagnosticRecord): boolean {
+  return diagnosticReasons[reason].owner !== "nobody" && !auditedElsewhere.has(reason);
+}
+
+/** Whatever an agent reports as wrong is found in the audit by the correlation id of its record. */
+async function auditReport(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
   const { system, log } = api;
   const { reason, detail } = record;
-  if (reason !== "certificate_header_refused" && reason !== "trust_update_refused") return;
+  const { at, signal, owner } = diagnosticReasons[reason];
   try {
-    await takeAttempt(system, refusals, reason, node.id);
+    await takeAttempt(system, reports, reason, node.id);
   } catch (error) {
     if (error instanceof ApiError) return;
     throw error;
@@ -86,10 +97,13 @@ async function auditRefusal(api: ApiContext, node: { id: string; orgId: string }
     const forgery = { listener: "agent", address: detail, correlationId, count: 1 };
     return auditForgery(system, log, forgery, { orgId, actor, target: { id, name } });
   }
+  const refused = reason === "trust_update_refused";
   await recordAudit(system, log, {
-    ...{ orgId, by: actor, correlationId, reason, result: "denied", details: { detail } },
-    action: "node.trust_refuse",
+    ...{ orgId, by: actor, correlationId, reason },
+    action: refused ? "node.trust_refuse" : "node.report",
+    result: refused ? "denied" : "failed",
     target: { type: "node", id, name },
+    details: refused ? { detail } : { detail, at: record.at, ...placeOf(at), signal, owner },
   });
 }
 

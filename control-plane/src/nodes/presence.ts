@@ -13,7 +13,7 @@ type NodeRef = { id: string; orgId: string };
 type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
 type HeardHeartbeat = {
   node: NodeRef & { serial: string };
-  from: { instanceId: string; bootId: string };
+  from: { instanceId: string; bootId: string; correlationId: string };
   report: HeartbeatReport;
   /** By the clock of this process: what the node's is compared with. */
   at: Date;
@@ -50,17 +50,20 @@ export function createPresence(system: Sql): Presence {
 async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): Promise<void> {
   const sorted = batch.toSorted((a, b) => (a.node.id < b.node.id ? -1 : 1));
   await system`
-    INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
-    SELECT node_id, org_id, now(), instance_id, boot_id, clock_skew_ms, heartbeat::json
+    INSERT INTO node_presence
+      (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
+    SELECT node_id, org_id, now(), instance_id, boot_id, clock_skew_ms, heartbeat::json, correlation_id
     FROM unnest(
       ${sorted.map(({ node }) => node.id)}::uuid[], ${sorted.map(({ node }) => node.orgId)}::uuid[],
       ${sorted.map(({ from }) => from.instanceId)}::uuid[],
       ${sorted.map(({ from }) => from.bootId)}::text[],
-      ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[]
-    ) AS heard (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat)
+      ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[],
+      ${sorted.map(({ from }) => from.correlationId)}::text[]
+    ) AS heard (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
     WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
-      boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat`;
+      boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat,
+      correlation_id = excluded.correlation_id`;
 }
 
 /** Which certificate it came with we have seen ourselves. */
@@ -77,29 +80,32 @@ function clockSkewMs(sentAt: string, now: Date): number {
 }
 
 /**
- * Answers with the newest number of this report. A number that was there already is overwritten: an
- * agent that lost its state counts from the beginning again.
+ * Returns the newest number of this report, and the records that were not there before: an agent that was restarted
+ * sends what it has once more. A number that was there already is overwritten: an agent that lost its state counts
+ * from the beginning again.
  */
 export async function recordDiagnostics(
   system: Sql,
   node: NodeRef,
   { records }: BodyOf<typeof sendDiagnostics>,
-): Promise<number> {
+): Promise<{ seq: number; fresh: DiagnosticRecord[] }> {
   const rows = new Map(records.map((record) => [record.seq, record]));
   const store = async (tx: Tx) => {
-    await tx`
+    const stored = await tx<{ seq: string; fresh: boolean }[]>`
       INSERT INTO node_diagnostics (org_id, node_id, seq, record)
       SELECT ${node.orgId}, ${node.id}, seq, record
       FROM unnest(${[...rows.keys()]}::bigint[], ${[...rows.values()].map((one) => JSON.stringify(one))}::text[]::json[])
         AS reported (seq, record)
-      ON CONFLICT (node_id, seq) DO UPDATE SET record = excluded.record, received_at = now()`;
+      ON CONFLICT (node_id, seq) DO UPDATE SET record = excluded.record, received_at = now()
+      RETURNING seq, xmax = 0 AS fresh`;
     await tx`
       DELETE FROM node_diagnostics WHERE node_id = ${node.id} AND seq IN (
         SELECT seq FROM node_diagnostics WHERE node_id = ${node.id}
         ORDER BY received_at DESC, seq DESC OFFSET ${DIAGNOSTICS_KEPT})`;
+    return stored.flatMap(({ seq, fresh }) => (fresh ? (rows.get(Number(seq)) ?? []) : []));
   };
-  await system.begin(store, { settings: { synchronous_commit: "off" } });
-  return Math.max(...rows.keys());
+  const fresh = await system.begin(store, { settings: { synchronous_commit: "off" } });
+  return { seq: Math.max(...rows.keys()), fresh };
 }
 
 export async function selectDiagnostics(db: Queryable, nodeId: string): Promise<DiagnosticRecord[]> {

@@ -17,11 +17,15 @@ export type NodeRow = {
   boot_id: string | null;
   clock_skew_ms: number | null;
   heartbeat: Heartbeat | null;
+  /** Correlation id of that heartbeat. */
+  heartbeat_id: string | null;
   /** When this was read, by the clock that `heartbeat_at` is of. */
   read_at: Date;
   /** The certificate last issued, and the one that the last heartbeat came with. */
   issued: CertificateFacts | null;
   in_use: CertificateFacts | null;
+  /** The last time that a certificate of the node was refused; its time as JSON has it. */
+  refused: { at: string; code: string; correlation_id: string } | null;
 };
 /** Times as JSON has them. */
 export type CertificateFacts = {
@@ -34,13 +38,16 @@ export type CertificateFacts = {
 
 const columns = (tx: Tx) => tx`
   n.id, n.name, n.status, n.status_reason, n.revoked_at, n.created_at,
-  p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat, now() AS read_at,
+  p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat, p.correlation_id AS heartbeat_id,
+  now() AS read_at,
   (SELECT to_json(c) FROM (
      SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
      WHERE node_id = n.id ORDER BY not_after DESC, issued_at DESC LIMIT 1) c) AS issued,
   (SELECT to_json(c) FROM (
      SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
-     WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use`;
+     WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use,
+  (SELECT to_json(r) FROM (
+     SELECT at, code, correlation_id FROM node_refusals WHERE node_id = n.id) r) AS refused`;
 
 /** What is decided by columns alone, and so is true at once after a change. */
 export type ColumnFilter = {

@@ -12,6 +12,7 @@ import { deriveLogins } from "../database/logins.ts";
 import { endTerminals, removeOldTerminals } from "../reconcilers/end-terminals.ts";
 import { expireGrants } from "../reconcilers/expire-grants.ts";
 import { overdueRenewals, removeOldIdentities } from "../reconcilers/node-identities.ts";
+import { auditOffline } from "../reconcilers/offline-nodes.ts";
 import { removeExpired } from "../reconcilers/remove-expired.ts";
 import { removeOldTasks } from "../reconcilers/remove-old-tasks.ts";
 import { sweepTasks } from "../reconcilers/sweep-tasks.ts";
@@ -25,6 +26,7 @@ const RETENTION_SECONDS = 600;
 const RENEWALS_SECONDS = 60;
 const TERMINALS_SECONDS = 15;
 const GRANTS_SECONDS = 60;
+const OFFLINE_SECONDS = 5;
 
 /** How much a reconciler did, at once or by kind. */
 type Done = number | Readonly<Record<string, number>>;
@@ -56,11 +58,13 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
       },
     });
   const { sweepIntervalSeconds, taskSweepIntervalSeconds, taskRetentionDays: days } = settings;
+  const { nodeHeartbeatStaleSeconds: staleAfterSeconds } = settings;
   const periodic = [
     runPeriodically({ name: "heartbeat", seconds: HEARTBEAT_SECONDS, log, work: () => beat(system, id) }),
     reconcile("remove-expired", sweepIntervalSeconds, () => removeExpired(system)),
     reconcile("remove-old-identities", RETENTION_SECONDS, () => removeOldIdentities(system)),
     reconcile("overdue-renewals", RENEWALS_SECONDS, overdueRenewals(system, log)),
+    reconcile("audit-offline", OFFLINE_SECONDS, () => auditOffline(system, log, { staleAfterSeconds })),
     reconcile("sweep-tasks", taskSweepIntervalSeconds, () => sweepTasks(system, signals)),
     reconcile("expire-grants", GRANTS_SECONDS, () => expireGrants(system, log)),
     reconcile("end-terminals", TERMINALS_SECONDS, () => endTerminals(system, signals, log)),

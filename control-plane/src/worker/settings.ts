@@ -3,6 +3,7 @@
 import { integer, setting } from "@holdfast/kit/settings";
 import { logLevelSetting } from "@holdfast/service/settings";
 import { systemDatabaseSettings } from "../database/settings.ts";
+import { staleAfterSetting } from "../nodes/settings.ts";
 
 export const workerSettings = {
   ...systemDatabaseSettings,
@@ -21,5 +22,6 @@ export const workerSettings = {
     default: 30,
     help: "How long tasks and terminals that have ended are kept, tasks with their results.",
   }),
+  nodeHeartbeatStaleSeconds: staleAfterSetting,
   logLevel: logLevelSetting("HOLDFAST_WORKER_LOG_LEVEL"),
 };

@@ -3,7 +3,13 @@
 // itself told. `explain` makes the text from plain data, `lookAt` gathers it.
 
 import { accessSync, constants, existsSync } from "node:fs";
-import { type DiagnosticReason, diagnosticReasons, type Hop } from "@holdfast/contracts/diagnostics";
+import {
+  type DiagnosticReason,
+  diagnosticReasons,
+  type Place,
+  placeOf,
+  placeText,
+} from "@holdfast/contracts/diagnostics";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { isErrno } from "@holdfast/kit/files";
 import { isAlive } from "@holdfast/kit/processes";
@@ -17,15 +23,16 @@ import { toTell } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
 import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
 
-type Explained = Finding & {
-  /** Where on the way to the server; null: a newer agent's word. */
-  hop: Hop | null;
-  /** What alarms call it. */
-  signal: string | null;
-  message: string;
-  owner: string;
-  next_step: string;
-};
+/** Where on the way to the server, which is null for a newer agent's word; and what alarms call it. */
+type Explained = Finding &
+  Place & {
+    signal: string | null;
+    message: string;
+    owner: string;
+    next_step: string;
+    /** Of the record that tells of it; null: found just now, and not recorded. */
+    correlation_id: string | null;
+  };
 
 /** Also what `--json` prints. */
 export type AgentPicture = {
@@ -106,7 +113,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
         : null,
     journal,
     terminals: terminalsOf(stateDir),
-    findings: found.map(explained),
+    findings: found.map((one) => explained({ correlation_id: history.idOf(one.reason), ...one })),
     last_problem: history.latest && history.latest.reason !== "process_alive" ? explained(history.latest) : null,
     records: history.records.slice(-records).reverse(),
     records_problem: history.problem,
@@ -144,12 +151,13 @@ export function explain(picture: AgentPicture, now: number): string[] {
 function problemLines(problems: readonly Explained[]): string[] {
   return [
     problems.length === 0 ? "Nothing is wrong as far as this host can tell." : "What is wrong:",
-    ...problems.flatMap(({ reason, hop, signal, message, detail, owner, next_step }) => [
+    ...problems.flatMap(({ reason, signal, message, detail, owner, next_step, correlation_id, ...place }) => [
       `  ${reason}: ${message}`,
-      ...(hop ? [`    hop    ${hop}, signal ${signal}`] : []),
+      ...(place.hop ? [`    hop    ${placeText(place)}, signal ${signal}`] : []),
       `    seen   ${detail}`,
       `    who    ${ownerText[owner] ?? owner}`,
       `    next   ${next_step}`,
+      ...(correlation_id ? [`    id     ${correlation_id}`] : []),
     ]),
   ];
 }
@@ -245,19 +253,22 @@ const ownerText: Record<string, string> = {
   nobody: "nobody",
 };
 
+type Recorded = Finding & { correlation_id?: string | null };
+
 const sameAs = (one: Finding) => (other: Finding) => other.reason === one.reason;
 
-function explained({ reason, detail }: { reason: DiagnosticReason; detail: string }): Explained {
+function explained({ reason, detail, correlation_id = null }: Recorded): Explained {
   // A newer agent may have written a reason that this one does not know.
   const entry = diagnosticReasons[reason] ?? {
-    hop: null,
+    at: null,
     signal: null,
     message: "Unknown to this version.",
     owner: "node",
     nextStep: "Update holdfast here.",
   };
-  const { hop, signal, message, owner, nextStep } = entry;
-  return { reason, detail: redact(detail), hop, signal, message, owner, next_step: nextStep };
+  const { at, signal, message, owner, nextStep } = entry;
+  const said = { message, owner, next_step: nextStep };
+  return { reason, detail: redact(detail), ...placeOf(at), signal, ...said, correlation_id };
 }
 
 type History = {
@@ -266,6 +277,8 @@ type History = {
   reachedServer: boolean;
   /** Why results wait, if any do. */
   undelivered: DiagnosticRecord | undefined;
+  /** Correlation id of the newest record with this reason. */
+  idOf(reason: DiagnosticReason): string | null;
   problem: string | null;
 };
 
@@ -291,11 +304,13 @@ function readHistory(directory: string, now: number): History {
       latest: latest && toTell(latest),
       reachedServer,
       undelivered: undelivered && toTell(undelivered),
+      idOf: (reason) => kept.findLast((one) => one.reason === reason)?.correlation_id ?? null,
       problem: null,
     };
   } catch (error) {
     const problem = isErrno(error, "ENOENT") ? null : (error as Error).message;
-    return { records: [], latest: undefined, reachedServer: false, undelivered: undefined, problem };
+    const idOf = () => null;
+    return { records: [], latest: undefined, reachedServer: false, undelivered: undefined, idOf, problem };
   }
 }
 

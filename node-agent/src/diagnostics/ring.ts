@@ -7,12 +7,16 @@ import { correlationIdForm } from "@holdfast/contracts/headers";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { isErrno } from "@holdfast/kit/files";
 import { redact } from "@holdfast/kit/redact";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "../log.ts";
 import { type KeptRecord, openRingFile, RING_RECORDS, type RingFile, readRing, ringPath } from "./ring-file.ts";
 
 export type Diagnostics = {
-  /** Never throws: a disk that fails leaves the log line and the memory. */
-  record(reason: DiagnosticReason, detail: string, correlationId?: string): void;
+  /**
+   * Never throws: a disk that fails leaves the log line and the memory. Returns the record's correlation id: that of the
+   * request or task it is about, else a new one. A record that says that all is well has none unless it is given.
+   */
+  record(reason: DiagnosticReason, detail: string, correlationId?: string): string | null;
   /** For the upload, oldest first; at most `most` (64 is the server's limit). */
   newerThan(seq: number, most?: number): DiagnosticRecord[];
   /** Newest first. */
@@ -89,16 +93,20 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
     record(reason, text, correlationId) {
       const detail = cut(redact(text).replace(/\p{Cc}+/gu, " "));
       const named = redact(correlationId ?? "");
-      const correlation_id = correlationIdForm.test(named) ? named : null;
       const time = now();
       const at = new Date(time).toISOString();
-      const level = diagnosticReasons[reason].owner === "nobody" ? "info" : "warn";
-      log[level](`${reason}: ${diagnosticReasons[reason].message}`, { reason, detail, correlation_id });
+      const isProblem = diagnosticReasons[reason].owner !== "nobody";
       const before = repeated(reason, detail, time);
+      const known = correlationIdForm.test(named) ? named : before?.correlation_id;
+      const correlation_id = known ?? (isProblem ? uuidv7() : null);
+      log[isProblem ? "warn" : "info"](`${reason}: ${diagnosticReasons[reason].message}`, {
+        ...{ reason, detail, correlation_id },
+      });
       if (before) {
         before.count += 1;
         before.last_at = at;
-        return write(before);
+        write(before);
+        return before.correlation_id;
       }
       const instance_id = instanceId;
       const record = { seq: next, at, reason, detail, instance_id, correlation_id, count: 1, last_at: at };
@@ -107,6 +115,7 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
       if (kept.length > RING_RECORDS) kept.shift();
       current.get(reason)?.push(record);
       write(record);
+      return correlation_id;
     },
     newerThan: (seq, most = 64) =>
       kept

@@ -25,7 +25,7 @@ export type Ask = {
 
 type Times = { sentAt: number; receivedAt: number };
 /** `date`: the server's clock, where the answer tells it. */
-export type Answer<T> = Times & { body: T; date?: number };
+export type Answer<T> = Times & { body: T; date?: number; correlationId?: string };
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** 32 offers with their parameters are far below; a page of somebody else's is cut here. */
@@ -70,7 +70,8 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
     });
     const fail = (error: unknown) => {
       clearTimeout(deadline);
-      if (error instanceof LinkFailure) return reject(error);
+      // What stands in front of the server may answer without our id.
+      if (error instanceof LinkFailure) return reject(error.of(correlationId));
       const failure = failureOf(error);
       const message = `${(error as Error).message}${way.led()}`;
       reject(new LinkFailure(failure.kind === "no_answer" ? { ...failure, message } : failure, { correlationId }));
@@ -82,7 +83,7 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
         try {
           const receivedAt = Date.now();
           const { statusCode: status = 0, headers } = incoming;
-          resolve(readAnswer<T>({ status, headers, text }, { sentAt, receivedAt }));
+          resolve({ ...readAnswer<T>({ status, headers, text }, { sentAt, receivedAt }), correlationId });
         } catch (error) {
           fail(error);
         }

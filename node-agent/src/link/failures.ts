@@ -120,6 +120,12 @@ export class LinkFailure extends Error {
     this.correlationId = answered.correlationId;
     this.date = answered.date;
   }
+
+  /** With the id of its request, unless the answer named one. */
+  of(correlationId: string): LinkFailure {
+    if (this.correlationId !== undefined) return this;
+    return new LinkFailure(this.failure, { correlationId, ...(this.date ? { date: this.date } : {}) });
+  }
 }
 
 export function failureOf(error: unknown): Failure {

@@ -34,6 +34,8 @@ export function describeAgent(known: {
   running: number;
   unsentResults: number;
   findings: readonly Finding[];
+  /** Of the record that tells of a finding, by its reason. */
+  correlationIds?: ReadonlyMap<string, string>;
   counters: Counters;
 }): Heartbeat {
   const { serial, notBefore, notAfter } = known.certificate;
@@ -56,6 +58,7 @@ export function describeAgent(known: {
     findings: known.findings.slice(0, MOST_FINDINGS).map(({ reason, detail }) => ({
       reason,
       detail: redact(detail).slice(0, LONGEST_DETAIL),
+      correlation_id: known.correlationIds?.get(reason),
     })),
     counters: { ...known.counters },
   };

@@ -42,7 +42,7 @@ export type LinkOptions = {
   /** After the first success since a failure, and at the start. */
   onConnected: () => void;
   onStanding: (standing: NodeStanding) => void;
-  onHeartbeat: () => void;
+  onHeartbeat: (correlationId: string | undefined) => void;
   /** Between two heartbeats. */
   heartbeatMs?: number;
   /** Steady: it only ever grows. */
@@ -98,7 +98,7 @@ export function createLink(options: LinkOptions): Link {
     options.learn(offer);
     heard(node);
     options.cancel(cancel);
-    options.onHeartbeat();
+    options.onHeartbeat(answer.correlationId);
   };
 
   const wait = async (seconds: number) => {

@@ -1,5 +1,6 @@
 // How nodes are shown to people.
 
+import { placeText } from "@holdfast/contracts/diagnostics";
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { ago, gigabytes, localTime, table } from "../../output.ts";
 import { describeHealth } from "./health.ts";
@@ -55,10 +56,11 @@ export function describeNode(node: NodeDetail): string {
     node.name,
     ...shown.map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
     ...describeHealth(node.health),
-    ...node.attention.flatMap(({ code, hop, message, next_step }) => [
+    ...node.attention.flatMap(({ code, message, next_step, correlation_id, ...place }) => [
       "",
-      `  ! ${message} (${code}${hop ? `, at ${hop}` : ""})`,
+      `  ! ${message} (${code}${place.hop ? `, at ${placeText(place)}` : ""})`,
       `    ${next_step}`,
+      ...(correlation_id ? [`    correlation id ${correlation_id}`] : []),
     ]),
   ].join("\n");
 }

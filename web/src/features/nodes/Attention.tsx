@@ -1,7 +1,9 @@
 // What a person should look at on a node: what it is, and what to do now. Commands name the node, so that
 // they can be copied as they are.
 
+import { placeText } from "@holdfast/contracts/diagnostics";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { CopyableId } from "../../design/Copy.tsx";
 import { Notice } from "../../design/Notice.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { owners } from "./owners.ts";
@@ -17,7 +19,13 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
             <Prose text={item.next_step.replaceAll("<id>", node.name)} />
             {item.hop && (
               <p className="mt-1 text-sm text-ink-muted">
-                {owners[item.owner]}, at the hop {item.hop} · <span className="font-mono">{item.signal}</span>
+                {owners[item.owner]}, at the hop {placeText(item)} ·{" "}
+                <span className="font-mono">{item.signal}</span>
+              </p>
+            )}
+            {item.correlation_id && (
+              <p className="mt-1 flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
+                Correlation id <CopyableId id={item.correlation_id} label="Copy correlation id" />
               </p>
             )}
           </Notice>

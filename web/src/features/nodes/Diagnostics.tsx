@@ -1,6 +1,6 @@
 // What the node's agent wrote down about itself, newest first. The words are the catalogue's.
 
-import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { diagnosticReasons, placeOf, placeText } from "@holdfast/contracts/diagnostics";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { useState } from "react";
@@ -47,14 +47,14 @@ export function Diagnostics({ node }: { node: Pick<Node, "id" | "name"> }) {
 }
 
 function Entry({ record, nodeName }: { record: DiagnosticRecord; nodeName: string }) {
-  const { message, owner, nextStep, hop } = diagnosticReasons[record.reason];
+  const { message, owner, nextStep, at } = diagnosticReasons[record.reason];
   const well = owner === "nobody";
   return (
     <li className="border-b border-line px-5 py-3 last:border-b-0">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
         <span className="inline-flex flex-wrap items-baseline gap-x-2">
           <StatusMark state={well ? "ok" : "degraded"}>{record.reason}</StatusMark>
-          {hop && <span className="text-sm text-ink-muted">at {hop}</span>}
+          {at && <span className="text-sm text-ink-muted">at {placeText(placeOf(at))}</span>}
           {owners[owner] && <span className="text-sm text-ink-muted">{owners[owner]}</span>}
         </span>
         <span className="text-sm text-ink-muted">

@@ -1,0 +1,197 @@
+// What each observer must be given, as the documents have it. On purpose not read from the product's catalogue: a
+// mistake there must be seen here.
+
+import type { Observer } from "./evidence.ts";
+
+export type ExpectedSighting = {
+  by: Observer;
+  code: string;
+  /** How soon after the fault it must be seen. */
+  within: number;
+};
+
+type Words = {
+  hop: string | null;
+  hop_detail: string | null;
+  signal: string | null;
+  owner: string | null;
+  message: RegExp;
+  next_step: RegExp;
+};
+
+const place = (hop: string, hop_detail: string, signal: string, owner: string) => ({
+  hop,
+  hop_detail,
+  signal,
+  owner,
+});
+const reach = (detail: string, signal = "node_agent_api_unreachable", owner = "network") =>
+  place("node_runtime_api_reachability", detail, signal, owner);
+const auth = place("node_recovery_status", "identity", "node_agent_auth_failed", "platform");
+
+/** What the dashboard, the host and the delivered history say of a reason. */
+const reasons: Partial<Record<string, Words>> = {
+  heartbeat_stale: {
+    ...place("node_heartbeat", "heartbeat", "node_agent_heartbeat_stale", "node"),
+    message: /^The last heartbeat came \d+ seconds ago\.$/,
+    next_step: /Check that host and agent run; `holdfast agent diagnose`/,
+  },
+  agent_down: {
+    ...place("node_recovery_status", "agent_process", "node_agent_process_down", "node"),
+    message: /agent does not run/,
+    next_step: /^Start it: `holdfast agent run`/,
+  },
+  agent_version_drift: {
+    ...place("node_recovery_status", "agent_process", "node_agent_binary_invalid", "node"),
+    message: /another version/,
+    next_step: /^Install the agent that belongs to the server/,
+  },
+  api_unreachable: {
+    ...reach("tcp"),
+    message: /cannot be reached over the network/,
+    next_step: /check name resolution, route and firewall/,
+  },
+  api_name_unresolved: {
+    ...reach("dns"),
+    message: /name could not be resolved/,
+    next_step: /getent hosts/,
+  },
+  link_slow: {
+    ...reach("tcp", "node_agent_link_slow"),
+    message: /answers this host slowly\. the last heartbeats took [\d.]+ s/,
+    next_step: /look for delay and loss/,
+  },
+  trust_bundle_invalid: {
+    ...reach("tls", "node_agent_api_tls_failed", "node"),
+    message: /file with the server's CA is missing, or is not the one/,
+    next_step: /^Restore it, or enroll this node again/,
+  },
+  control_plane_unreachable: {
+    ...reach("api", "control_plane_unreachable", "platform"),
+    message: /the server behind it is not ready/,
+    next_step: /`holdfast status` on the server/,
+  },
+  edge_rate_limited: {
+    ...reach("edge", "edge_rate_limited", "platform"),
+    message: /asks the agent to slow down/,
+    next_step: /looks at the limits of the ingress/,
+  },
+  auth_failed: {
+    ...auth,
+    message: /^The server refused this node's certificate \d+ seconds? ago: it was replaced/,
+    next_step: /holdfast node token create --node/,
+  },
+  identity_revoked: {
+    ...auth,
+    message: /no longer accepts this node's identity/,
+    next_step: /holdfast node token create --node/,
+  },
+  disk_full: {
+    ...place("node_readiness", "host_disk", "disk_full", "node"),
+    message: /disk with the agent's state is full/,
+    next_step: /^Free space/,
+  },
+  clock_skew: {
+    ...place("node_readiness", "host_clock", "clock_skew", "node"),
+    message: /^(The node's clock is (9|10) minutes (ahead of|behind) the server's|This host's clock differs.*)\.$/,
+    next_step: /^Sync the time first/,
+  },
+  task_refused: {
+    ...place("latest_operation", "task_claim", "node_task_claim_failed", "platform"),
+    message: /refused a task/,
+    next_step: /^The detail names the reason/,
+  },
+  task_result_failed: {
+    ...place("latest_operation", "task_result", "node_task_result_post_failed", "network"),
+    message: /result could not be delivered yet/,
+    next_step: /^Nothing is lost/,
+  },
+};
+
+/** What whoever asked for a task reads. */
+const nowhere = { hop: null, hop_detail: null, signal: null, owner: null };
+const answers: Partial<Record<string, Words>> = {
+  task_not_taken: {
+    ...nowhere,
+    message: /^The node did not take the task before its time was over/,
+    next_step: /`holdfast node show`/,
+  },
+  task_type_unknown: {
+    ...nowhere,
+    message: /agent does not know this type of task/,
+    next_step: /^Update the agent/,
+  },
+  clock_skew: {
+    ...nowhere,
+    message: /clock is too far from the server's/,
+    next_step: /^Sync the node's time/,
+  },
+  database_unavailable: {
+    ...nowhere,
+    message: /database/,
+    next_step: /\w{3,}.*again/i,
+  },
+  unreachable: {
+    ...nowhere,
+    message: /does not answer \(ECONNREFUSED\)\. `holdfast status` shows what runs/,
+    next_step: /^$/,
+  },
+};
+
+export function wordsFor({ by, code }: { by: Observer; code: string }): Words {
+  const words = (by === "user" ? answers : reasons)[code];
+  if (!words) throw new Error(`the expectations do not say what ${by} is given for ${code}`);
+  return words;
+}
+
+export type ExpectedTrace = {
+  /** The product shows an id at all. */
+  id: boolean;
+  /** It was made because of the fault, and so within seconds of it. */
+  ofTheFault: boolean;
+  audit: { action: string; result: string; reason: string | null; target: string } | null;
+  delivered: string | null;
+  server_log: string | null;
+  host_log: string | null;
+};
+
+const nothing = { id: false, ofTheFault: false, audit: null, delivered: null, server_log: null, host_log: null };
+
+/** Reasons that are about one task carry its id, which is the id of the user's request. */
+const ofTask = new Set(["task_refused", "task_result_failed"]);
+/** What the agent finds by itself, without a request. */
+const found = new Set(["disk_full", "clock_skew", "link_slow", "trust_bundle_invalid"]);
+
+/** Where the id of a sighting must lead. */
+export function traceFor({ by, code }: { by: Observer; code: string }): ExpectedTrace {
+  if (by === "user") return ofAnswer(code);
+  if (code === "agent_down") return nothing;
+  if (code === "heartbeat_stale") {
+    return {
+      ...{ id: true, ofTheFault: true, delivered: null, server_log: "request", host_log: "heartbeat accepted" },
+      audit: { action: "node.offline", result: "failed", reason: "heartbeat_stale", target: "node" },
+    };
+  }
+  if (by === "dashboard" && code === "auth_failed") {
+    return {
+      ...{ id: true, ofTheFault: true, delivered: "identity_revoked" },
+      ...{ server_log: "refused a node's request", host_log: "request failed" },
+      audit: { action: "node.connect", result: "denied", reason: "identity_revoked", target: "node" },
+    };
+  }
+  return {
+    ...{ id: true, ofTheFault: !ofTask.has(code), delivered: code, server_log: "audit" },
+    host_log: ofTask.has(code) || found.has(code) ? code : "request failed",
+    audit: { action: "node.report", result: "failed", reason: code, target: "node" },
+  };
+}
+
+function ofAnswer(code: string): ExpectedTrace {
+  if (code === "unreachable") return nothing;
+  // PostgreSQL is down: there is nothing to write an audit event to.
+  if (code === "database_unavailable") return { ...nothing, id: true, ofTheFault: true, server_log: "request" };
+  return {
+    ...{ id: true, ofTheFault: true, delivered: null, server_log: "request", host_log: null },
+    audit: { action: "task.create", result: "allowed", reason: null, target: "task" },
+  };
+}
