@@ -72,6 +72,9 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   await endTwice(node, task.id);
   await superuser`INSERT INTO node_health VALUES (${node.id}, ${org.id}, now(), '{}')`;
   await superuser`INSERT INTO node_probes (node_id, org_id, asked_at) VALUES (${node.id}, ${org.id}, now())`;
+  await superuser`
+    INSERT INTO node_refusals (node_id, org_id, serial, code, correlation_id)
+    VALUES (${node.id}, ${org.id}, '00', 'identity_revoked', 'of-a-request')`;
   const allocation = await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
   await superuser`
     INSERT INTO allocation_grants (org_id, allocation_id, grantee_id, level, granted_by, expires_at)

@@ -222,6 +222,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const attention = page.getByRole("list", { name: "Needs attention" });
     await attention.getByText(/looks odd/).waitFor();
     await attention.getByText("holdfast node reactivate rock-1").waitFor();
+    await attention.getByText(/at the hop node_recovery_status \(standing\)/).waitFor();
     await keepScreenshot(page, "node-fenced");
     await page.goto(`${api.url}/`);
     await page

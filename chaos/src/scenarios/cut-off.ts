@@ -25,7 +25,7 @@ export async function cutOff(
   await story.breaks(fault);
   // Nothing is asked for before the agent has noticed: a poll that is held might still be answered.
   const [waiting] = await Promise.all([
-    story.hostSees(reason).then(story.gives),
+    story.hostSees(reason).then(() => story.gives()),
     story.dashboardSees("heartbeat_stale"),
     meanwhile(),
   ]);
