@@ -95,7 +95,13 @@ describe("holdfast agent diagnose", () => {
     expect(text).toContain(`web-1 (${NODE})`);
     expect(text).toContain("https://api.example.com:18442");
     expect(picture.findings).toMatchObject([
-      { reason: "agent_down", hop: "node_recovery_status", hop_detail: "agent_process", signal: "node_agent_process_down", owner: "node" },
+      {
+        reason: "agent_down",
+        hop: "node_recovery_status",
+        hop_detail: "agent_process",
+        signal: "node_agent_process_down",
+        owner: "node",
+      },
     ]);
     expect(text).toMatch(/Process +not running\n/);
     expect(text).toContain("Start it: `holdfast agent run`");
@@ -124,7 +130,12 @@ describe("holdfast agent diagnose", () => {
     expect(running.picture.findings).toEqual([]);
     diagnostics.record("task_result_failed", "api_unreachable: ECONNREFUSED");
     expect(look(directory).picture.findings).toMatchObject([
-      { reason: "task_result_failed", hop: "latest_operation", hop_detail: "task_result", signal: "node_task_result_post_failed" },
+      {
+        reason: "task_result_failed",
+        hop: "latest_operation",
+        hop_detail: "task_result",
+        signal: "node_task_result_post_failed",
+      },
     ]);
     expect(running.text).toContain(`running, pid ${process.pid}`);
     expect(running.text).toContain("1 result waits for delivery; running now: a.second (second)");
@@ -155,7 +166,11 @@ describe("holdfast agent diagnose", () => {
     const diagnostics = openDiagnostics(directory, { log, instanceId, now: () => now });
     diagnostics.record("clock_skew", "this host's clock is 1 hour ahead");
     now -= HOUR;
-    expect(look(directory).picture.last_problem).toMatchObject({ reason: "clock_skew", hop: "node_readiness", hop_detail: "host_clock" });
+    expect(look(directory).picture.last_problem).toMatchObject({
+      reason: "clock_skew",
+      hop: "node_readiness",
+      hop_detail: "host_clock",
+    });
     diagnostics.record("process_alive", "no longer found: clock_skew");
     diagnostics.close();
     expect(look(directory).picture.last_problem).toBeNull();

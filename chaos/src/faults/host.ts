@@ -52,9 +52,10 @@ export function trustReplaced(node: LabNode, staleBundle: string): Fault {
   return {
     what: "the bundle with the server's CA is an old one",
     async inflict() {
+      // Stopped first: one that runs would report it with its next heartbeat.
+      await node.agent().stop();
       copyFileSync(file, kept);
       writeFileSync(file, staleBundle);
-      await node.agent().stop();
       node.startAgent();
     },
     // As an operator restores a file: in one step, beside the running agent.
