@@ -4,6 +4,7 @@
 import type { Host } from "../lab/host.ts";
 import type { Lab } from "../lab/lab.ts";
 import { API_PORT } from "../lab/network.ts";
+import { PATIENCE_SECONDS, until } from "../until.ts";
 import type { Fault } from "./fault.ts";
 
 let tables = 0;
@@ -76,19 +77,30 @@ export const connectionsForgotten = (lab: Lab) =>
     lab,
     "the router has forgotten the connections that pass it",
     (ports) => `${toApi(lab)} tcp sport ${ports} drop; ${fromApi(lab)} tcp dport ${ports} drop`,
+    { all: true },
   );
 
 /** A rule about those that exist when it is inflicted. */
-function ofConnections(lab: Lab, what: string, rule: (ports: string) => string): Fault {
+function ofConnections(
+  lab: Lab,
+  what: string,
+  rule: (ports: string) => string,
+  /** There must be one, and none beside: a connection that is made at this moment is met by another try. */
+  { all = false } = {},
+): Fault {
   let fault: Fault | undefined;
+  const met = async () => {
+    await fault?.mend();
+    fault = undefined;
+    const ports = await openPorts(lab);
+    if (ports.length === 0) return !all;
+    fault = rules(lab.router, what, forwarded(rule(`{ ${ports.join(", ")} }`)));
+    await fault.inflict();
+    return !all || (await openPorts(lab)).every((port) => ports.includes(port));
+  };
   return {
     what,
-    async inflict() {
-      const ports = await openPorts(lab);
-      if (ports.length === 0) return;
-      fault = rules(lab.router, what, forwarded(rule(`{ ${ports.join(", ")} }`)));
-      await fault.inflict();
-    },
+    inflict: async () => void (await until(what, PATIENCE_SECONDS, met)),
     mend: async () => fault?.mend(),
   };
 }
