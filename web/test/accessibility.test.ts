@@ -1,6 +1,7 @@
 // Every page of the app, with its menus and dialogs open, light on a desk and dark on a telephone: axe-core finds
 // nothing. The terminal's page, which needs a gateway, is in terminal.test.ts.
 
+import { readFileSync } from "node:fs";
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";
@@ -80,6 +81,21 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   "a link that is used": { path: () => "/link" },
 };
 
+/** Of terminal.test.ts, and of the first test below. */
+const elsewhere = ["/allocations/$allocationId/terminal", "/sign-in"];
+
+it("OPS-01 is looked for on every page that the app has", () => {
+  const source = readFileSync(new URL("../src/router.tsx", import.meta.url), "utf8");
+  const routes = [...source.matchAll(/path: "([^"]+)"/g)].map(([, path = ""]) => path);
+  expect(routes.length).toBeGreaterThan(10);
+  const visited = Object.values(places).map(({ path }) => path().split("?")[0]);
+  const isVisited = (route: string) => {
+    const form = new RegExp(`^(/organization)?${route.replace(/\$\w+/g, "[^/]*")}$`);
+    return visited.some((path) => form.test(path ?? ""));
+  };
+  expect(routes.filter((route) => !isVisited(route) && !elsewhere.includes(route))).toEqual(["/organization"]);
+});
+
 describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
   beforeAll(async () => {
     api = await startTestApi();
@@ -101,6 +117,8 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     ids.node = node.id;
     ids.task = (await own(createTask, asked)).id;
     ids.allocation = (await own(createAllocation, { body: { node_id: node.id, username: "alice" } })).id;
+    await openRoles(api.database)
+      .superuser`UPDATE allocations SET status = 'active', home = '/home/alice', active_at = now()`;
     ({ page } = await visit());
     await page.goto(`${api.url}/`);
     await page.getByLabel("Email").fill("ada@reef.example");

@@ -148,40 +148,40 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
       expect(narrow.complaints).toEqual([]);
     },
   );
-});
 
-describe.skipIf(lacks("chromium"))("a member who asks for an allocation", () => {
-  const allocate = async () => {
-    await page.goto(`${api.url}/allocations?add=yes`);
-    await page.getByRole("heading", { name: "New allocation" }).waitFor();
-  };
-  const node = () => page.getByRole("dialog").getByRole("combobox", { name: "Node" });
+  describe("who asks for an allocation", () => {
+    const allocate = async () => {
+      await page.goto(`${api.url}/allocations?add=yes`);
+      await page.getByRole("heading", { name: "New allocation" }).waitFor();
+    };
+    const node = () => page.getByRole("dialog").getByRole("combobox", { name: "Node" });
 
-  it("DASH-01 finds any of thousands of nodes by keyboard, and is offered only those that can take it", async () => {
-    await allocate();
-    await node().click();
-    await page.getByText(/^Showing 20 of 1,?9\d\d\. Type to search all\.$/).waitFor();
-    await keepScreenshot(page, "node-picker");
-    await pick(page.getByRole("dialog"), "Node", "sim-00007");
-    await expect.poll(() => node().inputValue()).toBe("sim-00007");
-    await node().fill("sim-00401");
-    await page.getByText("No node matches “sim-00401”.").waitFor();
-    await page.keyboard.press("Escape");
-    await expect.poll(() => node().inputValue()).toBe("sim-00007");
-    expect(complaints).toEqual([]);
-  });
+    it("DASH-01 finds any of thousands of nodes by keyboard, and is offered only those that can take it", async () => {
+      await allocate();
+      await node().click();
+      await page.getByText(/^Showing 20 of 1,?9\d\d\. Type to search all\.$/).waitFor();
+      await keepScreenshot(page, "node-picker");
+      await pick(page.getByRole("dialog"), "Node", "sim-00007");
+      await expect.poll(() => node().inputValue()).toBe("sim-00007");
+      await node().fill("sim-00401");
+      await page.getByText("No node matches “sim-00401”.").waitFor();
+      await page.keyboard.press("Escape");
+      await expect.poll(() => node().inputValue()).toBe("sim-00007");
+      expect(complaints).toEqual([]);
+    });
 
-  it("DASH-01 is offered the node that is left after thousands were retired", async () => {
-    await sendHeartbeatFrom(await enrollTestNode(api, org.id, { hostname: "rock-1" }));
-    await retireFleet(superuser, org.id);
-    await allocate();
-    await expect.poll(() => node().inputValue()).toBe("rock-1");
-    await node().click();
-    await expect.poll(() => page.getByRole("option").allTextContents()).toEqual(["rock-1"]);
-    await page.goto(`${api.url}/nodes`);
-    await page.getByText("Showing 1 of 1 node").waitFor();
-    await page.getByLabel("State", { exact: true }).selectOption("retired");
-    await page.getByText("Showing 1–50 of 2,000 retired nodes, newest first").waitFor();
-    await keepScreenshot(page, "nodes-retired");
+    it("DASH-01 is offered the node that is left after thousands were retired", async () => {
+      await sendHeartbeatFrom(await enrollTestNode(api, org.id, { hostname: "rock-1" }));
+      await retireFleet(superuser, org.id);
+      await allocate();
+      await expect.poll(() => node().inputValue()).toBe("rock-1");
+      await node().click();
+      await expect.poll(() => page.getByRole("option").allTextContents()).toEqual(["rock-1"]);
+      await page.goto(`${api.url}/nodes`);
+      await page.getByText("Showing 1 of 1 node").waitFor();
+      await page.getByLabel("State", { exact: true }).selectOption("retired");
+      await page.getByText("Showing 1–50 of 2,000 retired nodes, newest first").waitFor();
+      await keepScreenshot(page, "nodes-retired");
+    });
   });
 });

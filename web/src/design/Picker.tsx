@@ -2,7 +2,7 @@
 
 import { Combobox } from "@base-ui/react/combobox";
 import { keepPreviousData, type QueryKey, useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { problemOf } from "../problem.ts";
 import { useSettled } from "../use-settled.ts";
 import { IconButton } from "./Button.tsx";
@@ -42,6 +42,9 @@ export function Picker({ label, hint, className, noun, value, onChange, queryKey
     placeholderData: keepPreviousData,
     enabled: open,
   });
+  // The same object as long as it is the same choice: another one would take the place of what is being typed.
+  const { id, label: name = "" } = value ?? {};
+  const chosen = useMemo(() => (id === undefined ? null : { id, label: name }), [id, name]);
   const options = found.data?.options ?? [];
   const status = statusOf();
   const searching = settled !== text.trim() || found.isFetching;
@@ -51,7 +54,7 @@ export function Picker({ label, hint, className, noun, value, onChange, queryKey
         <Combobox.Root<PickerOption>
           items={options}
           filter={null}
-          value={value}
+          value={chosen}
           onValueChange={(next) => onChange(next)}
           itemToStringLabel={(option) => option.label}
           itemToStringValue={(option) => option.id}
