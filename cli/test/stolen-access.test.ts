@@ -87,7 +87,7 @@ describe.skipIf(lacks("root"))("an attacker", () => {
     const shell = await openShell(thief);
     const body = { current_password: PASSWORD, new_password: "a new and longer one" };
     expect((await post("/v1/me/password", body, alice.cookie)).ok).toBe(true);
-    expect(await shell.ended).toBe("terminal_access_ended");
+    expect(await shell.ended).toBe("terminal_signed_out");
     await expect(thief.client(getMe, {})).rejects.toMatchObject({ envelope: { code: "unauthenticated" } });
   });
 
@@ -98,7 +98,7 @@ describe.skipIf(lacks("root"))("an attacker", () => {
     const shell = await openShell({ ...victim, client: backdoor });
     const body = { current_password: PASSWORD, new_password: "a new and longer one", revoke_tokens: true };
     expect((await post("/v1/me/password", body, victim.cookie)).status).toBe(200);
-    expect(await shell.ended).toBe("terminal_access_ended");
+    expect(await shell.ended).toBe("terminal_signed_out");
     for (const client of [victim.client, backdoor]) {
       await expect(client(getMe, {})).rejects.toMatchObject({ envelope: { code: "unauthenticated" } });
     }

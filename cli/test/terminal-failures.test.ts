@@ -155,7 +155,8 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     expect(await fact("Where")).toMatch(/\w/);
     expect(await fact("Who can fix it")).toMatch(ownerInWords || /\w/);
     const stopped = alert.locator('[data-step][data-state="failed"]');
-    expect(await stopped.getAttribute("data-step")).toBe(stops[code]);
+    expect(await stopped.first().getAttribute("data-step")).toBe(stops[code]);
+    expect(await stopped.nth(1).getAttribute("data-step"), "and the chain ends with it").toBe("failed");
     await keepScreenshot(page, `row-${code}`);
     // Of a gateway that is not to be reached Chromium complains by itself.
     expect(complaints.splice(0).filter((one) => !/WebSocket connection to|blocked by CORS/.test(one))).toEqual([]);
@@ -209,7 +210,11 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     expect(session).toMatchObject({
       state: "failed",
       failure: { code: "terminal_node_stream_timeout", hop: "node_terminal_reachability" },
-      chain: { token_ready: expect.any(String), terminal_open_sent: expect.any(String) },
+      chain: {
+        token_ready: { at: expect.any(String), correlation_id: correlationId },
+        terminal_open_sent: { at: expect.any(String), correlation_id: correlationId },
+        failed: { at: expect.any(String), correlation_id: correlationId },
+      },
     });
     expect(session?.chain).not.toHaveProperty("node_stream_connected");
     await works();

@@ -11,6 +11,7 @@ import { readinessSteps } from "./terminal-frames.ts";
 const Mac = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "an HMAC-SHA256, base64url");
 const ingressName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const session = z.strictObject({ session_id: Id });
+const CorrelationId = z.string().regex(correlationIdForm);
 
 const ServiceIdentity = z.strictObject({
   /** Leaf and issuing CA, PEM: for both ends of TLS. */
@@ -128,7 +129,7 @@ export const reportForgedCertificates = endpoint({
     listener: z.enum(["gateway", "node_terminal"]),
     /** Where the last one came from. */
     address: Text.max(64),
-    correlation_id: z.string().regex(correlationIdForm),
+    correlation_id: CorrelationId,
     /** Since the last report. */
     count: z.int().positive(),
   }),
@@ -167,25 +168,51 @@ export const claimTerminalToken = endpoint({
   access: "service",
   body: z.strictObject({ token: AnyText.max(200), gateway_id: Id }),
   answer: TerminalGrant,
+  /** Details: the true `reason`, and the `correlation_id` under which the audit trail has the refusal. */
   errors: ["terminal_token_refused"],
 });
+
+const TerminalTaskFailure = z.strictObject({ code: z.string(), message: z.string() });
 
 export const openTerminal = endpoint({
   name: "openTerminal",
   noun: "service_api",
   method: "POST",
   path: "/internal/v1/terminals/{session_id}/open",
-  summary: "Have the node open the terminal; held until its task has ended",
+  summary: "Make the task by which the node opens the terminal",
+  access: "service",
+  params: session,
+  body: z.strictObject({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(500), gateway_id: Id }),
+  answer: z.discriminatedUnion("sent", [
+    z.strictObject({ sent: z.literal(true), task_id: Id }),
+    z.strictObject({ sent: z.literal(false), failure: TerminalTaskFailure }),
+  ]),
+});
+
+export const awaitTerminalTask = endpoint({
+  name: "awaitTerminalTask",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/terminals/{session_id}/task",
+  summary: "Wait until the task that opens the terminal has ended",
   description:
     "The end of the task says nothing about readiness, only why there is none: whether a terminal is ready is " +
     "seen at the gateway.",
   access: "service",
   params: session,
-  body: z.strictObject({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(500), gateway_id: Id }),
-  answer: z.strictObject({
-    ended: z.boolean(),
-    failure: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
-  }),
+  body: z.strictObject({ task_id: Id, gateway_id: Id }),
+  answer: z.strictObject({ failure: TerminalTaskFailure.nullable() }),
+});
+
+const TerminalFailed = z.strictObject({
+  type: z.literal("failed"),
+  at: Time,
+  code: Text.max(64),
+  detail: Text.max(400).nullable(),
+  /** As in the client's error frame: of the connection that failed. */
+  correlation_id: CorrelationId,
+  /** The shell may still be there. */
+  ended: z.boolean(),
 });
 
 /** What happened at the gateway, in order; for the chain, the audit and the metrics. */
@@ -193,18 +220,14 @@ export const TerminalEvent = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("step"), step: z.enum(readinessSteps), at: Time }),
   z.strictObject({ type: z.literal("attached"), at: Time, user_key: AnyText }),
   z.strictObject({ type: z.literal("detached"), at: Time }),
-  z.strictObject({
-    type: z.literal("failed"),
-    at: Time,
-    code: Text.max(64),
-    detail: Text.max(400).nullable(),
-    /** The shell may still be there. */
-    ended: z.boolean(),
-  }),
+  TerminalFailed,
   z.strictObject({
     type: z.literal("closed"),
     at: Time,
+    /** `exit`, `detached`, or the code that the client was told. */
     reason: Text.max(64),
+    detail: Text.max(400).nullable(),
+    correlation_id: CorrelationId,
     exit: z.strictObject({ code: z.int().nullable(), signal: Text.max(32).nullable() }).nullable(),
     bytes_in: z.int().nonnegative(),
     bytes_out: z.int().nonnegative(),
@@ -221,6 +244,21 @@ export const reportTerminalEvents = endpoint({
   access: "service",
   params: session,
   body: z.strictObject({ events: z.array(TerminalEvent).min(1).max(32), gateway_id: Id }),
+});
+
+/** By the token alone: which terminal it was for is not known where the claim was not answered. */
+export const reportUnclaimedToken = endpoint({
+  name: "reportUnclaimedToken",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/terminal-tokens/unclaimed",
+  summary: "Report a connection that failed because the claim of its token was not answered",
+  access: "service",
+  body: z.strictObject({
+    token_hash: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "a SHA-256, base64url"),
+    failed: TerminalFailed,
+    gateway_id: Id,
+  }),
 });
 
 export const admitNodeStream = endpoint({
@@ -262,6 +300,8 @@ export const serviceEndpoints: readonly Endpoint[] = [
   reportForgedCertificates,
   claimTerminalToken,
   openTerminal,
+  awaitTerminalTask,
+  reportUnclaimedToken,
   reportTerminalEvents,
   admitNodeStream,
   followServiceNews,

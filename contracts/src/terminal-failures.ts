@@ -57,6 +57,21 @@ export const terminalFailures = {
     action: "Try again: a new one is asked for. It is good for one connection, within a minute.",
     retryable: true,
   },
+  terminal_token_unverified: {
+    hop: "browser_terminal_ws",
+    owner: "control plane",
+    message: "The terminal gateway could not check your permission: the Holdfast API did not answer it.",
+    action:
+      "Try again in a few seconds. If it stays, the operator checks that the api runs and that the gateway reaches it. Until then only the gateway's log has the correlation id; the audit trail gets it when the api is back.",
+    retryable: true,
+  },
+  terminal_frame_too_large: {
+    hop: "browser_terminal_ws",
+    owner: "tenant",
+    message: "Your client sent more than 1 MiB in one message, so the connection was closed. The shell goes on.",
+    action: "Send input in messages of at most 1,048,576 bytes. Copy large data with scp or rsync instead.",
+    retryable: false,
+  },
   terminal_sessions_exhausted: {
     hop: "browser_terminal_ws",
     owner: "tenant",
@@ -83,6 +98,14 @@ export const terminalFailures = {
     owner: "node",
     message: "The node did not take the task that opens the terminal.",
     action: "See on the node's page whether its agent takes work; then try again.",
+    retryable: true,
+  },
+  terminal_open_unconfirmed: {
+    hop: "terminal_open_task",
+    owner: "control plane",
+    message: "The Holdfast API did not answer in time, so it is not known whether the node was asked for a shell.",
+    action:
+      "Try again in a few seconds. If it stays, the operator checks that the api runs and that the gateway reaches it.",
     retryable: true,
   },
   terminal_node_stream_timeout: {
@@ -137,6 +160,36 @@ export const terminalFailures = {
     action: "Try again: if the node is back, the same shell is found.",
     retryable: true,
   },
+  terminal_node_frame_too_large: {
+    hop: "gateway_node_stream",
+    owner: "node",
+    message:
+      "The node sent more than 1 MiB in one message, which no agent of this version does. The shell goes on.",
+    action: "Update the agent on the node, then try again.",
+    retryable: true,
+  },
+  terminal_node_revoked: {
+    hop: "gateway_node_stream",
+    owner: "node",
+    message: "The node's identity was revoked while the terminal was in use, so its terminals were ended.",
+    action: "Ask the operator of the node: it must be enrolled again before it can have terminals.",
+    retryable: false,
+  },
+  terminal_node_quarantined: {
+    hop: "gateway_node_stream",
+    owner: "node",
+    message: "The node was quarantined while the terminal was in use, so its terminals were ended.",
+    action:
+      "Ask the operator of the node; its page says why it is quarantined. Open a new terminal once it is active.",
+    retryable: false,
+  },
+  terminal_node_retired: {
+    hop: "gateway_node_stream",
+    owner: "node",
+    message: "The node was retired while the terminal was in use, so its terminals were ended.",
+    action: "Create an allocation on another node.",
+    retryable: false,
+  },
   terminal_session_unknown: {
     hop: "terminal_token_mint",
     owner: "tenant",
@@ -165,11 +218,33 @@ export const terminalFailures = {
     action: "Open a new one. For long work, start it in tmux or as a job.",
     retryable: true,
   },
+  terminal_allocation_released: {
+    hop: "terminal_token_mint",
+    owner: "tenant",
+    message: "The allocation was released, so its terminals were ended and its user is removed from the node.",
+    action: "Create a new allocation. The audit trail says who released this one.",
+    retryable: false,
+  },
+  terminal_signed_out: {
+    hop: "terminal_token_mint",
+    owner: "tenant",
+    message: "Whoever opened this terminal was signed out: by choice, or by a new password.",
+    action: "Sign in again and open a new terminal.",
+    retryable: false,
+  },
+  terminal_api_token_ended: {
+    hop: "terminal_token_mint",
+    owner: "tenant",
+    message:
+      "The API token that opened this terminal is no longer valid: it was revoked, it expired, or its owner left.",
+    action: "Create a new API token and open a new terminal with it.",
+    retryable: false,
+  },
   terminal_access_ended: {
     hop: "terminal_token_mint",
     owner: "tenant",
-    message: "Access ended: the allocation was released, you signed out, or you may no longer use it.",
-    action: "Sign in again and open a new terminal, or ask an administrator of your organization.",
+    message: "You may no longer use this allocation: your membership, your role or your access to it was changed.",
+    action: "Ask the owner of the allocation or an administrator of your organization.",
     retryable: false,
   },
   terminal_closed: {
@@ -193,6 +268,19 @@ export type TerminalFailureCode = keyof typeof terminalFailures;
 export function isTerminalFailure(code: string): code is TerminalFailureCode {
   return Object.hasOwn(terminalFailures, code);
 }
+
+/** Ends that somebody or a limit asked for: the terminal is closed then, not failed. */
+const intendedEnds: ReadonlySet<string> = new Set([
+  "terminal_idle",
+  "terminal_time_over",
+  "terminal_closed",
+  "terminal_allocation_released",
+  "terminal_signed_out",
+  "terminal_api_token_ended",
+  "terminal_access_ended",
+] satisfies TerminalFailureCode[]);
+
+export const isIntendedEnd = (code: TerminalFailureCode): boolean => intendedEnds.has(code);
 
 /** What only a client can notice, because nothing of it reached the gateway. */
 export const clientFailureCodes = [

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type ClientFrame,
+  chainSteps,
   type GatewayFrame,
   MOST_COLUMNS,
   MOST_ROWS,
   type NodeFrame,
   readClientFrame,
   readGatewayFrame,
-  readinessSteps,
   readNodeFrame,
   readServerFrame,
   type ServerFrame,
@@ -57,7 +57,10 @@ const words = {
   owner: fc.string(),
 };
 const serverFrame: fc.Arbitrary<ServerFrame> = fc.oneof(
-  fc.record({ type: type("status"), step: fc.constantFrom(...readinessSteps), at: fc.string(), ms: count }),
+  fc.record({
+    ...{ type: type("status"), step: fc.constantFrom(...chainSteps), at: fc.string(), ms: count },
+    correlation_id: fc.string(),
+  }),
   fc.record(
     {
       type: type("ready"),

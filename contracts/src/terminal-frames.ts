@@ -50,6 +50,9 @@ export const readinessSteps = [
   "pty_ready",
 ] as const;
 export type ReadinessStep = (typeof readinessSteps)[number];
+/** `failed` may follow any of them, and is the last. */
+export const chainSteps = [...readinessSteps, "failed"] as const;
+export type ChainStep = (typeof chainSteps)[number];
 
 export type Size = { cols: number; rows: number };
 
@@ -76,7 +79,7 @@ export type InputPlace = { attachment: number; from: number | null };
 
 export type ServerFrame =
   /** `ms` since the token was asked for. */
-  | { type: "status"; step: ReadinessStep; at: string; ms: number }
+  | { type: "status"; step: ChainStep; at: string; ms: number; correlation_id: string }
   /**
    * What follows is output from `offset` on. `replay`: so much of it was shown before, to somebody. `input` is there for
    * a client with a writer's id.
@@ -154,9 +157,10 @@ export function readServerFrame(text: string): ServerFrame | undefined {
   const frame = readObject(text);
   switch (frame?.["type"]) {
     case "status": {
-      const { step, at, ms } = frame;
-      const whole = isStep(step) && typeof at === "string" && typeof ms === "number";
-      return whole ? { type: "status", step, at, ms } : undefined;
+      const { step, at, ms, correlation_id } = frame;
+      const words = typeof at === "string" && typeof correlation_id === "string";
+      const whole = isStep(step) && words && typeof ms === "number";
+      return whole ? { type: "status", step, at, ms, correlation_id } : undefined;
     }
     case "ready": {
       const { session_id, offset, window, replay } = frame;
@@ -270,8 +274,8 @@ function readPaused({ unacknowledged }: Record<string, unknown>): Frame<"paused"
   return isCount(unacknowledged) ? { type: "paused", unacknowledged } : undefined;
 }
 
-function isStep(value: unknown): value is ReadinessStep {
-  return readinessSteps.some((step) => step === value);
+function isStep(value: unknown): value is ChainStep {
+  return chainSteps.some((step) => step === value);
 }
 
 function readExit({ code, signal }: Record<string, unknown>): Frame<"exit"> | undefined {

@@ -155,7 +155,7 @@ describe("a session that is ended", () => {
     expect(listed).toMatchObject({ terminals: 1 });
     await person.client()(endSession, { params: { session_id: listed?.id ?? "" } });
     expect(await codeOf(stolen.client()(getMe, {}))).toBe("unauthenticated");
-    expect(await isClosed(theirs)).toMatchObject({ code: "terminal_access_ended" });
+    expect(await isClosed(theirs)).toMatchObject({ code: "terminal_signed_out" });
     expect(await isAsked(own)).toBe(false);
     expect(await ownSessions(person)).toMatchObject([{ current: true, terminals: 1 }]);
     const { items } = await api.operator()(listPlatformAudit, { query: { action: "session.revoke" } });

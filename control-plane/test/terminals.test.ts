@@ -2,6 +2,7 @@
 // terminal ends that nobody may use any more. The gateway and the node are played by the test, over the
 // real listeners.
 
+import { createHash } from "node:crypto";
 import { CallError, type Client } from "@holdfast/contracts/client";
 import { releaseAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
@@ -17,12 +18,15 @@ import {
 import { createToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import {
   admitNodeStream,
+  awaitTerminalTask,
   claimTerminalToken,
   openTerminal,
   reportTerminalEvents,
+  reportUnclaimedToken,
   type TerminalEvent,
   type TerminalGrant,
 } from "@holdfast/contracts/service-endpoints";
+import { terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -92,8 +96,15 @@ const refusal = async (asked: Promise<unknown>) => {
 
 const claim = (token: string, by = gateway) => by.ask(claimTerminalToken, { body: { token } });
 const grantOf = async (token: string) => (await claim(token)).body as unknown as TerminalGrant;
-const open = (sessionId: string) =>
-  gateway.ask(openTerminal, { params: { session_id: sessionId }, body: { cols: 80, rows: 24 } });
+const send = (sessionId: string, by = gateway) =>
+  by.ask(openTerminal, { params: { session_id: sessionId }, body: { cols: 80, rows: 24 } });
+const awaitTask = (sessionId: string, taskId: unknown, by = gateway) =>
+  by.ask(awaitTerminalTask, { params: { session_id: sessionId }, body: { task_id: String(taskId) } });
+/** What the gateway gets to know in the end: why the task was not made, or how it ended. */
+const open = async (sessionId: string, by = gateway) => {
+  const sent = await send(sessionId, by);
+  return sent.body["sent"] ? awaitTask(sessionId, sent.body["task_id"], by) : sent;
+};
 /** So little of the time to open it is left. */
 const hurry = (sessionId: string, seconds: number) =>
   superuser`UPDATE terminal_sessions SET opening_until = now() + ${seconds} * interval '1 second' WHERE id = ${sessionId}`;
@@ -116,6 +127,10 @@ async function openSession(as: Client = client, at: Place = place): Promise<stri
   await claim(token);
   await tell(session_id, step("browser_ws_ready"), step("node_stream_connected"), step("pty_ready"));
   return session_id;
+}
+
+async function byCorrelationId(correlation_id: string) {
+  return (await api.operator(kelp.id)(listTerminals, { query: { correlation_id } })).items;
 }
 
 async function auditOf(correlationId: string) {
@@ -245,9 +260,9 @@ describe("a token for a terminal", () => {
   });
 });
 
-const closedEvent = (reason = "exit"): TerminalEvent => ({
-  ...{ type: "closed", at: new Date().toISOString(), reason, exit: { code: 0, signal: null } },
-  ...{ bytes_in: 10, bytes_out: 2_000 },
+const closedEvent = (reason = "exit", detail: string | null = null): TerminalEvent => ({
+  ...{ type: "closed", at: new Date().toISOString(), reason, detail, correlation_id: "connection-1" },
+  ...{ exit: reason === "exit" ? { code: 0, signal: null } : null, bytes_in: 10, bytes_out: 2_000 },
 });
 
 describe("claiming a token", () => {
@@ -298,10 +313,87 @@ describe("claiming a token", () => {
     expect(api.logged()).not.toContain(token);
   });
 
-  it("TERM-02 is refused when the allocation was given back meanwhile", async () => {
-    const { token } = await mint();
-    await superuser`UPDATE allocations SET status = 'releasing' WHERE id = ${place.allocationId}`;
-    expect((await claim(token)).status).toBe(401);
+  const refused = async (token: string) => {
+    const { status, body } = await claim(token);
+    expect(status).toBe(401);
+    return body["details"] as { reason: string; correlation_id: string };
+  };
+
+  it("TERM-08 that has expired fails the terminal that waits for it, under the id of the token", async () => {
+    const { token, session_id, correlation_id } = await mint();
+    await superuser`UPDATE terminal_tokens SET expires_at = now() WHERE session_id = ${session_id}`;
+    expect(await refused(token)).toEqual({ reason: "terminal_token_refused", correlation_id });
+    expect(await show(session_id)).toMatchObject({
+      state: "failed",
+      failure: {
+        code: "terminal_token_refused",
+        correlation_id,
+        detail: expect.stringContaining("within its minute"),
+      },
+    });
+    expect(await auditOf(correlation_id)).toContain("terminal.fail failed terminal_token_refused");
+  });
+
+  it("TERM-08 that was used before changes nothing on the terminal it opened", async () => {
+    const { token, session_id, correlation_id } = await mint();
+    await claim(token);
+    expect(await refused(token)).toEqual({ reason: "terminal_token_refused", correlation_id });
+    expect(await show(session_id)).toMatchObject({ state: "opening", failure: null, correlation_id });
+    expect(await auditOf(correlation_id)).toContain("terminal.open denied terminal_token_refused");
+  });
+
+  it("TERM-08 to attach that has expired is found on the shell, which goes on", async () => {
+    const session_id = await openSession();
+    const { token, correlation_id } = await mint(client, place, { session_id });
+    await superuser`UPDATE terminal_tokens SET expires_at = now() WHERE correlation_id = ${correlation_id}`;
+    expect((await refused(token)).correlation_id).toBe(correlation_id);
+    expect(await show(session_id)).toMatchObject({ state: "open", failure: { correlation_id } });
+    expect((await byCorrelationId(correlation_id)).map(({ id }) => id)).toEqual([session_id]);
+  });
+
+  it.for([
+    ["the allocation was released", "terminal_allocation_released"],
+    ["the node was quarantined", "terminal_node_quarantined"],
+    ["it was closed", "terminal_closed"],
+  ] as const)("TERM-02 is refused with the true reason when %s meanwhile", async ([what, reason]) => {
+    const { token, session_id, correlation_id } = await mint();
+    const close = { params: { terminal_id: session_id } };
+    const quarantine = { params: { node_id: place.node.id }, body: { change: "fence" } } as const;
+    if (reason === "terminal_closed") await client(closeTerminal, close);
+    else if (reason === "terminal_node_quarantined") await api.operator(kelp.id)(changeNode, quarantine);
+    else await superuser`UPDATE allocations SET status = 'releasing' WHERE id = ${place.allocationId}`;
+    expect((await refused(token)).reason, what).toBe(reason);
+    expect((await auditOf(correlation_id)).join()).toContain(reason);
+    expect((await show(session_id)).state).not.toBe("opening");
+  });
+
+  it("TERM-08 that never was is in the trail of the installation", async () => {
+    await superuser`DELETE FROM rate_limits`;
+    const correlationId = `stranger-${uuidv7()}`;
+    const { status } = await gateway.ask(claimTerminalToken, { body: { token: "hfp_made-up" }, correlationId });
+    expect(status).toBe(401);
+    const [event] =
+      await superuser`SELECT reason, org_id FROM audit_events WHERE correlation_id = ${correlationId}`;
+    expect(event).toEqual({ reason: "terminal_token_refused", org_id: null });
+  });
+
+  it("TERM-08 that was not answered is reported later: the terminal fails for that reason", async () => {
+    const { token, session_id } = await mint();
+    const correlation_id = `unanswered-${uuidv7()}`;
+    const failed = {
+      ...{ type: "failed", at: new Date().toISOString(), code: "terminal_token_unverified" },
+      ...{ detail: null, correlation_id, ended: false },
+    } as const;
+    const token_hash = createHash("sha256").update(token).digest("base64url");
+    const { status } = await gateway.ask(reportUnclaimedToken, { body: { token_hash, failed } });
+    expect(status).toBe(204);
+    expect(await show(session_id)).toMatchObject({
+      state: "failed",
+      failure: { code: failed.code, correlation_id },
+    });
+    expect(await auditOf(correlation_id)).toEqual(["terminal.fail failed terminal_token_unverified"]);
+    expect((await byCorrelationId(correlation_id)).map(({ id }) => id)).toEqual([session_id]);
+    expect((await claim(token)).status, "and is used up with it").toBe(401);
   });
 });
 
@@ -318,7 +410,7 @@ describe("having the node open it", () => {
     });
     expect((task.params as { within_seconds: number }).within_seconds).toBeLessThan(20);
     await endTask(place.node, task, opened);
-    expect((await asked).body).toEqual({ ended: true, failure: null });
+    expect((await asked).body).toEqual({ failure: null });
     const session = await show(session_id);
     expect(session).toMatchObject({ state: "opening", task_id: task.task_id });
     expect(Object.keys(session.chain).sort()).toEqual(["terminal_open_sent", "token_ready"]);
@@ -341,10 +433,7 @@ describe("having the node open it", () => {
     await hear(place.node, await newestProfile());
     const task = await takeTask(place.node);
     await endTask(place.node, task, failedWith(told, "The shell /bin/fish is missing.", status));
-    expect((await asked).body).toEqual({
-      ended: true,
-      failure: { code, message: "The shell /bin/fish is missing." },
-    });
+    expect((await asked).body).toEqual({ failure: { code, message: "The shell /bin/fish is missing." } });
   });
 
   it("TERM-09 says at once that a node is offline which was not heard lately", async () => {
@@ -353,7 +442,7 @@ describe("having the node open it", () => {
     await superuser`
       UPDATE node_presence SET heartbeat_at = now() - interval '121 seconds' WHERE node_id = ${place.node.id}`;
     const { body } = await open(session_id);
-    expect(body).toMatchObject({ ended: true, failure: { code: "terminal_node_offline" } });
+    expect(body).toMatchObject({ sent: false, failure: { code: "terminal_node_offline" } });
     expect((body["failure"] as { message: string }).message).toMatch(/ 1[2-9]\d seconds ago/);
     expect((await show(session_id)).task_id).toBeNull();
   });
@@ -375,7 +464,7 @@ describe("having the node open it", () => {
     await claim(token);
     await hurry(session_id, 5);
     const { body } = await open(session_id);
-    expect(body).toMatchObject({ ended: true, failure: { code: "terminal_open_not_taken" } });
+    expect(body).toMatchObject({ failure: { code: "terminal_open_not_taken" } });
     const { task_id } = await show(session_id);
     const [task] = await superuser`SELECT status FROM tasks WHERE id = ${task_id}`;
     expect(task?.["status"]).toBe("cancelled");
@@ -438,9 +527,8 @@ describe("having the node open it", () => {
     const { token, session_id } = await mint();
     await claim(token);
     const leaving = await enrollGateway(api);
-    const asked = leaving
-      .ask(openTerminal, { params: { session_id }, body: { cols: 80, rows: 24 } })
-      .catch(() => undefined);
+    const { body } = await send(session_id, leaving);
+    const asked = awaitTask(session_id, body["task_id"], leaving).catch(() => undefined);
     const task = await takeTask(place.node);
     leaving.client.close();
     await asked;
@@ -455,14 +543,13 @@ describe("having the node open it", () => {
     const there = await enrollGateway(replica);
     const { token, session_id } = await mint();
     await claim(token);
-    const asked = { params: { session_id }, body: { cols: 80, rows: 24 } };
-    const first = there.ask(openTerminal, asked);
+    const first = open(session_id, there);
     const task = await takeTask(place.node);
     await replica.stop();
     expect(await first).toMatchObject({ status: 503, body: { code: "shutting_down" } });
     const second = open(session_id);
     await endTask(place.node, task, opened);
-    expect((await second).body).toEqual({ ended: true, failure: null });
+    expect((await second).body).toEqual({ failure: null });
   });
 
   it("TERM-05 knows no terminal that was not claimed, has ended, or never was", async () => {
@@ -511,7 +598,7 @@ describe("what the gateway tells", () => {
     for (let time = 0; time < 2; time += 1) expect((await tell(session_id, ...events)).status).toBe(204);
     expect(await show(session_id)).toMatchObject({ state: "open", attached: true, failure: null });
     expect(Object.keys((await show(session_id)).chain)).toHaveLength(5);
-    const end = closedEvent();
+    const end = { ...closedEvent(), correlation_id };
     for (let time = 0; time < 2; time += 1) await tell(session_id, end);
     expect(await show(session_id)).toMatchObject({ state: "closed", attached: false, exit: { code: 0 } });
     expect(await auditOf(correlation_id)).toEqual([
@@ -530,17 +617,47 @@ describe("what the gateway tells", () => {
     const series = 'holdfast_terminal_failures_total{code="terminal_node_stream_timeout"';
     const before = await metric(series);
     const failed = { type: "failed", at: new Date().toISOString(), code: "terminal_node_stream_timeout" } as const;
-    for (let time = 0; time < 2; time += 1)
-      await tell(session_id, { ...failed, detail: "no stream", ended: true });
-    expect(await show(session_id)).toMatchObject({
+    const event = { ...failed, detail: "no stream", ended: true, correlation_id };
+    for (let time = 0; time < 2; time += 1) await tell(session_id, event);
+    const session = await show(session_id);
+    expect(session).toMatchObject({
       state: "failed",
-      failure: { code: failed.code, hop: "node_terminal_reachability", detail: "no stream" },
+      failure: { code: failed.code, hop: "node_terminal_reachability", owner: "network", detail: "no stream" },
+    });
+    expect(session.chain).toEqual({
+      token_ready: { at: expect.any(String), correlation_id },
+      failed: { at: failed.at, correlation_id },
     });
     expect(await auditOf(correlation_id)).toEqual([
       "terminal.create_token allowed",
       "terminal.fail failed terminal_node_stream_timeout",
     ]);
     expect(await metric(series)).toBe(before + 1);
+  });
+
+  it.for([
+    ["terminal_pty_failed", "failed", "terminal.close failed terminal_pty_failed"],
+    ["terminal_stream_lost", "failed", "terminal.close failed terminal_stream_lost"],
+    ["terminal_node_revoked", "failed", "terminal.close failed terminal_node_revoked"],
+    ["terminal_idle", "closed", "terminal.close allowed"],
+    ["terminal_allocation_released", "closed", "terminal.close allowed"],
+  ] as const)("TERM-08 after it was ready keeps that it ended by %s, as %s", async ([code, state, audited]) => {
+    const series = `holdfast_terminal_failures_total{code="${code}"`;
+    const before = await metric(series);
+    const session_id = await openSession();
+    const ended = { ...closedEvent(code, "The holder was killed."), correlation_id: `connection-${session_id}` };
+    for (let time = 0; time < 2; time += 1) await tell(session_id, ended);
+    const { hop, owner } = terminalFailures[code];
+    const { correlation_id } = ended;
+    const session = await show(session_id);
+    expect(session).toMatchObject({
+      state,
+      failure: { code, hop, owner, detail: "The holder was killed.", correlation_id },
+    });
+    expect(session.chain.failed).toEqual(state === "failed" ? { at: ended.at, correlation_id } : undefined);
+    expect(await auditOf(correlation_id)).toEqual([audited]);
+    expect(await metric(series)).toBe(before + (state === "failed" ? 1 : 0));
+    expect((await byCorrelationId(correlation_id)).map(({ id }) => id)).toEqual([session_id]);
   });
 
   it("TERM-08 is stored in order when it comes in pieces at the same time", async () => {
@@ -607,8 +724,9 @@ describe("a node's stream", () => {
 });
 
 describe("what a client tells", () => {
-  const report = (terminalId: string, as: Client = client) =>
+  const report = (terminalId: string, as: Client = client, correlationId: string = uuidv7()) =>
     as(reportTerminalFailure, {
+      correlationId,
       params: { terminal_id: terminalId },
       body: { code: "terminal_public_route_missing", detail: "no answer from /healthz" },
     });
@@ -617,15 +735,16 @@ describe("what a client tells", () => {
     const series = 'holdfast_terminal_failures_total{code="terminal_public_route_missing"';
     const before = await metric(series);
     const { token, session_id, correlation_id } = await mint();
-    await report(session_id);
+    await report(session_id, client, correlation_id);
     await report(session_id);
     expect(await show(session_id)).toMatchObject({
       state: "failed",
-      failure: { code: "terminal_public_route_missing", hop: "terminal_public_route" },
+      failure: { code: "terminal_public_route_missing", hop: "terminal_public_route", correlation_id },
     });
     expect(await auditOf(correlation_id)).toEqual([
       "terminal.create_token allowed",
       "terminal.fail failed terminal_public_route_missing",
+      "terminal.report allowed",
     ]);
     expect(await metric(series)).toBe(before + 1);
     expect((await claim(token)).status).toBe(401);
@@ -694,27 +813,28 @@ describe("ending a terminal", () => {
     const session_id = await openSession();
     const release = { params: { allocation_id: place.allocationId } };
     const [line] = await Promise.all([told(news, session_id), client(releaseAllocation, release)]);
-    expect(line).toMatchObject({ code: "terminal_access_ended" });
+    expect(line).toMatchObject({ code: "terminal_allocation_released" });
     news.stop();
   });
 
-  it.for(["fence", "revoke"] as const)(
-    "TERM-01 happens when its node meets %s, not when it drains",
-    async (change) => {
-      const news = await gateway.follow();
-      const session_id = await openSession();
-      const { id: node_id } = place.node;
-      const operator = api.operator(kelp.id);
-      await operator(changeNode, { params: { node_id }, body: { change: "drain" } });
-      await mint(client, place, { session_id });
-      const [line] = await Promise.all([
-        told(news, session_id),
-        operator(changeNode, { params: { node_id }, body: { change } }),
-      ]);
-      expect(line).toMatchObject({ code: "terminal_access_ended" });
-      news.stop();
-    },
-  );
+  it.for([
+    ["fence", "terminal_node_quarantined"],
+    ["revoke", "terminal_node_revoked"],
+  ] as const)("TERM-08 happens when its node meets %s, as %s, and not when it drains", async ([change, code]) => {
+    const news = await gateway.follow();
+    const session_id = await openSession();
+    const { id: node_id } = place.node;
+    const operator = api.operator(kelp.id);
+    await operator(changeNode, { params: { node_id }, body: { change: "drain" } });
+    await mint(client, place, { session_id });
+    const [line] = await Promise.all([
+      told(news, session_id),
+      operator(changeNode, { params: { node_id }, body: { change } }),
+    ]);
+    expect(line).toMatchObject({ code });
+    expect(terminalFailures[code]).toMatchObject({ owner: "node", hop: "gateway_node_stream" });
+    news.stop();
+  });
 
   it("TERM-01 happens when the member leaves, with the token that the member made", async () => {
     const news = await gateway.follow();
@@ -726,8 +846,8 @@ describe("ending a terminal", () => {
     const mine = await openSession();
     const removal = { params: { org_id: kelp.id, user_id: person.me.id ?? "" } };
     await api.operator(kelp.id)(removeMember, removal as never);
-    const lines = [await told(news, byPage), await told(news, byToken)];
-    for (const line of lines) expect(line).toMatchObject({ code: "terminal_access_ended" });
+    expect(await told(news, byPage)).toMatchObject({ code: "terminal_access_ended" });
+    expect(await told(news, byToken)).toMatchObject({ code: "terminal_api_token_ended" });
     expect((await mint(client, place, { session_id: mine })).session_id).toBe(mine);
     news.stop();
   });
@@ -737,7 +857,7 @@ describe("ending a terminal", () => {
     const made = await api.operator(kelp.id)(createToken, { body: { name: "short", role: "admin" } });
     const session_id = await openSession(api.as(made.token));
     await api.operator(kelp.id)(revokeToken, { params: { token_id: made.id } });
-    expect(await told(news, session_id)).toMatchObject({ code: "terminal_access_ended" });
+    expect(await told(news, session_id)).toMatchObject({ code: "terminal_api_token_ended" });
     news.stop();
   });
 });
@@ -789,7 +909,7 @@ describe("terminals that nobody speaks for", () => {
     expect(await reconcile()).toBe(0);
     await superuser`UPDATE gateways SET last_seen_at = now() - interval '661 seconds'`;
     expect(await reconcile()).toBe(1);
-    expect((await show(session_id)).state).toBe("closed");
+    expect(await show(session_id)).toMatchObject({ state: "failed", failure: { code: "terminal_stream_lost" } });
   });
 
   it("are removed with their tokens when they are old", async () => {

@@ -1,5 +1,6 @@
 // The gateway and the api that it depends on: it comes without it, goes on without it, and leaves in order.
 
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ORIGIN, SERVICE_TOKEN, type StandInApi, startStandInApi } from "./support/api.ts";
 import {
@@ -70,10 +71,10 @@ describe("a gateway and its api", () => {
     const { token } = api.grant();
     await api.goAway();
     const late = await connectClient(gateway, token, { origin: ORIGIN });
-    expect(await late.next("error")).toMatchObject({
-      code: "terminal_gateway_upgrade_failed",
-      message: expect.stringContaining("does not reach the api"),
-    });
+    const told = await late.next("error");
+    expect(told).toMatchObject({ code: "terminal_token_unverified", hop: "browser_terminal_ws" });
+    expect(told.action).toContain("gateway's log");
+    expect(gateway.logged()).toContain(told.correlation_id);
     stream.type("goes on");
     await client.until("goes on");
     stream.send({ type: "exit", code: 0, signal: null });
@@ -82,6 +83,16 @@ describe("a gateway and its api", () => {
     // What happened meanwhile is told, in order.
     await expect.poll(() => api.events(sessionId).at(-1)).toMatchObject({ type: "closed", reason: "exit" });
     await expect.poll(() => readiness(gateway)).toBe(200);
+    // Also of the client that it could not let in, by the hash of its token.
+    await expect
+      .poll(() => api.unclaimed)
+      .toMatchObject([
+        {
+          token_hash: createHash("sha256").update(token).digest("base64url"),
+          failed: { code: told.code, correlation_id: told.correlation_id },
+        },
+      ]);
+    expect(`${JSON.stringify(api.unclaimed)}${gateway.logged()}`).not.toContain(token);
   });
 
   it("TERM-04 asks again about every stream after news may have been missed", async () => {
@@ -91,9 +102,10 @@ describe("a gateway and its api", () => {
     const ends = await opened(api, gateway);
     await expect.poll(() => api.following()).toBe(1);
     await api.goAway();
-    api.onAdmit = ({ node_id }) => (node_id === ends.node.id ? "identity_revoked" : undefined);
+    api.onAdmit = ({ node_id }) =>
+      node_id === ends.node.id ? { code: "identity_revoked", reason: "terminal_node_revoked" } : undefined;
     await api.comeBack();
-    expect(await ends.client.next("error")).toMatchObject({ code: "terminal_access_ended" });
+    expect(await ends.client.next("error")).toMatchObject({ code: "terminal_node_revoked", owner: "node" });
     stays.stream.type("untouched");
     await stays.client.until("untouched");
   });

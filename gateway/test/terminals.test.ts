@@ -11,6 +11,7 @@ import {
   type NodeCertificate,
   openTerminal,
   startTestGateway,
+  type TestClient,
   type TestGateway,
 } from "./support/gateway.ts";
 
@@ -28,15 +29,17 @@ const opened = (granted: Parameters<StandInApi["grant"]>[0] = {}) => openTermina
 
 const attachToken = (sessionId: string, more: object = {}) =>
   api.grant({ session_id: sessionId, node_id: node.id, purpose: "attach", ...more }).token;
+const stepsOf = ({ frames }: TestClient) =>
+  frames.flatMap((frame) => (frame.type === "status" ? [frame.step] : []));
 const eventTypes = (sessionId: string) => api.events(sessionId).map(({ type }) => type);
 
 describe("opening", () => {
   it("TERM-08 tells each step as it happens, then ready", async () => {
     const asked: unknown[] = [];
-    api.onOpen = async (opening) => {
-      asked.push(opening);
-      await opening.ended;
-      return { ended: true, failure: null };
+    api.onTask = async (awaiting) => {
+      asked.push(awaiting);
+      await awaiting.ended;
+      return { failure: null };
     };
     const { token, grant } = api.grant({ node_id: node.id });
     const client = await connectClient(gateway, token);
@@ -59,8 +62,30 @@ describe("opening", () => {
       "pty_ready",
       "ready",
     ]);
+    for (const frame of client.frames)
+      if (frame.type === "status") expect(frame.correlation_id).toBe(grant.correlation_id);
     await expect.poll(() => eventTypes(grant.session_id)).toEqual(["step", "step", "step", "attached"]);
     expect(asked).toHaveLength(1);
+  });
+
+  it("TERM-08 reports that the node was asked when the api has confirmed it, not before", async () => {
+    const { onOpen } = api;
+    const made = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    api.onOpen = async (opening) => {
+      asked.resolve();
+      await made.promise;
+      return onOpen(opening);
+    };
+    const { token } = api.grant({ node_id: node.id });
+    const client = await connectClient(gateway, token);
+    await asked.promise;
+    client.send({ type: "ping" });
+    await client.next("pong");
+    expect(stepsOf(client)).toEqual(["token_ready", "browser_ws_ready"]);
+    made.resolve();
+    await expect.poll(() => stepsOf(client)).toContain("terminal_open_sent");
+    api.onOpen = onOpen;
   });
 
   it("TERM-10 passes bytes both ways unchanged, and sizes down", async () => {
@@ -115,45 +140,46 @@ describe("an opening that fails", () => {
     return { client, grant };
   };
 
-  it("TERM-05 says within its deadline that no stream came", async () => {
+  it("TERM-05 TERM-08 says within its deadline what is known when the api does not answer", async () => {
+    const { onOpen } = api;
     api.onOpen = () => new Promise(() => undefined);
-    const { client, grant } = await failed({ deadline_seconds: 0.05 });
-    expect(await client.next("error")).toMatchObject({
-      code: "terminal_node_stream_timeout",
-      hop: "node_terminal_reachability",
-      owner: "network",
-      retryable: true,
-      correlation_id: grant.correlation_id,
-    });
-    expect(await client.closed).toEqual({ code: 4000, reason: "terminal_node_stream_timeout" });
+    const unasked = await failed({ deadline_seconds: 0.05 });
+    const { client, grant } = unasked;
+    const code = "terminal_open_unconfirmed";
+    const told = await client.next("error");
+    expect(told).toMatchObject({ code, hop: "terminal_open_task", owner: "control plane", retryable: true });
+    expect(told.correlation_id).toBe(grant.correlation_id);
+    expect(stepsOf(client)).toEqual(["token_ready", "browser_ws_ready", "failed"]);
+    expect(await client.closed).toEqual({ code: 4000, reason: code });
     await expect
       .poll(() => api.events(grant.session_id).at(-1))
-      .toMatchObject({
-        type: "failed",
-        code: "terminal_node_stream_timeout",
-        ended: true,
-      });
+      .toMatchObject({ type: "failed", code, ended: true, correlation_id: grant.correlation_id });
+    api.onOpen = onOpen;
+    api.onTask = () => new Promise(() => undefined);
+    const asked = await failed({ deadline_seconds: 0.5 });
+    expect((await asked.client.next("error")).message).toContain("not known whether the node took it");
+    expect(stepsOf(asked.client)).toEqual(["token_ready", "browser_ws_ready", "terminal_open_sent", "failed"]);
   });
 
   it("TERM-12 tells a success without a stream apart from it", async () => {
-    api.onOpen = async () => ({ ended: true, failure: null });
+    api.onTask = async () => ({ failure: null });
     const { client } = await failed();
     expect(await client.next("error")).toMatchObject({ code: "terminal_open_without_stream" });
   });
 
   it("TERM-09 passes on what the api found out", async () => {
     const failure = { code: "terminal_env_profile_drift", message: "The node has version 3 of its profile." };
-    api.onOpen = async () => ({ ended: true, failure });
+    api.onTask = async () => ({ failure });
     const { client } = await failed();
     expect(await client.next("error")).toMatchObject(failure);
   });
 
   it("TERM-06 passes on what the node says, and stops waiting for the task", async () => {
     const released = Promise.withResolvers<void>();
-    api.onOpen = async ({ ended }) => {
+    api.onTask = async ({ ended }) => {
       await ended;
       released.resolve();
-      return { ended: true, failure: null };
+      return { failure: null };
     };
     const { client, grant } = await failed();
     const stream = await connectNode(gateway, grant.session_id, node);
@@ -168,7 +194,7 @@ describe("an opening that fails", () => {
   it("TERM-04 fails at once when the node's own certificate is not accepted", async () => {
     api.onOpen = () => new Promise(() => undefined);
     const { client, grant } = await failed();
-    api.onAdmit = ({ session_id }) => (session_id === grant.session_id ? "identity_revoked" : undefined);
+    api.onAdmit = ({ session_id }) => (session_id === grant.session_id ? { code: "identity_revoked" } : undefined);
     await expect(connectNode(gateway, grant.session_id, node)).rejects.toThrow("identity_revoked");
     expect(await client.next("error")).toMatchObject({ code: "terminal_node_stream_mtls_failed" });
     api.onAdmit = undefined;
@@ -378,8 +404,8 @@ describe("what the api says", () => {
   it("TERM-10 ends a terminal whose allocation was released", async () => {
     const { client, stream, sessionId } = await opened();
     await expect.poll(() => api.following()).toBe(1);
-    api.tell({ type: "close_terminal", session_id: sessionId, code: "terminal_access_ended" });
-    expect(await client.next("error")).toMatchObject({ code: "terminal_access_ended", retryable: false });
+    api.tell({ type: "close_terminal", session_id: sessionId, code: "terminal_allocation_released" });
+    expect(await client.next("error")).toMatchObject({ code: "terminal_allocation_released", retryable: false });
     expect((await client.closed).code).toBe(4001);
     await stream.next("close");
     // A node that has not heard of it cannot bring it back.
@@ -397,7 +423,7 @@ describe("what the api says", () => {
       return { client, stream, sessionId: grant.session_id };
     })();
     await expect.poll(() => api.following()).toBe(1);
-    api.onAdmit = ({ node_id }) => (node_id === other.id ? "identity_revoked" : undefined);
+    api.onAdmit = ({ node_id }) => (node_id === other.id ? { code: "identity_revoked" } : undefined);
     api.tell({ type: "node_revoked", node_id: other.id });
     expect((await stream.closed).code).toBe(1006);
     await expect(connectNode(gateway, sessionId, other)).rejects.toThrow("identity_revoked");

@@ -5,7 +5,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { ApiError } from "@holdfast/contracts/errors";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
-import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { type ChainStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
 import { DETECTION_MS, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { BrowserContextOptions, Page } from "playwright-core";
@@ -107,8 +107,8 @@ async function opened(page: Page, address = path): Promise<StandInClient> {
   return gateway.nextClient();
 }
 
-const status = (step: ReadinessStep, ms: number) =>
-  ({ type: "status", step, at: new Date().toISOString(), ms }) as const;
+const status = (step: ChainStep, ms: number) =>
+  ({ type: "status", step, at: new Date().toISOString(), ms, correlation_id: correlationId }) as const;
 const ready = (offset = 0, replay = 0) =>
   ({ type: "ready", session_id: sessionId, offset, window: 512 * 1024, replay }) as const;
 
@@ -704,19 +704,36 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
       closed_at: null,
       exit: null,
     };
-    const chain = Object.fromEntries(readinessSteps.map((step, index) => [step, at(3 + index * 12)]));
+    const reached = (ms: number) => ({ at: at(ms), correlation_id: correlationId });
+    const chain = Object.fromEntries(readinessSteps.map((step, index) => [step, reached(3 + index * 12)]));
+    const lost = { at: at(90_000), correlation_id: "attach-1" };
     const terminals: TerminalSession[] = [
       { ...common, id: uuidv7(), state: "open", chain, failure: null },
       {
         ...common,
         id: uuidv7(),
         state: "failed",
-        chain: { token_ready: at(3), browser_ws_ready: at(15), terminal_open_sent: at(30) },
+        chain: {
+          ...{ token_ready: reached(3), browser_ws_ready: reached(15), terminal_open_sent: reached(30) },
+          failed: reached(15_000),
+        },
         failure: {
           code: "terminal_node_stream_timeout",
           hop: "node_terminal_reachability",
+          owner: "network",
           detail: null,
-          at: at(15_000),
+          ...reached(15_000),
+        },
+      },
+      {
+        ...common,
+        id: uuidv7(),
+        opened_by: "killed@reef.example",
+        state: "failed",
+        chain: { ...chain, failed: lost },
+        failure: {
+          ...{ code: "terminal_pty_failed", hop: "workload_terminal_startup", owner: "node" },
+          ...{ detail: "The holder was killed.", ...lost },
         },
       },
       { ...common, id: uuidv7(), state: "closed", chain, failure: null, exit: { code: 0, signal: null } },
@@ -726,8 +743,14 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     const list = page.getByRole("list", { name: "Terminals" });
     await list.getByText("ready after 51 ms").first().waitFor();
     await list.getByText(terminalFailures.terminal_node_stream_timeout.message).waitFor();
-    await list.getByRole("button", { name: /^Failed .*: details$/ }).click();
+    await list.getByRole("button", { name: /^Failed .*member.*: details$/ }).click();
     await list.locator('[data-step="node_stream_connected"][data-state="failed"]').waitFor();
+    await list.locator('[data-step="failed"]').getByText("15.0 s").waitFor();
+    await list.getByText("The holder was killed.").waitFor();
+    await list.getByRole("button", { name: /^Failed .*killed.*: details$/ }).click();
+    await list.locator('[data-step="pty_ready"][data-state="ok"]').waitFor();
+    await list.locator('[data-step="failed"]').getByText("1 min 30 s").waitFor();
+    await list.getByText("Can be fixed by whoever runs the node").waitFor();
     await keepScreenshot(page, "allocation");
     const back = list.getByRole("link", { name: "Go back to it" });
     expect(await back.getAttribute("href")).toContain(`session=${terminals[0]?.id}`);

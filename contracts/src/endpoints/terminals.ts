@@ -4,16 +4,20 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
+import { correlationIdForm } from "../headers.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
 import { clientFailureCodes } from "../terminal-failures.ts";
-import { readinessSteps } from "../terminal-frames.ts";
+import { chainSteps } from "../terminal-frames.ts";
 
 export const terminalStates = ["opening", "open", "closed", "failed"] as const;
 export const TerminalState = z.enum(terminalStates);
 export type TerminalState = z.infer<typeof TerminalState>;
 
-/** When each step of the chain was reached, as far as it was. */
-export const ReadinessChain = z.partialRecord(z.enum(readinessSteps), Time);
+/** When each step of the chain was reached, as far as it was, and the correlation id it was reached under. */
+export const ReadinessChain = z.partialRecord(
+  z.enum(chainSteps),
+  z.strictObject({ at: Time, correlation_id: z.string() }),
+);
 export type ReadinessChain = z.infer<typeof ReadinessChain>;
 
 export const TerminalSession = z.strictObject({
@@ -21,10 +25,18 @@ export const TerminalSession = z.strictObject({
   allocation_id: Id,
   node_id: Id,
   state: TerminalState,
-  /** Of the attempt that opened it, or of the last one that did not. */
+  /** Of the attempt that opened it; `failed` is there when the terminal has failed, also after it was ready. */
   chain: ReadinessChain,
+  /** Why the last connection to it, or the terminal itself, was ended: as the client was told. */
   failure: z
-    .strictObject({ code: z.string(), hop: z.string(), detail: z.string().nullable(), at: Time })
+    .strictObject({
+      code: z.string(),
+      hop: z.string(),
+      owner: z.string(),
+      detail: z.string().nullable(),
+      at: Time,
+      correlation_id: z.string(),
+    })
     .nullable(),
   task_id: Id.nullable(),
   opened_by: z.string(),
@@ -76,6 +88,11 @@ export const listTerminals = endpoint({
     allocation_id: Id.optional(),
     node_id: Id.optional(),
     state: TerminalState.optional(),
+    correlation_id: z
+      .string()
+      .regex(correlationIdForm)
+      .optional()
+      .describe("As an error names it: of the terminal, of a connection to it, or of its failure."),
   }),
   answer: pageOf(TerminalSession),
 });

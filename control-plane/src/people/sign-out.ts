@@ -47,7 +47,7 @@ export function countsOf({ sessions, terminals, tokens }: SignedOut): Record<str
 /** Also those opened with an API token of theirs, which can open another only while it is not revoked. */
 async function closeTerminalsOf(tx: Tx, userId: string): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
-    UPDATE terminal_sessions SET close_code = 'terminal_access_ended', close_asked_at = now()
+    UPDATE terminal_sessions SET close_code = 'terminal_signed_out', close_asked_at = now()
     WHERE state IN ('opening', 'open') AND close_code IS NULL
       AND ((actor_type = 'user' AND actor_id = ${userId})
         OR (actor_type = 'token' AND actor_id IN (SELECT id FROM api_tokens WHERE created_by = ${userId})))

@@ -2,7 +2,6 @@
 // decided in terminals/state.ts, as for the ends that gateways tell of.
 
 import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
-import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { systemActor } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
@@ -17,16 +16,17 @@ const LONG_MARGIN = "5 minutes";
 
 const reconciler = systemActor("reconciler");
 
-type Due = { id: string; why: "unused" | TerminalFailureCode };
+type Due = { id: string; correlation_id: string; why: "unused" | TerminalFailureCode };
 
 export async function endTerminals(system: Sql, signals: Pick<Signals, "publish">, log: Log): Promise<number> {
   let ended = 0;
   for (;;) {
     const due = await selectDue(system);
-    for (const { id, why } of due) {
+    for (const { id, correlation_id, why } of due) {
       const at = new Date().toISOString();
-      const event: Observed = why === "unused" ? { type: "unused", at } : { type: "abandoned", at, code: why };
-      await system.begin((tx) => applyEvents(tx, log, id, [event], { by: reconciler, correlationId: uuidv7() }));
+      const event: Observed =
+        why === "unused" ? { type: "unused", at } : { type: "abandoned", at, code: why, correlation_id };
+      await system.begin((tx) => applyEvents(tx, log, id, [event], { by: reconciler }));
       signals.publish("terminal", [id]);
     }
     ended += due.length;
@@ -37,7 +37,7 @@ export async function endTerminals(system: Sql, signals: Pick<Signals, "publish"
 function selectDue(system: Sql): Promise<Due[]> {
   return system<Due[]>`
     SELECT * FROM (
-      SELECT s.id, CASE
+      SELECT s.id, s.correlation_id, CASE
         WHEN s.close_asked_at < now() - ${MARGIN}::interval THEN s.close_code
         WHEN s.state = 'opening' AND s.opening_until < now() - ${MARGIN}::interval
           THEN CASE WHEN s.gateway_id IS NULL THEN 'unused' ELSE 'terminal_ui_connecting_stuck' END

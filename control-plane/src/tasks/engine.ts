@@ -27,6 +27,8 @@ export type TaskEngine = {
    * audit event, and waits for the end without asking the database. Undefined: not ended within that time.
    */
   run(task: NewTask, options: RunOptions): Promise<TaskEnding | undefined>;
+  /** The beginning of `run`: resolves when the task is stored and on its way to the node. */
+  start(task: NewTask): Promise<Pick<TaskRow, "id" | "revision">>;
   /** After the commit: wakes the node's poll. */
   enqueued(task: Pick<TaskRow, "id" | "node_id">): void;
   wait(nodeId: string, poll: Poll): Promise<PollAnswer>;
@@ -45,8 +47,6 @@ export type TaskEngine = {
 export type RunOptions = {
   waitMs: number;
   signal?: AbortSignal;
-  /** As soon as the task is there, before it has ended. */
-  onMade?: (taskId: string) => void;
 };
 
 export type TaskEnding = Pick<TaskRow, "id" | "status" | "result" | "failure">;
@@ -133,12 +133,16 @@ export function createTaskEngine(options: {
   return {
     types,
     enqueue: enqueue.inTransaction,
-    async run(task, { waitMs, signal, onMade }) {
+    async start(task) {
+      const { id, node_id, revision, status } = await enqueue.alone(task);
+      if (status === "queued") wakeNodes([node_id]);
+      return { id, revision };
+    },
+    async run(task, { waitMs, signal }) {
       const { id, node_id, revision, status } = await enqueue.alone(task);
       // Still in the turn in which the task was handed over, if it was: its result cannot be here before.
       const here = Promise.withResolvers<TaskEnding>();
       endings.set(id, here.resolve);
-      onMade?.(id);
       if (status === "queued") wakeNodes([node_id]);
       // Its result may come to another replica; then it is read when a signal or the look of every second tells.
       const anywhere = awaiting.changed({ id, revision }, { waitMs, until: "end", ...(signal ? { signal } : {}) });

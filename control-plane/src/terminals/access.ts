@@ -11,17 +11,24 @@ export const signInEnded = (sql: Queryable, of: "s" | "k") => sql`
           x.id = ${of === "s" ? sql`s.sign_in_id` : sql`k.sign_in_id`})`;
 
 /**
- * Of a session `s`: the node is quarantined, retired or revoked, the allocation is not active, or whoever opened it
- * may no longer use the allocation: has signed out, left, was demoted, lost the token, the grant or the ownership.
+ * Of a session `s`: the code that says why it may no longer be used, or null. What takes the node or the allocation away
+ * goes before what became of the person: it is true for everybody.
  */
-export const accessIsLost = (sql: Queryable) => sql`(
-  ${signInEnded(sql, "s")}
-  OR EXISTS (SELECT FROM nodes n WHERE n.id = s.node_id
-          AND (n.revoked_at IS NOT NULL OR n.status IN ('quarantined', 'retired')))
-  OR NOT EXISTS (
-    SELECT FROM allocations a CROSS JOIN LATERAL (${opener(sql)}) AS o
-    WHERE a.id = s.allocation_id AND a.status = 'active' AND (o.administers OR NOT a.own_account)
-      AND ${reaches(sql, openerSql(sql), "use")}))`;
+export const lostAccessCode = (sql: Queryable) => sql`(
+  SELECT CASE
+    WHEN n.status = 'retired' THEN 'terminal_node_retired'
+    WHEN n.revoked_at IS NOT NULL THEN 'terminal_node_revoked'
+    WHEN n.status = 'quarantined' THEN 'terminal_node_quarantined'
+    WHEN a.status IN ('releasing', 'released') THEN 'terminal_allocation_released'
+    WHEN ${signInEnded(sql, "s")} THEN 'terminal_signed_out'
+    WHEN s.actor_type = 'token' AND NOT EXISTS (SELECT FROM (${opener(sql)}) AS o) THEN 'terminal_api_token_ended'
+    WHEN a.status <> 'active' OR NOT EXISTS (
+      SELECT FROM (${opener(sql)}) AS o
+      WHERE (o.administers OR NOT a.own_account) AND ${reaches(sql, openerSql(sql), "use")}) THEN 'terminal_access_ended'
+    END
+  FROM allocations a JOIN nodes n ON n.id = s.node_id WHERE a.id = s.allocation_id)`;
+
+export const accessIsLost = (sql: Queryable) => sql`(${lostAccessCode(sql)} IS NOT NULL)`;
 
 const openerSql = (sql: Queryable): CallerSql => ({
   userId: sql`o.user_id`,
@@ -49,10 +56,10 @@ const opener = (sql: Queryable) => sql`
 export async function endLostAccess(system: Sql): Promise<string[]> {
   const rows = await system<{ id: string }[]>`
     WITH lost AS MATERIALIZED (
-      SELECT s.id FROM terminal_sessions s
-      WHERE s.state IN ('opening', 'open') AND s.close_code IS NULL AND ${accessIsLost(system)}
+      SELECT s.id, lost.code FROM terminal_sessions s CROSS JOIN LATERAL (SELECT ${lostAccessCode(system)} AS code) AS lost
+      WHERE s.state IN ('opening', 'open') AND s.close_code IS NULL AND lost.code IS NOT NULL
       ORDER BY s.id LIMIT 1000 FOR NO KEY UPDATE OF s SKIP LOCKED)
-    UPDATE terminal_sessions s SET close_code = 'terminal_access_ended', close_asked_at = now()
+    UPDATE terminal_sessions s SET close_code = lost.code, close_asked_at = now()
     FROM lost WHERE s.id = lost.id RETURNING s.id`;
   return rows.map(({ id }) => id);
 }

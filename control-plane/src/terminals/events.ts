@@ -13,7 +13,7 @@ export async function applyEvents(
   log: Log,
   sessionId: string,
   events: readonly Observed[],
-  options: { by?: AuditActor; correlationId?: string } = {},
+  options: { by?: AuditActor } = {},
 ): Promise<{ session: SessionRow; life: Life; notes: Note[] } | undefined> {
   const session = await lockSession(tx, sessionId);
   if (!session) return undefined;
@@ -26,12 +26,18 @@ export async function applyEvents(
   }
   await storeLife(tx, sessionId, life);
   const by = options.by ?? actorOf(session);
-  const correlationId = options.correlationId ?? session.correlation_id;
   for (const note of notes) {
     const target = { type: "terminal", id: session.id, name: `${session.username}@${session.node_name}` };
+    const correlationId = correlationIdOf(note) ?? session.correlation_id;
     await recordAudit(tx, log, { orgId: session.org_id, by, target, correlationId, ...toldAs(note, session) });
   }
   return { session, life, notes };
+}
+
+/** Of the connection that it happened to, which need not be the one that opened the terminal. */
+function correlationIdOf(note: Note): string | null {
+  if (note.type === "failed") return note.failure.correlation_id;
+  return note.type === "closed" ? note.correlationId : null;
 }
 
 function toldAs(
@@ -45,14 +51,18 @@ function toldAs(
       return { action: "terminal.attach", result: "allowed", details: { allocation_id } };
     case "failed":
       return {
-        ...{ action: "terminal.fail", result: "failed", reason: note.code },
-        details: { allocation_id, detail: note.detail },
+        ...{ action: "terminal.fail", result: "failed", reason: note.failure.code },
+        details: { allocation_id, detail: note.failure.detail },
       };
     case "closed": {
-      const { reason, exit, bytesIn: bytes_in, bytesOut: bytes_out } = note;
+      const { reason, failure, exit, bytesIn: bytes_in, bytesOut: bytes_out } = note;
+      const outcome = failure
+        ? ({ result: "failed", reason: failure.code } as const)
+        : ({ result: "allowed" } as const);
+      const detail = failure?.detail ?? null;
       return {
-        ...{ action: "terminal.close", result: "allowed" },
-        details: { allocation_id, reason, exit, bytes_in, bytes_out },
+        ...{ action: "terminal.close", ...outcome },
+        details: { allocation_id, reason, detail, exit, bytes_in, bytes_out },
       };
     }
   }

@@ -32,11 +32,11 @@ function play(events: readonly Observed[], from = fresh): { life: Life; notes: N
 
 const ready: Observed = { type: "step", step: "pty_ready", at: at(40) };
 const closed: Observed = {
-  ...{ type: "closed", at: at(900), reason: "exit", exit: { code: 3, signal: null } },
-  ...{ bytes_in: 5, bytes_out: 70 },
+  ...{ type: "closed", at: at(900), reason: "exit", detail: null, exit: { code: 3, signal: null } },
+  ...{ bytes_in: 5, bytes_out: 70, correlation_id: "c1" },
 };
 const failure = (code: string, ended: boolean, ms = 50): Observed => ({
-  ...{ type: "failed", at: at(ms), code, detail: "why", ended },
+  ...{ type: "failed", at: at(ms), code, detail: "why", ended, correlation_id: "c1" },
 });
 
 describe("what an event makes of a terminal", () => {
@@ -89,15 +89,27 @@ describe("what an event makes of a terminal", () => {
 
   it("TERM-09 keeps a code that nobody knows in words, where the node's own words belong", () => {
     const { life } = play([failure("made_up_by_a_node", true)]);
-    expect(life.failure).toEqual({ code: "terminal_pty_failed", detail: "made_up_by_a_node: why", at: at(50) });
+    expect(life.failure).toEqual({
+      code: "terminal_pty_failed",
+      detail: "made_up_by_a_node: why",
+      at: at(50),
+      correlation_id: "c1",
+    });
   });
 
   it("TERM-05 tells one whose token was never used from one that got stuck", () => {
     expect(play([{ type: "unused", at: at(9) }]).life).toMatchObject({ state: "closed", failure: null });
-    const stuck = play([{ type: "abandoned", at: at(9), code: "terminal_ui_connecting_stuck" }]);
+    const stuck = play([
+      { type: "abandoned", at: at(9), code: "terminal_ui_connecting_stuck", correlation_id: "c1" },
+    ]);
     expect(stuck.life).toMatchObject({ state: "failed", failure: { code: "terminal_ui_connecting_stuck" } });
-    const open = play([ready, { type: "abandoned", at: at(9), code: "terminal_time_over" }]);
+    const open = play([ready, { type: "abandoned", at: at(9), code: "terminal_time_over", correlation_id: "c1" }]);
     expect(open.life).toMatchObject({ state: "closed", closeReason: "terminal_time_over" });
+    const lost = play([
+      ready,
+      { type: "abandoned", at: at(9), code: "terminal_stream_lost", correlation_id: "c1" },
+    ]);
+    expect(lost.life).toMatchObject({ state: "failed", failure: { code: "terminal_stream_lost" } });
   });
 });
 
@@ -109,14 +121,18 @@ const anyEvent: fc.Arbitrary<Observed> = fc.oneof(
   fc.record({
     ...{ type: fc.constant("failed" as const), at: time, detail: fc.constant(null), ended: fc.boolean() },
     code: fc.constantFrom("terminal_idle", "terminal_taken_over", "unheard_of"),
+    correlation_id: fc.constant("c1"),
   }),
   fc.record({
     type: fc.constant("abandoned" as const),
     at: time,
-    code: fc.constant("terminal_time_over" as const),
+    code: fc.constantFrom("terminal_time_over" as const, "terminal_stream_lost" as const),
+    correlation_id: fc.constant("c1"),
   }),
   fc.record({ type: fc.constant("unused" as const), at: time }),
-  time.map((when): Observed => ({ ...closed, at: when })),
+  fc
+    .tuple(time, fc.constantFrom("exit", "detached", "terminal_idle", "terminal_pty_failed", "unheard_of"))
+    .map(([when, reason]): Observed => ({ ...closed, at: when, reason })),
 );
 
 describe("whatever comes in whatever order", () => {

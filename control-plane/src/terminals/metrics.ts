@@ -24,7 +24,7 @@ export function measureTerminals(metrics: Metrics): TerminalMetrics {
   return {
     failed,
     note(note) {
-      if (note.type === "failed") failed(note.code);
+      if ((note.type === "failed" || note.type === "closed") && note.failure) failed(note.failure.code);
       if (note.type !== "opened") return;
       opened();
       seconds(note.seconds);

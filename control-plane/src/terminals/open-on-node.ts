@@ -1,9 +1,10 @@
 // Has a node open a terminal, and says in the words of terminals why it did not. Whether the terminal is
-// ready is not decided here: that is seen at the gateway.
+// ready is not decided here: that is seen at the gateway. Two requests: the first answers as soon as the task is stored,
+// so that a step of the chain is reported when it has happened; the second waits for the end of the task.
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
-import type { openTerminal } from "@holdfast/contracts/service-endpoints";
+import type { awaitTerminalTask, openTerminal } from "@holdfast/contracts/service-endpoints";
 import { type CommonFailure, commonTaskFailures } from "@holdfast/contracts/task-failures";
 import {
   isTerminalFailure,
@@ -24,7 +25,9 @@ const AHEAD_MS = 500;
 /** Timers may fire a little early. */
 const CLOCK_MS = 20;
 
-type Answer = AnswerOf<typeof openTerminal>;
+type Sent = AnswerOf<typeof openTerminal>;
+type Ended = AnswerOf<typeof awaitTerminalTask>;
+type Why = NonNullable<Ended["failure"]>;
 type Size = { cols: number; rows: number };
 
 export type OpenOptions = {
@@ -37,63 +40,54 @@ export type OpenOptions = {
   onSent(sessionId: string): void;
 };
 
-export async function openOnNode(
-  options: OpenOptions,
-  sessionId: string,
-  size: Size,
-  signal: AbortSignal,
-): Promise<Answer> {
+/** A gateway that asks again, after its connection broke, gets the task that was made the first time. */
+export async function openOnNode(options: OpenOptions, sessionId: string, size: Size): Promise<Sent> {
   const { system } = options;
   const session = await selectOpening(system, sessionId);
-  if (session?.state !== "opening" || session.gateway_id === null) return refuse("terminal_session_unknown");
-  if (session.close_code !== null) return refuse("terminal_access_ended");
+  if (session?.state !== "opening" || session.gateway_id === null) return notSent(why("terminal_session_unknown"));
+  if (session.close_code !== null) return notSent(closing(session.close_code));
+  if (session.task_id !== null) return { sent: true, task_id: session.task_id };
   if (freshnessOf(ageMsOf(session), options.staleAfterSeconds) !== "online") {
-    return refuse("terminal_node_offline", silence(session));
+    return notSent(why("terminal_node_offline", silence(session)));
   }
-  const waitMs = session.left_ms - AHEAD_MS;
-  // A task that was made before is looked at all the same: the node may have taken it.
-  if (waitMs <= 0 && session.task_id === null) return refuse("terminal_open_not_taken");
-  const deadline = performance.now() + waitMs;
-  let taskId = session.task_id;
-  const onMade = (id: string) => {
-    taskId = id;
-  };
-  let ended: TaskEnding | undefined;
+  if (session.left_ms <= AHEAD_MS) return notSent(why("terminal_open_unconfirmed"));
   try {
-    ended = taskId
-      ? await awaitTask(options, taskId, { waitMs, signal })
-      : await runTask(options, session, size, { waitMs, signal, onMade });
+    return { sent: true, task_id: await startTask(options, session, size) };
   } catch (error) {
-    const answer = error instanceof ApiError ? refusedTask(error) : undefined;
-    if (answer) return answer;
+    const refused = error instanceof ApiError ? refusedTask(error) : undefined;
+    if (refused) return notSent(refused);
     throw error;
   }
-  if (ended) return answerTo(ended, options, session);
+}
+
+/** Until the task has ended, or it is time for the gateway to know why there is no stream. */
+export async function awaitOpening(
+  options: OpenOptions,
+  { sessionId, taskId }: { sessionId: string; taskId: string },
+  signal: AbortSignal,
+): Promise<Ended> {
+  const { system, tasks } = options;
+  const session = await selectOpening(system, sessionId);
+  if (session?.state !== "opening") return { failure: null };
+  const waitMs = session.left_ms - AHEAD_MS;
+  const deadline = performance.now() + waitMs;
+  await tasks.changed({ id: taskId, revision: undefined }, { waitMs, signal, until: "end" });
+  const ended = await selectTask(system, taskId);
+  if (ended?.finished_at) return { failure: await failureOf(ended, options, session) };
   const isOver = performance.now() >= deadline - CLOCK_MS;
   // The server stops. The task goes on: the gateway asks another replica, which waits for its end.
   if (signal.reason instanceof ApiError || (!isOver && !signal.aborted)) throw new ApiError("shutting_down");
-  if (taskId) await cancel(options, taskId);
-  return late(options, session, taskId);
+  await cancel(options, taskId);
+  return { failure: await late(options, session, taskId) };
 }
 
-async function runTask(
+async function startTask(
   { tasks, system, detachedSeconds, log, onSent }: OpenOptions,
   session: Opening,
   size: Size,
-  waiting: { waitMs: number; signal: AbortSignal; onMade(taskId: string): void },
-): Promise<TaskEnding | undefined> {
-  const seconds = Math.max(1, Math.floor(waiting.waitMs / 1000));
-  const sentAt = new Date().toISOString();
-  let noted: Promise<void> | undefined;
-  const onMade = (id: string) => {
-    waiting.onMade(id);
-    // Beside the way to the node, which nothing may delay.
-    noted = noteTask(system, session.id, { id, sentAt }).then(
-      () => onSent(session.id),
-      (error: unknown) => log.warn({ err: error, session_id: session.id }, "a terminal's task was not noted"),
-    );
-  };
-  const task = {
+): Promise<string> {
+  const seconds = Math.max(1, Math.floor((session.left_ms - AHEAD_MS) / 1000));
+  const { id } = await tasks.start({
     nodeId: session.node_id,
     type: "terminal.open",
     params: {
@@ -110,23 +104,13 @@ async function runTask(
     by: actorOf(session),
     allocationId: session.allocation_id,
     correlationId: session.correlation_id,
-  };
-  try {
-    return await tasks.run(task, { waitMs: waiting.waitMs, signal: waiting.signal, onMade });
-  } finally {
-    await noted;
-  }
-}
-
-/** The gateway asks again after its connection broke. */
-async function awaitTask(
-  { tasks, system }: OpenOptions,
-  taskId: string,
-  waiting: { waitMs: number; signal: AbortSignal },
-): Promise<TaskEnding | undefined> {
-  await tasks.changed({ id: taskId, revision: undefined }, { ...waiting, until: "end" });
-  const row = await selectTask(system, taskId);
-  return row?.finished_at ? row : undefined;
+  });
+  // The task is on its way whether or not this is stored.
+  await noteTask(system, session.id, { id, sentAt: new Date().toISOString() }).then(
+    () => onSent(session.id),
+    (error: unknown) => log.warn({ err: error, session_id: session.id }, "a terminal's task was not noted"),
+  );
+  return id;
 }
 
 /** Nobody waits for it any more: what was not begun need not be, and what was begun is undone. */
@@ -135,24 +119,26 @@ async function cancel({ tasks, system }: OpenOptions, taskId: string): Promise<v
   if (task) tasks.cancelled(task);
 }
 
-async function answerTo(ended: TaskEnding, options: OpenOptions, session: Opening): Promise<Answer> {
-  if (ended.status === "completed") return { ended: true, failure: null };
+async function failureOf(ended: TaskEnding, options: OpenOptions, session: Opening): Promise<Why | null> {
+  if (ended.status === "completed") return null;
   const { code, message } = ended.failure ?? { code: "executor_failed", message: "" };
   const own = isTerminalFailure(code) ? code : codeOf(code);
   if (own === "terminal_node_stream_timeout") return timeout(options, session, message);
-  return refuse(own, message);
+  // Whoever asked the terminal to close may have been faster than the node.
+  const now = code === "task_cancelled" ? await selectOpening(options.system, session.id) : undefined;
+  return now?.close_code ? closing(now.close_code) : why(own, message);
 }
 
 /** Not ended in time: it was never taken, or it was, and nothing came. */
-async function late(options: OpenOptions, session: Opening, taskId: string | null): Promise<Answer> {
-  const task = taskId === null ? undefined : await selectTask(options.system, taskId);
-  return task && task.generation > 0 ? timeout(options, session) : refuse("terminal_open_not_taken");
+async function late(options: OpenOptions, session: Opening, taskId: string): Promise<Why> {
+  const task = await selectTask(options.system, taskId);
+  return task && task.generation > 0 ? timeout(options, session) : why("terminal_open_not_taken");
 }
 
 /** A node that was told another address could not but miss the gateway. */
-async function timeout({ system }: OpenOptions, session: Opening, message?: string): Promise<Answer> {
-  if (await hasOldTerminalAddress(system, session.node_id)) return refuse("terminal_env_profile_drift");
-  return refuse("terminal_node_stream_timeout", message);
+async function timeout({ system }: OpenOptions, session: Opening, message?: string): Promise<Why> {
+  if (await hasOldTerminalAddress(system, session.node_id)) return why("terminal_env_profile_drift");
+  return why("terminal_node_stream_timeout", message);
 }
 
 /** What every task may end with. */
@@ -167,7 +153,7 @@ const byTaskFailure: Record<CommonFailure, TerminalFailureCode> = {
   task_replayed: "terminal_open_not_taken",
   capability_missing: "terminal_open_not_taken",
   task_not_taken: "terminal_open_not_taken",
-  task_cancelled: "terminal_access_ended",
+  task_cancelled: "terminal_open_not_taken",
   task_timed_out: "terminal_node_stream_timeout",
   task_result_missing: "terminal_node_stream_timeout",
   task_interrupted: "terminal_pty_failed",
@@ -188,14 +174,18 @@ const byRefusal: Partial<Record<ErrorCode, TerminalFailureCode>> = {
   task_type_unknown: "terminal_open_not_taken",
 };
 
-function refusedTask(error: ApiError): Answer | undefined {
+function refusedTask(error: ApiError): Why | undefined {
   const code = byRefusal[error.code];
-  return code && refuse(code, error.message);
+  return code && why(code, error.message);
 }
 
-function refuse(code: TerminalFailureCode, message?: string): Answer {
-  return { ended: true, failure: { code, message: message || terminalFailures[code].message } };
+const notSent = (failure: Why): Sent => ({ sent: false, failure });
+
+function why(code: TerminalFailureCode, message?: string): Why {
+  return { code, message: message || terminalFailures[code].message };
 }
+
+const closing = (code: string): Why => why(isTerminalFailure(code) ? code : "terminal_closed");
 
 function ageMsOf({ silent_seconds }: Opening): number | undefined {
   return silent_seconds === null ? undefined : silent_seconds * 1000;

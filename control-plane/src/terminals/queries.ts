@@ -2,12 +2,12 @@
 
 import type { TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
 import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Sql, Tx } from "../database/connect.ts";
-import { accessIsLost, signInEnded } from "./access.ts";
+import { accessIsLost, lostAccessCode, signInEnded } from "./access.ts";
 import type { Exit, Failure, Life } from "./life.ts";
 
 export type SessionRow = {
@@ -24,8 +24,8 @@ export type SessionRow = {
   actor_name: string;
   role: string;
   correlation_id: string;
-  chain: TerminalSession["chain"];
-  failure: Failure | null;
+  chain: Life["chain"];
+  failure: (Omit<Failure, "correlation_id"> & Partial<Pick<Failure, "correlation_id">>) | null;
   task_id: string | null;
   gateway_id: string | null;
   attached: boolean;
@@ -48,13 +48,14 @@ const joined = (db: Queryable) => db`
   terminal_sessions s JOIN allocations a ON a.id = s.allocation_id JOIN nodes n ON n.id = s.node_id`;
 
 export function toTerminal(row: SessionRow): TerminalSession {
+  const failure = toFailure(row);
   return {
     id: row.id,
     allocation_id: row.allocation_id,
     node_id: row.node_id,
     state: row.state,
-    chain: row.chain,
-    failure: row.failure && { ...row.failure, hop: terminalFailures[row.failure.code].hop },
+    chain: toChain(row, failure),
+    failure,
     task_id: row.task_id,
     opened_by: row.actor_name,
     correlation_id: row.correlation_id,
@@ -63,6 +64,24 @@ export function toTerminal(row: SessionRow): TerminalSession {
     closed_at: row.closed_at?.toISOString() ?? null,
     exit: row.exit,
   };
+}
+
+/** Failures from before each had an id of its own belong to the terminal's. */
+function toFailure({ failure, correlation_id }: SessionRow): TerminalSession["failure"] {
+  if (!failure) return null;
+  const { hop, owner } = terminalFailures[failure.code];
+  return { correlation_id, ...failure, hop, owner };
+}
+
+function toChain(
+  { chain, correlation_id, state }: SessionRow,
+  failure: TerminalSession["failure"],
+): TerminalSession["chain"] {
+  const steps = Object.entries(chain).map(([step, at]) => [step, { at, correlation_id }]);
+  if (state === "failed" && failure) {
+    steps.push(["failed", { at: failure.at, correlation_id: failure.correlation_id }]);
+  }
+  return Object.fromEntries(steps);
 }
 
 export type NewSession = Pick<
@@ -139,6 +158,7 @@ export type SessionFilter = {
   allocationId: string | undefined;
   nodeId: string | undefined;
   state: TerminalState | undefined;
+  correlationId: string | undefined;
 };
 
 /** Own ones of allocations that the caller still reaches, and all of those that the caller manages. */
@@ -161,14 +181,21 @@ export async function selectSessions(
       ${filter.allocationId === undefined ? tx`` : tx`AND s.allocation_id = ${filter.allocationId}`}
       ${filter.nodeId === undefined ? tx`` : tx`AND s.node_id = ${filter.nodeId}`}
       ${filter.state === undefined ? tx`` : tx`AND s.state = ${filter.state}`}
+      ${filter.correlationId === undefined ? tx`` : tx`AND s.id IN (${withCorrelationId(tx, filter.correlationId)})`}
     ORDER BY s.id DESC LIMIT ${page.limit + 1}`;
 }
+
+/** Of the terminal, of any connection to it, or of its failure. */
+const withCorrelationId = (tx: Tx, id: string) => tx`
+  SELECT id FROM terminal_sessions WHERE correlation_id = ${id}
+  UNION ALL SELECT id FROM terminal_sessions WHERE failure ->> 'correlation_id' = ${id}
+  UNION ALL SELECT session_id FROM terminal_tokens WHERE correlation_id = ${id}`;
 
 export function lifeOf(row: SessionRow): Life {
   return {
     state: row.state,
     chain: row.chain,
-    failure: row.failure,
+    failure: row.failure && { correlation_id: row.correlation_id, ...row.failure },
     attached: row.attached,
     attachmentAt: row.attachment_at?.toISOString() ?? null,
     closedAt: row.closed_at?.toISOString() ?? null,
@@ -212,13 +239,14 @@ export type Claimed = {
 
 /**
  * Uses a token up. Of two that race, the second waits for the first one's row and then finds it used. The
- * time to open begins here; the gateway that asks speaks for the session from now on.
+ * time to open begins here; the gateway that asks speaks for the session from now on. `used_up`: it was good, but its
+ * terminal may not be used any more. Undefined: it was not.
  */
 export async function claimToken(
   system: Sql,
   claim: { hash: Buffer; gatewayId: string; openSeconds: number },
-): Promise<Claimed | undefined> {
-  const [row] = await system<Claimed[]>`
+): Promise<Claimed | "used_up" | undefined> {
+  const [row] = await system<(Claimed | { id: null })[]>`
     WITH used AS (
       UPDATE terminal_tokens k SET used_at = now()
       WHERE secret_hash = ${claim.hash} AND used_at IS NULL AND expires_at > now() AND NOT ${signInEnded(system, "k")}
@@ -233,18 +261,28 @@ export async function claimToken(
       RETURNING s.id, s.org_id, s.allocation_id, s.node_id
     )
     SELECT bound.*, used.user_key, used.correlation_id, used.purpose, used.from_offset, used.asked_at
-    FROM bound, used`;
-  return row;
+    FROM used LEFT JOIN bound ON true`;
+  return row?.id === null ? "used_up" : row;
 }
 
-/** Whose token it was, of one that was refused: for the audit. */
-export async function sessionOfToken(
-  system: Sql,
-  hash: Buffer,
-): Promise<{ sessionId: string; correlationId: string; purpose: "open" | "attach" } | undefined> {
-  const [row] = await system<{ sessionId: string; correlationId: string; purpose: "open" | "attach" }[]>`
-    SELECT session_id AS "sessionId", correlation_id AS "correlationId", purpose
-    FROM terminal_tokens WHERE secret_hash = ${hash}`;
+/** What is known of a token that was not accepted. */
+export type TokenFacts = {
+  session_id: string;
+  correlation_id: string;
+  purpose: "open" | "attach";
+  used: boolean;
+  expired: boolean;
+  sign_in_ended: boolean;
+  state: TerminalState;
+  close_code: string | null;
+  lost: TerminalFailureCode | null;
+};
+
+export async function selectTokenFacts(system: Sql, hash: Buffer): Promise<TokenFacts | undefined> {
+  const [row] = await system<TokenFacts[]>`
+    SELECT k.session_id, k.correlation_id, k.purpose, k.used_at IS NOT NULL AS used, k.expires_at <= now() AS expired,
+      ${signInEnded(system, "k")} AS sign_in_ended, s.state, s.close_code, ${lostAccessCode(system)} AS lost
+    FROM terminal_tokens k JOIN terminal_sessions s ON s.id = k.session_id WHERE k.secret_hash = ${hash}`;
   return row;
 }
 

@@ -85,7 +85,12 @@ export function terminalRoutes(api: ApiContext): void {
   orgRoute(api, listTerminals, async (call) => {
     const { query, tx } = call;
     const viewer = { caller: callerOf(call), userKey: keyOf(call.actor) };
-    const filter = { allocationId: query.allocation_id, nodeId: query.node_id, state: query.state };
+    const filter = {
+      allocationId: query.allocation_id,
+      nodeId: query.node_id,
+      state: query.state,
+      correlationId: query.correlation_id,
+    };
     const before = pageStart(listTerminals, query.cursor);
     const rows = await selectSessions(tx, viewer, filter, { before, limit: query.limit });
     return toPage(listTerminals, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toTerminal });
@@ -105,12 +110,13 @@ export function terminalRoutes(api: ApiContext): void {
   });
 
   orgRoute(api, reportTerminalFailure, async (call) => {
-    const { params, body, org, actor, tx, touched, afterCommit } = call;
+    const { params, body, org, actor, tx, touched, afterCommit, correlationId } = call;
     const session = await readSession(call, params.terminal_id);
     if (session.user_key !== keyOf(actor)) throw notTheirs();
-    const failure = { type: "failed", at: new Date().toISOString(), code: body.code, ended: false } as const;
     const by = auditActor(actor, org.role);
-    const event = { ...failure, detail: body.detail ?? null };
+    const failure = { type: "failed", at: new Date().toISOString(), code: body.code, ended: false } as const;
+    // The client sends the id that it names to its person: of its connection, not only of the terminal.
+    const event = { ...failure, detail: body.detail ?? null, correlation_id: correlationId };
     // Its client has given up: whatever still comes up for it is nobody's.
     if (session.state === "opening") await askToClose(tx, session.id, body.code);
     const applied = await applyEvents(tx, api.log, session.id, [event], { by });

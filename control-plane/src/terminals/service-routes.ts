@@ -3,46 +3,56 @@
 import { ApiError } from "@holdfast/contracts/errors";
 import {
   admitNodeStream,
+  awaitTerminalTask,
   claimTerminalToken,
   openTerminal,
   reportTerminalEvents,
+  reportUnclaimedToken,
 } from "@holdfast/contracts/service-endpoints";
 import type { ApiContext } from "../api/context.ts";
-import { actorOf, recordAudit } from "../audit/record.ts";
-import type { Sql } from "../database/connect.ts";
-import { isRevoked } from "../nodes/directory.ts";
+import { isRevoked, type Standing } from "../nodes/directory.ts";
 import { identityRefusal } from "../nodes/identity-refusal.ts";
-import { takeAttempt } from "../people/rate-limit.ts";
 import { hashSecret } from "../people/secrets.ts";
 import { type ServiceApi, serviceRoute } from "../services/route.ts";
+import { recordUnclaimed, refuseClaim } from "./claims.ts";
 import { applyEvents } from "./events.ts";
 import { grantOfSession, grantOfToken } from "./grants.ts";
-import { openOnNode } from "./open-on-node.ts";
-import { bindToGateway, claimToken, selectSession, sessionOfToken } from "./queries.ts";
+import { awaitOpening, openOnNode } from "./open-on-node.ts";
+import { bindToGateway, claimToken, selectSession } from "./queries.ts";
 import { hasEnded } from "./state.ts";
 
 export function terminalServiceRoutes(serviceApi: ServiceApi, api: ApiContext): void {
   const { system, log, terminals } = api;
 
-  serviceRoute(serviceApi, claimTerminalToken, async ({ body, service }) => {
+  serviceRoute(serviceApi, claimTerminalToken, async ({ body, service, correlationId }) => {
     const hash = hashSecret(body.token);
     const openSeconds = terminals.limits.terminalOpenSeconds;
     const claimed = await claimToken(system, { hash, gatewayId: service.instanceId, openSeconds });
-    if (claimed) return grantOfToken(claimed, terminals.limits);
-    terminals.metrics.failed("terminal_token_refused");
-    await auditRefusedToken(api, hash);
-    throw new ApiError("terminal_token_refused");
+    if (claimed && claimed !== "used_up") return grantOfToken(claimed, terminals.limits);
+    throw await refuseClaim(api, { hash, correlationId, wasGood: claimed === "used_up" });
   });
 
-  serviceRoute(serviceApi, openTerminal, ({ params, body, signal }) => {
-    const options = {
-      ...{ system, tasks: api.tasks, log },
-      staleAfterSeconds: api.nodes.staleAfterSeconds,
-      detachedSeconds: terminals.limits.terminalDetachedSeconds,
-      onSent: terminals.watch.changed,
-    };
-    return openOnNode(options, params.session_id, { cols: body.cols, rows: body.rows }, signal);
+  serviceRoute(serviceApi, reportUnclaimedToken, async ({ body }) => {
+    const hash = Buffer.from(body.token_hash, "base64url");
+    const sessionId = await recordUnclaimed(api, { hash, failed: body.failed });
+    if (sessionId !== undefined) terminals.watch.changed(sessionId);
+    return undefined;
   });
+
+  const opening = {
+    ...{ system, tasks: api.tasks, log },
+    staleAfterSeconds: api.nodes.staleAfterSeconds,
+    detachedSeconds: terminals.limits.terminalDetachedSeconds,
+    onSent: terminals.watch.changed,
+  };
+
+  serviceRoute(serviceApi, openTerminal, ({ params, body }) =>
+    openOnNode(opening, params.session_id, { cols: body.cols, rows: body.rows }),
+  );
+
+  serviceRoute(serviceApi, awaitTerminalTask, ({ params, body, signal }) =>
+    awaitOpening(opening, { sessionId: params.session_id, taskId: body.task_id }, signal),
+  );
 
   serviceRoute(serviceApi, reportTerminalEvents, async ({ params, body }) => {
     const applied = await system.begin((tx) => applyEvents(tx, log, params.session_id, body.events));
@@ -57,39 +67,22 @@ export function terminalServiceRoutes(serviceApi: ServiceApi, api: ApiContext): 
       selectSession(system, params.session_id),
       api.nodes.directory.standing(body.node_id),
     ]);
-    if (!standing || isRevoked(standing, body.serial.toLowerCase())) throw identityRefusal(standing);
-    const wanted = session && !hasEnded(session.state) && session.close_code === null;
-    if (!wanted || session.node_id !== body.node_id) throw new ApiError("terminal_session_unknown");
-    await bindToGateway(system, session.id, service.instanceId);
-    return { grant: grantOfSession(session, terminals.limits) };
+    if (!standing || isRevoked(standing, body.serial.toLowerCase())) throw withReason(standing);
+    const theirs = session?.node_id === body.node_id && !hasEnded(session.state) ? session : undefined;
+    if (!theirs) throw new ApiError("terminal_session_unknown");
+    // For the gateway, which may have missed that it is to close.
+    if (theirs.close_code !== null)
+      throw new ApiError("terminal_session_unknown", { details: { reason: theirs.close_code } });
+    await bindToGateway(system, theirs.id, service.instanceId);
+    return { grant: grantOfSession(theirs, terminals.limits) };
   });
 }
 
-/** Whoever has a used token could otherwise fill the audit with it. */
-const refusalsTold = { attempts: 20, windowSeconds: 60 * 60 };
-
-async function isWorthTelling(system: Sql, sessionId: string): Promise<boolean> {
-  return takeAttempt(system, refusalsTold, "terminal-token", sessionId).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof ApiError) return false;
-      throw error;
-    },
-  );
-}
-
-/** Of a token that there was: used twice, or too late, it may have come into the wrong hands. */
-async function auditRefusedToken({ system, log }: ApiContext, hash: Buffer): Promise<void> {
-  const known = await sessionOfToken(system, hash);
-  const session = known && (await selectSession(system, known.sessionId));
-  if (!session || !(await isWorthTelling(system, session.id))) return;
-  await recordAudit(system, log, {
-    orgId: session.org_id,
-    by: actorOf(session),
-    action: known.purpose === "open" ? "terminal.open" : "terminal.attach",
-    target: { type: "terminal", id: session.id, name: `${session.username}@${session.node_name}` },
-    result: "denied",
-    reason: "terminal_token_refused",
-    correlationId: known.correlationId,
-  });
+/** Of a node that is gone, the terminal ends for that reason; a replaced certificate ends none. */
+function withReason(standing: Standing | undefined): ApiError {
+  const { code, message, nextStep } = identityRefusal(standing);
+  if (!standing || (standing.revokedAt === null && standing.status !== "retired"))
+    return new ApiError(code, { message, nextStep });
+  const reason = standing.status === "retired" ? "terminal_node_retired" : "terminal_node_revoked";
+  return new ApiError(code, { message, nextStep, details: { reason } });
 }

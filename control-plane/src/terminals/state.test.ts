@@ -8,10 +8,10 @@ describe("the life of a terminal", () => {
       terminalTransitions.map((transition) => terminalOutcome(state, transition)).join(" "),
     );
     expect(Object.fromEntries(terminalStates.map((state, at) => [state, table[at]]))).toEqual({
-      opening: "open failed failed closed failed closed",
-      open: "open open failed closed closed open",
-      closed: "closed closed closed closed closed closed",
-      failed: "failed failed failed failed failed failed",
+      opening: "open failed failed closed closed",
+      open: "open open failed closed open",
+      closed: "closed closed closed closed closed",
+      failed: "failed failed failed failed failed",
     });
   });
 

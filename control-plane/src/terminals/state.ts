@@ -12,8 +12,6 @@ export const terminalTransitions = [
   "broken",
   /** The shell ended, or was ended on purpose. */
   "closed",
-  /** Nobody speaks for it any more. */
-  "abandoned",
   /** Its token was never used. */
   "unused",
 ] as const;
@@ -26,7 +24,6 @@ const outcomes: Record<TerminalState, Record<TerminalTransition, TerminalState>>
     failed: "failed",
     broken: "failed",
     closed: "closed",
-    abandoned: "failed",
     unused: "closed",
   },
   open: {
@@ -34,7 +31,6 @@ const outcomes: Record<TerminalState, Record<TerminalTransition, TerminalState>>
     failed: "open",
     broken: "failed",
     closed: "closed",
-    abandoned: "closed",
     unused: "open",
   },
   closed: {
@@ -42,7 +38,6 @@ const outcomes: Record<TerminalState, Record<TerminalTransition, TerminalState>>
     failed: "closed",
     broken: "closed",
     closed: "closed",
-    abandoned: "closed",
     unused: "closed",
   },
   failed: {
@@ -50,7 +45,6 @@ const outcomes: Record<TerminalState, Record<TerminalTransition, TerminalState>>
     failed: "failed",
     broken: "failed",
     closed: "failed",
-    abandoned: "failed",
     unused: "failed",
   },
 };

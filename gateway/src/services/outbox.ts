@@ -1,21 +1,32 @@
 // What happened to terminals, told to the api in order for each of them. While the api is away it waits
 // here, as much as there is room for: then what is oldest is given up.
 
+import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { ApiError } from "@holdfast/contracts/errors";
-import { reportTerminalEvents, type TerminalEvent } from "@holdfast/contracts/service-endpoints";
+import {
+  reportTerminalEvents,
+  reportUnclaimedToken,
+  type TerminalEvent,
+} from "@holdfast/contracts/service-endpoints";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { Log } from "@holdfast/service/log";
 import type { ApiLink } from "./link.ts";
 
 export type Outbox = {
   tell(sessionId: string, event: TerminalEvent): void;
+  /** Of a connection whose token could not be claimed; the token itself is not kept. */
+  tellUnclaimed(token: string, failed: Failed): void;
   /** Events that no answer has come for. */
   waiting(): number;
   /** Until all was told, or the time is over. */
   flush(withinMs: number): Promise<void>;
   stop(): void;
 };
+
+type Failed = Extract<TerminalEvent, { type: "failed" }>;
+/** Of a terminal, by its id; or of a token, by its hash. */
+type Subject = { session_id: string } | { token_hash: string };
 
 const BATCH = 32;
 const MOST_WAITING = 20_000;
@@ -34,21 +45,31 @@ export function createOutbox(options: {
   let waiting = 0;
   let emptied = Promise.withResolvers<void>();
 
-  const send = async (sessionId: string, queue: TerminalEvent[]) => {
+  const post = async (subject: Subject, events: TerminalEvent[]) => {
+    if ("session_id" in subject) {
+      const body = { events, gateway_id: api.instanceId };
+      return api.ask(reportTerminalEvents, { params: subject, body, signal });
+    }
+    for (const failed of events as Failed[]) {
+      const body = { ...subject, failed, gateway_id: api.instanceId };
+      await api.ask(reportUnclaimedToken, { body, signal });
+    }
+  };
+
+  const send = async (key: string, subject: Subject, queue: TerminalEvent[]) => {
     // Events of one turn go together.
     await Promise.resolve();
     for (let failures = 0; queue.length > 0 && !signal.aborted; ) {
       const events = queue.slice(0, BATCH);
       try {
-        const body = { events, gateway_id: api.instanceId };
-        await api.ask(reportTerminalEvents, { params: { session_id: sessionId }, body, signal });
+        await post(subject, events);
       } catch (error) {
         if (!(error instanceof ApiError && error.status < 500)) {
           await wait(backoffDelay(again, failures), undefined, { signal, ref: false }).catch(() => undefined);
           failures += 1;
           continue;
         }
-        log.warn({ session_id: sessionId, reason: error.code }, "the api refused what happened to a terminal");
+        log.warn({ ...subject, reason: error.code }, "the api refused what happened to a terminal");
       }
       failures = 0;
       // Some of them may have been given up meanwhile.
@@ -57,31 +78,37 @@ export function createOutbox(options: {
       waiting -= queue.length - left.length;
       queue.splice(0, queue.length, ...left);
     }
-    queues.delete(sessionId);
+    queues.delete(key);
     if (queues.size === 0) emptied.resolve();
   };
 
   const giveUpOldest = () => {
-    for (const [sessionId, queue] of queues) {
+    for (const [subject, queue] of queues) {
       if (queue.length === 0) continue;
       queue.shift();
       waiting -= 1;
-      log.warn({ session_id: sessionId }, "gave up what happened to a terminal: the api is away for too long");
+      log.warn({ subject }, "gave up what happened to a terminal: the api is away for too long");
       return;
     }
   };
 
+  const enqueue = (key: string, subject: Subject, event: TerminalEvent) => {
+    if (signal.aborted) return;
+    if (waiting >= most) giveUpOldest();
+    waiting += 1;
+    const present = queues.get(key);
+    if (present) return void present.push(event);
+    if (queues.size === 0) emptied = Promise.withResolvers();
+    const queue = [event];
+    queues.set(key, queue);
+    void send(key, subject, queue);
+  };
+
   return {
-    tell(sessionId, event) {
-      if (signal.aborted) return;
-      if (waiting >= most) giveUpOldest();
-      waiting += 1;
-      const present = queues.get(sessionId);
-      if (present) return void present.push(event);
-      if (queues.size === 0) emptied = Promise.withResolvers();
-      const queue = [event];
-      queues.set(sessionId, queue);
-      void send(sessionId, queue);
+    tell: (session_id, event) => enqueue(session_id, { session_id }, event),
+    tellUnclaimed(token, failed) {
+      const token_hash = hash("sha256", token, "base64url");
+      enqueue(token_hash, { token_hash }, failed);
     },
     waiting: () => waiting,
     async flush(withinMs) {

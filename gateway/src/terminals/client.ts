@@ -9,6 +9,7 @@ import {
 } from "@holdfast/contracts/terminal-frames";
 import type { WebSocket } from "ws";
 import { pass } from "./pass.ts";
+import { TOO_LARGE } from "./peer-sockets.ts";
 
 /** RFC 6455 leaves 4000–4999 to applications. The reason is the error's code. */
 const closeCodes = { ended: 1000, retryable: 4000, final: 4001 };
@@ -17,6 +18,7 @@ const MOST_CONTROL_BYTES = 1024;
 export type ClientHandlers = {
   onFrame(frame: Exclude<ClientFrame, { type: "ping" }>): void;
   onBytes(data: Buffer): void;
+  onTooLarge(): void;
   onLeft(): void;
 };
 
@@ -25,10 +27,14 @@ export type Client = {
   readonly connectedAt: number;
   /** Undefined: it does not keep its input until that is acknowledged. */
   readonly writer: string | undefined;
+  /** When its token was asked for, once that is known: steps are measured from there. */
+  askedAt: number | undefined;
   size: Size | undefined;
   handlers: ClientHandlers | undefined;
   /** Bytes that it sent before there was a session to pass them to. */
   early: number;
+  /** A message over the limit came before there was a session. */
+  sentTooLarge: boolean;
   isOpen(): boolean;
   send(frame: ServerFrame): void;
   fail(code: TerminalFailureCode, why: { detail: string | null; correlationId: string }): void;
@@ -40,14 +46,19 @@ export function clientOf(socket: WebSocket, writer: string | undefined): Client 
     socket,
     connectedAt: Date.now(),
     writer,
+    askedAt: undefined,
     size: undefined,
     handlers: undefined,
     early: 0,
+    sentTooLarge: false,
     isOpen: () => socket.readyState === socket.OPEN,
     send: (frame) => pass(JSON.stringify(frame), socket, socket),
     fail(code, { detail, correlationId: correlation_id }) {
       const { hop, owner, action, retryable, message } = terminalFailures[code];
       client.handlers = undefined;
+      const at = Date.now();
+      const ms = Math.max(0, at - (client.askedAt ?? client.connectedAt));
+      client.send({ type: "status", step: "failed", at: new Date(at).toISOString(), ms, correlation_id });
       client.send({
         type: "error",
         code,
@@ -75,6 +86,10 @@ export function clientOf(socket: WebSocket, writer: string | undefined): Client 
     if (frame?.type === "ping") return client.send({ type: "pong" });
     if (frame?.type === "resize") client.size = { cols: frame.cols, rows: frame.rows };
     if (frame) client.handlers?.onFrame(frame);
+  });
+  socket.on(TOO_LARGE, () => {
+    if (client.handlers) client.handlers.onTooLarge();
+    else client.sentTooLarge = true;
   });
   socket.on("close", () => client.handlers?.onLeft());
   return client;

@@ -153,7 +153,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     if (shown.kind !== "node") return log.debug(details, "refused a stream without a node's certificate");
     log.warn({ ...details, node_id: shown.nodeId, serial: shown.serial }, "refused a node's stream");
     if (!(error instanceof ApiError) || !certificateCodes.has(error.code) || shown.nodeId !== place.nodeId) return;
-    sessions.streamRefused(place.sessionId, place.nodeId, error.message);
+    sessions.streamRefused(place, error);
   };
 
   http.app.get<{ Params: { node_id: string } }>(checkIdentity.path.replace("{node_id}", ":node_id"), (request) => {

@@ -1,18 +1,14 @@
 // Words of a node, which may lie, in a form that can be stored, logged, and put on other people's screens.
 
 import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
-import type { Exit } from "./state.ts";
+import type { Exit, Why } from "./state.ts";
 
 export const MOST_DETAIL_CHARACTERS = 400;
 export const MOST_CODE_CHARACTERS = 64;
 const MOST_SIGNAL_CHARACTERS = 32;
 
-export function harmless(text: string, most: number): string {
-  return text
-    .slice(0, most)
-    .toWellFormed()
-    .replace(/\p{Cc}/gu, " ")
-    .trim();
+export function errorOf({ code, message }: Extract<NodeFrame, { type: "error" }>): Why {
+  return { code: harmless(code, MOST_CODE_CHARACTERS), detail: harmless(message, MOST_DETAIL_CHARACTERS) };
 }
 
 export function exitOf({ code, signal }: Extract<NodeFrame, { type: "exit" }>): Exit {
@@ -20,4 +16,12 @@ export function exitOf({ code, signal }: Extract<NodeFrame, { type: "exit" }>): 
     code: Number.isSafeInteger(code) ? code : null,
     signal: signal === null ? null : harmless(signal, MOST_SIGNAL_CHARACTERS),
   };
+}
+
+function harmless(text: string, most: number): string {
+  return text
+    .slice(0, most)
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, " ")
+    .trim();
 }

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
 import { createLiveness, type Liveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
-import { type ServerOptions, type WebSocket, WebSocketServer } from "ws";
+import { type ServerOptions, WebSocket, WebSocketServer } from "ws";
 import { MOST_UNSENT_BYTES } from "./pass.ts";
 
 /** For a peer that was told to close and does not; what it has not read is kept so long. Not among ws's types. */
@@ -17,6 +17,22 @@ export type Watched = {
 };
 
 type Peer = { liveness: Liveness; below: Socket; unresponsiveSince: number | undefined };
+/** Emitted when a message is over the limit, while the peer can still be told why; whoever listens closes the socket. */
+export const TOO_LARGE = "too_large";
+export const CLOSE_TOO_LARGE = 1009;
+
+class PeerSocket extends WebSocket {
+  #isTold = false;
+
+  /** ws itself calls it as soon as it has read the length of a message that is over the limit, and reads no further. */
+  override close(code?: number, reason?: string | Buffer): void {
+    if (code === CLOSE_TOO_LARGE && !this.#isTold && this.readyState === WebSocket.OPEN) {
+      this.#isTold = true;
+      if (this.emit(TOO_LARGE)) return;
+    }
+    super.close(code, reason);
+  }
+}
 
 export type PeerSockets = {
   server: WebSocketServer;
@@ -33,6 +49,7 @@ export function peerSockets(
   const { pingMs = PING_MS, ...more } = options;
   const server = new WebSocketServer({
     noServer: true,
+    WebSocket: PeerSocket,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: MOST_FRAME_BYTES,

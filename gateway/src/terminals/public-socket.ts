@@ -36,7 +36,7 @@ export type PublicSocketOptions = {
   hosts: ReadonlySet<string>;
   /** Origins of pages that may open terminals; undefined: the api has not said yet. */
   origins(): readonly string[] | undefined;
-  sessions: Pick<Sessions, "join">;
+  sessions: Pick<Sessions, "join" | "joinFailed">;
   refuseForged: HttpServer["refuseForged"];
   onRefused(code: string): void;
   log: Log;
@@ -85,17 +85,15 @@ export function servePublicSocket(options: PublicSocketOptions): PublicSocket {
     peers.server.handleUpgrade(request, socket, head, (opened) => {
       peers.watch(opened, socket);
       const client = clientOf(opened, offer.writer);
-      if (options.origins() === undefined) {
-        const detail = "The gateway has not reached the api yet.";
-        options.onRefused("terminal_gateway_upgrade_failed");
-        return client.fail("terminal_gateway_upgrade_failed", { detail, correlationId });
-      }
+      const claim = { token: offer.token, correlationId };
+      if (options.origins() === undefined)
+        return options.sessions.joinFailed(client, claim, new Error("the gateway has not reached the api yet"));
       joining += 1;
       void options.sessions
-        .join(client, { token: offer.token, correlationId })
+        .join(client, claim)
         .catch((error: unknown) => {
           log.error({ err: error, correlation_id: correlationId }, "a client was lost on its way to its terminal");
-          client.fail("terminal_gateway_upgrade_failed", { detail: null, correlationId });
+          options.sessions.joinFailed(client, claim, error);
         })
         .finally(() => {
           joining -= 1;

@@ -5,10 +5,9 @@ import type { TerminalEvent, TerminalGrant } from "@holdfast/contracts/service-e
 import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import {
   type GatewayFrame,
+  MOST_FRAME_BYTES,
   type NodeAway,
   type NodeFrame,
-  type ReadinessStep,
-  readinessSteps,
   readNodeFrame,
   type Size,
   WINDOW_BYTES,
@@ -16,12 +15,22 @@ import {
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import type { Log } from "@holdfast/service/log";
 import type { WebSocket } from "ws";
+import { createChain } from "./chain.ts";
 import type { Client } from "./client.ts";
-import { exitOf, harmless, MOST_CODE_CHARACTERS, MOST_DETAIL_CHARACTERS } from "./node-words.ts";
+import { errorOf, exitOf, MOST_CODE_CHARACTERS, MOST_DETAIL_CHARACTERS } from "./node-words.ts";
 import { MOST_UNSENT_BYTES, pass } from "./pass.ts";
-import type { Watched } from "./peer-sockets.ts";
+import { CLOSE_TOO_LARGE, TOO_LARGE, type Watched } from "./peer-sockets.ts";
 import { arrivedClient, type Present } from "./present.ts";
-import { type Effect, type Event, isAlone, needsDeadline, needsGrace, type State, step } from "./state.ts";
+import {
+  type Effect,
+  type Event,
+  isAlone,
+  needsDeadline,
+  needsGrace,
+  type State,
+  step,
+  type Why,
+} from "./state.ts";
 import { createTimers } from "./timers.ts";
 
 /** A node's stream, admitted. */
@@ -35,8 +44,6 @@ export type Session = {
   /** Of the stream that is there. */
   serial(): string | undefined;
   size(): Size;
-  /** The task that opens it was asked for. */
-  openSent(): void;
   clientArrived(client: Client, grant: TerminalGrant): void;
   streamArrived(stream: NodeStream): void;
   happened(event: OutsideEvent): void;
@@ -47,7 +54,7 @@ export type Session = {
 /** What sessions are told by others than their sockets and timers. */
 export type OutsideEvent = Extract<
   Event,
-  { type: "task_ended" | "task_failed" | "stream_refused" | "told_to_close" | "drained" }
+  { type: "task_sent" | "task_ended" | "task_failed" | "stream_refused" | "told_to_close" | "drained" }
 >;
 
 /** Bytes of PTYs. */
@@ -75,9 +82,9 @@ const closeCodes = { done: 1000, restart: 1012 };
 export function createSession(options: SessionOptions): Session {
   const { grant, tell, traffic, log } = options;
   const { limits } = grant;
-  const reached = new Map<ReadinessStep, number>();
+  const chain = createChain();
   let state: State = options.opens
-    ? { at: "opening", client: false, stream: false, taskEnded: false }
+    ? { at: "opening", client: false, stream: false, task: "asked" }
     : { at: "away", client: false, stream: false, informed: false };
   let present: Present | undefined;
   let older: Present | undefined;
@@ -122,14 +129,13 @@ export function createSession(options: SessionOptions): Session {
   const perform = (effect: Effect) => {
     switch (effect.do) {
       case "end_older_client":
-        older?.client.fail("terminal_taken_over", { detail: null, correlationId: older.grant.correlation_id });
-        older = undefined;
-        return;
+        return endOlder();
       case "greet":
-        return greet(effect);
+        return present && chain.greet(present, effect);
       case "step":
-        tell({ type: "step", step: effect.step, at: now() });
-        return reach(effect.step, Date.now());
+        // The api wrote this one down itself, when it made the task.
+        if (effect.step !== "terminal_open_sent") tell({ type: "step", step: effect.step, at: now() });
+        return chain.reach(effect.step, present);
       case "attach":
         return attach();
       case "ready":
@@ -158,26 +164,35 @@ export function createSession(options: SessionOptions): Session {
       case "report_detached":
         if (present?.ready) tell({ type: "detached", at: now() });
         return leave();
-      case "report_failed": {
-        const { code, detail } = effect.why;
-        const told = detail?.slice(0, MOST_DETAIL_CHARACTERS) ?? null;
-        return tell({ type: "failed", at: now(), code, detail: told, ended: effect.ended });
-      }
+      case "report_failed":
+        return tell({ type: "failed", ...told(effect.why), ended: effect.ended });
       case "report_closed": {
-        const { reason, exit } = effect;
+        const { code: reason, ...rest } = told(effect.why);
         log.info({ ...names(), reason }, "terminal closed");
-        return tell({
-          type: "closed",
-          at: now(),
-          reason: reason.slice(0, MOST_CODE_CHARACTERS),
-          exit,
-          bytes_in: bytes.to_node,
-          bytes_out: bytes.to_client,
-        });
+        const sizes = { bytes_in: bytes.to_node, bytes_out: bytes.to_client };
+        return tell({ type: "closed", reason, ...rest, exit: effect.exit, ...sizes });
       }
       default:
         return exhaustive(effect);
     }
+  };
+
+  /** As the client is told it. */
+  const told = ({ code, detail }: Why, of = present?.grant ?? grant) => ({
+    at: now(),
+    code: code.slice(0, MOST_CODE_CHARACTERS),
+    detail: detail?.slice(0, MOST_DETAIL_CHARACTERS) ?? null,
+    correlation_id: of.correlation_id,
+  });
+
+  /** While the terminal opens, what becomes of it is the newer client's. */
+  const endOlder = () => {
+    if (!older) return;
+    const { client, grant: own } = older;
+    older = undefined;
+    const why = { code: "terminal_taken_over", detail: null } as const;
+    client.fail(why.code, { detail: null, correlationId: own.correlation_id });
+    if (state.at !== "opening") tell({ type: "failed", ...told(why, own), ended: false });
   };
 
   const names = () => ({
@@ -185,25 +200,6 @@ export function createSession(options: SessionOptions): Session {
     session_id: grant.session_id,
     node_id: grant.node_id,
   });
-
-  const reach = (reachedStep: ReadinessStep, at: number) => {
-    reached.set(reachedStep, at);
-    if (present) sendStatus(present, reachedStep, at);
-  };
-
-  /** Everything that was reached before this client came, in order. */
-  const greet = ({ stream: hasStream, shell }: { stream: boolean; shell: boolean }) => {
-    if (!present) return;
-    const { client, grant: own } = present;
-    reached.set("token_ready", Date.parse(own.asked_at));
-    reached.set("browser_ws_ready", client.connectedAt);
-    if (!hasStream) reached.delete("node_stream_connected");
-    if (!shell) reached.delete("pty_ready");
-    for (const one of readinessSteps) {
-      const at = reached.get(one);
-      if (at !== undefined) sendStatus(present, one, at);
-    }
-  };
 
   const attach = () => {
     if (!present) return;
@@ -296,11 +292,7 @@ export function createSession(options: SessionOptions): Session {
       case "exit":
         return apply({ type: "exit", ...exitOf(frame) });
       case "error":
-        return apply({
-          type: "node_error",
-          code: harmless(frame.code, MOST_CODE_CHARACTERS),
-          detail: harmless(frame.message, MOST_DETAIL_CHARACTERS),
-        });
+        return apply({ type: "node_error", ...errorOf(frame) });
       default:
         return exhaustive(frame);
     }
@@ -316,16 +308,17 @@ export function createSession(options: SessionOptions): Session {
     serial: () => stream?.serial,
     size: () => present?.client.size ?? usual,
     happened: apply,
-    openSent: () => reach("terminal_open_sent", Date.now()),
 
     clientArrived(client, own) {
       older = present;
       leave();
       const arrived = arrivedClient(client, own);
       present = arrived;
+      client.askedAt = Date.parse(own.asked_at);
       if (state.at !== "opening") timers.stop("deadline");
       client.handlers = {
         onBytes: (data) => toNode(arrived, data),
+        onTooLarge: () => apply({ type: "too_large" }),
         onFrame(frame) {
           if (frame.type === "input") return arrived.input.answered(frame);
           if (state.at !== "attached" && state.at !== "attaching") return;
@@ -340,6 +333,7 @@ export function createSession(options: SessionOptions): Session {
       };
       apply({ type: "client_arrived" });
       discard(client, client.early);
+      if (client.sentTooLarge) apply({ type: "too_large" });
       if (!client.isOpen()) client.handlers?.onLeft();
     },
 
@@ -368,6 +362,13 @@ export function createSession(options: SessionOptions): Session {
         const frame = data.length > MOST_CONTROL_BYTES ? undefined : readNodeFrame(data.toString());
         if (frame) onFrameOfNode(frame);
       });
+      socket.on(TOO_LARGE, () => {
+        socket.close(CLOSE_TOO_LARGE);
+        if (stream !== arrived) return;
+        dropStream();
+        log.warn({ ...names(), limit_bytes: MOST_FRAME_BYTES }, "a node sent a message over the limit");
+        apply({ type: "node_too_large" });
+      });
       socket.on("close", () => {
         if (stream !== arrived) return;
         dropStream();
@@ -376,11 +377,6 @@ export function createSession(options: SessionOptions): Session {
       apply({ type: "stream_arrived" });
     },
   };
-}
-
-function sendStatus({ client, grant }: Present, reached: ReadinessStep, at: number): void {
-  const ms = Math.max(0, at - Date.parse(grant.asked_at));
-  client.send({ type: "status", step: reached, at: new Date(at).toISOString(), ms });
 }
 
 const seconds = (count: number) => Math.min(count * 1000, 2 ** 31 - 1);

@@ -5,6 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { ApiError } from "@holdfast/contracts/errors";
 import {
   admitNodeStream,
+  awaitTerminalTask,
   claimTerminalToken,
   openTerminal,
   type ServiceNews,
@@ -23,7 +24,9 @@ import type { State } from "./state.ts";
 
 export type Sessions = {
   /** Uses the token up and brings the client to its terminal, or tells it why not. */
-  join(client: Client, claim: { token: string; correlationId: string }): Promise<void>;
+  join(client: Client, claim: Claim): Promise<void>;
+  /** Tells the client that its token could not be checked, and the api when it is back. */
+  joinFailed(client: Client, claim: Claim, error: unknown): void;
   /** Whether this node may bring the stream of this terminal; throws ApiError or ApiAway. */
   admit(stream: {
     sessionId: string;
@@ -33,7 +36,7 @@ export type Sessions = {
   }): Promise<TerminalGrant>;
   streamArrived(grant: TerminalGrant, stream: NodeStream): Promise<void>;
   /** A certificate of this node was not accepted for this terminal. */
-  streamRefused(sessionId: string, nodeId: string, detail: string): void;
+  streamRefused(place: { sessionId: string; nodeId: string }, error: ApiError): void;
   onNews(news: ServiceNews): void;
   /** News may have been missed: asks again for everything that they could have ended. */
   askAgain(): Promise<void>;
@@ -43,16 +46,17 @@ export type Sessions = {
   drain(): void;
 };
 
+export type Claim = { token: string; correlationId: string };
+
 export type SessionsOptions = {
   api: Pick<ApiLink, "ask" | "instanceId">;
   bindings: Bindings;
-  outbox: Pick<Outbox, "tell">;
+  outbox: Pick<Outbox, "tell" | "tellUnclaimed">;
   onFailure(code: TerminalFailureCode): void;
   traffic: Traffic;
   log: Log;
 };
 
-const API_AWAY = "The gateway does not reach the api at the moment.";
 /** Beyond the deadline: the api has a little more time to say why. */
 const OPEN_SLACK_MS = 5_000;
 /** An ended terminal is not begun anew by a node that has not heard of its end. */
@@ -100,22 +104,41 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   };
 
-  /** Held by the api until the task has ended; whatever it says is only of use while there is no shell. */
+  /** Whatever the api says about the task is only of use while there is no shell. */
   const open = async (session: Session, grant: TerminalGrant, signal: AbortSignal) => {
+    const common = {
+      params: { session_id: session.id },
+      correlationId: grant.correlation_id,
+      timeoutMs: grant.deadline_seconds * 1000 + OPEN_SLACK_MS,
+      signal,
+    };
     try {
-      session.openSent();
-      const { ended, failure } = await api.ask(openTerminal, {
-        params: { session_id: session.id },
-        body: { ...session.size(), gateway_id: api.instanceId },
-        correlationId: grant.correlation_id,
-        timeoutMs: grant.deadline_seconds * 1000 + OPEN_SLACK_MS,
-        signal,
+      const size = { ...session.size(), gateway_id: api.instanceId };
+      const asked = await api.ask(openTerminal, { ...common, body: size });
+      if (!asked.sent) return session.happened({ type: "task_failed", ...reported(asked.failure) });
+      session.happened({ type: "task_sent" });
+      const { failure } = await awaitTask(session, {
+        ...common,
+        body: { task_id: asked.task_id, gateway_id: api.instanceId },
       });
-      if (failure) session.happened({ type: "task_failed", code: failure.code, detail: failure.message });
-      else if (ended) session.happened({ type: "task_ended" });
+      if (failure) session.happened({ type: "task_failed", ...reported(failure) });
+      else session.happened({ type: "task_ended" });
     } catch (error) {
       if (signal.aborted) return;
-      session.happened({ type: "task_failed", ...reasonOf(error) });
+      session.happened({ type: "task_failed", ...reasonOf(error, "terminal_open_unconfirmed") });
+    }
+  };
+
+  /** An api that is restarted is asked again: the task goes on meanwhile, and the terminal has its own deadline. */
+  const awaitTask = async (session: Session, asked: Parameters<typeof api.ask<typeof awaitTerminalTask>>[1]) => {
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await api.ask(awaitTerminalTask, asked);
+      } catch (error) {
+        if (session.state() !== "opening" || !isPassing(error)) throw error;
+        await wait(backoffDelay(again, failures), undefined, { ref: false });
+        if (asked.signal?.aborted) throw error;
+      }
     }
   };
 
@@ -137,9 +160,10 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const refuse = (client: Client, grant: TerminalGrant, code: TerminalFailureCode, detail: string | null) => {
     options.onFailure(code);
+    client.askedAt = Date.parse(grant.asked_at);
     client.fail(code, { detail, correlationId: grant.correlation_id });
-    if (grant.purpose !== "open") return;
-    outbox.tell(grant.session_id, { type: "failed", at: new Date().toISOString(), code, detail, ended: true });
+    const { session_id, correlation_id, purpose } = grant;
+    outbox.tell(session_id, { ...failedNow(code, detail, correlation_id), ended: purpose === "open" });
   };
 
   const place = async (client: Client, grant: TerminalGrant): Promise<void> => {
@@ -173,6 +197,14 @@ export function createSessions(options: SessionsOptions): Sessions {
     session.happened({ type: "drained" });
   };
 
+  /** A certificate that was replaced ends its stream: the agent comes back with the new one. */
+  const onNotAdmitted = (session: Session, { code, details }: ApiError) => {
+    const { reason } = details;
+    if (typeof reason === "string") closeOf(session, reason);
+    else if (code === "terminal_session_unknown") closeOf(session, code);
+    else session.cutStream();
+  };
+
   const closeOf = (session: Session, code: string) => session.happened({ type: "told_to_close", code });
 
   const admit: Sessions["admit"] = async ({ sessionId, nodeId, serial, correlationId }) => {
@@ -197,11 +229,21 @@ export function createSessions(options: SessionsOptions): Sessions {
         await admit({ sessionId, nodeId, serial, correlationId: sessionId });
         return;
       } catch (error) {
-        const isAnswer = error instanceof ApiError && error.status < 500 && error.code !== "rate_limit_exceeded";
-        if (isAnswer) return closeOf(session, "terminal_access_ended");
+        if (!isPassing(error)) return onNotAdmitted(session, error as ApiError);
         await wait(backoffDelay(again, failures), undefined, { ref: false });
       }
     }
+  };
+
+  /** The api has recorded what it refused itself; what it did not answer is reported when it does. */
+  const refuseUnclaimed: Sessions["joinFailed"] = (client, { token, correlationId }, error) => {
+    const { code, detail, correlationId: recorded } = reasonOf(error, "terminal_token_unverified");
+    const id = recorded ?? correlationId;
+    options.onFailure(code);
+    log.info({ correlation_id: id, code, detail }, "did not let a client in");
+    client.fail(code, { detail, correlationId: id });
+    if (!(error instanceof ApiError) || isPassing(error))
+      outbox.tellUnclaimed(token, { ...failedNow(code, detail, id), ended: false });
   };
 
   return {
@@ -213,13 +255,12 @@ export function createSessions(options: SessionsOptions): Sessions {
         const body = { token, gateway_id: api.instanceId };
         grant = await api.ask(claimTerminalToken, { body, correlationId });
       } catch (error) {
-        const { code, detail } = reasonOf(error);
-        options.onFailure(code);
-        log.info({ correlation_id: correlationId, code, detail }, "did not let a client in");
-        return client.fail(code, { detail, correlationId });
+        return refuseUnclaimed(client, { token, correlationId }, error);
       }
       return place(client, grant);
     },
+
+    joinFailed: refuseUnclaimed,
 
     async streamArrived(grant, stream) {
       const present = sessions.get(grant.session_id);
@@ -232,9 +273,12 @@ export function createSessions(options: SessionsOptions): Sessions {
       await takeBinding(session);
     },
 
-    streamRefused(sessionId, nodeId, detail) {
+    streamRefused({ sessionId, nodeId }, error) {
       const session = sessions.get(sessionId);
-      if (session?.nodeId === nodeId) session.happened({ type: "stream_refused", detail });
+      if (session?.nodeId !== nodeId) return;
+      const { reason } = error.details;
+      if (typeof reason === "string") closeOf(session, reason);
+      else session.happened({ type: "stream_refused", detail: error.message });
     },
 
     onNews(news) {
@@ -278,10 +322,25 @@ function endShell({ socket }: NodeStream): void {
   socket.close(CLOSE_NORMAL, close.reason);
 }
 
-/** Why the api did not help, in the words of terminals. */
-function reasonOf(error: unknown): { code: TerminalFailureCode; detail: string } {
-  if (error instanceof ApiError && isTerminalFailure(error.code))
-    return { code: error.code, detail: error.message };
-  const detail = error instanceof ApiError ? error.message : API_AWAY;
-  return { code: "terminal_gateway_upgrade_failed", detail };
+/** Asking again may help: no answer came, or none that decides anything. */
+function isPassing(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.status >= 500 || error.code === "rate_limit_exceeded";
 }
+
+/** Why the api did not help, in the words of terminals. `correlationId`: under which the api has recorded it. */
+function reasonOf(
+  error: unknown,
+  unanswered: TerminalFailureCode,
+): { code: TerminalFailureCode; detail: string | null; correlationId?: string } {
+  if (!(error instanceof ApiError) || isPassing(error)) return { code: unanswered, detail: null };
+  const { reason, correlation_id } = error.details;
+  const recorded = typeof correlation_id === "string" ? { correlationId: correlation_id } : {};
+  const code = typeof reason === "string" ? reason : error.code;
+  if (!isTerminalFailure(code)) return { code: unanswered, detail: error.message, ...recorded };
+  return { code, detail: code === error.code ? error.message : null, ...recorded };
+}
+
+const reported = ({ code, message: detail }: { code: string; message: string }) => ({ code, detail });
+
+const failedNow = (code: TerminalFailureCode, detail: string | null, correlation_id: string) =>
+  ({ type: "failed", at: new Date().toISOString(), code, detail, correlation_id }) as const;

@@ -15,8 +15,10 @@ const samples: Event[] = [
   { type: "node_error", code: "terminal_input_overflow", detail: null },
   { type: "node_error", code: "unheard_of", detail: null },
   { type: "stream_refused", detail: "expired" },
+  { type: "task_sent" },
   { type: "task_ended" },
   { type: "task_failed", ...why },
+  { type: "task_failed", code: "terminal_open_unconfirmed", detail: null },
   { type: "deadline" },
   { type: "grace_over" },
   { type: "detached_over" },
@@ -24,9 +26,11 @@ const samples: Event[] = [
   { type: "time_over" },
   { type: "told_to_close", code: "terminal_access_ended" },
   { type: "overflow", bytes: 5 },
+  { type: "too_large" },
+  { type: "node_too_large" },
   { type: "drained" },
 ];
-const opening: State = { at: "opening", client: true, stream: false, taskEnded: false };
+const opening: State = { at: "opening", client: true, stream: false, task: "asked" };
 
 function run(events: Event[], from: State = opening): { state: State; effects: Effect[] } {
   const effects: Effect[] = [];
@@ -50,6 +54,7 @@ describe("a terminal at the gateway", () => {
     const { state, effects } = run(events);
     expect(state).toEqual({ at: "attached" });
     expect(effects.map((effect) => (effect.do === "step" ? effect.step : effect.do))).toEqual([
+      "terminal_open_sent",
       "node_stream_connected",
       "pty_ready",
       "attach",
@@ -59,7 +64,17 @@ describe("a terminal at the gateway", () => {
   });
 
   it.for<[string, Event[], string]>([
-    ["no stream in time", [{ type: "deadline" }], "terminal_node_stream_timeout"],
+    ["TERM-08 no answer of the api", [{ type: "deadline" }], "terminal_open_unconfirmed"],
+    [
+      "TERM-08 no answer of the api after the task was made",
+      [{ type: "task_sent" }, { type: "deadline" }],
+      "terminal_open_unconfirmed",
+    ],
+    [
+      "no stream in time, as the api knows",
+      [{ type: "task_sent" }, { type: "task_failed", code: "terminal_node_stream_timeout", detail: null }],
+      "terminal_node_stream_timeout",
+    ],
     [
       "TERM-12 the task's success without a stream",
       [{ type: "task_ended" }, { type: "grace_over" }],
@@ -93,6 +108,45 @@ describe("a terminal at the gateway", () => {
     expect(state).toEqual({ at: "closed" });
     expect(endsOf(effects)).toEqual([code]);
     expect(effects.filter((effect) => effect.do === "report_failed")).toHaveLength(1);
+  });
+
+  it("TERM-08 reports that the node was asked once, and a stream proves it", () => {
+    const sent = (events: Event[]) =>
+      run(events).effects.filter((effect) => effect.do === "step" && effect.step === "terminal_open_sent").length;
+    expect(sent([])).toBe(0);
+    expect(sent([{ type: "task_sent" }, { type: "stream_arrived" }, { type: "task_sent" }])).toBe(1);
+    expect(sent([{ type: "stream_arrived" }, { type: "task_sent" }])).toBe(1);
+    const unconfirmed: Event = { type: "task_failed", code: "terminal_open_unconfirmed", detail: null };
+    expect(run([{ type: "stream_arrived" }, unconfirmed]).state.at).toBe("opening");
+  });
+
+  it("TERM-08 reports what a client is told under the same code, in every state and at every event", () => {
+    const states: State[] = [
+      opening,
+      { ...opening, stream: true, task: "sent" },
+      { ...opening, client: false, task: "ended" },
+      { at: "attaching" },
+      { at: "attached" },
+      { at: "detached" },
+      ...[true, false].flatMap((client) =>
+        [true, false].map((stream): State => ({ at: "away", client, stream, informed: false })),
+      ),
+      { at: "away", client: true, stream: false, informed: true },
+      { at: "closed" },
+    ];
+    for (const state of states) {
+      for (const event of samples) {
+        const { effects } = step(state, event);
+        const told = effects.flatMap((effect) => (effect.do === "end_client" ? [effect.code] : []));
+        const reported = effects.flatMap((effect) =>
+          effect.do === "report_failed" || effect.do === "report_closed" ? [effect.why.code] : [],
+        );
+        const cell = `${JSON.stringify(state)} ${JSON.stringify(event)}`;
+        // A gateway that stops leaves the shell as it is, and a closed terminal was reported before.
+        if (event.type === "drained" || state.at === "closed") continue;
+        for (const code of told) expect(reported, cell).toEqual([code]);
+      }
+    }
   });
 
   it("TERM-12 a stream that came just before the grace was over is waited for", () => {

@@ -4,10 +4,11 @@
 
 import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
+import { exhaustive } from "@holdfast/kit/exhaustive";
 
 export type State =
-  /** The shell was never seen. */
-  | { at: "opening"; client: boolean; stream: boolean; taskEnded: boolean }
+  /** The shell was never seen. `task`: as far as the api has confirmed it. */
+  | { at: "opening"; client: boolean; stream: boolean; task: "asked" | "sent" | "ended" }
   /** The shell is there; the node was asked for its output. */
   | { at: "attaching" }
   | { at: "attached" }
@@ -35,6 +36,8 @@ export type Event =
   | ({ type: "node_error" } & Why)
   /** A certificate of this terminal's own node was not accepted. */
   | { type: "stream_refused"; detail: string }
+  /** The api has stored the task that opens it. */
+  | { type: "task_sent" }
   | { type: "task_ended" }
   | ({ type: "task_failed" } & Why)
   | { type: "deadline" }
@@ -46,6 +49,10 @@ export type Event =
   | { type: "told_to_close"; code: string }
   /** A client that keeps no input typed so much while there was no shell to pass it to. */
   | { type: "overflow"; bytes: number }
+  /** The client sent more in one message than is taken. */
+  | { type: "too_large" }
+  /** The node did; its stream is closed. */
+  | { type: "node_too_large" }
   | { type: "drained" };
 
 export type Effect =
@@ -64,7 +71,7 @@ export type Effect =
   /** If it was told that the client is there. */
   | { do: "report_detached" }
   | { do: "report_failed"; why: Why; ended: boolean }
-  | { do: "report_closed"; reason: string; exit: Exit | null };
+  | { do: "report_closed"; why: Why; exit: Exit | null };
 
 export type Outcome = { state: State; effects: Effect[] };
 
@@ -90,7 +97,7 @@ const hasStream = (state: State) =>
 /** Somebody waits for `ready`, or for a shell that is to come. */
 export const needsDeadline = (state: State) =>
   state.at === "opening" || state.at === "attaching" || (state.at === "away" && state.client && !state.informed);
-export const needsGrace = (state: State) => state.at === "opening" && state.taskEnded;
+export const needsGrace = (state: State) => state.at === "opening" && state.task === "ended";
 /** Nobody is at the shell, or nobody can be: it lives only for so long. */
 export const isAlone = (state: State) =>
   state.at === "detached" || (state.at === "away" && (!state.client || state.informed));
@@ -101,24 +108,23 @@ const closed: State = { at: "closed" };
 const away = (client: boolean, stream: boolean): State => ({ at: "away", client, stream, informed: false });
 
 /** What a code of others is called here; one that nobody knows means that the shell is no more. */
-const known = (code: string, otherwise: TerminalFailureCode): TerminalFailureCode =>
-  isTerminalFailure(code) ? code : otherwise;
+const known = ({ code, detail }: Why, otherwise: TerminalFailureCode) => ({
+  code: isTerminalFailure(code) ? code : otherwise,
+  detail,
+});
 
-const endClient = (state: State, { code, detail }: Why, otherwise: TerminalFailureCode): Effect[] =>
-  hasClient(state) ? [{ do: "end_client", code: known(code, otherwise), detail }] : [];
+const endClient = (state: State, why: ReturnType<typeof known>): Effect[] =>
+  hasClient(state) ? [{ do: "end_client", ...why }] : [];
+
+const endShell = (state: State, reason: string): Effect[] =>
+  hasStream(state) ? [{ do: "end_stream", shell: "ends", reason }] : [];
 
 /** The shell ends too. */
-function finish(state: State, why: Why, otherwise: TerminalFailureCode = "terminal_session_unknown"): Outcome {
+function finish(state: State, given: Why, otherwise: TerminalFailureCode = "terminal_session_unknown"): Outcome {
+  const why = known(given, otherwise);
   const reported: Effect =
-    state.at === "opening"
-      ? { do: "report_failed", why: { ...why, code: known(why.code, otherwise) }, ended: true }
-      : { do: "report_closed", reason: why.code, exit: null };
-  return to(
-    closed,
-    ...endClient(state, why, otherwise),
-    ...(hasStream(state) ? ([{ do: "end_stream", shell: "ends", reason: why.code }] as const) : []),
-    reported,
-  );
+    state.at === "opening" ? { do: "report_failed", why, ended: true } : { do: "report_closed", why, exit: null };
+  return to(closed, ...endClient(state, why), ...endShell(state, why.code), reported);
 }
 
 const discarded = ({ bytes }: { bytes: number }): Why => ({
@@ -127,14 +133,35 @@ const discarded = ({ bytes }: { bytes: number }): Why => ({
 });
 const plain = (code: TerminalFailureCode): Why => ({ code, detail: null });
 const lost = plain("terminal_stream_lost");
+const tooLarge = plain("terminal_frame_too_large");
+const nodeTooLarge = plain("terminal_node_frame_too_large");
 
-function overdue({ stream, taskEnded }: In<"opening">): Why {
+/** Only a node that got the task brings a stream: that may be seen before the api has answered. */
+const sent = ({ task }: In<"opening">) => ({ task: task === "asked" ? ("sent" as const) : task });
+const sentSteps = ({ task }: In<"opening">): Effect[] =>
+  task === "asked" ? [{ do: "step", step: "terminal_open_sent" }] : [];
+
+/** The api says before this time is over why there is no stream: where it does not, nothing is known of the node. */
+function overdue({ stream, task }: In<"opening">): Why {
   if (stream)
     return {
       code: "terminal_pty_failed",
-      detail: "The node's stream is there, but its shell did not start in time.",
+      detail: "The node's stream is connected, but its shell did not start in time.",
     };
-  return plain(taskEnded ? "terminal_open_without_stream" : "terminal_node_stream_timeout");
+  switch (task) {
+    case "asked":
+      return plain("terminal_open_unconfirmed");
+    case "sent":
+      return {
+        code: "terminal_open_unconfirmed",
+        detail:
+          "The task for the node was made. The API did not answer after that, so it is not known whether the node took it.",
+      };
+    case "ended":
+      return plain("terminal_open_without_stream");
+    default:
+      return exhaustive(task);
+  }
 }
 
 function exited(state: State, { code, signal }: Exit): Outcome {
@@ -143,12 +170,12 @@ function exited(state: State, { code, signal }: Exit): Outcome {
     closed,
     ...(hasClient(state) ? ([{ do: "exit_client", exit }] as const) : []),
     { do: "end_stream", shell: "goes_on", reason: "exit" },
-    { do: "report_closed", reason: "exit", exit },
+    { do: "report_closed", why: { code: "exit", detail: null }, exit },
   );
 }
 
 function drained(state: State): Outcome {
-  const why = plain("terminal_gateway_draining");
+  const why = known(plain("terminal_gateway_draining"), "terminal_gateway_draining");
   const reported: Effect[] =
     state.at === "opening"
       ? [{ do: "report_failed", why, ended: false }]
@@ -157,17 +184,18 @@ function drained(state: State): Outcome {
         : [];
   return to(
     closed,
-    ...endClient(state, why, "terminal_gateway_draining"),
+    ...endClient(state, why),
     ...(hasStream(state) ? ([{ do: "end_stream", shell: "goes_on", reason: "restart" }] as const) : []),
     ...reported,
   );
 }
 
 /** The client goes, the shell stays. */
-function dropClient(state: State, next: State, why: Why): Outcome {
+function dropClient(state: State, next: State, given: Why): Outcome {
+  const why = known(given, "terminal_stream_lost");
   return to(
     next,
-    ...endClient(state, why, "terminal_stream_lost"),
+    ...endClient(state, why),
     ...(next.at === "detached" ? ([{ do: "detach" }] as const) : []),
     { do: "report_failed", why, ended: false },
     { do: "report_detached" },
@@ -184,8 +212,10 @@ function nodeError(state: State, { code, detail }: Why, shell: State): Outcome {
 const alike = {
   idle_over: (state: State) => finish(state, plain("terminal_idle")),
   time_over: (state: State) => finish(state, plain("terminal_time_over")),
-  told_to_close: (state: State, { code }: { code: string }) => finish(state, { code, detail: null }),
+  told_to_close: (state: State, { code }: { code: string }) =>
+    finish(state, { code, detail: null }, "terminal_closed"),
   drained,
+  task_sent: stay,
   task_ended: stay,
   task_failed: stay,
   grace_over: stay,
@@ -208,6 +238,8 @@ const streaming = {
   exit: exited,
   node_error: (state: State, event: Why) => nodeError(state, event, { at: "detached" }),
   overflow: (state: State, event: { bytes: number }) => dropClient(state, { at: "detached" }, discarded(event)),
+  too_large: (state: State) => dropClient(state, { at: "detached" }, tooLarge),
+  node_too_large: (state: State) => dropClient(state, away(false, false), nodeTooLarge),
 } as const;
 
 const table: { [S in At]: Row<S> } = {
@@ -220,7 +252,11 @@ const table: { [S in At]: Row<S> } = {
         shell: false,
       }),
     client_left: (state) => stay({ ...state, client: false }),
-    stream_arrived: (state) => to({ ...state, stream: true }, { do: "step", step: "node_stream_connected" }),
+    stream_arrived: (state) =>
+      to({ ...state, stream: true, ...sent(state) }, ...sentSteps(state), {
+        do: "step",
+        step: "node_stream_connected",
+      }),
     stream_left: (state) => stay({ ...state, stream: false }),
     hello: ({ client }) =>
       client
@@ -231,12 +267,19 @@ const table: { [S in At]: Row<S> } = {
       finish(state, { code: "terminal_pty_failed", detail: "The shell ended before it was ready." }),
     node_error: (state, { code, detail }) => finish(state, { code, detail }, "terminal_pty_failed"),
     stream_refused: (state, { detail }) => finish(state, { code: "terminal_node_stream_mtls_failed", detail }),
-    task_ended: (state) => stay({ ...state, taskEnded: true }),
-    task_failed: (state, { code, detail }) => finish(state, { code, detail }, "terminal_gateway_upgrade_failed"),
+    task_sent: (state) => to({ ...state, ...sent(state) }, ...sentSteps(state)),
+    task_ended: (state) => stay({ ...state, task: "ended" }),
+    // A node that brings its stream has taken the task, whatever the api could not say.
+    task_failed: (state, { code, detail }) =>
+      state.stream && code === "terminal_open_unconfirmed"
+        ? stay(state)
+        : finish(state, { code, detail }, "terminal_gateway_upgrade_failed"),
     deadline: (state) => finish(state, overdue(state)),
     // With a stream there is more to come: the deadline decides.
     grace_over: (state) => (state.stream ? stay(state) : finish(state, plain("terminal_open_without_stream"))),
     overflow: (state, event) => finish(state, discarded(event)),
+    too_large: (state) => finish(state, tooLarge),
+    node_too_large: (state) => finish(state, nodeTooLarge),
   },
   attaching: {
     ...streaming,
@@ -261,8 +304,15 @@ const table: { [S in At]: Row<S> } = {
     attached: stay,
     exit: exited,
     node_error: (state, event) => nodeError(state, event, state),
-    detached_over: (state) => finish(state, { code: "detached", detail: null }),
+    detached_over: (state) =>
+      to(closed, ...endShell(state, "detached"), {
+        do: "report_closed",
+        why: { code: "detached", detail: null },
+        exit: null,
+      }),
     overflow: stay,
+    too_large: stay,
+    node_too_large: () => stay(away(false, false)),
   },
   away: {
     ...alike,
@@ -288,6 +338,9 @@ const table: { [S in At]: Row<S> } = {
     detached_over: (state) => (isAlone(state) ? finish(state, lost) : stay(state)),
     overflow: (state, event) =>
       state.client ? dropClient(state, away(false, state.stream), discarded(event)) : stay(state),
+    too_large: (state) => (state.client ? dropClient(state, away(false, state.stream), tooLarge) : stay(state)),
+    node_too_large: (state) =>
+      state.client ? dropClient(state, away(false, false), nodeTooLarge) : stay(away(false, false)),
   },
   closed: {
     ...alike,
@@ -304,5 +357,7 @@ const table: { [S in At]: Row<S> } = {
     exit: stay,
     node_error: stay,
     overflow: stay,
+    too_large: stay,
+    node_too_large: stay,
   },
 };

@@ -12,8 +12,10 @@ import type { AnswerOf, BodyInputOf, BodyOf } from "@holdfast/contracts/endpoint
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
 import type {
   announceGateway,
+  awaitTerminalTask,
   enrollService,
   openTerminal,
+  reportUnclaimedToken,
   ServiceNews,
   TerminalEvent,
   TerminalGrant,
@@ -28,8 +30,11 @@ export const SERVICE_TOKEN = `hfv_${"g".repeat(43)}`;
 export const ORIGIN = "http://127.0.0.1:3001";
 const ALIVE_MS = 2_000;
 
-type Opened = AnswerOf<typeof openTerminal>;
 type Opening = BodyInputOf<typeof openTerminal> & { session_id: string; ended: Promise<void> };
+type Awaiting = { session_id: string; task_id: string; ended: Promise<void> };
+type Unclaimed = BodyInputOf<typeof reportUnclaimedToken>;
+
+type Admission = { node_id: string; serial: string; session_id: string };
 
 export type StandInApi = {
   url: string;
@@ -39,10 +44,14 @@ export type StandInApi = {
     token: string;
     grant: TerminalGrant;
   };
-  /** What openTerminal answers; until then it is held. */
-  onOpen: (opening: Opening) => Promise<Opened>;
+  /** What openTerminal answers; unless a test says otherwise, that the task is made. */
+  onOpen: (opening: Opening) => Promise<AnswerOf<typeof openTerminal>>;
+  /** What awaitTerminalTask answers; until then it is held. */
+  onTask: (awaiting: Awaiting) => Promise<AnswerOf<typeof awaitTerminalTask>>;
+  /** Reports of tokens whose claim was not answered. */
+  unclaimed: Unclaimed[];
   /** What admitNodeStream answers; undefined: as the grants say. */
-  onAdmit: ((asked: { node_id: string; serial: string; session_id: string }) => ErrorCode | undefined) | undefined;
+  onAdmit: ((asked: Admission) => { code: ErrorCode; reason?: string } | undefined) | undefined;
   /** Waited for before admitNodeStream is answered. */
   beforeAdmit: (() => Promise<void>) | undefined;
   events(sessionId: string): TerminalEvent[];
@@ -81,7 +90,9 @@ export async function startStandInApi(): Promise<StandInApi> {
     provesWith: SERVICE_TOKEN,
     claims: 0,
     admissions: 0,
-    onOpen: () => new Promise(() => undefined),
+    unclaimed: [],
+    onOpen: async () => ({ sent: true, task_id: uuidv7() }),
+    onTask: () => new Promise(() => undefined),
     onAdmit: undefined,
     beforeAdmit: undefined,
     following: () => followers.size,
@@ -145,6 +156,10 @@ export async function startStandInApi(): Promise<StandInApi> {
       api.announcements.push(body as never);
       return { origins: [ORIGIN], ticket_keys: Buffer.alloc(48, 5).toString("base64"), ingress_mark: null };
     }
+    if (noun === "terminal-tokens" && id === "unclaimed") {
+      api.unclaimed.push(body as Unclaimed);
+      return undefined;
+    }
     if (noun === "terminal-tokens") {
       api.claims += 1;
       const grant = grants.get(String(body["token"]));
@@ -153,10 +168,9 @@ export async function startStandInApi(): Promise<StandInApi> {
       return grant;
     }
     const session_id = id ?? "";
-    if (verb === "open") {
-      const ended = once(response, "close").then(() => undefined);
-      return api.onOpen({ ...(body as never as Opening), session_id, ended });
-    }
+    const ended = once(response, "close").then(() => undefined);
+    if (verb === "open") return api.onOpen({ ...(body as never as Opening), session_id, ended });
+    if (verb === "task") return api.onTask({ ...(body as never as Awaiting), session_id, ended });
     if (verb === "events") {
       events.set(session_id, [...api.events(session_id), ...(body["events"] as TerminalEvent[])]);
       return undefined;
@@ -164,7 +178,7 @@ export async function startStandInApi(): Promise<StandInApi> {
     api.admissions += 1;
     await api.beforeAdmit?.();
     const refused = api.onAdmit?.({ ...(body as { node_id: string; serial: string }), session_id });
-    if (refused) throw new ApiError(refused);
+    if (refused) throw new ApiError(refused.code, { details: refused.reason ? { reason: refused.reason } : {} });
     const grant = known.get(session_id);
     if (!grant) throw new ApiError("terminal_session_unknown");
     return { grant };

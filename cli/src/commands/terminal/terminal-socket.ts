@@ -102,7 +102,8 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
   const obey = (frame: ServerFrame | undefined) => {
     switch (frame?.type) {
       case "status":
-        return hears.onStep(frame.step);
+        // What failed is in the error that follows.
+        return frame.step === "failed" ? undefined : hears.onStep(frame.step);
       case "ready":
         // There is a second one where output of the shell was lost on the way.
         credit = creditFrom(frame.offset);

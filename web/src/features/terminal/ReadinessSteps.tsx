@@ -39,6 +39,16 @@ export function ReadinessSteps({ chain, next }: ReadinessStepsProps) {
           </li>
         );
       })}
+      {chain.failed !== undefined && (
+        <li data-step="failed" data-state="failed" className="flex items-baseline justify-between gap-4">
+          <StatusMark state="failed">
+            <span className="font-normal">Failed</span>
+          </StatusMark>
+          <span className="font-mono text-sm whitespace-nowrap text-ink-muted tabular-nums">
+            {tookMs(chain.failed)}
+          </span>
+        </li>
+      )}
     </ol>
   );
 }

@@ -60,8 +60,9 @@ export function Terminals({ of }: { of: TerminalsOf }) {
   );
 }
 
-function unreached({ state, failure }: TerminalSession): "awaited" | "never" | { failedAt: string } {
-  if (state === "failed") return { failedAt: failure?.hop ?? "" };
+function unreached({ state, failure, chain }: TerminalSession): "awaited" | "never" | { failedAt: string } {
+  // One that failed after it was ready stopped at no step of the way.
+  if (state === "failed" && !chain.pty_ready) return { failedAt: failure?.hop ?? "" };
   return state === "opening" ? "awaited" : "never";
 }
 
@@ -152,7 +153,7 @@ function FailureLine({ failure: { code, detail } }: { failure: StoredFailure }) 
   );
 }
 
-function FailureDetails({ failure: { code, hop } }: { failure: StoredFailure }) {
+function FailureDetails({ failure: { code, hop, owner, correlation_id } }: { failure: StoredFailure }) {
   const entry = isTerminalFailure(code) ? terminalFailures[code] : undefined;
   return (
     <p className="text-sm">
@@ -162,8 +163,9 @@ function FailureDetails({ failure: { code, hop } }: { failure: StoredFailure }) 
         </>
       )}
       <span className="text-ink-muted">
-        Stopped at: {hopInWords(hop)}
-        {entry && <>. Can be fixed by {ownerInWords(entry.owner)}</>}. <span className="font-mono">{code}</span>
+        Stopped at: {hopInWords(hop)}. Can be fixed by {ownerInWords(owner)}.{" "}
+        <span className="font-mono">{code}</span>{" "}
+        <CopyableId id={correlation_id} label="Copy the failure's correlation id" />
       </span>
     </p>
   );

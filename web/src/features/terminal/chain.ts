@@ -1,15 +1,15 @@
 // The chain of a terminal, as the page draws it.
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
-import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { chainSteps, type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
 import type { Chain } from "./connecting-states.ts";
 
 /** In milliseconds since it was asked for. */
 export function chainOf({ chain, created_at }: Pick<TerminalSession, "chain" | "created_at">): Chain {
   const from = Date.parse(created_at);
   return Object.fromEntries(
-    readinessSteps.flatMap((step) => {
-      const at = chain[step];
+    chainSteps.flatMap((step) => {
+      const { at } = chain[step] ?? {};
       return at === undefined ? [] : [[step, Math.max(0, Date.parse(at) - from)] as const];
     }),
   );

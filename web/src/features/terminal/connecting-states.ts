@@ -14,7 +14,7 @@ export type Grant = {
 };
 
 /** When each step was reached, in ms since a person or a loss asked for it. */
-export type Chain = Partial<Record<ReadinessStep, number>>;
+export type Chain = Partial<Record<ChainStep, number>>;
 
 /** A terminal that was there, on its way back. */
 export type Lost = {

@@ -1,5 +1,10 @@
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
-import { readinessSteps, type ServerFrame, type TerminalError } from "@holdfast/contracts/terminal-frames";
+import {
+  chainSteps,
+  readinessSteps,
+  type ServerFrame,
+  type TerminalError,
+} from "@holdfast/contracts/terminal-frames";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { alarmOf, begin, step } from "./connecting.ts";
@@ -46,7 +51,7 @@ describe("a terminal that comes up", () => {
     expect(begin(undefined, 0).effects).toEqual([{ do: "ask", shell: undefined }]);
     expect(follow([granted]).effects).toEqual([{ do: "join", grant }]);
     const steps = readinessSteps.map((each, index) =>
-      frame({ type: "status", step: each, at: "2026-01-01T00:00:00Z", ms: index * 7 }),
+      frame({ type: "status", step: each, at: "2026-01-01T00:00:00Z", ms: index * 7, correlation_id: "c1" }),
     );
     const { state } = follow([granted, opened, ...steps]);
     expect(state).toMatchObject({
@@ -84,6 +89,7 @@ describe("a terminal that does not come up", () => {
         why: "no such user",
         correlationId: "c1",
       },
+      chain: { browser_ws_ready: expect.any(Number), failed: expect.any(Number) },
     });
   });
 
@@ -248,6 +254,10 @@ describe("a terminal that was there", () => {
       "terminal_time_over",
       "terminal_closed",
       "terminal_access_ended",
+      "terminal_allocation_released",
+      "terminal_signed_out",
+      "terminal_node_revoked",
+      "terminal_node_quarantined",
     ] as const)
       expect(follow([...comingUp, failed(code)]).state, code).toMatchObject({ phase: "failed", shell: undefined });
     const gone = { ...noticed("terminal_gateway_upgrade_failed", {}), code: "terminal_session_unknown" };
@@ -261,9 +271,10 @@ const codes = Object.keys(terminalFailures).filter(isTerminalFailure);
 const anyFrame: fc.Arbitrary<ServerFrame> = fc.oneof(
   fc.record({
     type: fc.constant("status" as const),
-    step: fc.constantFrom(...readinessSteps),
+    step: fc.constantFrom(...chainSteps),
     at: fc.constant(""),
     ms: fc.nat(30_000),
+    correlation_id: fc.constant("c1"),
   }),
   fc.constant({ type: "ready", session_id: "s1", offset: 0, window: 1, replay: 0 } as const),
   fc.constantFrom(...codes).map((code) => ({ type: "error" as const, ...error(code) })),

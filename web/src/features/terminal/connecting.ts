@@ -1,7 +1,7 @@
 // How a terminal comes up and comes back: every state, every event, what follows. Nothing here touches
 // a socket or a clock; connection.ts does what the effects say. Times are milliseconds of one clock.
 
-import type { ReadinessStep, ServerFrame } from "@holdfast/contracts/terminal-frames";
+import type { ChainStep, ServerFrame } from "@holdfast/contracts/terminal-frames";
 import { asksGatewayFirst, mayFindShellAgain, reconnectPauseMs } from "@holdfast/contracts/terminal-reconnect";
 import type { Chain, Connecting, Effect, Event, Exit, Lost, Open, Phase, Round } from "./connecting-states.ts";
 import { type Failure, noticed, ofFrame, remedyOf } from "./failures.ts";
@@ -271,7 +271,8 @@ function seen(
 }
 
 function failOrPause({ round, failure, at }: { round: Round; failure: Failure; at: number }): Next {
-  const { shell, lost, chain } = round;
+  const { shell, lost } = round;
+  const chain = { failed: at - round.askedAt, ...round.chain };
   if (!lost || remedyOf(failure) !== "same") return fail(failure, shell, chain);
   const cause = failure.code === "terminal_public_route_missing" ? "unresponsive" : lost.cause;
   return pause({ ...lost, cause, failure }, at);
@@ -303,6 +304,6 @@ function hangingUp({ state, effects }: Next): Next {
   return { state, effects: [{ do: "hang_up" }, ...effects] };
 }
 
-function reached(round: Round, step: ReadinessStep, ms: number): Round {
+function reached(round: Round, step: ChainStep, ms: number): Round {
   return { ...round, chain: { ...round.chain, [step]: Math.max(0, ms) } };
 }

@@ -146,10 +146,12 @@ describe("the address and the stored chain", () => {
   });
 
   it("TERM-08 is shown in milliseconds since it was asked for", () => {
-    const chain = { token_ready: "2026-01-01T00:00:00.010Z", browser_ws_ready: "2026-01-01T00:00:00.055Z" };
+    const at = (ms: number) => ({ at: `2026-01-01T00:00:00.0${ms}Z`, correlation_id: "c1" });
+    const chain = { token_ready: at(10), browser_ws_ready: at(55), failed: at(99) };
     expect(chainOf({ chain, created_at: "2026-01-01T00:00:00.000Z" })).toEqual({
       token_ready: 10,
       browser_ws_ready: 55,
+      failed: 99,
     });
   });
 

@@ -126,11 +126,12 @@ function useAsk(allocationId: string) {
 
 function useReport() {
   const { call } = useActing();
-  return (sessionId: string, { code, why }: Failure) => {
+  return (sessionId: string, { code, why, correlationId }: Failure) => {
     const known = clientFailureCodes.find((each) => each === code);
     if (!known) return;
     const body = { code: known, ...(why ? { detail: why.slice(0, 400) } : {}) };
     // Whoever cannot be told cannot be told; the person sees the failure either way.
-    call(reportTerminalFailure, { params: { terminal_id: sessionId }, body }).catch(() => undefined);
+    const quoted = correlationId === undefined ? {} : { correlationId };
+    call(reportTerminalFailure, { params: { terminal_id: sessionId }, body, ...quoted }).catch(() => undefined);
   };
 }

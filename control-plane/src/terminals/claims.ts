@@ -1,0 +1,111 @@
+// Why a terminal token was not accepted, and the trace that leaves: the client's error frame carries a correlation id,
+// and whoever looks for it finds it in the audit trail and, where there was such a token, on its terminal.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import type { TerminalEvent } from "@holdfast/contracts/service-endpoints";
+import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import type { ApiContext } from "../api/context.ts";
+import { actorOf, auditActor, recordAudit } from "../audit/record.ts";
+import type { Sql } from "../database/connect.ts";
+import { takeAttempt } from "../people/rate-limit.ts";
+import { applyEvents } from "./events.ts";
+import { selectSession, selectTokenFacts, type TokenFacts } from "./queries.ts";
+import { hasEnded } from "./state.ts";
+
+type Why = { code: TerminalFailureCode; detail: string | null };
+
+/** A token that was used says no more than that: its terminal may be another person's concern by now. */
+export function whyRefused(token: Omit<TokenFacts, "session_id" | "correlation_id" | "purpose"> | undefined): Why {
+  const refused = (detail: string): Why => ({ code: "terminal_token_refused", detail });
+  if (!token) return refused("There is no such terminal token.");
+  if (token.used) return refused("The terminal token was used before.");
+  if (token.expired) return refused("The terminal token was not used within its minute.");
+  if (token.close_code !== null && isTerminalFailure(token.close_code))
+    return { code: token.close_code, detail: null };
+  if (token.sign_in_ended) return { code: "terminal_signed_out", detail: null };
+  if (token.lost !== null) return { code: token.lost, detail: null };
+  if (hasEnded(token.state)) return { code: "terminal_session_unknown", detail: null };
+  return refused("The terminal token is no longer accepted.");
+}
+
+/** Records the refusal and returns it, with the id under which it was recorded. `wasGood`: until this claim used it up. */
+export async function refuseClaim(
+  { system, log, terminals }: ApiContext,
+  claim: { hash: Buffer; correlationId: string; wasGood: boolean },
+): Promise<ApiError> {
+  const found = await selectTokenFacts(system, claim.hash);
+  const token = found && { ...found, used: found.used && !claim.wasGood };
+  const { code, detail } = whyRefused(token);
+  const correlationId = token?.correlation_id ?? claim.correlationId;
+  if (code === "terminal_token_refused") terminals.metrics.failed(code);
+  if (await isWorthRecording(system, token?.session_id ?? "unknown")) {
+    if (token) await recordOnTerminal(system, log, token, { code, detail });
+    else await recordStranger(system, log, correlationId);
+  }
+  return new ApiError("terminal_token_refused", {
+    ...(detail === null ? {} : { message: detail }),
+    details: { reason: code, correlation_id: correlationId },
+  });
+}
+
+type Failed = Extract<TerminalEvent, { type: "failed" }>;
+
+/** Of a claim that was not answered when it was made; the gateway reports it when the api is back. */
+export async function recordUnclaimed(
+  { system, log, terminals }: ApiContext,
+  { hash, failed }: { hash: Buffer; failed: Failed },
+): Promise<string | undefined> {
+  const token = await selectTokenFacts(system, hash);
+  if (!token) {
+    if (await isWorthRecording(system, "unknown")) await recordStranger(system, log, failed.correlation_id);
+    return undefined;
+  }
+  const applied = await system.begin((tx) => applyEvents(tx, log, token.session_id, [failed]));
+  for (const note of applied?.notes ?? []) terminals.metrics.note(note);
+  return token.session_id;
+}
+
+/** An unused token that cannot be used any more fails the terminal that waits for it; a used one changes nothing. */
+async function recordOnTerminal(system: Sql, log: ApiContext["log"], token: TokenFacts, why: Why): Promise<void> {
+  const { session_id, correlation_id } = token;
+  const failed: Failed = { type: "failed", at: new Date().toISOString(), ...why, correlation_id, ended: false };
+  const applied = token.used ? undefined : await system.begin((tx) => applyEvents(tx, log, session_id, [failed]));
+  if (applied && applied.notes.length > 0) return;
+  const session = await selectSession(system, session_id);
+  if (!session) return;
+  await recordAudit(system, log, {
+    orgId: session.org_id,
+    by: actorOf(session),
+    action: token.purpose === "open" ? "terminal.open" : "terminal.attach",
+    target: { type: "terminal", id: session.id, name: `${session.username}@${session.node_name}` },
+    result: "denied",
+    reason: why.code,
+    correlationId: correlation_id,
+  });
+}
+
+/** Nobody's token: it is in the trail of the installation. */
+function recordStranger(system: Sql, log: ApiContext["log"], correlationId: string): Promise<void> {
+  return recordAudit(system, log, {
+    orgId: null,
+    by: auditActor(undefined, "none"),
+    action: "terminal.open",
+    target: { type: "terminal" },
+    result: "denied",
+    reason: "terminal_token_refused",
+    correlationId,
+  });
+}
+
+/** Whoever has a used token, or makes tokens up, could otherwise fill the audit. */
+const recorded = { attempts: 20, windowSeconds: 60 * 60 };
+
+async function isWorthRecording(system: Sql, sessionId: string): Promise<boolean> {
+  return takeAttempt(system, recorded, "terminal-token", sessionId).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ApiError) return false;
+      throw error;
+    },
+  );
+}
