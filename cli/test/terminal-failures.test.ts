@@ -5,10 +5,19 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Client, createClient } from "@holdfast/contracts/client";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
+import { createTerminalToken, type TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
-import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
+import {
+  type ReadinessStep,
+  readServerFrame,
+  TERMINAL_PROTOCOL,
+  type TerminalError,
+  TOKEN_PROTOCOL,
+} from "@holdfast/contracts/terminal-frames";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { WebSocket } from "ws";
 import { enrollGateway, SERVICE_TOKEN } from "../../control-plane/test/support/services.ts";
 import { lacks } from "../../scripts/facilities.mjs";
 import { keepScreenshot, openChromium, withoutWebgl } from "../../web/test/browser.ts";
@@ -24,7 +33,7 @@ import {
   type Standing,
 } from "./support/edges.ts";
 import { errorOf, type Failure } from "./support/first-node.ts";
-import { openShells, type Shells } from "./support/shells.ts";
+import { ask, openShells, type Shells } from "./support/shells.ts";
 import { dropTerminals, shortLived } from "./torture/terminals.ts";
 
 type AuditItem = { action: string; result: string; reason: string | null };
@@ -55,6 +64,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   let publicFront: Front;
   let nodeFront: Front;
   let certificate: { cert: string; key: string };
+  let client: Client;
   let ports: { public: number; node: number };
   const standing: Standing[] = [];
 
@@ -79,6 +89,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     // As from another machine: the way through the public address is what is looked at.
     const { token } = await shells.json<{ token: string }>(["token", "create", "--name", "t", "--role", "admin"]);
     Object.assign(shells.env, { HOLDFAST_API_URL: ready.api_url, HOLDFAST_TOKEN: token });
+    client = createClient({ baseUrl: ready.api_url, token });
     repair();
   });
   afterAll(async () => {
@@ -108,6 +119,9 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   const audited = async (correlationId: string): Promise<AuditItem[]> =>
     (await shells.json<{ items: AuditItem[] }>(["audit", "list", "--correlation", correlationId])).items;
 
+  const terminalWith = async (correlationId: string): Promise<TerminalSession[]> =>
+    (await shells.json<{ items: TerminalSession[] }>(["terminal", "list", "--correlation", correlationId])).items;
+
   /** Opens a terminal in both ways, and expects this to be said by both and kept of both. */
   async function fails(
     code: TerminalFailureCode,
@@ -122,6 +136,14 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     const correlationIds = [String(told.details?.["correlation_id"]), ...(quoted ? [quoted] : [])];
     for (const id of correlationIds)
       await expect.poll(async () => (await audited(id)).map(({ reason }) => reason)).toContain(code);
+    // Without permission there is no terminal that could have failed.
+    if (code !== "terminal_token_mint_failed") {
+      const { hop, owner } = terminalFailures[code];
+      for (const correlation_id of correlationIds)
+        await expect
+          .poll(() => terminalWith(correlation_id))
+          .toMatchObject([{ state: "failed", failure: { code, hop, owner, correlation_id } }]);
+    }
     await expect.poll(() => metric(code)).toBeGreaterThanOrEqual(before + correlationIds.length);
     return told;
   }
@@ -189,6 +211,9 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   it("TERM-09 terminal_public_route_missing: another site answers at the gateway's address", async () => {
     publicFront.lead(await stand(openOtherSite()));
     await fails("terminal_public_route_missing", { onPage: "is not the terminal gateway" });
+    // The api has the same /healthz, and is not the gateway either.
+    publicFront.lead(portOf((await shells.up.ready).api_url));
+    await fails("terminal_public_route_missing", { onPage: "is not the terminal gateway" }, tryAgain);
     publicFront.lead("refused");
     await fails("terminal_public_route_missing", {}, tryAgain);
     await works();
@@ -253,6 +278,76 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     nodeFront.lead(await stand(openForeign(selfSigned())));
     await fails("terminal_env_profile_drift");
     await works();
+  });
+
+  it("TERM-12 terminal_env_profile_drift: another listener of the installation is at that address", async () => {
+    const { node_api_url, api_internal_url } = await shells.up.ready;
+    nodeFront.lead(portOf(node_api_url));
+    await fails("terminal_env_profile_drift", { why: "is not the terminal gateway" });
+    nodeFront.lead(portOf(api_internal_url));
+    await fails("terminal_env_profile_drift", { why: "is not the terminal gateway" }, tryAgain);
+    await works();
+  });
+
+  it("TERM-08 a holder that is killed after ready fails the terminal, in the list, the record and the audit", async () => {
+    const tty = await shells.atShell();
+    const [open] = await shells.terminals("open");
+    process.kill(Number(await ask(tty, "echo $PPID")), "SIGKILL");
+    expect((await tty.ended).code).toBe(1);
+    expect(tty.shown()).toContain("terminal_pty_failed");
+    const correlation_id = String(open?.correlation_id);
+    await expect
+      .poll(() => terminalWith(correlation_id))
+      .toMatchObject([
+        {
+          ...{ id: open?.id, state: "failed", chain: { failed: { correlation_id } } },
+          failure: { code: "terminal_pty_failed", hop: "workload_terminal_startup", owner: "node" },
+        },
+      ]);
+    const ending = { action: "terminal.close", result: "failed", reason: "terminal_pty_failed" };
+    expect(await audited(correlation_id)).toContainEqual(expect.objectContaining(ending));
+    const listed = await shells.run(["terminal", "list", "--correlation", correlation_id]);
+    expect(listed.stdout).toMatch(/pty_ready.*failed.*Where: workload_terminal_startup. Owner: node./s);
+  });
+
+  it("TERM-08 a node that is quarantined ends its terminals for that reason, not for the tenant's", async () => {
+    const tty = await shells.atShell();
+    const [open] = await shells.terminals("open");
+    await shells.json(["node", "fence", shells.node.name]);
+    expect((await tty.ended).code).toBe(1);
+    expect(tty.shown()).toContain("terminal_node_quarantined");
+    await expect
+      .poll(() => terminalWith(String(open?.correlation_id)))
+      .toMatchObject([{ state: "failed", failure: { code: "terminal_node_quarantined", owner: "node" } }]);
+    await shells.json(["node", "reactivate", shells.node.name]);
+    await works(() => atPage?.openTerminal());
+  });
+
+  it("TERM-08 an api that hangs when a token is claimed leaves no terminal opening, and the id is found later", async () => {
+    const granted = await client(createTerminalToken, {
+      params: { allocation_id: shells.allocation.id },
+      body: {},
+    });
+    const api = shells.installation.upFile().children["api"]?.pid ?? 0;
+    process.kill(api, "SIGSTOP");
+    const socket = new WebSocket(granted.url, [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${granted.token}`]);
+    const told = await new Promise<TerminalError>((resolve, reject) => {
+      socket.on("error", reject);
+      socket.on("message", (data) => {
+        const frame = readServerFrame(String(data));
+        if (frame?.type === "error") resolve(frame);
+      });
+    }).finally(() => process.kill(api, "SIGCONT"));
+    expect(told).toMatchObject({
+      code: "terminal_token_unverified",
+      hop: "browser_terminal_ws",
+      owner: "control plane",
+    });
+    const { code, correlation_id } = told;
+    await expect
+      .poll(() => terminalWith(correlation_id))
+      .toMatchObject([{ id: granted.session_id, state: "failed", failure: { code, correlation_id } }]);
+    expect((await audited(correlation_id)).map(({ reason }) => reason)).toContain(code);
   });
 
   it("TERM-09 TERM-01 terminal_token_mint_failed: the node was set to take no new work", async () => {

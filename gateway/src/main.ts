@@ -2,6 +2,7 @@
 // access to the database, and asks the api for everything it must know.
 
 import { ApiError } from "@holdfast/contracts/errors";
+import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { TERMINAL_PATH } from "@holdfast/contracts/terminal-frames";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import type { Values } from "@holdfast/kit/settings";
@@ -31,8 +32,9 @@ export async function startGateway(settings: Values<typeof gatewaySettings>, log
     readiness: async () => terminals?.readiness() ?? notYet(settings.serviceToken),
   });
   http.app.addHook("onRequest", (request, reply, done) => {
+    reply.header(LISTENER_HEADER, gatewayListeners.public);
     // A page of the api tells by it whether it reaches the gateway at all; the answer says nothing more.
-    if (request.routeOptions.url === "/healthz") reply.header("access-control-allow-origin", "*");
+    if (request.routeOptions.url === "/healthz") reply.headers(readableByPages);
     done();
   });
   // An upgrade does not come here: this is for whoever asks without one, or while there are no terminals.
@@ -62,6 +64,11 @@ export async function startGateway(settings: Values<typeof gatewaySettings>, log
     },
   };
 }
+
+const readableByPages = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": LISTENER_HEADER,
+};
 
 function notYet(token: string | undefined): Readiness {
   const reason =

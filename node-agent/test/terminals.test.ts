@@ -467,6 +467,15 @@ describe("a terminal that cannot be opened", () => {
     expect((await failureOf(host.open())).code).toBe(expected);
   });
 
+  it("TERM-12 because another listener of the installation answers at the gateway's address", async () => {
+    const host = await terminalHost();
+    const body = JSON.stringify({ code: "certificate_missing", message: "No." });
+    host.gateway.refuse = () => ({ status: 401, body, isOther: true });
+    const { code, message } = await failureOf(host.open());
+    expect(code).toBe("terminal_env_profile_drift");
+    expect(message).toContain("is not the terminal gateway");
+  });
+
   it("TERM-04 because the gateway refused it, which is told before the shell that was there has ended", async () => {
     const host = await terminalHost();
     const sessionId = randomUUID();

@@ -201,7 +201,10 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
         expect(text, code).toContain(words.replaceAll("`", ""));
       await alert(page).getByRole("button", { name: "Copy correlation id" }).waitFor();
       const again = page.getByRole("button", { name: /^(Try again|Take it back here|Open a new shell)$/ });
-      const changeable = ["terminal_session_unknown", "terminal_token_mint_failed"].includes(code);
+      const changeable = [
+        ...["terminal_session_unknown", "terminal_token_mint_failed", "terminal_frame_too_large"],
+        ...["terminal_node_revoked", "terminal_node_quarantined"],
+      ].includes(code);
       expect((await again.count()) > 0, code).toBe(entry.retryable || changeable);
       await page.getByRole("link", { name: "Back", exact: true }).waitFor();
       if (code === "terminal_node_stream_timeout") await keepScreenshot(page, "terminal-failed");

@@ -6,6 +6,7 @@ import { createServer as createHttpServer, type IncomingMessage } from "node:htt
 import { request as askTls, createServer as createTlsServer, type RequestOptions } from "node:https";
 import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { WebSocketServer } from "ws";
 
 /** A port to pass everything on to; or nobody answers; or nobody takes the connection; or what follows the answer's head is lost. */
@@ -74,7 +75,7 @@ export async function openProxyWithoutUpgrades(target: () => number): Promise<St
   const server = createHttpServer(async (request, response) => {
     const answer = await fetch(`http://127.0.0.1:${target()}${request.url}`).catch(() => undefined);
     for (const [name, value] of answer?.headers ?? [])
-      if (name.startsWith("access-")) response.setHeader(name, value);
+      if (/^(access-|x-)/.test(name)) response.setHeader(name, value);
     response.writeHead(answer?.status ?? 502).end(await answer?.text());
   });
   server.on("upgrade", (_request, socket) => refuseUpgrade(socket, "HTTP/1.1 400 Bad Request"));
@@ -99,7 +100,8 @@ export async function openTlsEnd(own: Certificate, target: () => number): Promis
     askTls(onward)
       .on("response", async (answer: IncomingMessage) => {
         const body = (await answer.toArray()).join("");
-        refuseUpgrade(socket, `HTTP/1.1 ${answer.statusCode} Refused`, body);
+        const listener = `${LISTENER_HEADER}: ${answer.headers[LISTENER_HEADER]}`;
+        refuseUpgrade(socket, `HTTP/1.1 ${answer.statusCode} Refused\r\n${listener}`, body);
       })
       .on("upgrade", (_answer, far: Duplex) => far.destroy(new Error("it was let in without its certificate")))
       .on("error", () => socket.destroy())

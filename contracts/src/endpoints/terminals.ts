@@ -14,11 +14,10 @@ export const TerminalState = z.enum(terminalStates);
 export type TerminalState = z.infer<typeof TerminalState>;
 
 /** When each step of the chain was reached, as far as it was, and the correlation id it was reached under. */
-export const ReadinessChain = z.partialRecord(
+const ReadinessChain = z.partialRecord(
   z.enum(chainSteps),
   z.strictObject({ at: Time, correlation_id: z.string() }),
 );
-export type ReadinessChain = z.infer<typeof ReadinessChain>;
 
 export const TerminalSession = z.strictObject({
   id: Id,

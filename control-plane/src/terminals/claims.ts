@@ -15,7 +15,7 @@ import { hasEnded } from "./state.ts";
 type Why = { code: TerminalFailureCode; detail: string | null };
 
 /** A token that was used says no more than that: its terminal may be another person's concern by now. */
-export function whyRefused(token: Omit<TokenFacts, "session_id" | "correlation_id" | "purpose"> | undefined): Why {
+function whyRefused(token: Omit<TokenFacts, "session_id" | "correlation_id" | "purpose"> | undefined): Why {
   const refused = (detail: string): Why => ({ code: "terminal_token_refused", detail });
   if (!token) return refused("There is no such terminal token.");
   if (token.used) return refused("The terminal token was used before.");

@@ -7,6 +7,7 @@ import type { IncomingMessage } from "node:http";
 import type { Server } from "node:https";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
+import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { checkIdentity } from "@holdfast/contracts/node-endpoints";
 import type { Forgery } from "@holdfast/service/forgeries";
 import { isAllowedHost } from "@holdfast/service/hosts";
@@ -59,6 +60,8 @@ const streamPath = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/terminals\/([0-9a-f
 /** Of one node, that the api is being asked about: after a restart an agent brings all its terminals at once. */
 const MOST_ARRIVING = 256;
 const CERTIFICATE_OVER = 4401;
+/** An agent that was told a wrong address tells by it that it has not reached the gateway. */
+const identified = { [LISTENER_HEADER]: gatewayListeners.node };
 
 export function createNodeListener(options: NodeListenerOptions): NodeListener {
   const { sessions, log } = options;
@@ -80,6 +83,10 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     bodyLimit: 1024,
     isHandedOver: certificates.isHandedOver,
     onForged: options.onForged,
+  });
+  http.app.addHook("onRequest", (_request, reply, done) => {
+    reply.headers(identified);
+    done();
   });
   const server = http.app.server as unknown as Server;
   const peers = peerSockets();
@@ -103,7 +110,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
       (error: unknown) => {
         const known = error instanceof ApiError ? error : awayError();
         options.onRefused(known.code);
-        refuseUpgrade(socket, known, correlationId);
+        refuseUpgrade(socket, known, correlationId, identified);
       },
     );
   };
@@ -165,7 +172,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
 
   peers.server.on("wsClientError", (_error, socket, request) => {
     options.onRefused("invalid_request");
-    refuseUpgrade(socket, new ApiError("invalid_request"), correlationIdOf(request));
+    refuseUpgrade(socket, new ApiError("invalid_request"), correlationIdOf(request), identified);
   });
   server.on("upgrade", onUpgrade);
 

@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import {
   type ClientFrame,
   readClientFrame,
@@ -53,7 +54,13 @@ export async function startStandIn(port = 0): Promise<StandIn> {
   const server = createServer((request, response) => {
     if (behaviour === "silent") return;
     const healthy = request.url === "/healthz";
-    response.writeHead(healthy ? 200 : 404, { "access-control-allow-origin": "*" }).end("{}");
+    response
+      .writeHead(healthy ? 200 : 404, {
+        "access-control-allow-origin": "*",
+        "access-control-expose-headers": LISTENER_HEADER,
+        [LISTENER_HEADER]: gatewayListeners.public,
+      })
+      .end("{}");
   });
   const sockets = new WebSocketServer({
     noServer: true,

@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import type { LookupFunction, Socket } from "node:net";
 import { createSecureContext } from "node:tls";
-import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
+import { CORRELATION_HEADER, gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
 import { MOST_FRAME_BYTES, type NodeFrame, nodeStreamPath } from "@holdfast/contracts/terminal-frames";
 import { createLiveness } from "@holdfast/contracts/terminal-liveness";
@@ -183,13 +183,19 @@ async function refusal(response: IncomingMessage): Promise<LinkFailure> {
     if (text.length > ANSWER_BYTES) break;
   }
   const { code, message, next_step } = parse(text);
-  const own = typeof code === "string" && /^[a-z_]{1,64}$/.test(code);
+  // Another listener of the same installation answers in the same form, with a certificate of the same authority.
+  const own =
+    response.headers[LISTENER_HEADER] === gatewayListeners.node &&
+    typeof code === "string" &&
+    /^[a-z_]{1,64}$/.test(code);
   return new LinkFailure({
     kind: "answer",
     status: response.statusCode ?? 0,
     code: own ? code : undefined,
     excerpt:
-      own && typeof message === "string" ? message.slice(0, 200) : "something else than the gateway answers",
+      own && typeof message === "string"
+        ? message.slice(0, 200)
+        : "what answers there is not the terminal gateway",
     nextStep: own && typeof next_step === "string" ? next_step : undefined,
   });
 }

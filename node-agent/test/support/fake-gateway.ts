@@ -7,6 +7,7 @@ import https from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
+import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { type GatewayFrame, type NodeFrame, readNodeFrame } from "@holdfast/contracts/terminal-frames";
 import { expect } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
@@ -37,7 +38,8 @@ export type FakeStream = {
   closed(): boolean;
 };
 
-type Refusal = { status: number; body: string } | "reset" | "silence" | undefined;
+/** `isOther`: as another listener of the same installation answers. */
+type Refusal = { status: number; body: string; isOther?: true } | "reset" | "silence" | undefined;
 
 export type FakeGateway = {
   url: string;
@@ -96,10 +98,10 @@ export async function startFakeGateway(authority: FakeAuthority): Promise<FakeGa
     if (refusal === "silence") return;
     if (refusal === "reset") return void socket.destroy();
     if (refusal) {
-      const { status, body } = refusal;
-      socket.end(
-        `HTTP/1.1 ${status} No\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-      );
+      const { status, body, isOther } = refusal;
+      const listener = isOther ? "" : `${LISTENER_HEADER}: ${gatewayListeners.node}\r\n`;
+      const head = `${listener}content-length: ${Buffer.byteLength(body)}\r\nconnection: close`;
+      socket.end(`HTTP/1.1 ${status} No\r\n${head}\r\n\r\n${body}`);
       return;
     }
     webSockets.handleUpgrade(request, socket, head, (accepted) => {

@@ -1,6 +1,7 @@
 // How this command reaches the gateway: where the api says, as any client would. The one of the
 // installation on this machine is reached as its api is: here, and by the certificate that it was given.
 
+import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import WebSocket, { type ClientOptions } from "ws";
 import type { Server } from "../../client/connect.ts";
 import { pinnedFetch, pinnedTls } from "../../client/pinned-fetch.ts";
@@ -29,7 +30,7 @@ export function gatewayAccess({ certificateFile, gatewayUrl }: Server): GatewayA
       const late = AbortSignal.timeout(ANSWER_WITHIN_MS);
       const signal = unneeded ? AbortSignal.any([late, unneeded]) : late;
       return send(fromHere("/healthz", url), { signal }).then(
-        (response) => response.ok,
+        (response) => response.ok && response.headers.get(LISTENER_HEADER) === gatewayListeners.public,
         () => false,
       );
     },

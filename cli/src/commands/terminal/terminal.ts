@@ -1,11 +1,6 @@
 // holdfast terminal: a shell on a node in this terminal, and the list of those that are open.
 
-import {
-  closeTerminal,
-  listTerminals,
-  type TerminalSession,
-  TerminalState,
-} from "@holdfast/contracts/endpoints/terminals";
+import { closeTerminal, listTerminals, TerminalState } from "@holdfast/contracts/endpoints/terminals";
 import { Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findAllocation } from "../../client/find-allocation.ts";
@@ -13,12 +8,14 @@ import { findNode } from "../../client/find-node.ts";
 import { localTime, nextPage, printResult, table } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
 import { attach } from "./attach.ts";
+import { describeTerminal, placeOf, stateOf } from "./describe.ts";
 import { escapeHelp } from "./escapes.ts";
 
 type ListOptions = ServerOptions & {
   allocation?: string;
   node?: string;
   state?: TerminalState;
+  correlation?: string;
   limit: number;
   cursor?: string;
 };
@@ -42,6 +39,10 @@ export function terminalCommand(): Command {
     .option("--allocation <id or user@node>", "only of this allocation")
     .option("--node <id or name>", "only on this node")
     .addOption(new Option("--state <state>").choices(TerminalState.options))
+    .option(
+      "--correlation <id>",
+      "only the terminal with this correlation id, as an error names it, with its details",
+    )
     .option("--limit <count>", "1 to 200", wholeNumber({ min: 1, max: 200 }), 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
     .action(list);
@@ -61,13 +62,15 @@ async function list(options: ListOptions): Promise<void> {
   const allocation =
     options.allocation === undefined ? undefined : await findAllocation(client, options.allocation);
   const node = options.node === undefined ? undefined : await findNode(client, options.node);
-  const { state, limit, cursor } = options;
-  const query = { allocation_id: allocation?.id, node_id: node?.id, state, limit, cursor };
+  const { state, correlation: correlation_id, limit, cursor } = options;
+  const query = { allocation_id: allocation?.id, node_id: node?.id, state, correlation_id, limit, cursor };
   printResult(options, await client(listTerminals, { query }), ({ items, next_cursor }) => {
     if (items.length === 0) return "No terminal matches.";
+    if (correlation_id !== undefined) return items.map(describeTerminal).join("\n\n");
     const rows = table(items, [
       { title: "id", of: (row) => row.id },
       { title: "state", of: stateOf },
+      { title: "failed at, owner", of: placeOf },
       { title: "opened by", of: (row) => row.opened_by },
       { title: "since", of: (row) => localTime(row.closed_at ?? row.created_at) },
       { title: "allocation", of: (row) => row.allocation_id },
@@ -75,11 +78,4 @@ async function list(options: ListOptions): Promise<void> {
     ]);
     return rows + nextPage(items, next_cursor);
   });
-}
-
-function stateOf({ state, attached, failure, exit }: TerminalSession): string {
-  if (state === "failed") return `failed (${failure?.code ?? "unknown"})`;
-  if (state === "closed" && exit) return `closed (${exit.signal ?? `exit code ${exit.code}`})`;
-  if (state === "open") return attached ? "open" : "open, nobody at it";
-  return state;
 }

@@ -1,6 +1,7 @@
 // What stands in place of the terminal, or beside it once there is something to read: how it comes up,
 // why it does not, how it ended. What is lost for a moment has its bar in ReconnectBar.tsx.
 
+import { readinessSteps } from "@holdfast/contracts/terminal-frames";
 import type { ReactNode } from "react";
 import { Button } from "../../design/Button.tsx";
 import { CopyableId } from "../../design/Copy.tsx";
@@ -100,7 +101,7 @@ export function Panel(props: PanelProps) {
 
 /** A shell that has ended meanwhile stopped at no step. */
 function isMerelyOver({ failure, chain }: Extract<Connecting, { phase: "failed" }>): boolean {
-  return remedyOf(failure) === "new" && Object.keys(chain).length === 0;
+  return remedyOf(failure) === "new" && readinessSteps.every((step) => chain[step] === undefined);
 }
 
 function Middle({ children }: { children: ReactNode }) {

@@ -1,7 +1,7 @@
 // The states of a terminal on this page, what may happen to it, and what is to be done: the words of
 // connecting.ts. Times are milliseconds of one clock.
 
-import type { NodeAway, ReadinessStep, ServerFrame } from "@holdfast/contracts/terminal-frames";
+import type { ChainStep, NodeAway, ServerFrame } from "@holdfast/contracts/terminal-frames";
 import type { Failure } from "./failures.ts";
 
 /** What a token was given for. */

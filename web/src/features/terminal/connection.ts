@@ -1,6 +1,7 @@
 // One terminal's connection: does what connecting.ts decides, with a real WebSocket and a real clock.
 // Output does not pass through the decisions: bytes go from the socket to the screen as they come.
 
+import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import {
   type ClientFrame,
   type InputPlace,
@@ -344,13 +345,18 @@ async function askHealth(
   const ask = { cache: "no-store", credentials: "omit", signal } as const;
   try {
     const answer = await fetch(url, ask);
+    // Also a site of the same origin, such as the api itself, may answer here.
+    const isGateway = answer.headers.get(LISTENER_HEADER) === gatewayListeners.public;
+    if (!isGateway) return { reachable: false, detail: notTheGateway(url) };
     if (answer.ok) return { reachable: true };
     return { reachable: false, detail: `${url} answered ${answer.status}.` };
   } catch {
     // A gateway lets every page read this; what another server says stays hidden, but not that it says something.
     return fetch(url, { ...ask, mode: "no-cors" }).then(
-      () => ({ reachable: false, detail: `What answers at ${url} is not the terminal gateway.` }),
+      () => ({ reachable: false, detail: notTheGateway(url) }),
       () => ({ reachable: false, detail: `${url} does not answer.` }),
     );
   }
 }
+
+const notTheGateway = (url: URL) => `What answers at ${url} is not the terminal gateway.`;
