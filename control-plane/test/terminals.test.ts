@@ -94,6 +94,15 @@ const refusal = async (asked: Promise<unknown>) => {
   return { status: error.status, code, details, message, next_step };
 };
 
+/** The same of a mint, whose correlation id leads to the audit with that code. */
+const audited = async (asked: Promise<unknown>) => {
+  const error = await asked.catch((reason: unknown) => reason);
+  const refused = await refusal(Promise.reject(error));
+  const { correlation_id } = (error as CallError).envelope;
+  expect((await auditOf(correlation_id)).join()).toContain(refused.code);
+  return refused;
+};
+
 const claim = (token: string, by = gateway) => by.ask(claimTerminalToken, { body: { token } });
 const grantOf = async (token: string) => (await claim(token)).body as unknown as TerminalGrant;
 const send = (sessionId: string, by = gateway) =>
@@ -147,7 +156,10 @@ async function metric(line: string): Promise<number> {
 describe("a token for a terminal", () => {
   it("TERM-01 of the agent's own account is for those who administer nodes: it may hold the keys of the host", async () => {
     await superuser`UPDATE allocations SET own_account = true WHERE id = ${place.allocationId}`;
-    expect(await refusal(mint())).toMatchObject({ status: 403, code: "forbidden" });
+    expect(await audited(mint())).toMatchObject({
+      code: "terminal_token_mint_failed",
+      details: { reason: "role_insufficient", role: "member" },
+    });
     const admin = api.as(await tokenFor(api, kelp, "admin"));
     expect((await mint(admin)).token).toMatch(/^hfp_/);
     expect((await mint(api.operator(kelp.id))).token).toMatch(/^hfp_/);
@@ -177,7 +189,7 @@ describe("a token for a terminal", () => {
         UPDATE allocations SET status = ${status}, reason = ${status === "failed" ? superuser.json({ code: "x" }) : null},
           released_at = ${status === "released" ? superuser`now()` : null} WHERE id = ${place.allocationId}`;
       const before = await metric('holdfast_terminal_failures_total{code="terminal_token_mint_failed"');
-      const refused = await refusal(mint());
+      const refused = await audited(mint());
       expect(refused).toMatchObject({
         status: 409,
         code: "terminal_token_mint_failed",
@@ -194,7 +206,7 @@ describe("a token for a terminal", () => {
   it.for(["drain", "fence", "revoke"] as const)("TERM-01 is refused on a node after %s", async (change) => {
     await api.operator(kelp.id)(changeNode, { params: { node_id: place.node.id }, body: { change } });
     const state = { drain: "draining", fence: "quarantined", revoke: "revoked" }[change];
-    expect(await refusal(mint())).toMatchObject({
+    expect(await audited(mint())).toMatchObject({
       code: "terminal_token_mint_failed",
       details: { reason: `node_${state}` },
     });
@@ -207,12 +219,12 @@ describe("a token for a terminal", () => {
     expect(unknown.code).toBe("not_found");
     const body = { name: "reader", role: "member", scopes: ["allocations:read"] } as const;
     const { token } = await api.operator(kelp.id)(createToken, { body: { ...body, scopes: [...body.scopes] } });
-    expect(await refusal(mint(api.as(token)))).toMatchObject({ status: 403, code: "forbidden" });
+    expect(await audited(mint(api.as(token)))).toMatchObject({ status: 403, code: "forbidden" });
   });
 
   it("TERM-01 is refused while no gateway is there", async () => {
     await superuser`UPDATE gateways SET last_seen_at = now() - interval '31 seconds'`;
-    expect(await refusal(mint())).toMatchObject({ status: 503, code: "terminal_gateway_missing" });
+    expect(await audited(mint())).toMatchObject({ status: 503, code: "terminal_gateway_missing" });
     await gateway.announce();
     await mint();
   });
@@ -220,8 +232,12 @@ describe("a token for a terminal", () => {
   it("TERM-01 is refused to whoever has too many that were not used", async () => {
     const own = api.as(await tokenFor(api, kelp, "admin"));
     for (let count = 0; count < 20; count += 1) await mint(own);
-    const refused = await refusal(mint(own));
-    expect(refused).toMatchObject({ status: 429, code: "rate_limit_exceeded" });
+    const refused = await audited(mint(own));
+    expect(refused).toMatchObject({
+      status: 429,
+      code: "rate_limit_exceeded",
+      details: { reason: "unused_tokens", limit: 20 },
+    });
     expect(refused.details["retry_after_seconds"]).toBeGreaterThan(0);
     await mint();
     await superuser`UPDATE terminal_tokens SET expires_at = now() WHERE used_at IS NULL`;

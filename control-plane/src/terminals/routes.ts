@@ -55,7 +55,7 @@ export function terminalRoutes(api: ApiContext): void {
     if (purpose === "attach" && !isAttachable(there, place, userKey)) {
       throw new ApiError("terminal_session_unknown");
     }
-    if (place.own_account && !caller.administers) throw notForMembers();
+    if (place.own_account && !caller.administers) throw counted(api, notForMembers(org.role));
     refuseUnusable(api, place, purpose);
     refuseTooMany(unused, limits.terminalsPerUser);
     const gateway = gateways.find(({ id }) => id === there?.gateway_id) ?? gateways[0];
@@ -151,9 +151,10 @@ function refuseUnusable(api: ApiContext, place: Place, purpose: "open" | "attach
 function refuseTooMany({ unused, wait }: { unused: number; wait: number }, most: number): void {
   if (unused < most) return;
   throw new ApiError("rate_limit_exceeded", {
-    message: `There are ${unused} terminal tokens of yours that were not used.`,
+    message: `You have ${unused} terminal tokens that were not used, which is as many as one person may have.`,
+    nextStep: "Use one of them, or wait until the first expires.",
     headers: { "retry-after": String(Math.max(1, wait)) },
-    details: { retry_after_seconds: Math.max(1, wait) },
+    details: { reason: "unused_tokens", limit: most, retry_after_seconds: Math.max(1, wait) },
   });
 }
 
@@ -209,12 +210,18 @@ function targetOf({ id, username, node_name }: SessionRow) {
 }
 
 /** Whoever has a shell of it can be the node, and where the server itself runs under it, the server. */
-function notForMembers(): ApiError {
-  return new ApiError("forbidden", {
-    message: "The allocation is the agent's own account, which can read the node's keys.",
+function notForMembers(role: string): ApiError {
+  return new ApiError("terminal_token_mint_failed", {
+    message:
+      "The allocation is the agent's own account, which can read the node's keys: your role does not include it.",
     nextStep:
       "Ask an administrator, or one who runs the agent as root: then each allocation has a user of its own.",
-    details: { needed: "to be an administrator of the organization" },
+    details: {
+      reason: "role_insufficient",
+      owner: "tenant",
+      role,
+      needed: "to be an administrator of the organization",
+    },
   });
 }
 
