@@ -13,7 +13,7 @@ import {
 } from "@holdfast/contracts/terminal-frames";
 import { failureSeen, TerminalFailure, withHop } from "./failure.ts";
 import type { GatewayAccess } from "./gateway-access.ts";
-import { type Hears, overSocket, type TerminalSocket } from "./terminal-socket.ts";
+import { GatewaySilent, type Hears, overSocket, type TerminalSocket } from "./terminal-socket.ts";
 
 export type Connection = Omit<TerminalSocket, "opened" | "ready" | "terminate"> & {
   sessionId: string;
@@ -94,7 +94,8 @@ async function inTime(coming: {
 
 async function whatWasSeen(error: Error, gatewayAnswers: () => Promise<boolean>): Promise<Seen> {
   const detail = error.message;
-  if (error instanceof Late) return { code: "terminal_ui_connecting_stuck", detail };
+  if (error instanceof Late || error instanceof GatewaySilent)
+    return { code: "terminal_ui_connecting_stuck", detail };
   if (error instanceof NotOpened && !(await gatewayAnswers()))
     return { code: "terminal_public_route_missing", detail };
   return { code: "terminal_gateway_upgrade_failed", detail };

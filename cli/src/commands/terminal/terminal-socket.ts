@@ -53,6 +53,11 @@ export type TerminalSocket = {
   terminate(): void;
 };
 
+/** The connection is open, and nothing comes over it. */
+export class GatewaySilent extends Error {
+  override message = "the connection opened, but the gateway did not answer";
+}
+
 const CLOSE_WITHIN_MS = 1_000;
 const CLOSE_NORMAL = 1000;
 
@@ -140,7 +145,9 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
     clearInterval(asking);
     hears.input.disconnect();
     ended.resolve(unresponsive ? "unresponsive" : "lost");
-    ready.reject(new Error("the connection was closed before the shell was there"));
+    ready.reject(
+      unresponsive ? new GatewaySilent() : new Error("the connection was closed before the shell was there"),
+    );
   });
   socket.on("message", (data: Buffer, isBinary: boolean) => {
     arrived += 1;

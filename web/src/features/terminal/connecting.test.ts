@@ -172,6 +172,8 @@ describe("a terminal that was there", () => {
     expect(state).toMatchObject({ phase: "pausing", lost: { shell: "s1", attempt: 1, cause: "unresponsive" } });
     expect(effects).toEqual([{ do: "hang_up" }]);
     expect(follow([granted, opened, { type: "silent" }]).state.phase, "while it comes up").toBe("checking");
+    const unanswered = follow([granted, opened, { type: "silent" }, { type: "checked", reachable: true }]).state;
+    expect(unanswered).toMatchObject({ failure: { code: "terminal_ui_connecting_stuck" } });
   });
 
   it("TERM-10 stays at a gateway that answers while the node does not, and is back with the node", () => {

@@ -131,7 +131,7 @@ const table: Table = {
   checking: {
     ...still,
     checked: (state, { reachable, detail, at }) =>
-      seen(state, reachable ? "terminal_gateway_upgrade_failed" : "terminal_public_route_missing", { detail, at }),
+      seen(state, reachable ? unansweredOf(state) : "terminal_public_route_missing", { detail, at }),
     alarm: (state, { at }) => seen(state, "terminal_public_route_missing", { at }),
     try_again: hurry,
     stop: halt,
@@ -253,6 +253,13 @@ function check({ round, grant, grantedAt }: Of<"joining" | "waiting">): Next {
 }
 
 type Seen = Parameters<typeof noticed>[0];
+
+/** Of a gateway that is reachable: a connection that was open and stayed silent is no upgrade that failed. */
+function unansweredOf({ round }: Of<"checking">): Seen {
+  return round.chain.browser_ws_ready === undefined
+    ? "terminal_gateway_upgrade_failed"
+    : "terminal_ui_connecting_stuck";
+}
 
 /** What nobody but this page knows is told to the api, once it is shown. */
 function seen(

@@ -354,7 +354,7 @@ async function askHealth(
     // A gateway lets every page read this; what another server says stays hidden, but not that it says something.
     return fetch(url, { ...ask, mode: "no-cors" }).then(
       () => ({ reachable: false, detail: notTheGateway(url) }),
-      () => ({ reachable: false, detail: `${url} does not answer.` }),
+      () => ({ reachable: false, detail: `${url} gave this page no answer.` }),
     );
   }
 }
