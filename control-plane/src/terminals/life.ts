@@ -119,7 +119,7 @@ function closed(life: Life, closing: Closing): { life: Life; notes: Note[] } {
   if (state === life.state) return { life, notes: [] };
   const ended = { state, attached: false, closedAt: at, closeReason: reason, exit, bytesIn, bytesOut };
   return {
-    life: { ...life, ...ended, failure: why },
+    life: { ...life, ...ended, failure: why ?? life.failure },
     notes: [{ type: "closed", reason, failure, exit, bytesIn, bytesOut, correlationId: correlation_id }],
   };
 }
