@@ -3,7 +3,7 @@
 // and after the repair the same command and the same click work.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, createClient } from "@holdfast/contracts/client";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
@@ -261,13 +261,27 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
 
   it("TERM-09 TERM-06 terminal_pty_failed: the user was removed from the host", async () => {
     const { username, home } = shells.allocation;
-    const uid = execFileSync("id", ["-u", username], { encoding: "utf8" }).trim();
-    execFileSync("userdel", ["--force", username], { stdio: "ignore" });
-    await fails("terminal_pty_failed", { why: `There is no user ${username} on this node.` });
-    execFileSync("useradd", ["--uid", uid, "--home-dir", String(home), "--shell", "/bin/bash", username], {
-      stdio: "ignore",
-    });
+    const uid = execFileSync("id", ["-u", username], { encoding: "utf8" });
+    writeFileSync(`${home}/thesis`, "twelve years of work");
+    const remove = () => execFileSync("userdel", ["--force", username], { stdio: "ignore" });
+    remove();
+    const told = await fails("terminal_pty_failed", { why: `There is no user ${username} on this node.` });
+    const [, command = ""] = /`holdfast ([^`]+)`/.exec(String(told.next_step)) ?? [];
+    const repaired = await shells.run(command.split(" "));
+    expect(repaired).toMatchObject({ code: 0, stdout: expect.stringContaining("Restored: group") });
     await works();
+    if (atPage) {
+      remove();
+      const { page } = atPage;
+      await failsOnPage(atPage, "terminal_pty_failed", { open: () => atPage?.openTerminal() });
+      await page.getByRole("button", { name: "Repair" }).click();
+      await page.getByRole("button", { name: "Check and repair" }).click();
+      await page.getByText(`account ${username} (uid ${uid.trim()})`).waitFor();
+      await keepScreenshot(page, "terminal-repaired");
+      await works(() => page.getByRole("button", { name: "Open terminal" }).click());
+    }
+    expect(execFileSync("id", ["-u", username], { encoding: "utf8" })).toBe(uid);
+    expect(readFileSync(`${home}/thesis`, "utf8")).toBe("twelve years of work");
   });
 
   it("TERM-09 TERM-05 terminal_ui_connecting_stuck: what the gateway says is lost on the way", async () => {

@@ -16,7 +16,7 @@ describe.skipIf(lacks("root") || lacks("chromium"))("a terminal in the browser",
   let shells: Shells;
   let me: AtPage;
   beforeAll(async () => {
-    shells = await openShells();
+    shells = await openShells({ HOLDFAST_TERMINALS_PER_USER: "3" });
     me = await signIn(await visit(), shells);
   });
   afterAll(() => shells.cleanUp());
@@ -121,6 +121,40 @@ describe.skipIf(lacks("root") || lacks("chromium"))("a terminal in the browser",
     await me.page.getByRole("button", { name: "Open a new shell" }).click();
     await me.ready();
     expect(await me.ask("echo $$")).not.toBe(shell);
+  });
+
+  it("TERM-10 at the limit leads to the list of one's terminals, where ending one makes room", async () => {
+    const { page } = me;
+    const shell = await me.ask("echo $$");
+    for (let more = 0; more < 2; more += 1) {
+      await me.openTerminal();
+      await me.ready();
+    }
+    await me.openTerminal();
+    const alert = page.locator('[role="alert"][data-code="terminal_sessions_exhausted"]');
+    await alert.getByText("3 of 3 terminals of yours are open, detached ones included.").waitFor();
+    await keepScreenshot(page, "terminal-limit");
+    await page.getByRole("link", { name: "My terminals" }).click();
+    await page.getByText("3 of 3 open. Detached terminals count too, until they end.").waitFor();
+    const { username } = shells.allocation;
+    const rows = page.getByRole("row", { name: new RegExp(`${username} on ${shells.node.name}`) });
+    await expect
+      .poll(() => rows.filter({ hasText: /Detached.*ago, ends in|Detached.*now, ends in/ }).count())
+      .toBe(3);
+    await keepScreenshot(page, "my-terminals");
+    const end = page.getByRole("button", { name: `End the terminal of ${username}` });
+    await end.first().click();
+    await page.getByRole("button", { name: "End terminal" }).click();
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.getByText("2 of 3 open.").waitFor();
+    await page
+      .getByRole("link", { name: `Open the terminal of ${username}` })
+      .last()
+      .click();
+    await me.ready();
+    expect(await me.ask("echo $$"), "the oldest is the first one").toBe(shell);
+    await me.openTerminal();
+    await me.ready();
   });
 
   it("SEC-03 nothing of it is refused by the page's own policy", () => {

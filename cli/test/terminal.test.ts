@@ -160,13 +160,48 @@ describe.skipIf(lacks("root"))("holdfast terminal", () => {
   it("TERM-10 lists terminals, and ends one from elsewhere", async () => {
     const tty = await shells.atShell();
     const session = await newest();
-    const listed = await shells.run(["terminal", "list", "--state", "open"]);
-    expect(listed.stdout).toMatch(new RegExp(`^ID\\s+STATE[\\s\\S]*${session?.id}\\s+open\\s`));
-    const closed = await shells.json<TerminalSession>(["terminal", "close", String(session?.id)]);
-    expect(["open", "closed"]).toContain(closed.state);
+    const id = String(session?.id);
+    const name = `${shells.allocation.username}@${shells.node.name}`;
+    const all = await shells.run(["terminal", "list", "--all", "--state", "open"]);
+    expect(all.stdout).toMatch(new RegExp(`^TERMINAL\\s+STATE[\\s\\S]*${name}\\s+attached\\s[^\\n]*${id}`));
+    const own = await shells.run(["terminal", "list", "--node", shells.node.name]);
+    expect(own.stdout).toMatch(new RegExp(`${name}\\s+attached\\s[^\\n]*${id}`));
+    expect(own.stdout).toMatch(/\d+ of 20 terminals open\. Detached ones count too\./);
+    expect(await shells.failure(["terminal", "list", "--state", "open"])).toMatchObject({
+      exit: 2,
+      code: "usage",
+    });
+    const ended = await shells.run(["terminal", "end", id]);
+    expect(ended).toMatchObject({ code: 0, stdout: `Terminal ${id} (${name}) ended.\n` });
+    // At once, not eventually: it was said to have ended.
+    expect((await shells.terminals()).find((one) => one.id === id)).toMatchObject({ state: "closed" });
     expect(await tty.ended).toMatchObject({ code: 1 });
     expect(tty.shown()).toContain("terminal_closed");
-    await until(async () => (await shells.terminals("open")).every(({ id }) => id !== session?.id));
+    expect((await shells.run(["terminal", "close", id])).stdout).toContain("had already ended.");
+    expect((await shells.run(["terminal", "list"])).stdout).not.toContain(id);
+  });
+
+  it("TERM-10 says that a terminal ended only when its gateway has confirmed it", async () => {
+    const tty = await shells.atShell();
+    const id = String((await newest())?.id);
+    const gateway = shells.installation.upFile().children["gateway"]?.pid ?? 0;
+    process.kill(gateway, "SIGSTOP");
+    try {
+      const asked = await shells.run(["terminal", "end", id, "--no-wait"]);
+      expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining("was asked to end.") });
+      expect((await shells.run(["terminal", "list"])).stdout).toMatch(new RegExp(`ending\\s[^\\n]*${id}`));
+      expect(await shells.failure(["terminal", "close", id])).toMatchObject({
+        ...{
+          exit: 1,
+          code: "terminal_end_unconfirmed",
+          message: expect.stringContaining("was asked to end, but"),
+        },
+      });
+    } finally {
+      process.kill(gateway, "SIGCONT");
+    }
+    expect((await shells.run(["terminal", "end", id])).stdout).toMatch(/ended\.$/m);
+    await tty.ended;
   });
 
   it.for([

@@ -75,8 +75,17 @@ export const terminalFailures = {
   terminal_sessions_exhausted: {
     hop: "browser_terminal_ws",
     owner: "tenant",
-    message: "As many terminals are open as are allowed at a time.",
-    action: "Close one that you do not need; its tab, or `exit` in its shell.",
+    message: "You have reached your limit of open terminals. Detached ones count too.",
+    action:
+      "End one that you no longer need, on the page My terminals or by its id from `holdfast terminal list`. A detached one ends by itself after a while.",
+    retryable: true,
+  },
+  terminal_node_full: {
+    hop: "browser_terminal_ws",
+    owner: "operator",
+    message: "The node has reached its limit of open terminals. Detached ones count too.",
+    action:
+      "Try again later, or end a terminal of yours on this node. An administrator sees them all with `holdfast terminal list --all`; the operator can raise HOLDFAST_TERMINALS_PER_NODE.",
     retryable: true,
   },
   terminal_gateway_draining: {
@@ -143,7 +152,7 @@ export const terminalFailures = {
     owner: "node",
     message: "The node could not start a shell for this user.",
     action:
-      "The reason says what is not as it should be on the node: the allocation's user, its shell or its home.",
+      "Repair the allocation: that restores a user, shell or home that is missing on the node. If there is nothing to repair, the reason says what else is wrong.",
     retryable: true,
   },
   terminal_ui_connecting_stuck: {

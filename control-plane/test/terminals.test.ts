@@ -11,6 +11,8 @@ import { changeNode } from "@holdfast/contracts/endpoints/nodes";
 import {
   closeTerminal,
   createTerminalToken,
+  getTerminal,
+  listMyTerminals,
   listTerminals,
   reportTerminalFailure,
   type TerminalSession,
@@ -699,10 +701,15 @@ describe("a node's stream", () => {
 
   it("TERM-04 is let in for a terminal of that node, also at a gateway that was restarted", async () => {
     const session_id = await openSession();
+    await tell(session_id, { type: "attached", at: new Date().toISOString(), user_key: "" });
+    expect(await show(session_id)).toMatchObject({ attached: true, detached_at: null });
     const restarted = await enrollGateway(api);
     const { status, body } = await admit(session_id, place.node.id, "00", restarted);
     expect(status).toBe(200);
     expect(body["grant"]).toMatchObject({ session_id, purpose: "attach", node_id: place.node.id });
+    expect(await show(session_id), "its client went with the other gateway").toMatchObject({
+      ...{ state: "open", attached: false, detached_at: expect.any(String) },
+    });
     await restarted.announce({ terminal_url: "ws://127.0.0.1:3998/v1/terminal" });
     expect((await mint(client, place, { session_id })).url).toContain(":3998/");
     await superuser`DELETE FROM gateways WHERE id = ${restarted.id}`;
@@ -772,6 +779,62 @@ describe("what a client tells", () => {
     expect((await show(session_id)).state).toBe("open");
     const another = api.as(await tokenFor(api, kelp, "owner"));
     expect(await refusal(report(session_id, another))).toMatchObject({ status: 403, code: "forbidden" });
+  });
+});
+
+describe("one's own terminals", () => {
+  it("TERM-10 are those that count towards the limit, of all organizations, with when each ends by itself", async () => {
+    const person = await addMember(api, kelp, `${uuidv7()}@kelp.example`, "member");
+    const userId = person.me.id ?? "";
+    await superuser`INSERT INTO memberships (org_id, user_id, role) VALUES (${other.id}, ${userId}, 'member')`;
+    const [here, there] = [
+      await newPlace(api, superuser, kelp, { userId }),
+      await newPlace(api, superuser, other, { userId }),
+    ];
+    const [inKelp, inOther] = [person.client(kelp.id), person.client(other.id)];
+    const first = await openSession(inKelp, here);
+    const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+    const detachedAt = at(-60);
+    await tell(first, { type: "attached", at: at(-90), user_key: "" }, { type: "detached", at: detachedAt });
+    const second = await openSession(inOther, there);
+    await tell(second, { type: "attached", at: at(0), user_key: "" });
+    const ended = await openSession(inKelp, here);
+    await tell(ended, closedEvent());
+    // No gateway has it, so it counts nowhere.
+    await mint(inKelp, here);
+    await openSession();
+    const { items, limit } = await inKelp(listMyTerminals, {});
+    expect(limit).toBe(20);
+    expect(items).toMatchObject([
+      {
+        ...{ id: second, node_name: there.node.name, username: there.username, attached: true, detached_at: null },
+        organization: { id: other.id },
+      },
+      {
+        ...{ id: first, node_name: here.node.name, username: here.username, attached: false },
+        ...{ organization: { id: kelp.id }, detached_at: detachedAt, ending: false },
+        ends_at: new Date(Date.parse(detachedAt) + 600_000).toISOString(),
+      },
+    ]);
+    const stranger = await addMember(api, kelp, `${uuidv7()}@kelp.example`, "admin");
+    expect((await stranger.client(kelp.id)(listMyTerminals, {})).items, "an administrator's own").toEqual([]);
+  });
+
+  it("TERM-10 can be waited for until they have ended, by those who see them", async () => {
+    const id = await openSession();
+    const read = (as: Client, terminal_id = id, wait_seconds = 0) =>
+      as(getTerminal, { params: { terminal_id }, query: { wait_seconds } });
+    expect(await read(client)).toMatchObject({ id, state: "open", ending: false });
+    const member = api.as(await tokenFor(api, kelp, "member"));
+    const foreigner = api.as(await tokenFor(api, other, "owner"));
+    const unknown = await refusal(read(client, uuidv7(), 25));
+    expect(unknown).toMatchObject({ status: 404, code: "not_found" });
+    for (const as of [member, foreigner]) expect(await refusal(read(as, id, 25))).toEqual(unknown);
+    const asked = await client(closeTerminal, { params: { terminal_id: id } });
+    expect(asked).toMatchObject({ state: "open", ending: true, closed_at: null });
+    const [after] = await Promise.all([read(client, id, 25), tell(id, closedEvent("terminal_closed"))]);
+    expect(after).toMatchObject({ state: "closed", ending: false, ends_at: null, closed_at: expect.any(String) });
+    expect(await read(client, id, 25), "at once for one that has ended").toEqual(after);
   });
 });
 

@@ -393,10 +393,14 @@ describe("the times of a terminal", () => {
     await opened(own);
     const { token, grant } = api.grant({ ...own, limits: { per_user: 1 } });
     const client = await connectClient(gateway, token);
-    expect(await client.next("error")).toMatchObject({ code: "terminal_sessions_exhausted" });
+    expect(await client.next("error")).toMatchObject({
+      code: "terminal_sessions_exhausted",
+      message: "1 of 1 terminals of yours are open, detached ones included.",
+      action: expect.stringContaining("My terminals"),
+    });
     await expect.poll(() => api.events(grant.session_id).at(-1)).toMatchObject({ type: "failed", ended: true });
     const other = await connectClient(gateway, api.grant({ node_id: node.id, limits: { per_node: 1 } }).token);
-    expect(await other.next("error")).toMatchObject({ code: "terminal_sessions_exhausted" });
+    expect(await other.next("error")).toMatchObject({ code: "terminal_node_full", owner: "operator" });
   });
 });
 

@@ -130,6 +130,12 @@ const allocation = createRoute({
   component: lazyPage(() => import("./features/allocations/AllocationPage.tsx"), "AllocationPage"),
 });
 
+const myTerminals = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/terminals",
+  component: lazyPage(() => import("./features/terminal/MyTerminalsPage.tsx"), "MyTerminalsPage"),
+});
+
 const terminal = createRoute({
   getParentRoute: () => fullWindow,
   path: "/allocations/$allocationId/terminal",
@@ -200,6 +206,7 @@ export const router = createRouter({
       task,
       allocations,
       allocation,
+      myTerminals,
       audit,
       account,
       organization.addChildren([organizationStart, projects, members, tokens, settings]),

@@ -698,12 +698,17 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     const at = (ms: number) => new Date(Date.parse("2026-01-01T00:00:00.000Z") + ms).toISOString();
     const common = {
       allocation_id: allocationId,
+      username: "alice",
       node_id: nodeId,
+      node_name: "rock-1",
       task_id: null,
       opened_by: "member@reef.example",
       correlation_id: correlationId,
       created_at: at(0),
       attached: false,
+      detached_at: null,
+      ends_at: null,
+      ending: false,
       closed_at: null,
       exit: null,
     };

@@ -59,7 +59,7 @@ export async function openShells(env: Environment = {}): Promise<Shells> {
     piped: (input, args = []) => piped([command, "terminal", target, ...args], own, input),
     async terminals(state) {
       const filter = state === undefined ? [] : ["--state", state];
-      const args = ["terminal", "list", "--allocation", allocation.id, ...filter];
+      const args = ["terminal", "list", "--all", "--allocation", allocation.id, ...filter];
       return (await first.json<{ items: TerminalSession[] }>(args)).items;
     },
     async cleanUp() {

@@ -42,7 +42,14 @@ import { endSession, listMyTokens, listSessions, signOutEverywhere } from "./ses
 import { inspectLink, redeemLink, signIn, signOut } from "./sign-in.ts";
 import { listTaskSigningKeys, rotateTaskSigningKey } from "./task-signing-keys.ts";
 import { cancelTask, createTask, getTask, listTasks, listTaskTypes } from "./tasks.ts";
-import { closeTerminal, createTerminalToken, listTerminals, reportTerminalFailure } from "./terminals.ts";
+import {
+  closeTerminal,
+  createTerminalToken,
+  getTerminal,
+  listMyTerminals,
+  listTerminals,
+  reportTerminalFailure,
+} from "./terminals.ts";
 import { createToken, listTokens, revokeToken } from "./tokens.ts";
 
 export const allEndpoints: readonly Endpoint[] = [
@@ -107,6 +114,8 @@ export const allEndpoints: readonly Endpoint[] = [
   updateMemberQuota,
   createTerminalToken,
   listTerminals,
+  listMyTerminals,
+  getTerminal,
   closeTerminal,
   reportTerminalFailure,
   listAudit,

@@ -22,7 +22,9 @@ const ReadinessChain = z.partialRecord(
 export const TerminalSession = z.strictObject({
   id: Id,
   allocation_id: Id,
+  username: z.string().describe("Of the allocation's OS user."),
   node_id: Id,
+  node_name: z.string(),
   state: TerminalState,
   /** Of the attempt that opened it; `failed` is there when the terminal has failed, also after it was ready. */
   chain: ReadinessChain,
@@ -41,7 +43,14 @@ export const TerminalSession = z.strictObject({
   opened_by: z.string(),
   correlation_id: z.string(),
   created_at: Time,
-  attached: z.boolean(),
+  attached: z
+    .boolean()
+    .describe("A client is connected. An open terminal without one is detached; its shell goes on."),
+  detached_at: Time.nullable().describe("Since when it is detached; null: it is attached, opening or ended."),
+  ends_at: Time.nullable().describe(
+    "When it ends by itself at the latest, unless a client attaches; null: it has ended.",
+  ),
+  ending: z.boolean().describe("It was asked to end, and its gateway has not confirmed that yet."),
   closed_at: Time.nullable(),
   /** How its shell ended, if it did. */
   exit: z.strictObject({ code: z.int().nullable(), signal: z.string().nullable() }).nullable(),
@@ -96,12 +105,47 @@ export const listTerminals = endpoint({
   answer: pageOf(TerminalSession),
 });
 
+export const MyTerminal = TerminalSession.extend({
+  organization: z.strictObject({ id: Id, name: z.string() }),
+});
+export type MyTerminal = z.infer<typeof MyTerminal>;
+
+export const listMyTerminals = endpoint({
+  name: "listMyTerminals",
+  noun: "terminals",
+  method: "GET",
+  path: "/v1/me/terminals",
+  summary: "List your open terminals in all organizations, newest first",
+  description: "Exactly those that count towards your limit. Detached ones count too, until they end.",
+  access: "signed-in",
+  answer: z.strictObject({
+    items: z.array(MyTerminal),
+    limit: z.int().describe("How many one person or token may have open at a time."),
+  }),
+});
+
+export const getTerminal = endpoint({
+  name: "getTerminal",
+  noun: "terminals",
+  method: "GET",
+  path: "/v1/terminals/{terminal_id}",
+  summary: "Read a terminal, or wait for its end",
+  description: "With `wait_seconds` the answer comes when the terminal has ended, or after that time.",
+  access: { scope: "allocations:read" },
+  params: z.strictObject({ terminal_id: Id }),
+  query: z.strictObject({ wait_seconds: z.coerce.number().int().min(0).max(25).default(0) }),
+  answer: TerminalSession,
+});
+
 export const closeTerminal = endpoint({
   name: "closeTerminal",
   noun: "terminals",
   method: "POST",
   path: "/v1/terminals/{terminal_id}/close",
   summary: "End a terminal and its shell",
+  description:
+    "The answer may come before the gateway has ended it: then `ending` is true. `GET /v1/terminals/{terminal_id}` " +
+    "with `wait_seconds` waits for the end.",
   access: { scope: "terminals:use" },
   action: "terminal.close",
   params: z.strictObject({ terminal_id: Id }),

@@ -1,12 +1,13 @@
 // SQL of terminals and their tokens.
 
-import type { TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import type { MyTerminal, TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
 import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Sql, Tx } from "../database/connect.ts";
+import type { Revision } from "../tasks/queries.ts";
 import { accessIsLost, lostAccessCode, signInEnded } from "./access.ts";
 import type { Exit, Failure, Life } from "./life.ts";
 
@@ -30,6 +31,8 @@ export type SessionRow = {
   gateway_id: string | null;
   attached: boolean;
   attachment_at: Date | null;
+  /** When it ends by itself at the latest, as long as nobody attaches. */
+  ends_at: Date;
   created_at: Date;
   close_code: string | null;
   closed_at: Date | null;
@@ -42,7 +45,13 @@ export type SessionRow = {
 const columns = (db: Queryable) => db`
   s.id, s.org_id, s.allocation_id, s.node_id, a.username, n.name AS node_name, s.state, s.user_key, s.actor_type,
   s.actor_id, s.actor_name, s.role, s.correlation_id, s.chain, s.failure, s.task_id, s.gateway_id, s.attached,
-  s.attachment_at, s.created_at, s.close_code, s.closed_at, s.close_reason, s.exit, s.bytes_in, s.bytes_out`;
+  s.attachment_at, ${endsAt(db)} AS ends_at, s.created_at, s.close_code, s.closed_at, s.close_reason, s.exit, s.bytes_in, s.bytes_out`;
+
+/** An opening one by its own deadline; a detached one when its time without a client is over. */
+const endsAt = (db: Queryable) => db`
+  CASE WHEN s.state = 'opening' THEN s.opening_until
+    WHEN s.attached THEN s.ends_by
+    ELSE least(s.ends_by, coalesce(s.attachment_at, s.heard_at) + s.detached_seconds * interval '1 second') END`;
 
 const joined = (db: Queryable) => db`
   terminal_sessions s JOIN allocations a ON a.id = s.allocation_id JOIN nodes n ON n.id = s.node_id`;
@@ -52,7 +61,9 @@ export function toTerminal(row: SessionRow): TerminalSession {
   return {
     id: row.id,
     allocation_id: row.allocation_id,
+    username: row.username,
     node_id: row.node_id,
+    node_name: row.node_name,
     state: row.state,
     chain: toChain(row, failure),
     failure,
@@ -61,6 +72,9 @@ export function toTerminal(row: SessionRow): TerminalSession {
     correlation_id: row.correlation_id,
     created_at: row.created_at.toISOString(),
     attached: row.attached,
+    detached_at: row.state === "open" && !row.attached ? (row.attachment_at?.toISOString() ?? null) : null,
+    ends_at: row.closed_at === null ? row.ends_at.toISOString() : null,
+    ending: row.closed_at === null && row.close_code !== null,
     closed_at: row.closed_at?.toISOString() ?? null,
     exit: row.exit,
   };
@@ -191,6 +205,26 @@ const withCorrelationId = (tx: Tx, id: string) => tx`
   UNION ALL SELECT id FROM terminal_sessions WHERE failure ->> 'correlation_id' = ${id}
   UNION ALL SELECT session_id FROM terminal_tokens WHERE correlation_id = ${id}`;
 
+type OwnRow = SessionRow & { org_name: string };
+
+/** What the gateway counts for the limit of one person or token: every terminal that a gateway took and that has not ended. */
+export async function selectOwnOpen(system: Sql, userKey: string): Promise<OwnRow[]> {
+  return system<OwnRow[]>`
+    SELECT ${columns(system)}, o.name AS org_name FROM ${joined(system)} JOIN organizations o ON o.id = s.org_id
+    WHERE s.user_key = ${userKey} AND s.state IN ('opening', 'open') AND s.gateway_id IS NOT NULL
+    ORDER BY s.id DESC`;
+}
+
+export function toMyTerminal(row: OwnRow): MyTerminal {
+  return { ...toTerminal(row), organization: { id: row.org_id, name: row.org_name } };
+}
+
+/** For those who wait for an end; nothing before it is waited for. */
+export async function selectEnds(sql: Queryable, ids: readonly string[]): Promise<Revision[]> {
+  return sql<Revision[]>`
+    SELECT id, 0 AS revision, closed_at IS NOT NULL AS ended FROM terminal_sessions WHERE id = ANY (${[...ids]}::uuid[])`;
+}
+
 export function lifeOf(row: SessionRow): Life {
   return {
     state: row.state,
@@ -286,10 +320,15 @@ export async function selectTokenFacts(system: Sql, hash: Buffer): Promise<Token
   return row;
 }
 
-/** The node brings its stream: the gateway that it came to speaks for the session. */
+/**
+ * The node brings its stream: the gateway that it came to speaks for the session. A client that was attached at another
+ * one went with it, and a gateway that was killed could not report that.
+ */
 export async function bindToGateway(system: Sql, id: string, gatewayId: string): Promise<void> {
   await system`
-    UPDATE terminal_sessions SET gateway_id = ${gatewayId}, heard_at = now()
+    UPDATE terminal_sessions SET gateway_id = ${gatewayId}, heard_at = now(),
+      attached = attached AND gateway_id IS NOT DISTINCT FROM ${gatewayId},
+      attachment_at = CASE WHEN attached AND gateway_id IS DISTINCT FROM ${gatewayId} THEN now() ELSE attachment_at END
     WHERE id = ${id} AND state IN ('opening', 'open')`;
 }
 

@@ -3,6 +3,8 @@
 import {
   closeTerminal,
   createTerminalToken,
+  getTerminal,
+  listMyTerminals,
   listTerminals,
   reportTerminalFailure,
 } from "@holdfast/contracts/endpoints/terminals";
@@ -15,8 +17,9 @@ import { accessOf, readAllocation, requireRow } from "../allocations/read.ts";
 import type { ApiContext } from "../api/context.ts";
 import { HiddenError } from "../api/hidden.ts";
 import { pageStart, toPage } from "../api/page.ts";
-import { type OrgCall, orgRoute } from "../api/route.ts";
+import { type OrgCall, orgRoute, signedInRoute } from "../api/route.ts";
 import { auditActor } from "../audit/record.ts";
+import { withOrg } from "../database/connect.ts";
 import { type Actor, keyOf } from "../people/actor.ts";
 import { makeSecret } from "../people/secrets.ts";
 import { presentGateways } from "../services/gateways.ts";
@@ -29,8 +32,10 @@ import {
   insertToken,
   type NewSession,
   type SessionRow,
+  selectOwnOpen,
   selectSession,
   selectSessions,
+  toMyTerminal,
   toTerminal,
 } from "./queries.ts";
 import { hasEnded } from "./state.ts";
@@ -94,6 +99,21 @@ export function terminalRoutes(api: ApiContext): void {
     const before = pageStart(listTerminals, query.cursor);
     const rows = await selectSessions(tx, viewer, filter, { before, limit: query.limit });
     return toPage(listTerminals, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toTerminal });
+  });
+
+  signedInRoute(api, listMyTerminals, async ({ actor }) => ({
+    items: (await selectOwnOpen(api.system, keyOf(actor))).map(toMyTerminal),
+    limit: limits.terminalsPerUser,
+  }));
+
+  orgRoute(api, getTerminal, async (call) => toTerminal(await readSession(call, call.params.terminal_id)), {
+    waitFirst: async (call) => {
+      const { params, query, org, actor, signal } = call;
+      if (query.wait_seconds === 0) return;
+      // Only what the caller can see may be waited for.
+      const { id } = await withOrg(api.app, org.id, (tx) => readSession({ tx, actor, org }, params.terminal_id));
+      await watch.ended(id, { waitMs: query.wait_seconds * 1000, signal });
+    },
   });
 
   orgRoute(api, closeTerminal, async (call) => {

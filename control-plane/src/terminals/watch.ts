@@ -5,9 +5,10 @@ import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
+import { createAwaiting } from "../tasks/awaiting.ts";
 import { runPeriodically } from "../worker/periodic.ts";
 import { endLostAccess } from "./access.ts";
-import { selectClosing } from "./queries.ts";
+import { selectClosing, selectEnds } from "./queries.ts";
 
 export type TerminalWatch = {
   /** After the commit: open pages read it again. */
@@ -16,6 +17,8 @@ export type TerminalWatch = {
   closing(sessionIds: readonly string[]): void;
   /** After the commit: somebody may have lost access. Without it the periodic look finds it seconds later. */
   look(): void;
+  /** Resolves when the terminal has ended, or the time is over. */
+  ended(sessionId: string, options: { waitMs: number; signal?: AbortSignal }): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -53,13 +56,16 @@ export function watchTerminals(options: {
     },
   });
 
+  const awaiting = createAwaiting({ sql: system, signals, log, topic: "terminal", read: selectEnds });
+
   return {
     changed: (id) => signals.publish("terminal", [id]),
     closing,
     look: soon(endWhatIsLost),
+    ended: (id, options) => awaiting.changed({ id, revision: undefined }, { ...options, until: "end" }),
     async stop() {
       for (const end of ends) end();
-      await periodic.stop();
+      await Promise.all([periodic.stop(), awaiting.stop()]);
     },
   };
 }

@@ -148,12 +148,16 @@ export function createSessions(options: SessionsOptions): Sessions {
     return count;
   };
 
-  const exhausted = ({ limits, user_key, node_id }: TerminalGrant): string | undefined => {
-    if (countOf(({ userKey }) => userKey === user_key) >= limits.per_user) {
-      return `You have ${limits.per_user} terminals open, which is as many as one person may have.`;
+  const exhausted = ({ limits, user_key, node_id }: TerminalGrant) => {
+    const own = countOf(({ userKey }) => userKey === user_key);
+    if (own >= limits.per_user) {
+      const detail = `${own} of ${limits.per_user} terminals of yours are open, detached ones included.`;
+      return { code: "terminal_sessions_exhausted", detail } as const;
     }
-    if (countOf(({ nodeId }) => nodeId === node_id) >= limits.per_node) {
-      return `The node has ${limits.per_node} terminals open, which is as many as one node may have.`;
+    const onNode = countOf(({ nodeId }) => nodeId === node_id);
+    if (onNode >= limits.per_node) {
+      const detail = `${onNode} of ${limits.per_node} terminals on the node are open, detached ones included.`;
+      return { code: "terminal_node_full", detail } as const;
     }
     return undefined;
   };
@@ -176,7 +180,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (endedLately.has(grant.session_id)) return refuse(client, grant, "terminal_session_unknown", null);
     const opens = grant.purpose === "open";
     const tooMany = opens ? exhausted(grant) : undefined;
-    if (tooMany) return refuse(client, grant, "terminal_sessions_exhausted", tooMany);
+    if (tooMany) return refuse(client, grant, tooMany.code, tooMany.detail);
     const session = create(grant, opens);
     if (opens) {
       const at = new Date(client.connectedAt).toISOString();

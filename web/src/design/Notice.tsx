@@ -8,7 +8,7 @@ import { type State, StatusMark } from "./StatusMark.tsx";
 type NoticeProps = {
   state: Extract<State, "degraded" | "failed" | "unknown">;
   title: string;
-  children: ReactNode;
+  children?: ReactNode;
 };
 
 const frames: Record<NoticeProps["state"], string> = {
@@ -25,7 +25,7 @@ export function Notice({ state, title, children }: NoticeProps) {
           <Prose text={title} />
         </span>
       </StatusMark>
-      <div className="mt-1 pl-4.5">{children}</div>
+      {children && <div className="mt-1 pl-4.5">{children}</div>}
     </div>
   );
 }

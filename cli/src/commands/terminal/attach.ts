@@ -8,7 +8,7 @@ import { findAllocation } from "../../client/find-allocation.ts";
 import { exitCodes } from "../../failure.ts";
 import { harmless } from "../../output.ts";
 import { type Connection, type ConnectOptions, connectTerminal } from "./connection.ts";
-import { TerminalFailure } from "./failure.ts";
+import { TerminalFailure, withRepair } from "./failure.ts";
 import { gatewayAccess } from "./gateway-access.ts";
 import { describeUnconfirmed, keepTyped, passKeys, passPipe, type Typed } from "./input.ts";
 import { type LocalTerminal, openLocalTerminal } from "./local-terminal.ts";
@@ -66,7 +66,9 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
   let ending: Final | undefined;
   let hasEnded = false;
   try {
-    shell.connection = await connectTerminal(connecting).finally(progress.clear);
+    shell.connection = await connectTerminal(connecting)
+      .catch((error: unknown) => Promise.reject(withRepair(error, allocation)))
+      .finally(progress.clear);
     ending = await stay({ local, shell, typed, connecting, leave });
   } catch (error) {
     if (leaving.signal.aborted) return;

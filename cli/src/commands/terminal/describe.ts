@@ -3,12 +3,22 @@
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { chainSteps } from "@holdfast/contracts/terminal-frames";
-import { localTime, span } from "../../output.ts";
+import { ago, localTime, span } from "../../output.ts";
 
-export function stateOf({ state, attached, failure, exit }: TerminalSession): string {
-  if (state === "open") return attached ? "open" : "open, detached";
-  if (state === "closed" && exit) return `closed (${exit.signal ?? `exit code ${exit.code}`})`;
-  return failure && state !== "opening" ? `${state} (${failure.code})` : state;
+export function stateOf({ state, attached, detached_at, failure, exit, ending }: TerminalSession): string {
+  if (ending) return "ending";
+  const why = failure ? ` (${failure.code})` : "";
+  switch (state) {
+    case "opening":
+      return state;
+    case "open":
+      if (attached) return `attached${why}`;
+      return `detached${detached_at === null ? "" : ` ${ago(detached_at)}`}${why}`;
+    case "closed":
+      return exit ? `ended (${exit.signal ?? `exit code ${exit.code}`})` : `ended${why}`;
+    case "failed":
+      return `failed${why}`;
+  }
 }
 
 /** Where it failed and who can repair that. */
@@ -17,7 +27,7 @@ export function placeOf({ failure }: TerminalSession): string | null {
 }
 
 export function describeTerminal(terminal: TerminalSession): string {
-  const { id, opened_by, created_at, correlation_id, chain, failure } = terminal;
+  const { id, username, node_name, opened_by, created_at, correlation_id, chain, failure } = terminal;
   const asked = Date.parse(created_at);
   const steps = chainSteps.flatMap((step) => {
     const reached = chain[step];
@@ -25,7 +35,7 @@ export function describeTerminal(terminal: TerminalSession): string {
     return `  ${step.padEnd(22)} ${span(Math.max(0, Date.parse(reached.at) - asked))}  ${reached.correlation_id}`;
   });
   return [
-    `Terminal ${id} of ${opened_by}: ${stateOf(terminal)}`,
+    `Terminal ${id} of ${opened_by} at ${username}@${node_name}: ${stateOf(terminal)}`,
     `Asked for ${localTime(created_at)}, correlation id ${correlation_id}`,
     "Readiness chain:",
     ...steps,

@@ -12,11 +12,17 @@ import { Refusal, UnreachableError } from "../../failure.ts";
 
 export class TerminalFailure extends Refusal {
   readonly retryable: boolean;
+  readonly #error: TerminalError;
 
   constructor(error: TerminalError, details: Record<string, unknown> = {}) {
     const { code, hop, owner, message, action, retryable, correlation_id } = error;
     super(code, { message, nextStep: action, details: { owner, ...details, hop, correlation_id } });
     this.retryable = retryable;
+    this.#error = error;
+  }
+
+  advising(action: string): TerminalFailure {
+    return new TerminalFailure({ ...this.#error, action }, this.details);
   }
 }
 
@@ -48,6 +54,18 @@ export function withHop(error: unknown): unknown {
   const { code, message, next_step, retryable, correlation_id, details } = error.envelope;
   const { hop, owner } = terminalFailures[code];
   return new TerminalFailure({ code, hop, owner, message, action: next_step, retryable, correlation_id }, details);
+}
+
+/** A shell that could not start because of its user: names the command that restores it. */
+export function withRepair(
+  error: unknown,
+  { username, node_name }: { username: string; node_name: string },
+): unknown {
+  if (!(error instanceof TerminalFailure) || error.code !== "terminal_pty_failed") return error;
+  const command = `holdfast allocation repair ${username}@${node_name}`;
+  return error.advising(
+    `\`${command}\` checks the user on the node and restores it; then open the terminal again.`,
+  );
 }
 
 export function mayPass(error: unknown): boolean {

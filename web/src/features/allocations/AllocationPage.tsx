@@ -1,5 +1,6 @@
 // One allocation: how it is, what it is, and the terminals that were opened in it.
 
+import { removalInWords } from "@holdfast/contracts/allocation-words";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -21,9 +22,11 @@ import { LiveMark } from "../shell/LiveMark.tsx";
 import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
 import { Terminals } from "../terminal/Terminals.tsx";
 import { allocationMarks } from "./allocation-marks.ts";
+import { canRepair } from "./can-repair.ts";
 import { OwnerName } from "./OwnerName.tsx";
 import { useAllocation } from "./queries.ts";
 import { ReleaseDialog } from "./ReleaseDialog.tsx";
+import { RepairDialog } from "./RepairDialog.tsx";
 import { SharingCard } from "./SharingCard.tsx";
 import { TransferDialog } from "./TransferDialog.tsx";
 
@@ -63,7 +66,7 @@ function ToAllocations() {
 
 function Shown({ allocation }: { allocation: Allocation }) {
   const { may } = useActing();
-  const [open, setOpen] = useState<"release" | "transfer" | null>(null);
+  const [open, setOpen] = useState<"release" | "repair" | "transfer" | null>(null);
   const close = () => setOpen(null);
   const manages = allocation.access === "manage" && may("allocations:write");
   const { state, word } = allocationMarks[allocation.status];
@@ -76,6 +79,7 @@ function Shown({ allocation }: { allocation: Allocation }) {
         actions={
           <>
             {may("allocations:admin") && !over && <Button onClick={() => setOpen("transfer")}>Transfer</Button>}
+            {canRepair(allocation, may) && <Button onClick={() => setOpen("repair")}>Repair</Button>}
             {manages && !over && <Button onClick={() => setOpen("release")}>Release</Button>}
             <OpenTerminal allocation={allocation} look="primary" />
           </>
@@ -87,6 +91,7 @@ function Shown({ allocation }: { allocation: Allocation }) {
         </span>
       </PageHeader>
       <div className="grid gap-6">
+        {allocation.removal && !allocation.reason && <Notice state="unknown" title={removalInWords(allocation)} />}
         {allocation.reason && (
           <Notice state={allocation.status === "failed" ? "failed" : "degraded"} title={allocation.reason.message}>
             <Prose text={allocation.reason.next_step} />
@@ -101,6 +106,7 @@ function Shown({ allocation }: { allocation: Allocation }) {
         </div>
       </div>
       {open === "release" && <ReleaseDialog allocation={allocation} onClose={close} />}
+      {open === "repair" && <RepairDialog allocation={allocation} onClose={close} />}
       {open === "transfer" && <TransferDialog allocation={allocation} onClose={close} />}
     </>
   );

@@ -8,7 +8,7 @@ export function ReleaseDialog({ allocation, onClose }: { allocation: Allocation;
   const { username, node_name } = allocation;
   const release = useChange({
     send: (call) => call(releaseAllocation, { params: { allocation_id: allocation.id } }),
-    said: `Releasing ${username} on ${node_name}`,
+    said: `Release of ${username} on ${node_name} requested`,
     onDone: onClose,
   });
   return (

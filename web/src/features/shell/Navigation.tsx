@@ -11,6 +11,7 @@ const pages: { to: LinkProps["to"]; label: string; icon: ReactNode }[] = [
   { to: "/", label: "Overview", icon: <Icon name="overview" /> },
   { to: "/nodes", label: "Nodes", icon: <Icon name="nodes" /> },
   { to: "/allocations", label: "Allocations", icon: <Icon name="allocations" /> },
+  { to: "/terminals", label: "My terminals", icon: <Icon name="terminal" /> },
   { to: "/audit", label: "Audit", icon: <Icon name="audit" /> },
   { to: "/organization", label: "Organization", icon: <Icon name="organization" /> },
 ];

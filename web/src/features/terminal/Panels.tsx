@@ -2,8 +2,9 @@
 // why it does not, how it ended. What is lost for a moment has its bar in ReconnectBar.tsx.
 
 import { readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { Button } from "../../design/Button.tsx";
+import { Button, buttonClasses } from "../../design/Button.tsx";
 import { CopyableId } from "../../design/Copy.tsx";
 import { Fact, Facts } from "../../design/Facts.tsx";
 import { Prose } from "../../design/Prose.tsx";
@@ -23,6 +24,8 @@ type PanelProps = {
   /** Who and where: alice on rock-1. */
   where: string;
   back: ReactNode;
+  /** Absent: the reader may not repair the allocation. */
+  onRepair: (() => void) | undefined;
   /** Something was shown already: it stays in sight. */
   docked: boolean;
   /** The allocation was given back: no button opens anything. */
@@ -32,7 +35,7 @@ type PanelProps = {
 };
 
 export function Panel(props: PanelProps) {
-  const { state, connection, where, back, docked, over } = props;
+  const { state, connection, where, back, onRepair, docked, over } = props;
   switch (state.phase) {
     case "ready":
       return null;
@@ -70,7 +73,10 @@ export function Panel(props: PanelProps) {
             )}
           </FailureView>
           <Unconfirmed bytes={connection.unconfirmed()} />
-          <FailureButtons remedy={over ? "none" : remedyOf(state.failure)} connection={connection} back={back} />
+          <FailureButtons remedy={over ? "none" : remedyOf(state.failure)} connection={connection}>
+            {!over && <Further failure={state.failure} onRepair={onRepair} />}
+            {back}
+          </FailureButtons>
         </Frame>
       );
     }
@@ -166,9 +172,26 @@ const again: Partial<Record<Remedy, string>> = {
   take_back: "Take it back here",
 };
 
-type FailureButtonsProps = { remedy: Remedy; connection: Connection; back: ReactNode };
+/** What helps beside trying again. */
+function Further({ failure, onRepair }: { failure: Failure; onRepair: (() => void) | undefined }) {
+  switch (failure.code) {
+    case "terminal_pty_failed":
+      return onRepair ? <Button onClick={onRepair}>Repair</Button> : null;
+    case "terminal_sessions_exhausted":
+    case "terminal_node_full":
+      return (
+        <Link to="/terminals" className={buttonClasses()}>
+          My terminals
+        </Link>
+      );
+    default:
+      return null;
+  }
+}
 
-function FailureButtons({ remedy, connection, back }: FailureButtonsProps) {
+type FailureButtonsProps = { remedy: Remedy; connection: Connection; children: ReactNode };
+
+function FailureButtons({ remedy, connection, children }: FailureButtonsProps) {
   const label = again[remedy];
   return (
     <div className="mt-4 flex flex-wrap gap-2">
@@ -182,7 +205,7 @@ function FailureButtons({ remedy, connection, back }: FailureButtonsProps) {
           Open a new shell
         </Button>
       )}
-      {back}
+      {children}
     </div>
   );
 }

@@ -1,20 +1,21 @@
 // A shell of an allocation, over the whole window. The address keeps which one, so that a reload finds
 // it again; it keeps no secret.
 
-import { closeTerminal } from "@holdfast/contracts/endpoints/terminals";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { buttonClasses } from "../../design/Button.tsx";
 import { writeClipboard } from "../../design/Copy.tsx";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
 import { Icon } from "../../design/Icon.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { toast } from "../../design/Toast.tsx";
+import { useActing } from "../../session.ts";
 import { useIsDark } from "../../theme.ts";
-import { useChange } from "../../use-change.ts";
+import { canRepair } from "../allocations/can-repair.ts";
 import { useAllocation } from "../allocations/queries.ts";
+import { RepairDialog } from "../allocations/RepairDialog.tsx";
 import { HeaderNotices } from "../shell/Notices.tsx";
 import type { Connecting } from "./connecting-states.ts";
+import { EndDialog } from "./EndDialog.tsx";
 import { KeyBar } from "./KeyBar.tsx";
 import { type Look, recallLook, rememberLook } from "./look.ts";
 import { Panel } from "./Panels.tsx";
@@ -36,6 +37,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
   const { session } = route.useSearch();
   const navigate = route.useNavigate();
   const allocation = useAllocation(allocationId).data;
+  const { may } = useActing();
   const place = useRef<HTMLDivElement>(null);
   const menu = useRef<HTMLButtonElement>(null);
   const height = useVisibleHeight();
@@ -48,6 +50,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
   const [found, setFound] = useState({ index: -1, count: 0 });
   const [ctrl, setCtrl] = useState(false);
   const [ending, setEnding] = useState(false);
+  const [repairing, setRepairing] = useState(false);
 
   const terminal = useTerminal({
     allocationId,
@@ -146,6 +149,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
               },
             }}
             where={where}
+            onRepair={allocation && canRepair(allocation, may) ? () => setRepairing(true) : undefined}
             docked={shown}
             free={screen?.isWrittenHigh() ? "bottom" : "top"}
             over={allocation !== undefined && !["requested", "active"].includes(allocation.status)}
@@ -159,7 +163,17 @@ function Terminal({ allocationId }: { allocationId: string }) {
       </div>
       {screen && shell && <KeyBar screen={screen} ctrl={ctrl} onCtrl={holdCtrl} />}
       {ending && shell && (
-        <EndDialog shell={shell} onClose={() => setEnding(false)} afterwards={() => screen?.keyboard()} />
+        <EndDialog terminalId={shell} onClose={() => setEnding(false)} afterwards={() => screen?.keyboard()} />
+      )}
+      {repairing && allocation && terminal && (
+        <RepairDialog
+          allocation={allocation}
+          onClose={() => setRepairing(false)}
+          onRepaired={() => {
+            setRepairing(false);
+            terminal.connection.tryAgain();
+          }}
+        />
       )}
     </main>
   );
@@ -171,29 +185,6 @@ function Standing({ state }: { state: Connecting }) {
     <span role="status" data-phase={state.phase} className="rounded-sm bg-surface px-2 py-0.5 text-sm">
       <StatusMark state={mark}>{word}</StatusMark>
     </span>
-  );
-}
-
-type EndDialogProps = { shell: string; onClose: () => void; afterwards: () => HTMLElement | undefined };
-
-function EndDialog({ shell, onClose, afterwards }: EndDialogProps) {
-  const close = useChange({
-    send: (call) => call(closeTerminal, { params: { terminal_id: shell } }),
-    onDone: onClose,
-  });
-  return (
-    <ConfirmDialog
-      open
-      onClose={onClose}
-      afterwards={afterwards}
-      title="End this shell?"
-      action="End shell"
-      onConfirm={() => close.mutate("")}
-      busy={close.isPending}
-      error={close.error}
-    >
-      <p>The shell and what runs in it end. If you only leave the page, they go on for a while.</p>
-    </ConfirmDialog>
   );
 }
 

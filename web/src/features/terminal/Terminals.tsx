@@ -20,7 +20,7 @@ import { chainOf } from "./chain.ts";
 import { hopInWords, ownerInWords } from "./failures.ts";
 import { type TerminalsOf, useTerminals } from "./queries.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
-import { exitInWords, terminalMarks } from "./words.ts";
+import { exitInWords, terminalMark } from "./words.ts";
 
 export function Terminals({ of }: { of: TerminalsOf }) {
   const listing = useTerminals(of);
@@ -71,7 +71,7 @@ type RowProps = { terminal: TerminalSession; opened: boolean; onToggle: () => vo
 function Row({ terminal, opened, onToggle }: RowProps) {
   const id = useId();
   const me = useMe();
-  const { state, word } = terminalMarks[terminal.state];
+  const { state, word } = terminalMark(terminal);
   const chain = chainOf(terminal);
   const { failure, exit } = terminal;
   return (

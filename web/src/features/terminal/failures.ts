@@ -61,6 +61,7 @@ const remedies: Record<TerminalFailureCode, Remedy> = {
   terminal_token_unverified: "same",
   terminal_frame_too_large: "same",
   terminal_sessions_exhausted: "same",
+  terminal_node_full: "same",
   terminal_gateway_draining: "same",
   terminal_node_offline: "same",
   terminal_open_not_taken: "same",

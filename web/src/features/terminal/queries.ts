@@ -1,6 +1,7 @@
 // What the pages read about terminals. The keys are those that live.ts looks for.
 
-import { listTerminals, type TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { listMyTerminals, listTerminals, type TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { useQuery } from "@tanstack/react-query";
 import { useListing } from "../../listing.ts";
 import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";
@@ -14,6 +15,17 @@ export function useTerminals(of: TerminalsOf) {
   return useListing<TerminalSession>({
     key: ["org", org.id, "terminals", "list", query],
     page: ({ cursor, signal }) => call(listTerminals, { query: { ...query, cursor }, signal }),
+    refetchInterval,
+  });
+}
+
+/** In all organizations. Changes in the one acted in are seen at once, others with the next look. */
+export function useMyTerminals() {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  return useQuery({
+    queryKey: ["org", org.id, "terminals", "list", { mine: true }],
+    queryFn: ({ signal }) => call(listMyTerminals, { signal }),
     refetchInterval,
   });
 }

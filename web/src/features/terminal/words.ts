@@ -1,6 +1,6 @@
 // Steps, states and ends of terminals in words.
 
-import type { TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import type { TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 import type { State } from "../../design/StatusMark.tsx";
 import type { Connecting, Exit, Phase } from "./connecting-states.ts";
@@ -34,12 +34,18 @@ export function markOf(state: Connecting): { state: State; word: string } {
   return phaseMarks[state.phase];
 }
 
-export const terminalMarks: Record<TerminalState, { state: State; word: string }> = {
+const terminalMarks: Record<TerminalState, { state: State; word: string }> = {
   opening: { state: "moving", word: "Opening" },
-  open: { state: "ok", word: "Open" },
-  closed: { state: "ended", word: "Closed" },
+  open: { state: "ok", word: "Attached" },
+  closed: { state: "ended", word: "Ended" },
   failed: { state: "failed", word: "Failed" },
 };
+
+export function terminalMark(terminal: Pick<TerminalSession, "state" | "attached" | "ending">) {
+  if (terminal.ending) return { state: "moving", word: "Ending" } as const;
+  if (terminal.state === "open" && !terminal.attached) return { state: "unknown", word: "Detached" } as const;
+  return terminalMarks[terminal.state];
+}
 
 export const inputIsFull = "Not sent: 16 MiB of input wait for this shell already.";
 
