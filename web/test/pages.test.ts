@@ -219,6 +219,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     "/",
     "/nodes",
     "/allocations",
+    "/terminals",
     "/audit",
     "/organization",
     "/organization/members",

@@ -52,7 +52,8 @@ export function addSharingCommands(allocation: Command): void {
       printResult(
         options,
         revoked,
-        () => `${member.email} no longer has access to ${username}@${node_name}. Open terminals close.`,
+        () =>
+          `${member.email} no longer has access to ${username}@${node_name}. Their open terminals there are asked to close.`,
       );
     });
   withServerOptions(allocation.command("transfer"))
