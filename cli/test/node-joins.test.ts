@@ -87,10 +87,13 @@ describe("holdfast allocation", () => {
     // Somebody else got the name meanwhile.
     execFileSync("userdel", [user], { stdio: "ignore" });
     execFileSync("useradd", ["--no-create-home", user], { stdio: "ignore" });
-    const foreign = uidOf(user);
-    expect(await failure(["allocation", "repair", made.id])).toMatchObject({ exit: 1, code: "user_not_ours" });
-    expect(uidOf(user)).toBe(foreign);
-    execFileSync("userdel", [user], { stdio: "ignore" });
+    try {
+      const foreign = uidOf(user);
+      expect(await failure(["allocation", "repair", made.id])).toMatchObject({ exit: 1, code: "user_not_ours" });
+      expect(uidOf(user)).toBe(foreign);
+    } finally {
+      execFileSync("userdel", [user], { stdio: "ignore" });
+    }
     const asked = await run(["allocation", "repair", target, "--no-wait"]);
     expect(asked.stdout).toContain("Repair requested.");
     await until(() => uidOf(user) === uid);
