@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import { violationsOf } from "../../web/test/axe.ts";
 import { keepScreenshot, openChromium, withoutWebgl } from "../../web/test/browser.ts";
 import { type AtPage, signIn } from "./support/at-page.ts";
 import { hangChild, openShells, type Shells } from "./support/shells.ts";
@@ -142,6 +143,7 @@ describe.skipIf(lacks("root") || lacks("chromium"))("a terminal in the browser",
       .poll(() => rows.filter({ hasText: /Detached.*ago, ends in|Detached.*now, ends in/ }).count())
       .toBe(3);
     await keepScreenshot(page, "my-terminals");
+    expect(await violationsOf(page, "my terminals")).toEqual([]);
     const end = page.getByRole("button", { name: `End the terminal of ${username}` });
     await end.first().click();
     await page.getByRole("button", { name: "End terminal" }).click();
