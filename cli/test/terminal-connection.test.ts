@@ -201,7 +201,7 @@ describe("a terminal's client", () => {
     server.say({
       type: "error",
       code: "terminal_pty_failed",
-      hop: "workload_terminal_startup",
+      hop: "workload_terminal_startup_failure",
       owner: "node",
       message: "There is no user alice on this node.",
       action: "Make it.",

@@ -317,13 +317,13 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
       .toMatchObject([
         {
           ...{ id: open?.id, state: "failed", chain: { failed: { correlation_id } } },
-          failure: { code: "terminal_pty_failed", hop: "workload_terminal_startup", owner: "node" },
+          failure: { code: "terminal_pty_failed", hop: "workload_terminal_startup_failure", owner: "node" },
         },
       ]);
     const ending = { action: "terminal.close", result: "failed", reason: "terminal_pty_failed" };
     expect(await audited(correlation_id)).toContainEqual(expect.objectContaining(ending));
     const listed = await shells.run(["terminal", "list", "--correlation", correlation_id]);
-    expect(listed.stdout).toMatch(/pty_ready.*failed.*Where: workload_terminal_startup. Owner: node./s);
+    expect(listed.stdout).toMatch(/pty_ready.*failed.*Where: workload_terminal_startup_failure. Owner: node./s);
   });
 
   it("TERM-08 a node that is quarantined ends its terminals for that reason, not for the tenant's", async () => {

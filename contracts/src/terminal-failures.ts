@@ -21,7 +21,7 @@ export const terminalHops = [
   "terminal_open_task",
   "node_terminal_reachability",
   "gateway_node_stream",
-  "workload_terminal_startup",
+  "workload_terminal_startup_failure",
   "terminal_ready_frame",
 ] as const;
 export type TerminalHop = (typeof terminalHops)[number];
@@ -148,7 +148,7 @@ export const terminalFailures = {
     retryable: true,
   },
   terminal_pty_failed: {
-    hop: "workload_terminal_startup",
+    hop: "workload_terminal_startup_failure",
     owner: "node",
     message: "The node could not start a shell for this user.",
     action:
@@ -264,7 +264,7 @@ export const terminalFailures = {
     retryable: true,
   },
   terminal_input_overflow: {
-    hop: "workload_terminal_startup",
+    hop: "workload_terminal_startup_failure",
     owner: "tenant",
     message: "Input was discarded: more came than the shell could take.",
     action: "Copy large data with scp or rsync instead.",

@@ -740,7 +740,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
         state: "failed",
         chain: { ...chain, failed: lost },
         failure: {
-          ...{ code: "terminal_pty_failed", hop: "workload_terminal_startup", owner: "node" },
+          ...{ code: "terminal_pty_failed", hop: "workload_terminal_startup_failure", owner: "node" },
           ...{ detail: "The holder was killed.", ...lost },
         },
       },

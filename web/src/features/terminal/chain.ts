@@ -17,6 +17,6 @@ export function chainOf({ chain, created_at }: Pick<TerminalSession, "chain" | "
 
 /** The first step that was not reached; but one before the shell may be missing because of the shell. */
 export function stoppedAt(chain: Chain, hop: string): ReadinessStep | undefined {
-  if (hop === "workload_terminal_startup" && chain.pty_ready === undefined) return "pty_ready";
+  if (hop === "workload_terminal_startup_failure" && chain.pty_ready === undefined) return "pty_ready";
   return readinessSteps.find((step) => chain[step] === undefined);
 }

@@ -32,7 +32,7 @@ const hopWords: Record<TerminalHop, string> = {
   terminal_open_task: "handing the task to the node",
   node_terminal_reachability: "between the node and the gateway",
   gateway_node_stream: "the node's stream to the gateway",
-  workload_terminal_startup: "starting the shell on the node",
+  workload_terminal_startup_failure: "starting the shell on the node",
   terminal_ready_frame: "waiting for the terminal",
 };
 
