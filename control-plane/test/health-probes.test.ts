@@ -41,9 +41,12 @@ beforeEach(async () => {
 const later = (seconds: number) => {
   clock += seconds * 1000;
 };
-const turn = async (by: Replica = replica) => {
-  await superuser`UPDATE node_presence SET heartbeat_at = ${new Date(clock)} WHERE boot_id = 'online'`;
-  return probeHealth(system, by.engine, { ...rules, now: new Date(clock) });
+const hearFromNodes = () =>
+  superuser`UPDATE node_presence SET heartbeat_at = ${new Date(clock)} WHERE boot_id = 'online'`;
+const probe = (by: Replica) => probeHealth(system, by.engine, { ...rules, now: new Date(clock) });
+const turn = async () => {
+  await hearFromNodes();
+  return probe(replica);
 };
 
 let names = 0;
@@ -153,7 +156,8 @@ describe("when", () => {
   it("DIAG-01 once, when several replicas look at the same moment", async () => {
     const nodes = await Promise.all(Array.from({ length: 30 }, newNode));
     const others = await Promise.all([1, 2, 3].map(() => openReplica(api.database, system)));
-    const asked = await Promise.all([replica, ...others].map(turn));
+    await hearFromNodes();
+    const asked = await Promise.all([replica, ...others].map(probe));
     expect(asked.reduce((sum, one) => sum + one)).toBe(nodes.length);
     const [counted] = await superuser<{ tasks: number; nodes: number }[]>`
       SELECT count(*)::int AS tasks, count(DISTINCT node_id)::int AS nodes FROM tasks`;
