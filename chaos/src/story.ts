@@ -42,6 +42,8 @@ export type Story = {
   hostSees(code: string): Promise<void>;
   /** The node's page says so. */
   dashboardSees(code: string): Promise<void>;
+  /** The node's page no longer says so. */
+  dashboardClears(code: string): Promise<void>;
   /** The agent has delivered it since the fault; only such a record, if one is looked for. */
   historyHas(code: string, wanted?: (record: DiagnosticRecord) => boolean): Promise<DiagnosticRecord>;
   /** The user's request again, and the look from before the repair. */
@@ -167,6 +169,12 @@ export function tellStory(lab: Lab, expected: Expected): Telling {
         return attention.find((one) => one.code === code && isRecorded("dashboard", code, one));
       });
       see({ by: "dashboard", ...item });
+    },
+    async dashboardClears(code) {
+      await until(`the node's page no longer says ${code}`, PATIENCE_SECONDS, async () => {
+        const { attention } = await operator(getNode, { params });
+        return attention.every((one) => one.code !== code);
+      });
     },
     async historyHas(code, wanted = () => true) {
       const record = await until(`the delivered history has ${code}`, PATIENCE_SECONDS, async () => {

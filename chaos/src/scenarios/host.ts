@@ -57,6 +57,8 @@ async function wrongClock(story: Story, offset: string): Promise<void> {
   await Promise.all([story.dashboardSees("clock_skew"), story.hostSees("clock_skew")]);
   await story.userIsRefused();
   await story.mends();
+  // The agent learns of the right time with its next heartbeat; until then it goes on refusing tasks.
+  await story.dashboardClears("clock_skew");
   await story.recovers();
 }
 
