@@ -22,12 +22,8 @@ export default defineConfig({
     globalSetup: ["control-plane/test/support/global-setup.ts"],
     setupFiles: ["control-plane/test/support/clean-up.ts"],
     pool: "forks",
-    // A worker runs many files and loads what they share once: of the suite's processor time, starting and loading was a
-    // tenth. So a file leaves nothing behind in its process: no timer, handler, environment variable or mock.
-    isolate: false,
-    // Twice the cores of the smallest machine: most files wait for processes that they started. With three workers, two
-    // cores were busy for 70 % of the time.
-    maxWorkers: 4,
+    // One more than there are cores: most files wait for processes that they started.
+    maxWorkers: 3,
     reporters: ["default", "json", new SlowestFiles()],
     outputFile: { json: "test-output/results.json" },
     sequence: { sequencer: TortureFirst },

@@ -1,4 +1,4 @@
-// vitest runs this before every test file, also in a worker that ran other files before.
+// vitest runs this before every test file.
 
 import { afterAll } from "vitest";
 import { cleanUp } from "./at-end.ts";
