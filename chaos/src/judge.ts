@@ -58,6 +58,7 @@ function judgeSighting(expected: ExpectedSighting, seen: Sighting | undefined): 
     owner: isReport ? words.owner : null,
   };
   const line = (message: string | null) => message && { message, correlation_id: id };
+  const hostLine = trace.host_log.find((one) => one === found.host_log?.message) ?? trace.host_log[0] ?? null;
   return [
     ...compare(`${who}: observer`, seen.by, expected.by),
     ...compare(`${who}: code`, seen.code, expected.code),
@@ -78,7 +79,7 @@ function judgeSighting(expected: ExpectedSighting, seen: Sighting | undefined): 
       trace.delivered && { reasons: [trace.delivered], correlation_id: id },
     ),
     ...compare(`${who}: the api's log`, found.server_log, line(trace.server_log)),
-    ...compare(`${who}: the agent's log`, found.host_log, line(trace.host_log)),
+    ...compare(`${who}: the agent's log`, found.host_log, line(hostLine)),
   ];
 }
 

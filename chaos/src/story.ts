@@ -177,10 +177,15 @@ export function tellStory(lab: Lab, expected: Expected): Telling {
       });
     },
     async historyHas(code, wanted = () => true) {
-      const record = await until(`the delivered history has ${code}`, PATIENCE_SECONDS, async () => {
+      let delivered: DiagnosticRecord[] = [];
+      const ask = async () => {
         const { items } = await operator(listNodeDiagnostics, { params });
-        return items.find((one) => one.reason === code && Date.parse(one.at) >= brokenAt && wanted(one));
-      });
+        delivered = items.filter(({ at }) => Date.parse(at) >= brokenAt);
+        return delivered.find((one) => one.reason === code && wanted(one));
+      };
+      const instead = () =>
+        `; it has ${delivered.map(({ at, reason, detail }) => `${at} ${reason}: ${detail}`).join(" | ")}`;
+      const record = await until(`the delivered history has ${code}`, PATIENCE_SECONDS, ask, instead);
       if (!seen.some(({ by, code: known }) => by === "history" && known === code)) {
         // As the node's page presents a record.
         const { at, signal, owner, message, nextStep } = diagnosticReasons[record.reason];

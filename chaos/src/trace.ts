@@ -36,7 +36,7 @@ export async function findById(lab: Lab, id: string, of: { by: Observer; code: s
         records.length > 0
           ? { reasons: [...new Set(records.map(({ reason }) => reason))].toSorted(), correlation_id: id }
           : null,
-      server_log: lineIn(lab.control.lines(), id, expected.server_log),
+      server_log: lineIn(lab.control.lines(), id, [expected.server_log]),
       host_log: lineIn(lab.node.lines(), id, expected.host_log),
     };
   };
@@ -53,16 +53,16 @@ export async function findById(lab: Lab, id: string, of: { by: Observer; code: s
     audit: latest.audit,
     delivered: expected.delivered === null ? null : latest.delivered,
     server_log: expected.server_log === null ? null : latest.server_log,
-    host_log: expected.host_log === null ? null : latest.host_log,
+    host_log: expected.host_log.length === 0 ? null : latest.host_log,
   };
 }
 
 /** A record's line names its reason in a field; all others are known by their message. */
-function lineIn(lines: readonly Line[], id: string, wanted: string | null): Found["server_log"] {
+function lineIn(lines: readonly Line[], id: string, wanted: readonly (string | null)[]): Found["server_log"] {
   const named = lines
     .filter(({ correlation_id }) => correlation_id === id)
     .map(({ msg = "", reason }) => (reason !== undefined && msg.startsWith(`${reason}:`) ? reason : msg));
-  const message = preferred(named, (one) => one === wanted);
+  const message = preferred(named, (one) => wanted.includes(one));
   return message === undefined ? null : { message, correlation_id: id };
 }
 

@@ -1,20 +1,25 @@
 // Waits for what has no event to wait for: asks again until there is an answer, or says what never came.
 
-const ASK_EVERY_MS = 100;
+const PAUSE_MS = 100;
 /** For whatever is waited for. How soon the first sighting must come is the scenario's to say. */
 export const PATIENCE_SECONDS = 120;
 
+/** `instead`: what was there, for whoever reads why it failed. */
 export async function until<T>(
   what: string,
   seconds: number,
   ask: () => Promise<T | undefined | false>,
+  instead: () => string = () => "",
 ): Promise<T> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {
+    const asked = performance.now();
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
-    if (performance.now() > deadline) throw new Error(`not within ${seconds} s: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+    if (performance.now() > deadline) throw new Error(`not within ${seconds} s: ${what}${instead()}`);
+    // A command is a process each time: asked without pause, it keeps the machine from what is waited for.
+    const pause = Math.max(PAUSE_MS, 2 * (performance.now() - asked));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 

@@ -2,8 +2,8 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import type { Task } from "@holdfast/contracts/endpoints/tasks";
+import { getNode, type Node } from "@holdfast/contracts/endpoints/nodes";
+import { getTask, listTasks, type Task } from "@holdfast/contracts/endpoints/tasks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { errorOf, type FirstNode, openFirstNode } from "./support/first-node.ts";
 import { openInstallation, type Started, until } from "./support/holdfast.ts";
@@ -54,8 +54,7 @@ describe("this machine", () => {
   });
 
   it("DIAG-01 is probed by itself soon after it has joined, which is no task of anybody", async () => {
-    const detail = () => json<NodeDetail>(["node", "show", node.name]);
-    await until(async () => (await detail()).health !== null);
+    await until(async () => (await first.operator()(getNode, { params: { node_id: node.id } })).health !== null);
     const { stdout } = await run(["node", "show", node.name]);
     expect(stdout).toMatch(/\n {2}host, as probed \d+(\.\d)? \w+ ago\n {4}kernel +\S+, up /);
     expect(stdout).toMatch(/\n {4}KVM +\S.*\n {4}VFIO .*IOMMU groups\n {4}GPUs +\S.*\n {4}links +\S/);
@@ -150,9 +149,11 @@ describe("holdfast task run", () => {
     expect(states.at(-1)).toMatchObject({ status: "completed", result: { echo: "1" } });
   });
 
+  const newest = async () => (await first.operator()(listTasks, { query: { limit: 1 } })).items[0];
+
   /** Starts a task that takes a minute, and waits until it runs. */
   async function longTask(more: string[] = []): Promise<{ started: Started; task: () => Promise<Task> }> {
-    const earlier = await json<{ items: Task[] }>(["task", "list", "--limit", "1"]);
+    const earlier = await newest();
     const started = first.installation.start([
       "task",
       "run",
@@ -162,12 +163,11 @@ describe("holdfast task run", () => {
       "hold_ms=60000",
       ...more,
     ]);
-    const newest = async () => (await json<{ items: Task[] }>(["task", "list", "--limit", "1"])).items[0] as Task;
     await until(async () => {
       const task = await newest();
-      return task.id !== earlier.items[0]?.id && task.phase === "holding";
+      return task?.id !== earlier?.id && task?.phase === "holding";
     });
-    return { started, task: newest };
+    return { started, task: async () => (await newest()) as Task };
   }
 
   it.for([[[]], [["--follow"]], [["--json"]]] as const)(
@@ -186,20 +186,20 @@ describe("holdfast task run", () => {
   );
 
   it("TASK-05 is waited for through a crash of the server", async () => {
-    const earlier = await json<{ items: Task[] }>(["task", "list", "--limit", "1"]);
+    const earlier = await newest();
     const started = first.installation.start([
       "task",
       "run",
       node.name,
       "node.noop",
       "--param",
-      // So long it is looked for, a command at a time.
+      // So long it is looked for, on a busy machine too.
       "hold_ms=10000",
       "--json",
     ]);
     await until(async () => {
-      const [task] = (await json<{ items: Task[] }>(["task", "list", "--limit", "1"])).items;
-      return task?.id !== earlier.items[0]?.id && task?.phase === "holding";
+      const task = await newest();
+      return task?.id !== earlier?.id && task?.phase === "holding";
     });
     process.kill(first.installation.upFile().children["api"]?.pid ?? 0, "SIGKILL");
     const { code, stdout } = await started.ended;
@@ -228,7 +228,8 @@ describe("holdfast task run", () => {
     const given = await json<Task>(args);
     expect(given.status).toBe("queued");
     await json(["task", "cancel", given.id]);
-    await until(async () => (await json<Task>(["task", "show", given.id])).status === "cancelled");
+    const params = { task_id: given.id };
+    await until(async () => (await first.operator()(getTask, { params })).status === "cancelled");
     const again = await run(["task", "cancel", given.id]);
     expect(again).toMatchObject({ code: 0, stdout: `Task ${given.id} is cancelled.\n` });
   });

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
+import { chromiumPath } from "../../scripts/facilities.mjs";
 
 const screenshots = fileURLToPath(new URL("../../test-output/screenshots/", import.meta.url));
 
@@ -20,7 +21,7 @@ export function openChromium(more: string[] = []): { visit(options?: BrowserCont
     if (!existsSync(new URL("../dist/index.html", import.meta.url)))
       throw new Error("run `npm start` or `npm test` to build the page");
     browser = await chromium.launch({
-      executablePath: "/usr/bin/chromium",
+      executablePath: chromiumPath,
       args: [
         "--no-sandbox",
         "--disable-gpu",

@@ -41,9 +41,11 @@ export const egressRejected = (lab: Lab) =>
     forwarded(`${toApi(lab)} reject with tcp reset`),
   );
 
-/** What the node sends arrives; what the api answers does not. */
+/** What the node sends arrives, over a connection that exists; what the api answers does not. */
 export const answersDropped = (lab: Lab) =>
-  rules(lab.router, "the router drops what the api sends to the node", forwarded(`${fromApi(lab)} drop`));
+  ofConnections(lab, "the router drops what the api sends to the node", () => `${fromApi(lab)} drop`, {
+    all: true,
+  });
 
 export const nameServerSilent = (lab: Lab) =>
   rules(

@@ -1,9 +1,10 @@
 // An installation whose own machine is its first node, and commands against it.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { type Client, createClient } from "@holdfast/contracts/client";
+import { listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";
 import {
   type Environment,
   type Installation,
@@ -26,6 +27,8 @@ export type FirstNode = {
   node: Node;
   /** A directory for the test's own files. */
   scratch: string;
+  /** The local operator, of the api as it runs now. For what is asked over and over: a command is a process each time. */
+  operator(): Client;
   run(args: string[], env?: Record<string, string>): Promise<Outcome>;
   /** With --json: expects success, and one JSON value. */
   json<T>(args: string[]): Promise<T>;
@@ -46,9 +49,11 @@ export async function openFirstNode(env: Environment = {}): Promise<FirstNode> {
   };
   const up = installation.up(env);
   await up.ready;
+  const token = readFileSync(join(installation.dataDir, "operator-token"), "utf8").trim();
+  const operator = () => createClient({ baseUrl: installation.upFile().api_url ?? "", token });
   const online: Node[] = [];
   await until(async () => {
-    const { items } = await json<{ items: Node[] }>(["node", "list"]);
+    const { items } = await operator()(listNodes, {});
     online.push(...items.filter(({ connection }) => connection === "online"));
     return online.length > 0;
   });
@@ -59,6 +64,7 @@ export async function openFirstNode(env: Environment = {}): Promise<FirstNode> {
     up,
     node,
     scratch,
+    operator,
     run,
     json,
     async failure(args) {

@@ -124,8 +124,14 @@ function environmentOf(pid: number): string[] {
   }
 }
 
+/** A question that takes long, such as a command, is asked less often: else it keeps the machine from what is waited for. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (;;) {
+    const asked = performance.now();
+    if (await condition()) return;
+    const tookMs = performance.now() - asked;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(10, 2 * tookMs)));
+  }
 }
 
 /** Whether it answers with 200. */

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
-import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { listTerminals, type TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { onTestFinished } from "vitest";
 import { type FirstNode, openFirstNode } from "./first-node.ts";
 import { type Environment, type Outcome, until } from "./holdfast.ts";
@@ -21,7 +21,7 @@ export type Shells = FirstNode & {
   piped(input: string, args?: string[]): Promise<Outcome & { bytes: Buffer }>;
   /** What `holdfast` commands are given here. */
   env: Environment;
-  terminals(state?: string): Promise<TerminalSession[]>;
+  terminals(state?: TerminalSession["state"]): Promise<TerminalSession[]>;
 };
 
 const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
@@ -58,9 +58,8 @@ export async function openShells(env: Environment = {}): Promise<Shells> {
     },
     piped: (input, args = []) => piped([command, "terminal", target, ...args], own, input),
     async terminals(state) {
-      const filter = state === undefined ? [] : ["--state", state];
-      const args = ["terminal", "list", "--all", "--allocation", allocation.id, ...filter];
-      return (await first.json<{ items: TerminalSession[] }>(args)).items;
+      const query = { allocation_id: allocation.id, ...(state && { state }) };
+      return (await first.operator()(listTerminals, { query })).items;
     },
     async cleanUp() {
       // The user with all its processes; also when a test has made it anew, or another organization.
