@@ -26,23 +26,34 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** Whole installations and pages: a file takes so long that a worker of its own costs nothing. */
+const wholes = ["{cli,web,chaos}/test/**/*.test.ts"];
+const all = [
+  "{contracts,kit,service,tasks,control-plane,gateway,node-agent,cli,web,bench,chaos,scripts}/**/*.test.ts",
+];
+const never = ["**/node_modules/**", "**/dist/**"];
+
+const common = {
+  setupFiles: ["control-plane/test/support/clean-up.ts"],
+  pool: "forks" as const,
+  // What is waited for comes at once on a free machine; on a busy one it may take its time.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { requireAssertions: true, poll: { timeout: 20_000 } },
+};
+
 export default defineConfig({
   test: {
-    include: [
-      "{contracts,kit,service,tasks,control-plane,gateway,node-agent,cli,web,bench,chaos,scripts}/**/*.test.ts",
-    ],
-    exclude: ["**/node_modules/**", "**/dist/**"],
     globalSetup: ["control-plane/test/support/global-setup.ts"],
-    setupFiles: ["control-plane/test/support/clean-up.ts"],
-    pool: "forks",
     // Two more than there are cores: most files wait for processes that they started.
     maxWorkers: 4,
     reporters: ["default", "json", new SlowestFiles()],
     outputFile: { json: "test-output/results.json" },
     sequence: { sequencer: LongestFirst },
-    // What is waited for comes at once on a free machine; on a busy one it may take its time.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { requireAssertions: true, poll: { timeout: 20_000 } },
+    projects: [
+      { test: { ...common, name: "wholes", include: wholes, exclude: never } },
+      // Two hundred files: many share a worker, which loads the code once. Alone, each would take most of a second for that.
+      { test: { ...common, name: "parts", include: all, exclude: [...never, ...wholes], isolate: false } },
+    ],
   },
 });

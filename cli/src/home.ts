@@ -7,8 +7,8 @@ export function homeDirectory(): string | undefined {
   return known(homedir);
 }
 
-export function userName(): string | undefined {
-  return known(() => userInfo().username);
+export function userName(system: () => { username: string } = userInfo): string | undefined {
+  return known(() => system().username);
 }
 
 function known<T>(ask: () => T): T | undefined {

@@ -1,11 +1,5 @@
-import { userInfo } from "node:os";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { looksRemote, sshLine, urlOf } from "./addresses.ts";
-
-vi.mock("node:os", async (actual) => {
-  const os = await actual<typeof import("node:os")>();
-  return { ...os, userInfo: vi.fn(os.userInfo) };
-});
 
 describe("addresses", () => {
   it("OPS-01 are ones that this machine can open", () => {
@@ -49,10 +43,10 @@ describe("addresses", () => {
   });
 
   it("OPS-01 leave the user to fill in when the system does not know who we are", () => {
-    vi.mocked(userInfo).mockImplementationOnce(() => {
+    const unknown = () => {
       throw new Error("uv_os_get_passwd returned ENOENT");
-    });
-    const line = sshLine([{ bind: "127.0.0.1", port: 3001 }], { SSH_CONNECTION: "a 1 b 22" });
+    };
+    const line = sshLine([{ bind: "127.0.0.1", port: 3001 }], { SSH_CONNECTION: "a 1 b 22" }, unknown);
     expect(line).toBe("ssh -L 3001:127.0.0.1:3001 YOU@b");
   });
 });

@@ -1,7 +1,7 @@
 // Where people and programs reach what runs: addresses, and the ssh line that brings the page of a
 // machine without a screen to the browser in front of you.
 
-import { hostname } from "node:os";
+import { hostname, userInfo } from "node:os";
 import type { Environment } from "@holdfast/kit/settings";
 import { userName } from "../home.ts";
 
@@ -21,12 +21,16 @@ export function looksRemote(env: Environment): boolean {
   return !env["DISPLAY"] && !env["WAYLAND_DISPLAY"] && !env["WSL_DISTRO_NAME"];
 }
 
-export function sshLine(listeners: { bind: string; port: number }[], env: Environment): string {
+export function sshLine(
+  listeners: { bind: string; port: number }[],
+  env: Environment,
+  system: () => { username: string } = userInfo,
+): string {
   // "client-address client-port server-address server-port"
   const [, , address, port] = (env["SSH_CONNECTION"] ?? "").split(" ");
   const forwards = listeners.map((one) => `-L ${quoted(`${one.port}:${hostOf(one.bind)}:${one.port}`)}`);
   const otherPort = port && port !== "22" ? [`-p ${port}`] : [];
-  const user = env["SUDO_USER"] ?? userName() ?? "YOU";
+  const user = env["SUDO_USER"] ?? userName(system) ?? "YOU";
   return ["ssh", ...forwards, ...otherPort, `${user}@${address || hostname()}`].join(" ");
 }
 
