@@ -147,8 +147,8 @@ function textOf(schema: Json): fc.Arbitrary<string> {
 const schemaOf = (schema: z.ZodType): Json =>
   z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Json;
 
-/** Of what an agent or a page would wait for: the test does not. */
-const noWaiting: Record<string, string> = { wait: "0", wait_seconds: "0" };
+/** Of what an agent or a page would wait for, and does if it says nothing: the test does not. */
+const noWaiting = { wait: "0", wait_seconds: "0" };
 
 /** Requests for an endpoint, with ids that exist among those that do not. `known`: what a body says by this name. */
 export function requestsFor(
@@ -165,8 +165,10 @@ export function requestsFor(
     { weight: 1, arbitrary: nastyText.map((text) => encodeURIComponent(text.toWellFormed())) },
   );
   const names = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  const querySchema = endpoint.query ? schemaOf(endpoint.query) : {};
+  const held = Object.entries(noWaiting).filter(([name]) => name in ((querySchema["properties"] ?? {}) as Json));
   const query = fc.oneof(
-    { weight: 4, arbitrary: endpoint.query ? objectOf(schemaOf(endpoint.query)) : fc.constant({}) },
+    { weight: 4, arbitrary: objectOf(querySchema) },
     { weight: 1, arbitrary: fc.dictionary(nastyText, nastyText, { maxKeys: 2 }) },
   );
   const json = (endpoint.body ? nearlyRight(schemaOf(endpoint.body)) : nastyValue).map((value) =>
@@ -194,9 +196,8 @@ export function requestsFor(
         (url, name, index) => url.replace(`{${name}}`, () => segments[index] ?? ""),
         endpoint.path,
       );
-      const pairs = Object.entries(asked as object).map(
-        ([name, value]) =>
-          [name.toWellFormed(), noWaiting[name] ?? String(value).toWellFormed()] as [string, string],
+      const pairs = Object.entries({ ...(asked as object), ...Object.fromEntries(held) }).map(
+        ([name, value]) => [name.toWellFormed(), String(value).toWellFormed()] as [string, string],
       );
       const search = new URLSearchParams(pairs).toString();
       const withBody = endpoint.method !== "GET" ? { body: sent } : {};
