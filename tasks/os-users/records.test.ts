@@ -29,6 +29,13 @@ describe("the record of our users", () => {
     expect((await recordIntention(stateDir, "three", "c", isTaken))?.uid).toBe(UIDS.first + 1);
   });
 
+  it("BM-01 begins without a file, and has used one uid then", async () => {
+    const stateDir = stateDirAt(UIDS.first);
+    rmSync(join(stateDir, "users.json"));
+    expect(await recordIntention(stateDir, "one", "a", nobodyHas)).toBeDefined();
+    expect(cleanUids(stateDir)).toBe(UIDS.last - UIDS.first);
+  });
+
   it("BM-01 gives no uid to two who ask at once", async () => {
     const stateDir = stateDirAt(UIDS.first);
     const names = ["one", "two", "three", "four"];

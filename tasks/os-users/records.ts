@@ -80,10 +80,12 @@ async function tryRecording(
   allocationId: string,
   { isTaken }: UidFacts,
 ): Promise<UserRecord | undefined> {
-  let uid = read(stateDir).next_uid;
+  // As long as there is no file, all of this goes by the one place that the first look chose.
+  const first = read(stateDir);
+  let uid = first.next_uid;
   for (let tried = 0; tried < RANGE; tried += 1, uid = following(uid)) {
-    if (!isClean(read(stateDir), uid) || (await isTaken(uid))) continue;
-    const all = read(stateDir);
+    if (!isClean(read(stateDir, first), uid) || (await isTaken(uid))) continue;
+    const all = read(stateDir, first);
     if (!isClean(all, uid)) continue;
     const record: UserRecord = { allocation_id: allocationId, uid, state: "intended" };
     const clean = all.clean - distance(all.next_uid, uid) - 1;
@@ -124,7 +126,8 @@ function following(uid: number): number {
   return uid === UIDS.last ? UIDS.first : uid + 1;
 }
 
-function read(stateDir: string): Users {
+/** `absent`: what holds when there is no file. */
+function read(stateDir: string, absent?: Users): Users {
   const path = join(stateDir, "users.json");
   let text: string | undefined;
   try {
@@ -136,7 +139,7 @@ function read(stateDir: string): Users {
   }
   // Anywhere in the range: after a lost file, new users should not inherit what old ones left behind.
   if (text === undefined)
-    return { next_uid: randomInt(UIDS.first, UIDS.last + 1), clean: RANGE, quarantined: [], users: {} };
+    return absent ?? { next_uid: randomInt(UIDS.first, UIDS.last + 1), clean: RANGE, quarantined: [], users: {} };
   try {
     return Users.parse(JSON.parse(text));
   } catch {
