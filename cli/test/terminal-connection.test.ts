@@ -9,10 +9,11 @@ import { ACKNOWLEDGE_BYTES, type InputPlace, WINDOW_BYTES } from "@holdfast/cont
 import { createTerminalInput } from "@holdfast/contracts/terminal-input";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import type { WebSocket } from "ws";
 import { type StandIn, startStandIn } from "../../gateway/test/support/stand-in.ts";
 import { type Connection, type ConnectOptions, connectTerminal } from "../src/commands/terminal/connection.ts";
 import { TerminalFailure } from "../src/commands/terminal/failure.ts";
-import { gatewayAccess } from "../src/commands/terminal/gateway-access.ts";
+import { type GatewayAccess, gatewayAccess } from "../src/commands/terminal/gateway-access.ts";
 import { createReconnecting } from "../src/commands/terminal/reconnect.ts";
 
 let gateway: StandIn;
@@ -54,9 +55,15 @@ function connecting(deadlineSeconds = 15, input = createTerminalInput<Buffer>(1_
     return { ...grant, expires_at: new Date().toISOString(), deadline_seconds: deadlineSeconds };
   }) as unknown as Client;
   const aways: unknown[] = [];
+  const access = gatewayAccess({ url: "", token: "" });
+  let socket: WebSocket | undefined;
+  const dial: GatewayAccess["dial"] = (...dialled) => {
+    socket = access.dial(...dialled);
+    return socket;
+  };
   const options: ConnectOptions = {
     client,
-    gateway: gatewayAccess({ url: "", token: "" }),
+    gateway: { ...access, dial },
     allocationId: uuidv7(),
     size: () => ({ cols: 80, rows: 24 }),
     onStep: () => undefined,
@@ -69,7 +76,7 @@ function connecting(deadlineSeconds = 15, input = createTerminalInput<Buffer>(1_
   };
   const connection = connectTerminal(options);
   connection.catch(() => undefined);
-  return { connection, options, reports, output, aways, tokens: () => tokens };
+  return { connection, options, reports, output, aways, tokens: () => tokens, socket: () => socket as WebSocket };
 }
 
 async function connected() {
@@ -142,6 +149,51 @@ describe("a terminal's client", () => {
     again.say({ type: "input", attachment: 2, from: 8 });
     await again.until(({ typed }) => typed() === "6789x89x");
     expect(again.frames.at(-1)).toEqual({ type: "input", attachment: 2, from: 8 });
+    (await second.connection).close();
+  });
+
+  it("TERM-10 goes on with input when the connection before it closes late", async () => {
+    const input = createTerminalInput<Buffer>(1_000);
+    const first = connecting(15, input);
+    const server = await gateway.nextClient();
+    server.say(ready(0, { attachment: 1, from: 0 }));
+    const connection = await first.connection;
+    server.say({
+      ...{ type: "error", code: "terminal_gateway_draining", ...terminalFailures.terminal_gateway_draining },
+      correlation_id: "c-2",
+    });
+    await connection.ended;
+    const second = connecting(15, input);
+    const again = await gateway.nextClient();
+    again.say(ready(0, { attachment: 2, from: 0 }));
+    const { sendInput, close } = await second.connection;
+    const closed = once(first.socket(), "close");
+    server.hangUp();
+    await closed;
+    input.add(Buffer.from("ls"));
+    sendInput();
+    await again.until(({ typed }) => typed() === "ls");
+    expect(input.unconfirmed()).toBe(2);
+    close();
+  });
+
+  it("TERM-10 tells that input was not confirmed which was under way to a gateway whose successor does not count", async () => {
+    const input = createTerminalInput<Buffer>(1_000);
+    const first = connecting(15, input);
+    const server = await gateway.nextClient();
+    server.say(ready(0, { attachment: 1, from: 0 }));
+    const connection = await first.connection;
+    input.add(Buffer.from("sent"));
+    connection.sendInput();
+    await server.until(({ typed }) => typed() === "sent");
+    server.hangUp();
+    await connection.ended;
+    input.add(Buffer.from("kept"));
+    const second = connecting(15, input);
+    const again = await gateway.nextClient();
+    again.say(ready(0));
+    await again.until(({ typed }) => typed() === "kept");
+    expect(input.unconfirmed()).toBe("sent".length);
     (await second.connection).close();
   });
 
@@ -222,18 +274,20 @@ describe("a client that lost its shell", () => {
     signal?: AbortSignal,
   ) {
     const notes: string[] = [];
+    const lines: string[] = [];
     let line: string | undefined;
     const local = {
       note: (text: string) => void notes.push(text),
       status(text: string | undefined) {
         line = text;
+        if (text) lines.push(text);
       },
     };
     const connecting = signal ? { ...options, signal } : options;
     const { hurry, comeBack } = createReconnecting({ connecting, local, patienceMs: Number.POSITIVE_INFINITY });
     const back = comeBack(connection, "unresponsive");
     back.catch(() => undefined);
-    return { notes, line: () => line, hurry, back };
+    return { notes, lines, line: () => line, hurry, back };
   }
 
   it("TERM-10 learns that the gateway does not answer", async () => {
@@ -253,7 +307,7 @@ describe("a client that lost its shell", () => {
   it("TERM-10 tries until it is back, at once when a person wants it, without a token for a silent gateway", async () => {
     const before = await connected();
     gateway.behave("silent");
-    const { notes, line, hurry, back } = lost(before);
+    const { notes, lines, line, hurry, back } = lost(before);
     for (const attempt of [1, 2]) {
       await expect.poll(line).toContain(`Unresponsive. Try ${attempt} in `);
       expect(line()).toMatch(/ in \d+ s · Ctrl-R: now · Ctrl-C: stop$/);
@@ -263,6 +317,7 @@ describe("a client that lost its shell", () => {
     // The second try hangs, and nobody has to wait for its end.
     hurry();
     await expect.poll(line).toContain("Reconnecting, try 3");
+    expect(lines.join("\n")).not.toContain("Try 3 in");
     expect(before.tokens()).toBe(1);
     expect(notes).toEqual(["Unresponsive: the gateway does not answer."]);
     gateway.behave("open");

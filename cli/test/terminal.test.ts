@@ -147,8 +147,11 @@ describe.skipIf(lacks("root"))("holdfast terminal", () => {
     await tty.sees(`from${shell}`);
     const wakeGateway = hangChild(shells, "gateway");
     await tty.sees("Unresponsive: the gateway does not answer.");
-    tty.type("echo again''$$\r");
-    await tty.sees("typed bytes kept");
+    const line = "echo again''$$\r";
+    tty.type(line);
+    // All of it was read: what comes together with a Ctrl-R would take it along to the shell.
+    const kept = () => [...tty.shown().matchAll(/(\d+) typed bytes kept/g)].map(([, bytes]) => Number(bytes));
+    await until(() => kept().some((bytes) => bytes >= line.length));
     wakeGateway();
     tty.type("\x12");
     await tty.sees("Reconnected.");

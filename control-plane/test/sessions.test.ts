@@ -263,7 +263,7 @@ describe.for(ways)("$way", ({ act }) => {
     const { apiToken, shells } = await handOut(stolen);
     await act();
     expect(await codeOf(stolen.client()(getMe, {}))).toBe("unauthenticated");
-    for (const shell of shells) await isClosed(shell);
+    for (const shell of shells) expect(await isClosed(shell)).toMatchObject({ code: "terminal_signed_out" });
     expect((await apiToken(listMyTokens, {})).items.map(({ kind }) => kind)).toEqual(allKinds);
   });
 

@@ -385,19 +385,7 @@ describe("claiming a token", () => {
     expect((await show(session_id)).state).not.toBe("opening");
   });
 
-  it("TERM-08 that never was is in the trail of the installation", async () => {
-    await superuser`DELETE FROM rate_limits`;
-    const correlationId = `stranger-${uuidv7()}`;
-    const { status } = await gateway.ask(claimTerminalToken, { body: { token: "hfp_made-up" }, correlationId });
-    expect(status).toBe(401);
-    const [event] =
-      await superuser`SELECT reason, org_id FROM audit_events WHERE correlation_id = ${correlationId}`;
-    expect(event).toEqual({ reason: "terminal_token_refused", org_id: null });
-  });
-
-  it("TERM-08 that was not answered is reported later: the terminal fails for that reason", async () => {
-    const { token, session_id } = await mint();
-    const correlation_id = `unanswered-${uuidv7()}`;
+  const reportUnclaimed = async (token: string, correlation_id: string) => {
     const failed = {
       ...{ type: "failed", at: new Date().toISOString(), code: "terminal_token_unverified" },
       ...{ detail: null, correlation_id, ended: false },
@@ -405,6 +393,26 @@ describe("claiming a token", () => {
     const token_hash = createHash("sha256").update(token).digest("base64url");
     const { status } = await gateway.ask(reportUnclaimedToken, { body: { token_hash, failed } });
     expect(status).toBe(204);
+    return failed;
+  };
+
+  it("TERM-08 that never was is in the trail of the installation, also when it was not answered", async () => {
+    await superuser`DELETE FROM rate_limits`;
+    const correlationId = `stranger-${uuidv7()}`;
+    const { status } = await gateway.ask(claimTerminalToken, { body: { token: "hfp_made-up" }, correlationId });
+    expect(status).toBe(401);
+    const late = `stranger-${uuidv7()}`;
+    await reportUnclaimed("hfp_made-up", late);
+    for (const id of [correlationId, late]) {
+      const [event] = await superuser`SELECT reason, org_id FROM audit_events WHERE correlation_id = ${id}`;
+      expect(event).toEqual({ reason: "terminal_token_refused", org_id: null });
+    }
+  });
+
+  it("TERM-08 that was not answered is reported later: the terminal fails for that reason", async () => {
+    const { token, session_id } = await mint();
+    const correlation_id = `unanswered-${uuidv7()}`;
+    const failed = await reportUnclaimed(token, correlation_id);
     expect(await show(session_id)).toMatchObject({
       state: "failed",
       failure: { code: failed.code, correlation_id },
@@ -735,7 +743,7 @@ describe("a node's stream", () => {
     await api.operator(kelp.id)(changeNode, revoke);
     expect(await admit(session_id, place.node.id, serial)).toMatchObject({
       status: 401,
-      body: { code: "identity_revoked" },
+      body: { code: "identity_revoked", details: { reason: "terminal_node_revoked" } },
     });
     expect((await admit(session_id, uuidv7())).body["code"]).toBe("identity_revoked");
   });
@@ -899,6 +907,7 @@ describe("ending a terminal", () => {
   it.for([
     ["fence", "terminal_node_quarantined"],
     ["revoke", "terminal_node_revoked"],
+    ["retire", "terminal_node_retired"],
   ] as const)("TERM-08 happens when its node meets %s, as %s, and not when it drains", async ([change, code]) => {
     const news = await gateway.follow();
     const session_id = await openSession();

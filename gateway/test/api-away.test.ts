@@ -110,6 +110,23 @@ describe("a gateway and its api", () => {
     await stays.client.until("untouched");
   });
 
+  it("TERM-05 asks an api that comes back what became of the task of a terminal that opens", async () => {
+    const api = await startStandInApi();
+    const gateway = await startTestGateway(api);
+    const awaited = Promise.withResolvers<void>();
+    api.onTask = () => {
+      awaited.resolve();
+      return new Promise(() => undefined);
+    };
+    const client = await connectClient(gateway, api.grant().token);
+    await awaited.promise;
+    await api.goAway();
+    const failure = { code: "terminal_env_profile_drift", message: "The node has version 3 of its profile." };
+    api.onTask = async () => ({ failure });
+    await api.comeBack();
+    expect(await client.next("error")).toMatchObject(failure);
+  });
+
   it("TERM-11 tells clients that it stops, and sends shells to the next gateway", async () => {
     const api = await startStandInApi();
     const gateway = await startTestGateway(api);

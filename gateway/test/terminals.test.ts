@@ -416,22 +416,28 @@ describe("what the api says", () => {
     await expect(connectNode(gateway, sessionId, node)).rejects.toThrow("terminal_session_unknown");
   });
 
-  it("TERM-04 cuts a node's streams when its certificate is revoked, and lets none in again", async () => {
-    const other = await certificateFor(api.authority);
-    const { client, stream, sessionId } = await (async () => {
-      const { token, grant } = api.grant({ node_id: other.id });
-      const client = await connectClient(gateway, token);
-      const stream = await connectNode(gateway, grant.session_id, other);
-      await comeUp(stream);
-      await client.next("ready");
-      return { client, stream, sessionId: grant.session_id };
-    })();
-    await expect.poll(() => api.following()).toBe(1);
-    api.onAdmit = ({ node_id }) => (node_id === other.id ? { code: "identity_revoked" } : undefined);
-    api.tell({ type: "node_revoked", node_id: other.id });
-    expect((await stream.closed).code).toBe(1006);
-    await expect(connectNode(gateway, sessionId, other)).rejects.toThrow("identity_revoked");
-    expect(await client.next("error")).toMatchObject({ code: "terminal_node_stream_mtls_failed" });
-    api.onAdmit = undefined;
-  });
+  it.for([
+    ["the reason of the api", { reason: "terminal_node_revoked" }, "terminal_node_revoked"],
+    ["no reason", {}, "terminal_node_stream_mtls_failed"],
+  ] as const)(
+    "TERM-04 cuts the streams of a revoked node, and lets none in again, with %s",
+    async ([, why, code]) => {
+      const other = await certificateFor(api.authority);
+      const { client, stream, sessionId } = await (async () => {
+        const { token, grant } = api.grant({ node_id: other.id });
+        const client = await connectClient(gateway, token);
+        const stream = await connectNode(gateway, grant.session_id, other);
+        await comeUp(stream);
+        await client.next("ready");
+        return { client, stream, sessionId: grant.session_id };
+      })();
+      await expect.poll(() => api.following()).toBe(1);
+      api.onAdmit = ({ node_id }) => (node_id === other.id ? { code: "identity_revoked", ...why } : undefined);
+      api.tell({ type: "node_revoked", node_id: other.id });
+      expect((await stream.closed).code).toBe(1006);
+      await expect(connectNode(gateway, sessionId, other)).rejects.toThrow("identity_revoked");
+      expect(await client.next("error")).toMatchObject({ code });
+      api.onAdmit = undefined;
+    },
+  );
 });

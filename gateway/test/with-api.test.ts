@@ -70,10 +70,13 @@ describe("a terminal through api and gateway", () => {
     expect(`${gateway.logged()}${api.logged()}`).not.toContain(minted.token);
   });
 
-  it("TERM-01 a token works once", async () => {
+  it("TERM-01 TERM-08 a token works once, and what the second client is told to quote is in the audit", async () => {
     const { minted } = await open();
     const second = await connectClient(gateway, minted.token, { origin: "" });
-    expect(await second.next("error")).toMatchObject({ code: "terminal_token_refused" });
+    const { code, correlation_id } = await second.next("error");
+    expect(code).toBe("terminal_token_refused");
+    const { items } = await api.operator(org.id)(listAudit, { query: { correlation_id } });
+    expect(items).toContainEqual(expect.objectContaining({ result: "denied", reason: code }));
   });
 
   it("TERM-10 ends when it is closed from elsewhere", async () => {

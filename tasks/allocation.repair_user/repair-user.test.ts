@@ -1,7 +1,7 @@
 // Real users of this machine, deleted and damaged as an operator does it, and repaired.
 
 import { randomUUID } from "node:crypto";
-import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -91,14 +91,15 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
     expect(lstatSync(user.home)).toMatchObject({ uid, gid: uid });
   });
 
-  it("BM-01 restores a shell that is gone and a primary group that was changed", async () => {
+  it("BM-01 restores a shell that is gone and a primary group that was changed and removed", async () => {
     const { host, user, uid } = await provisioned();
     const home = homeAsItIs(user);
     system("usermod", "--shell", "/opt/removed/zsh", "--gid", "nogroup", user.username);
+    system("groupdel", user.username);
     // usermod gives the home directory to the new group too.
     chownSync(user.home, uid, uid);
     const { result } = await repair(user, host);
-    expect(result).toMatchObject({ restored: ["primary_group", "shell"], shell: "/bin/bash", gid: uid });
+    expect(result).toMatchObject({ restored: ["group", "primary_group", "shell"], shell: "/bin/bash", gid: uid });
     expect(homeAsItIs(user).replace(/ [\d.]+ d$/gm, "")).toBe(home.replace(/ [\d.]+ d$/gm, ""));
   });
 
@@ -117,6 +118,8 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
       expect(failure).toMatchObject({ code, message: expect.stringContaining(message) });
       expect(accountsOf(user, other)).toEqual(before);
     };
+    system("usermod", "--home", "/srv/elsewhere", user.username);
+    await refused("home_not_ours", "/srv/elsewhere");
     system("userdel", user.username);
 
     system("useradd", "--no-create-home", "--uid", "61234", user.username);
@@ -141,6 +144,10 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
 
     expect((await repair(user, host)).result.restored).toEqual(["group", "account"]);
     expect(readFileSync(join(user.home, "thesis"), "utf8")).toBe("twelve years of work");
+
+    system("userdel", "--remove", user.username);
+    symlinkSync(host.stateDir, user.home);
+    await refused("home_not_ours", "is not a directory");
   });
 
   it("BM-01 restores nothing without a record of this allocation", async () => {

@@ -99,8 +99,8 @@ export async function startFakeGateway(authority: FakeAuthority): Promise<FakeGa
     if (refusal === "reset") return void socket.destroy();
     if (refusal) {
       const { status, body, isOther } = refusal;
-      const listener = isOther ? "" : `${LISTENER_HEADER}: ${gatewayListeners.node}\r\n`;
-      const head = `${listener}content-length: ${Buffer.byteLength(body)}\r\nconnection: close`;
+      const listener = `${LISTENER_HEADER}: ${isOther ? gatewayListeners.public : gatewayListeners.node}`;
+      const head = `${listener}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close`;
       socket.end(`HTTP/1.1 ${status} No\r\n${head}\r\n\r\n${body}`);
       return;
     }

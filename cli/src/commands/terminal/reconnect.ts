@@ -68,7 +68,9 @@ export function createReconnecting({ connecting, local, patienceMs }: ReconnectO
     show(`Reconnecting, try ${attempt}`);
     try {
       // A token is of no use while there is no gateway to use it at.
-      if (asksGatewayFirst(attempt) && !(await gateway.answers(lost.url, signal))) return silent;
+      const isThere = !asksGatewayFirst(attempt) || (await gateway.answers(lost.url, signal));
+      signal.throwIfAborted();
+      if (!isThere) return silent;
       const resume = { sessionId: lost.sessionId, offset: lost.offset() };
       const isReported = attempt === REPORTED_ATTEMPT;
       return await connectTerminal({ ...connecting, resume, onStep() {}, isReported, signal });

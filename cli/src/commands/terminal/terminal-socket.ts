@@ -68,6 +68,8 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
   // Whoever gave up before has no use for them.
   for (const { promise } of [opened, ready]) promise.catch(() => undefined);
   socket.binaryType = "nodebuffer";
+  // Not when the one before closes: that may be later than the first input over this one.
+  hears.input.disconnect();
 
   const tell = (frame: ClientFrame) => {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame));
@@ -143,7 +145,6 @@ export function overSocket(socket: WebSocket, size: () => Size, hears: Hears): T
   socket.on("error", opened.reject);
   socket.once("close", () => {
     clearInterval(asking);
-    hears.input.disconnect();
     ended.resolve(unresponsive ? "unresponsive" : "lost");
     ready.reject(
       unresponsive ? new GatewaySilent() : new Error("the connection was closed before the shell was there"),
