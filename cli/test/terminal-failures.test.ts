@@ -7,7 +7,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Client, createClient } from "@holdfast/contracts/client";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
-import { createTerminalToken, type TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { listAudit } from "@holdfast/contracts/endpoints/audit";
+import { createTerminalToken, listTerminals } from "@holdfast/contracts/endpoints/terminals";
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import {
   type ReadinessStep,
@@ -36,7 +37,6 @@ import { errorOf, type Failure } from "./support/first-node.ts";
 import { ask, openShells, type Shells } from "./support/shells.ts";
 import { dropTerminals, shortLived } from "./torture/terminals.ts";
 
-type AuditItem = { action: string; result: string; reason: string | null };
 /** What is said beside the catalogue's own words. */
 type Expected = { owner?: string; ownerInWords?: string; why?: string; onPage?: string };
 
@@ -116,11 +116,9 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
       new RegExp(`^holdfast_terminal_failures_total\\{code="${code}"[^}]*\\} (\\d+)`, "m").exec(text)?.[1] ?? 0,
     );
   };
-  const audited = async (correlationId: string): Promise<AuditItem[]> =>
-    (await shells.json<{ items: AuditItem[] }>(["audit", "list", "--correlation", correlationId])).items;
-
-  const terminalWith = async (correlationId: string): Promise<TerminalSession[]> =>
-    (await shells.json<{ items: TerminalSession[] }>(["terminal", "list", "--correlation", correlationId])).items;
+  const audited = async (correlation_id: string) => (await client(listAudit, { query: { correlation_id } })).items;
+  const terminalWith = async (correlation_id: string) =>
+    (await client(listTerminals, { query: { correlation_id } })).items;
 
   /** Opens a terminal in both ways, and expects this to be said by both and kept of both. */
   async function fails(

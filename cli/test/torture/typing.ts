@@ -67,6 +67,8 @@ export type Typist = {
   process: ChildProcess;
   /** On the node. */
   file: string;
+  /** What it typed first. */
+  first: string;
   type(text: string): void;
   /** To the end of its input. */
   finish(): Promise<{ code: number | null; stderr: string }>;
@@ -89,12 +91,14 @@ export async function startTypist({ shells, env }: TypingPlace, name: string): P
   const ended = new Promise<{ code: number | null; stderr: string }>((resolve) =>
     child.once("close", (code) => resolve({ code, stderr })),
   );
-  child.stdin.write(`stty -echo; echo beg''un; cat > ${name}\n`);
+  const first = `stty -echo; echo beg''un; cat > ${name}\n`;
+  child.stdin.write(first);
   await until(() => stdout.includes("begun") || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(`the terminal ended with ${child.exitCode}: ${stdout}${stderr}`);
   return {
     process: child,
     file: `${shells.allocation.home}/${name}`,
+    first,
     type: (text) => void child.stdin.write(text),
     finish() {
       child.stdin.end();
