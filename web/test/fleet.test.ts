@@ -174,7 +174,8 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
       await sendHeartbeatFrom(await enrollTestNode(api, org.id, { hostname: "rock-1" }));
       await retireFleet(superuser, org.id);
       await allocate();
-      await expect.poll(() => node().inputValue()).toBe("rock-1");
+      // If the first answer was lost, the page asks again after twenty seconds.
+      await expect.poll(() => node().inputValue(), { timeout: 60_000 }).toBe("rock-1");
       await node().click();
       await expect.poll(() => page.getByRole("option").allTextContents()).toEqual(["rock-1"]);
       await page.goto(`${api.url}/nodes`);
