@@ -166,7 +166,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   ): Promise<string> {
     await open();
     const alert = page.locator(`[role="alert"][data-code="${code}"]`);
-    await alert.waitFor({ timeout: 60_000 }).catch(async (error) => {
+    await alert.waitFor().catch(async (error) => {
       throw new Error(`The page shows:\n${await page.locator("main").textContent()}`, { cause: error });
     });
     expect(await page.locator("[data-phase]").getAttribute("data-phase")).toBe("failed");
