@@ -1,13 +1,12 @@
 // What every request of a node is checked against, without asking the database each time: the
 // standing of each node that this process has met. Changed at once by the process that makes a
-// change, by notification in the others, and looked up again once a second in case one was lost.
+// change, by notification in the others, and looked up again by a background job in case one was lost.
 
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
 import { createBatches } from "../tasks/batches.ts";
-import { runPeriodically } from "../worker/periodic.ts";
 import type { Moved, StatusRow } from "./state.ts";
 
 export type Standing = {
@@ -27,7 +26,9 @@ export type NodeDirectory = {
   onStanding(nodeId: string, listener: (standing: Standing) => void): () => void;
   /** By whoever changed a node, after the commit. Tells the other replicas too. */
   changed(moved: Pick<Moved, "row" | "revokedSerials">): void;
-  stop(): Promise<void>;
+  /** Reads again what changed since the last look, in case a notification was lost. */
+  look(): Promise<void>;
+  stop(): void;
 };
 
 export function isRevoked(standing: Standing, serial: string): boolean {
@@ -38,7 +39,6 @@ type Row = Omit<StatusRow, "name"> & { revoked_serials: string[] };
 /** `read` orders what concurrent reads saw: of two, the one begun later knows more. */
 type Entry = { standing: Standing; read: number };
 
-const LOOK_SECONDS = 1;
 const MOST_IN_ONE = 256;
 
 export function createNodeDirectory(system: Sql, signals: Signals, log: Log): NodeDirectory {
@@ -98,7 +98,6 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
     signals.subscribe("node_standing", readAgain),
     signals.onReconnected(() => readAgain([...entries.keys()])),
   ];
-  const periodic = runPeriodically({ name: "node-standings", seconds: LOOK_SECONDS, log, work: look });
 
   return {
     known: (nodeId) => entries.get(nodeId)?.standing,
@@ -116,9 +115,9 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
       if (before) put(row.id, toStanding({ ...row, revoked_serials: [...before, ...revokedSerials] }), reads);
       signals.publish("node_standing", [row.id]);
     },
-    async stop() {
+    look,
+    stop() {
       for (const end of ends) end();
-      await periodic.stop();
     },
   };
 }

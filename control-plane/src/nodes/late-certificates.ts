@@ -11,14 +11,14 @@ export type LateNode = { id: string; not_after: Date };
 export async function selectLate(system: Sql): Promise<LateNode[]> {
   return system<
     LateNode[]
-  >`SELECT id, not_after FROM (${late(system)}) AS late WHERE revoked_at IS NULL ORDER BY id`;
+  >`SELECT id, not_after FROM (${lateCertificates(system)}) AS late WHERE revoked_at IS NULL ORDER BY id`;
 }
 
 export type LateCertificate = LateNode & { not_before: Date };
 
 /** Of the one organization that the transaction is confined to. */
 export async function selectLateIn(tx: Tx): Promise<LateCertificate[]> {
-  return tx<LateCertificate[]>`SELECT id, not_before, not_after FROM (${late(tx)}) AS late`;
+  return tx<LateCertificate[]>`SELECT id, not_before, not_after FROM (${lateCertificates(tx)}) AS late`;
 }
 
 type LateCounts = { cert_renewal_overdue: number; cert_expired: number };
@@ -46,7 +46,7 @@ async function countLate(system: Sql): Promise<LateCounts> {
   const [row] = await system<LateCounts[]>`
     SELECT count(*) FILTER (WHERE not_after >= now())::integer AS cert_renewal_overdue,
            count(*) FILTER (WHERE not_after < now())::integer AS cert_expired
-    FROM (${late(system)}) AS late WHERE status = 'active'`;
+    FROM (${lateCertificates(system)}) AS late WHERE status = 'active'`;
   if (!row) throw new Error("an aggregate gave no row");
   return row;
 }
@@ -55,7 +55,7 @@ async function countLate(system: Sql): Promise<LateCounts> {
  * By the certificate a node uses, as far as a heartbeat since the last issue tells; else by the last issued. To look for
  * a serial in the heartbeat's text takes a tenth of the time that it takes to read its fields.
  */
-const late = (sql: Queryable) => sql`
+export const lateCertificates = (sql: Queryable) => sql`
   SELECT n.id, n.status, n.revoked_at, c.not_before, c.not_after
   FROM nodes n
   CROSS JOIN LATERAL (

@@ -6,35 +6,34 @@ import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import { listenerNames } from "@holdfast/service/node-identity/names";
-import { markOfIngressToken } from "@holdfast/service/service-proof";
-import { apiSettings } from "../api/settings.ts";
 import type { Sql } from "../database/connect.ts";
 import { type Authority, temporaryAuthority } from "../identity/authority.ts";
+import type { nodeListenerSettings } from "../node-api/settings.ts";
 import type { Keyring } from "../sealing/keyring.ts";
-import type { Signals } from "../signals/signals.ts";
-import { runPeriodically } from "../worker/periodic.ts";
+import type { terminalSettings } from "../terminals/settings.ts";
+import { ingressMarkOf } from "./ingress.ts";
 import { createServiceListener } from "./listener.ts";
 import type { News } from "./news.ts";
-import { watchRevocations } from "./revocations.ts";
+import { announceRevocations } from "./revocations.ts";
 import type { ServiceApi } from "./route.ts";
 import { serviceRoutes } from "./routes.ts";
+import { serviceSettings } from "./settings.ts";
+import type { InternalUpkeep } from "./upkeep.ts";
 
 export type ServiceSide = {
   api: ServiceApi;
-  /** Answers with its port. */
+  upkeep: InternalUpkeep;
+  /** Returns its port. */
   listen(): Promise<number>;
   stop(): Promise<void>;
 };
 
-const RENEWAL_SECONDS = 60 * 60;
-
-/** What certificates of ingresses that count carry; undefined: there are none. */
-export function ingressMarkOf({ ingressToken }: { ingressToken: string | undefined }): string | undefined {
-  return ingressToken === undefined ? undefined : markOfIngressToken(ingressToken);
-}
+type ServiceSideSettings = Values<typeof serviceSettings> &
+  Pick<Values<typeof nodeListenerSettings>, "nodeUrl" | "nodeBind"> &
+  Pick<Values<typeof terminalSettings>, "nodeTerminalUrl">;
 
 /** The hosts that nodes are told; on one machine, its own names. */
-function ingressNamesOf({ nodeUrl, nodeTerminalUrl, nodeBind }: Values<typeof apiSettings>): string[] {
+function ingressNamesOf({ nodeUrl, nodeTerminalUrl, nodeBind }: ServiceSideSettings): string[] {
   const told = [nodeUrl, nodeTerminalUrl].filter((url) => url !== undefined);
   if (nodeUrl === undefined) return listenerNames({ bind: nodeBind, url: nodeTerminalUrl });
   return [...new Set(told.map((url) => new URL(url).hostname.replace(/^\[|\]$/g, "")))];
@@ -42,10 +41,9 @@ function ingressNamesOf({ nodeUrl, nodeTerminalUrl, nodeBind }: Values<typeof ap
 
 /** Undefined: there is neither a service token nor one of ingresses, and so nobody to listen to. */
 export async function openServiceSide(options: {
-  settings: Values<typeof apiSettings>;
+  settings: ServiceSideSettings;
   system: Sql;
   keyring: Keyring;
-  signals: Signals;
   authority: Authority | undefined;
   metrics: Metrics;
   log: Log;
@@ -54,7 +52,7 @@ export async function openServiceSide(options: {
   news: News;
   onForged(forgery: Forgery): void;
 }): Promise<ServiceSide | undefined> {
-  const { settings, system, keyring, signals, authority, news, metrics, log } = options;
+  const { settings, system, keyring, authority, news, metrics, log } = options;
   const { serviceToken: token, ingressToken } = settings;
   if (token === undefined && ingressToken === undefined) return undefined;
   const listener = await createServiceListener({
@@ -65,7 +63,6 @@ export async function openServiceSide(options: {
     log,
     metrics,
   });
-  const revocations = watchRevocations({ system, signals, tell: news.tell, log });
   serviceRoutes(listener.api, {
     system,
     token,
@@ -80,18 +77,14 @@ export async function openServiceSide(options: {
     now: Date.now,
     log,
   });
-  const renewal = runPeriodically({
-    name: "internal-listener-certificate",
-    seconds: RENEWAL_SECONDS,
-    log,
-    work: async () => void (await listener.renewIfDue(new Date())),
-  });
-
   return {
     api: listener.api,
-    listen: () => listener.listen({ port: settings.internalPort, portSetting: apiSettings.internalPort.env }),
-    async stop() {
-      await Promise.all([listener.stop(), renewal.stop(), revocations.stop()]);
+    upkeep: {
+      renewCertificate: listener.renewIfDue,
+      announceRevocations: () => announceRevocations(system, news),
+      keepAlive: news.keepAlive,
     },
+    listen: () => listener.listen({ port: settings.internalPort, portSetting: serviceSettings.internalPort.env }),
+    stop: listener.stop,
   };
 }

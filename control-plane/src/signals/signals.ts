@@ -6,8 +6,10 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 
-/** What may have changed; the ids are those of nodes, tasks, allocations or terminals. */
-export type Topic = "node_work" | "node_standing" | "task" | "allocation" | "terminal" | "terminal_closing";
+/** What may have changed, with what its ids are of. A module adds its topics where it declares them: `declare module`. */
+// biome-ignore lint/suspicious/noEmptyInterface: filled by the modules.
+export interface Topics {}
+export type Topic = keyof Topics;
 
 type Listener = (ids: readonly string[]) => void;
 

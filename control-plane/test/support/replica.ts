@@ -33,7 +33,6 @@ export async function openReplica(database: TestDatabase, system: Sql): Promise<
   const engine = createTaskEngine({ pools, signals, signer, types, log: quiet, onTaken });
   atEnd(async () => {
     await engine.stop();
-    signer.stop();
     await signals.stop();
     await Promise.all([pools.swift.end({ timeout: 1 }), pools.durable.end({ timeout: 1 })]);
   });

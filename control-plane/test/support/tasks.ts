@@ -98,7 +98,6 @@ export async function openTaskLab(): Promise<TaskLab> {
       const engine = createTaskEngine({ pools, signals, signer, types, log });
       atEnd(async () => {
         await engine.stop();
-        signer.stop();
         await signals.stop();
         await Promise.all([pools.swift.end({ timeout: 1 }), pools.durable.end({ timeout: 1 })]);
       });

@@ -6,8 +6,8 @@
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
-import { commonFailure } from "../tasks/failures.ts";
-import { RESULT_GRACE_SECONDS } from "../tasks/state.ts";
+import { commonFailure } from "./failures.ts";
+import { RESULT_GRACE_SECONDS } from "./state.ts";
 
 export type Swept = { expired: number; requeued: number; cancelled: number };
 

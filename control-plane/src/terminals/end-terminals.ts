@@ -6,8 +6,8 @@ import type { Log } from "@holdfast/service/log";
 import { systemActor } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
-import { applyEvents } from "../terminals/events.ts";
-import type { Observed } from "../terminals/life.ts";
+import { applyEvents } from "./events.ts";
+import type { Observed } from "./life.ts";
 
 const BATCH = 1_000;
 /** A gateway has so long beyond each deadline to say what became of it. */
