@@ -12,6 +12,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog, type Log } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { NodeServices } from "../src/api/context.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
 import { x509 } from "../src/identity/x509.ts";
@@ -23,6 +24,7 @@ import { moveNode } from "../src/nodes/state.ts";
 import { openSignals } from "../src/signals/signals.ts";
 import { atEnd } from "./support/at-end.ts";
 import { createTestDatabase, openRoles } from "./support/database.ts";
+import { runApiJob } from "./support/jobs.ts";
 import { type Answer, heartbeatOf, makeKeyRequest, openClient, type TestClient } from "./support/nodes.ts";
 
 const HOUR_MS = 60 * 60_000;
@@ -48,6 +50,7 @@ beforeAll(async () => {
   log = createLog({ process: "test", level: "trace", destination: { write: (line) => lines.push(line) } });
   const signals = await openSignals(system, log);
   directory = createNodeDirectory(system, signals, log);
+  runApiJob("refresh-node-standings", signals, { nodes: { directory } as NodeServices });
   authority = await temporaryAuthority(new Date(Date.now() - 100 * 24 * HOUR_MS));
   stranger = await temporaryAuthority(new Date());
   metrics = createMetrics("test");
