@@ -4,10 +4,10 @@
 
 import type { Settings, Values } from "@holdfast/kit/settings";
 import type { ApiContext, ApiJobContext } from "./api/context.ts";
+import type { ServiceApi } from "./internal-api/route.ts";
 import type { LiveTopic } from "./live/topic.ts";
 import type { Job } from "./mechanisms/background/job.ts";
 import type { NodeApi } from "./node-api/route.ts";
-import type { ServiceApi } from "./services/route.ts";
 import type { WorkerContext } from "./worker/context.ts";
 
 type ApiJob<S extends Settings> = Job<ApiJobContext & { settings: Values<S> }> & {

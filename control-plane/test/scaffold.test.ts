@@ -127,7 +127,7 @@ import { getGatewayGreeting, getNodeGreeting, sayGreeting } from "@holdfast/cont
 import type { ApiContext } from "../api/context.ts";
 import { orgRoute } from "../api/route.ts";
 import { type NodeApi, nodeRoute } from "../node-api/route.ts";
-import { type ServiceApi, serviceRoute } from "../services/route.ts";
+import { type ServiceApi, serviceRoute } from "../internal-api/route.ts";
 
 export function greetingRoutes(api: ApiContext): void {
   orgRoute(api, sayGreeting, async ({ body, org, touched, afterCommit }) => {

@@ -6,10 +6,10 @@ import { allEndpoints, allInternalEndpoints, allNodeEndpoints } from "@holdfast/
 import { openApiDocument } from "@holdfast/contracts/openapi";
 import { version } from "@holdfast/service/version";
 import type { FastifyInstance } from "fastify";
+import type { ServiceApi } from "../internal-api/route.ts";
 import type { Module } from "../module.ts";
 import * as modules from "../modules.ts";
 import type { NodeApi } from "../node-api/route.ts";
-import type { ServiceApi } from "../services/route.ts";
 import type { ApiContext } from "./context.ts";
 import { createPagePolicy } from "./page-policy.ts";
 import { serveWebApp } from "./web-app.ts";

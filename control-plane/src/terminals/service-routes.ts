@@ -10,10 +10,10 @@ import {
   reportUnclaimedToken,
 } from "@holdfast/contracts/service-endpoints";
 import type { ApiContext } from "../api/context.ts";
+import { type ServiceApi, serviceRoute } from "../internal-api/route.ts";
 import { isRevoked, type Standing } from "../nodes/directory.ts";
 import { identityRefusal } from "../nodes/identity-refusal.ts";
 import { hashSecret } from "../people/secrets.ts";
-import { type ServiceApi, serviceRoute } from "../services/route.ts";
 import { recordUnclaimed, refuseClaim } from "./claims.ts";
 import { applyEvents } from "./events.ts";
 import { grantOfSession, grantOfToken } from "./grants.ts";
