@@ -67,7 +67,7 @@ const module = `// Greetings, for a test.
 import { integer, kinds, setting } from "@holdfast/kit/settings";
 import { defineModule } from "../module.ts";
 
-declare module "../signals/signals.ts" {
+declare module "../mechanisms/signals.ts" {
   interface Topics {
     /** Ids of greeted projects. */
     greeting: true;
@@ -109,7 +109,7 @@ export const greetings = defineModule({
       every: ({ settings }) => settings.greetingSeconds,
       wakeOn: ["greeting"],
       runsIn: "one worker",
-      run: async ({ system }) => ({ projects: (await system\`SELECT FROM projects\`).length }),
+      run: async ({ system }) => ({ projects: (await system\`SELECT FROM projects WHERE slug = 'work'\`).length }),
     },
     {
       name: "check-greeting",

@@ -17,7 +17,7 @@ import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { verifyDetached } from "@holdfast/kit/detached-jws";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
-import { openSignals } from "../src/signals/signals.ts";
+import { openSignals } from "../src/mechanisms/signals.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";

@@ -5,7 +5,7 @@ import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";
 import { systemActor } from "../src/audit/record.ts";
 import { openPool, withOrg } from "../src/database/connect.ts";
-import { openSignals } from "../src/signals/signals.ts";
+import { openSignals } from "../src/mechanisms/signals.ts";
 import { createAwaiting } from "../src/tasks/awaiting.ts";
 import { createBatches } from "../src/tasks/batches.ts";
 import { type Revision, selectRevisions } from "../src/tasks/queries.ts";

@@ -12,7 +12,7 @@ import { createLog } from "@holdfast/service/log";
 import { flattenedVerify, importJWK } from "jose";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { type Keyring, openKeyring } from "../src/sealing/keyring.ts";
+import { type Keyring, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
 import { openTaskSigner, type TaskSigner } from "../src/tasks/signing.ts";
 import { createTestDatabase, openRoles } from "./support/database.ts";
 

@@ -4,7 +4,7 @@ import { defineModule } from "../module.ts";
 import { allocationTopic } from "./live.ts";
 import { RECONCILE_ALLOCATIONS } from "./watch.ts";
 
-declare module "../signals/signals.ts" {
+declare module "../mechanisms/signals.ts" {
   interface Topics {
     /** Ids of allocations. */
     allocation: true;

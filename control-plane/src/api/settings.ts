@@ -4,10 +4,10 @@ import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings
 import { bindAddress, drainSetting, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
 import { databaseSettings } from "../database/settings.ts";
 import { serviceSettings } from "../internal-api/settings.ts";
+import { sealingSettings } from "../mechanisms/sealing/settings.ts";
 import { settingsOf } from "../module.ts";
 import * as modules from "../modules.ts";
 import { nodeListenerSettings } from "../node-api/settings.ts";
-import { sealingSettings } from "../sealing/settings.ts";
 
 export const apiSettings = {
   port: setting(kinds.port, {

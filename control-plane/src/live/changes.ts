@@ -4,7 +4,7 @@
 import type { LiveMessage } from "@holdfast/contracts/live";
 import { accessTo, type Caller } from "../allocations/access.ts";
 import type { Sql } from "../database/connect.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import type { ChangedRow, SignalledTopic } from "./topic.ts";
 
 const GATHER_MS = 100;

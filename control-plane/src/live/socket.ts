@@ -14,8 +14,8 @@ import { callerOf } from "../allocations/access.ts";
 import { actingOrg, authenticate } from "../api/access.ts";
 import type { ApiContext } from "../api/context.ts";
 import { isUnavailable } from "../database/connect.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { holdsScope, keyOf } from "../people/actor.ts";
-import type { Signals } from "../signals/signals.ts";
 import { gatherChanges, messageFor, type Viewer } from "./changes.ts";
 import type { LiveTopic } from "./topic.ts";
 

@@ -5,7 +5,7 @@ import type { Scope } from "@holdfast/contracts/permissions";
 import type { Owner } from "../allocations/access.ts";
 import type { ApiContext } from "../api/context.ts";
 import type { Sql } from "../database/connect.ts";
-import type { Topic } from "../signals/signals.ts";
+import type { Topic } from "../mechanisms/signals.ts";
 
 /** A thing that changed, with what decides who may see that it did. */
 export type ChangedRow = {

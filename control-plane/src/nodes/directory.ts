@@ -5,7 +5,7 @@
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { createBatches } from "../tasks/batches.ts";
 import type { Moved, StatusRow } from "./state.ts";
 

@@ -4,7 +4,7 @@ import { defineModule } from "../module.ts";
 import { nodeTopic } from "./live.ts";
 import { nodeApiSettings, nodeWorkerSettings } from "./settings.ts";
 
-declare module "../signals/signals.ts" {
+declare module "../mechanisms/signals.ts" {
   interface Topics {
     /** Ids of nodes whose status or certificates changed. */
     node_standing: true;

@@ -2,7 +2,7 @@
 // processes. Nothing reads such rows any more, so it may run at any time, anywhere, more than once.
 
 import type { Sql } from "../database/connect.ts";
-import { KEPT_FOR as IDEMPOTENCY_KEPT_FOR } from "../idempotency/replay.ts";
+import { KEPT_FOR as IDEMPOTENCY_KEPT_FOR } from "../mechanisms/idempotency.ts";
 import { KNOWN_DAYS } from "../people/attempts.ts";
 import { SESSION_IDLE } from "../people/sessions.ts";
 

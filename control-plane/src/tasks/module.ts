@@ -4,7 +4,7 @@ import { defineModule } from "../module.ts";
 import { taskTopic } from "./live.ts";
 import { taskWorkerSettings } from "./settings.ts";
 
-declare module "../signals/signals.ts" {
+declare module "../mechanisms/signals.ts" {
   interface Topics {
     /** Ids of nodes that may have work. */
     node_work: true;

@@ -9,7 +9,7 @@ import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import type { Log } from "@holdfast/service/log";
 import type { Sql, Tx } from "../database/connect.ts";
-import type { Keyring } from "../sealing/keyring.ts";
+import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import { hasKids, linksAfter, publishKeySet, selectKeySets } from "./key-sets.ts";
 import {
   addFirstKey,

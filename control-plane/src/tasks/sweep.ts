@@ -5,7 +5,7 @@
 
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { Sql } from "../database/connect.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { commonFailure } from "./failures.ts";
 import { RESULT_GRACE_SECONDS } from "./state.ts";
 

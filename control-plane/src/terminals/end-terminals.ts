@@ -5,7 +5,7 @@ import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures"
 import type { Log } from "@holdfast/service/log";
 import { systemActor } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { applyEvents } from "./events.ts";
 import type { Observed } from "./life.ts";
 

@@ -6,7 +6,7 @@ import { terminalTopic } from "./live.ts";
 import { terminalSettings } from "./settings.ts";
 import { END_LOST_TERMINALS } from "./watch.ts";
 
-declare module "../signals/signals.ts" {
+declare module "../mechanisms/signals.ts" {
   interface Topics {
     /** Ids of terminals. */
     terminal: true;

@@ -11,9 +11,9 @@ import {
 } from "@holdfast/contracts/service-endpoints";
 import type { ApiContext } from "../api/context.ts";
 import { type ServiceApi, serviceRoute } from "../internal-api/route.ts";
+import { hashSecret } from "../mechanisms/secrets.ts";
 import { isRevoked, type Standing } from "../nodes/directory.ts";
 import { identityRefusal } from "../nodes/identity-refusal.ts";
-import { hashSecret } from "../people/secrets.ts";
 import { recordUnclaimed, refuseClaim } from "./claims.ts";
 import { applyEvents } from "./events.ts";
 import { grantOfSession, grantOfToken } from "./grants.ts";

@@ -3,7 +3,7 @@
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { createAwaiting } from "../tasks/awaiting.ts";
 import { selectEnds } from "./queries.ts";
 

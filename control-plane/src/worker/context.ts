@@ -3,8 +3,8 @@
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 import type { JobReports } from "../mechanisms/background/report.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import type { Presence } from "../platform/presence.ts";
-import type { Signals } from "../signals/signals.ts";
 
 export type WorkerContext = {
   /** Sees all organizations. */

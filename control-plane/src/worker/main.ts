@@ -9,9 +9,9 @@ import { openPool } from "../database/connect.ts";
 import { deriveLogins } from "../database/logins.ts";
 import { type Background, startBackground } from "../mechanisms/background/driver.ts";
 import { openTurns } from "../mechanisms/background/turns.ts";
+import { openSignals } from "../mechanisms/signals.ts";
 import * as modules from "../modules.ts";
 import { announceProcess } from "../platform/presence.ts";
-import { openSignals } from "../signals/signals.ts";
 import type { WorkerContext } from "./context.ts";
 import { workerSettings } from "./settings.ts";
 

@@ -3,8 +3,8 @@
 import type { ApiJobContext } from "../../src/api/context.ts";
 import { startBackground } from "../../src/mechanisms/background/driver.ts";
 import type { Job } from "../../src/mechanisms/background/job.ts";
+import type { Signals } from "../../src/mechanisms/signals.ts";
 import * as modules from "../../src/modules.ts";
-import type { Signals } from "../../src/signals/signals.ts";
 import { atEnd } from "./at-end.ts";
 import { quiet } from "./replica.ts";
 

@@ -3,7 +3,7 @@
 import { createLog } from "@holdfast/service/log";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Topic } from "../../signals/signals.ts";
+import type { Topic } from "../signals.ts";
 import type { Clock } from "./clock.ts";
 import { startBackground } from "./driver.ts";
 import type { Job } from "./job.ts";

@@ -3,7 +3,7 @@
 // soon as the running turn has ended. A failed turn is not retried before the next one is due.
 
 import type { Log } from "@holdfast/service/log";
-import type { Signals } from "../../signals/signals.ts";
+import type { Signals } from "../signals.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { Job } from "./job.ts";
 import { failureText, type JobReport, type JobReports, newReport } from "./report.ts";

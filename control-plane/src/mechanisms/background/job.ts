@@ -1,7 +1,7 @@
 // A background job as data. Its `run` is an idempotent function of what is stored and keeps nothing for its next turn:
 // a turn may be skipped, repeated, or begun by another process, and the outcome is the same.
 
-import type { Topic } from "../../signals/signals.ts";
+import type { Topic } from "../signals.ts";
 
 /**
  * - `one worker`: one of all workers, whichever takes the turn;

@@ -5,8 +5,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { Queryable } from "../database/connect.ts";
-import { openBox, sealBox } from "../sealing/envelope.ts";
-import type { Keyring } from "../sealing/keyring.ts";
+import { openBox, sealBox } from "./sealing/envelope.ts";
+import type { Keyring } from "./sealing/keyring.ts";
 
 export const KEPT_FOR = "24 hours";
 

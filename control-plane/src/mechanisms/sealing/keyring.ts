@@ -2,7 +2,7 @@
 // that was given another KEK than the one in use stops at start instead of failing later.
 
 import { UsageError } from "@holdfast/kit/settings";
-import type { Queryable, Sql, Tx } from "../database/connect.ts";
+import type { Queryable, Sql, Tx } from "../../database/connect.ts";
 import { openEnvelope, rewrapKey, sealEnvelope } from "./envelope.ts";
 import { sealingSettings } from "./settings.ts";
 
