@@ -10,7 +10,7 @@ import { apiSettings } from "../src/api/settings.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { gatherChanges } from "../src/live/changes.ts";
 import type { ChangedRow } from "../src/live/topic.ts";
-import { probeHealth } from "../src/nodes/probe-health.ts";
+import { probeHealth } from "../src/nodes/presence/probe-health.ts";
 import { taskTopic } from "../src/tasks/live.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";

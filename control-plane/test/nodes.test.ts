@@ -15,8 +15,8 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { removeOldIdentities, reportOverdueRenewals } from "../src/nodes/identity-upkeep.ts";
-import { selectLate } from "../src/nodes/late-certificates.ts";
+import { selectLate } from "../src/nodes/identity/late-certificates.ts";
+import { removeOldIdentities, reportOverdueRenewals } from "../src/nodes/identity/upkeep.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import {

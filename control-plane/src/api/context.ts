@@ -15,7 +15,7 @@ import type { JobReports } from "../mechanisms/background/report.ts";
 import type { DeclaredJob } from "../mechanisms/background/stored.ts";
 import type { AnswerVault } from "../mechanisms/idempotency.ts";
 import type { Signals } from "../mechanisms/signals.ts";
-import type { NodeDirectory } from "../nodes/directory.ts";
+import type { NodeDirectory } from "../nodes/directory/standings.ts";
 import type { Authenticator } from "../people/authenticate.ts";
 import type { Cookies } from "../people/cookies.ts";
 import type { Presence } from "../platform/presence.ts";

@@ -6,7 +6,7 @@ import { byName } from "@holdfast/contracts/fleet-picture";
 import type { Log } from "@holdfast/service/log";
 import { type Sql, withOrg } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";
-import { selectLateIn } from "../nodes/late-certificates.ts";
+import { selectLateIn } from "../nodes/identity/late-certificates.ts";
 import { type FleetChanges, keepHistory } from "./history.ts";
 import { type FleetNode, type Told, toFleetNode, toTold } from "./node.ts";
 import { type FleetRow, selectFleet, selectHeartbeats } from "./read.ts";

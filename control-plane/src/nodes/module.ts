@@ -16,13 +16,13 @@ export const nodes = defineModule({
   apiSettings: nodeApiSettings,
   workerSettings: nodeWorkerSettings,
   publicRoutes: async (api) => {
-    (await import("./routes.ts")).nodeRoutes(api);
-    const { enrollmentRoutes, enrollmentTokenRoutes } = await import("./enrollment-routes.ts");
+    (await import("./directory/routes.ts")).nodeRoutes(api);
+    const { enrollmentRoutes, enrollmentTokenRoutes } = await import("./enrollment/routes.ts");
     enrollmentTokenRoutes(api);
     enrollmentRoutes(api);
   },
   nodeRoutes: async (nodeApi, api) => {
-    (await import("./enrollment-routes.ts")).enrollmentRoutes(api);
+    (await import("./enrollment/routes.ts")).enrollmentRoutes(api);
     (await import("./node-routes.ts")).nodeFacingRoutes(nodeApi, api);
   },
   liveTopics: [nodeTopic],
@@ -34,7 +34,7 @@ export const nodes = defineModule({
       every: ({ settings }) => (settings.nodeHealthProbeIntervalSeconds === 0 ? 0 : 10),
       runsIn: "each api",
       run: async ({ system, tasks, log, settings }) => {
-        const { probeHealth } = await import("./probe-health.ts");
+        const { probeHealth } = await import("./presence/probe-health.ts");
         const { nodeHealthProbeIntervalSeconds: intervalSeconds, nodeHeartbeatStaleSeconds: staleAfterSeconds } =
           settings;
         return { probed: await probeHealth(system, tasks, { intervalSeconds, staleAfterSeconds, log }) };
@@ -45,7 +45,7 @@ export const nodes = defineModule({
       every: 5,
       runsIn: "one worker",
       run: async ({ system, log, settings }) => {
-        const { auditOffline } = await import("./audit-offline.ts");
+        const { auditOffline } = await import("./presence/audit-offline.ts");
         const rules = { staleAfterSeconds: settings.nodeHeartbeatStaleSeconds };
         return { offline: await auditOffline(system, log, rules) };
       },
@@ -55,14 +55,14 @@ export const nodes = defineModule({
       every: 60,
       runsIn: "one worker",
       run: async ({ system, log }) => ({
-        overdue: await (await import("./identity-upkeep.ts")).reportOverdueRenewals(system, log),
+        overdue: await (await import("./identity/upkeep.ts")).reportOverdueRenewals(system, log),
       }),
     },
     {
       name: "remove-old-identities",
       every: 600,
       runsIn: "one worker",
-      run: async ({ system }) => (await import("./identity-upkeep.ts")).removeOldIdentities(system),
+      run: async ({ system }) => (await import("./identity/upkeep.ts")).removeOldIdentities(system),
     },
   ],
 });

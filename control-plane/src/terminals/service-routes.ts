@@ -12,8 +12,8 @@ import {
 import type { ApiContext } from "../api/context.ts";
 import { type ServiceApi, serviceRoute } from "../internal-api/route.ts";
 import { hashSecret } from "../mechanisms/secrets.ts";
-import { isRevoked, type Standing } from "../nodes/directory.ts";
-import { identityRefusal } from "../nodes/identity-refusal.ts";
+import { isRevoked, type Standing } from "../nodes/directory/standings.ts";
+import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
 import { recordUnclaimed, refuseClaim } from "./claims.ts";
 import { applyEvents } from "./events.ts";
 import { grantOfSession, grantOfToken } from "./grants.ts";

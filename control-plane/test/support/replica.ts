@@ -11,7 +11,7 @@ import type { AnyTaskType } from "@holdfast/tasks/type";
 import type { Sql } from "../../src/database/connect.ts";
 import { openKeyring } from "../../src/mechanisms/sealing/keyring.ts";
 import { openSignals, type Signals } from "../../src/mechanisms/signals.ts";
-import { keepHealth } from "../../src/nodes/health.ts";
+import { keepHealth } from "../../src/nodes/presence/health.ts";
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../../src/tasks/engine.ts";
 import { openTaskSigner } from "../../src/tasks/signing.ts";
 import { atEnd } from "./at-end.ts";

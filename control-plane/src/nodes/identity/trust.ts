@@ -4,8 +4,8 @@
 import { hash, X509Certificate } from "node:crypto";
 import type { EnvironmentProfile, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
 import type { SignedEnrollment, SignedProfile, TrustOffer } from "@holdfast/contracts/trust";
-import type { NodeServices } from "../api/context.ts";
-import type { Authority } from "../identity/authority.ts";
+import type { NodeServices } from "../../api/context.ts";
+import type { Authority } from "../../identity/authority.ts";
 
 const SPKI = { type: "spki", format: "der" } as const;
 

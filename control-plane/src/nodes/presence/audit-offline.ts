@@ -2,8 +2,8 @@
 // heartbeat, which the node's page shows. While the control plane itself was down, silence says nothing about nodes.
 
 import type { Log } from "@holdfast/service/log";
-import { recordAudit, systemActor } from "../audit/record.ts";
-import type { Sql } from "../database/connect.ts";
+import { recordAudit, systemActor } from "../../audit/record.ts";
+import type { Sql } from "../../database/connect.ts";
 
 /** What became silent longer ago, while no worker ran, is no news any more. */
 const NEWS_FOR = "1 day";

@@ -5,11 +5,11 @@
 import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollment";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { Tx } from "../database/connect.ts";
-import { isBacked } from "../tokens/standing.ts";
-import { type CertificateRow, certificateOfKey, endedKey } from "./certificates.ts";
-import { nodeNameFrom } from "./name.ts";
-import { positionOf, type StatusRow } from "./state.ts";
+import type { Tx } from "../../database/connect.ts";
+import { isBacked } from "../../tokens/standing.ts";
+import { nodeNameFrom } from "../directory/name.ts";
+import { positionOf, type StatusRow } from "../directory/state.ts";
+import { type CertificateRow, certificateOfKey, endedKey } from "../identity/certificates.ts";
 
 export type UsedToken = {
   id: string;

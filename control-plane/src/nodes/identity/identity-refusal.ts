@@ -2,7 +2,7 @@
 // retired node, and a replaced certificate needs none.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import type { Standing } from "./directory.ts";
+import type { Standing } from "../directory/standings.ts";
 
 /** Of a node or certificate that is revoked. Undefined: there is no such node. */
 export function identityRefusal(standing: Pick<Standing, "status" | "revokedAt"> | undefined): ApiError {

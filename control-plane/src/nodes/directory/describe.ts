@@ -1,9 +1,9 @@
 // A node's row as the API shows it.
 
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import { attentionOf } from "./attention.ts";
-import { freshnessOf } from "./freshness.ts";
-import type { HealthRow } from "./health.ts";
+import { attentionOf } from "../presence/attention.ts";
+import { freshnessOf } from "../presence/freshness.ts";
+import type { HealthRow } from "../presence/health.ts";
 import type { CertificateFacts, NodeRow } from "./queries.ts";
 import { positionOf } from "./state.ts";
 

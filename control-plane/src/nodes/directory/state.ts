@@ -2,7 +2,7 @@
 // what is not allowed says so. A position is a status together with whether the identity is revoked.
 
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
-import type { Tx } from "../database/connect.ts";
+import type { Tx } from "../../database/connect.ts";
 
 export const positions = ["enrolling", "active", "draining", "quarantined", "revoked", "retired"] as const;
 /** `revoked` is quarantined without any certificate that counts; `retired` is that for ever. */

@@ -3,7 +3,7 @@
 
 import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";
 import type { Metrics } from "@holdfast/service/metrics";
-import type { Queryable, Sql, Tx } from "../database/connect.ts";
+import type { Queryable, Sql, Tx } from "../../database/connect.ts";
 
 export type LateNode = { id: string; not_after: Date };
 

@@ -2,7 +2,7 @@
 // finds nodes that should have renewed their certificate by now, hours before it ends.
 
 import type { Log } from "@holdfast/service/log";
-import type { Sql } from "../database/connect.ts";
+import type { Sql } from "../../database/connect.ts";
 import { lateCertificates } from "./late-certificates.ts";
 
 /** Long enough to look up afterwards who joined with what. */

@@ -4,9 +4,9 @@
 import { ApiError } from "@holdfast/contracts/errors";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { IssuedCertificate } from "@holdfast/contracts/node-protocol";
-import type { Queryable, Tx } from "../database/connect.ts";
-import type { Authority } from "../identity/authority.ts";
-import type { KeyRequest } from "../identity/requests.ts";
+import type { Queryable, Tx } from "../../database/connect.ts";
+import type { Authority } from "../../identity/authority.ts";
+import type { KeyRequest } from "../../identity/requests.ts";
 
 export type CertificateRow = {
   serial: string;

@@ -6,16 +6,16 @@
 import { ApiError } from "@holdfast/contracts/errors";
 import type { HostFacts } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
-import { recordAudit } from "../audit/record.ts";
-import type { Sql, Tx } from "../database/connect.ts";
-import type { Authority } from "../identity/authority.ts";
-import { type KeyRequest, readKeyRequest } from "../identity/requests.ts";
-import { networkOf, takeAttempt } from "../mechanisms/rate-limit.ts";
-import { hashSecret, isSecretOf } from "../mechanisms/secrets.ts";
-import { certify } from "./certificates.ts";
-import type { NodeDirectory } from "./directory.ts";
-import { nodeNameFrom, numbered } from "./name.ts";
-import { moveNode, type StatusRow } from "./state.ts";
+import { recordAudit } from "../../audit/record.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
+import type { Authority } from "../../identity/authority.ts";
+import { type KeyRequest, readKeyRequest } from "../../identity/requests.ts";
+import { networkOf, takeAttempt } from "../../mechanisms/rate-limit.ts";
+import { hashSecret, isSecretOf } from "../../mechanisms/secrets.ts";
+import { nodeNameFrom, numbered } from "../directory/name.ts";
+import type { NodeDirectory } from "../directory/standings.ts";
+import { moveNode, type StatusRow } from "../directory/state.ts";
+import { certify } from "../identity/certificates.ts";
 import {
   bindNamesakes,
   checkBootstrap,

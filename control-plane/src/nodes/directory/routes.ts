@@ -10,14 +10,14 @@ import {
   renameNode,
 } from "@holdfast/contracts/endpoints/nodes";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { ApiContext } from "../api/context.ts";
-import { pageStart, toPage } from "../api/page.ts";
-import { type OrgCall, orgRoute } from "../api/route.ts";
-import type { Tx } from "../database/connect.ts";
-import { isFiltered, matches } from "../fleet/filter.ts";
+import type { ApiContext } from "../../api/context.ts";
+import { pageStart, toPage } from "../../api/page.ts";
+import { type OrgCall, orgRoute } from "../../api/route.ts";
+import type { Tx } from "../../database/connect.ts";
+import { isFiltered, matches } from "../../fleet/filter.ts";
+import { selectHealth } from "../presence/health.ts";
+import { selectDiagnostics } from "../presence/presence.ts";
 import { toNode, toNodeDetail } from "./describe.ts";
-import { selectHealth } from "./health.ts";
-import { selectDiagnostics } from "./presence.ts";
 import {
   type ColumnFilter,
   type NodeRow,

@@ -4,9 +4,9 @@
 
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
-import type { Sql } from "../database/connect.ts";
-import type { Signals } from "../mechanisms/signals.ts";
-import { createBatches } from "../tasks/batches.ts";
+import type { Sql } from "../../database/connect.ts";
+import type { Signals } from "../../mechanisms/signals.ts";
+import { createBatches } from "../../tasks/batches.ts";
 import type { Moved, StatusRow } from "./state.ts";
 
 export type Standing = {

@@ -3,7 +3,7 @@
 import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollment";
 import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { Tx } from "../database/connect.ts";
+import type { Tx } from "../../database/connect.ts";
 
 export type NodeRow = {
   id: string;

@@ -6,9 +6,9 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
-import { recordAudit, systemActor } from "../audit/record.ts";
-import type { Fragment, Queryable, Sql, Tx } from "../database/connect.ts";
-import type { TaskEngine } from "../tasks/engine.ts";
+import { recordAudit, systemActor } from "../../audit/record.ts";
+import type { Fragment, Queryable, Sql, Tx } from "../../database/connect.ts";
+import type { TaskEngine } from "../../tasks/engine.ts";
 
 export type ProbeRules = { intervalSeconds: number; staleAfterSeconds: number };
 type Turn = ProbeRules & { now: Date; correlationId: string };

@@ -4,8 +4,8 @@
 import type { HostHealth } from "@holdfast/contracts/host-health";
 import type { Log } from "@holdfast/service/log";
 import probe from "@holdfast/tasks/diag.health_probe/contract";
-import type { Queryable, Sql } from "../database/connect.ts";
-import type { Accepted } from "../tasks/results.ts";
+import type { Queryable, Sql } from "../../database/connect.ts";
+import type { Accepted } from "../../tasks/results.ts";
 
 /** For the results that a replica takes. */
 export function keepHealth(system: Sql, log: Log): (accepted: readonly Accepted[]) => void {

@@ -6,8 +6,8 @@ import { type DiagnosticReason, diagnosticReasons, placeOf } from "@holdfast/con
 import type { Attention } from "@holdfast/contracts/endpoints/nodes";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { z } from "zod";
+import type { Position } from "../directory/state.ts";
 import { freshnessOf } from "./freshness.ts";
-import type { Position } from "./state.ts";
 
 type AttentionItem = z.infer<typeof Attention>;
 

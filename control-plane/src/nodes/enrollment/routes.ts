@@ -12,17 +12,15 @@ import {
   tokenMinutes,
 } from "@holdfast/contracts/endpoints/enrollment";
 import { ApiError } from "@holdfast/contracts/errors";
-import { installCommand } from "../agent-release/install-command.ts";
-import type { ApiContext } from "../api/context.ts";
-import { pageStart, toPage } from "../api/page.ts";
-import { type OrgCall, orgRoute, publicRoute } from "../api/route.ts";
-import type { Authority } from "../identity/authority.ts";
-import { makeSecret } from "../mechanisms/secrets.ts";
-import { onlyThisMachine } from "../node-api/names.ts";
-import { nameOf } from "../people/actor.ts";
-import { makerOf } from "../tokens/queries.ts";
-import { toIssued } from "./certificates.ts";
-import { enroll } from "./enrollment.ts";
+import { installCommand } from "../../agent-release/install-command.ts";
+import type { ApiContext } from "../../api/context.ts";
+import { pageStart, toPage } from "../../api/page.ts";
+import { type OrgCall, orgRoute, publicRoute } from "../../api/route.ts";
+import type { Authority } from "../../identity/authority.ts";
+import { makeSecret } from "../../mechanisms/secrets.ts";
+import { onlyThisMachine } from "../../node-api/names.ts";
+import { nameOf } from "../../people/actor.ts";
+import { makerOf } from "../../tokens/queries.ts";
 import {
   holdNode,
   insertEnrollmentToken,
@@ -30,8 +28,10 @@ import {
   selectEnrollmentToken,
   selectEnrollmentTokens,
   type TokenRow,
-} from "./queries.ts";
-import { trustAtEnrollment } from "./trust.ts";
+} from "../directory/queries.ts";
+import { toIssued } from "../identity/certificates.ts";
+import { trustAtEnrollment } from "../identity/trust.ts";
+import { enroll } from "./enroll.ts";
 
 export function enrollmentTokenRoutes(api: ApiContext): void {
   orgRoute(api, createEnrollmentToken, async (call) => {

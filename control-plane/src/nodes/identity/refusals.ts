@@ -3,8 +3,8 @@
 
 import type { ErrorCode } from "@holdfast/contracts/errors";
 import type { Log } from "@holdfast/service/log";
-import { type AuditActor, recordAudit } from "../audit/record.ts";
-import type { Sql } from "../database/connect.ts";
+import { type AuditActor, recordAudit } from "../../audit/record.ts";
+import type { Sql } from "../../database/connect.ts";
 
 export type NodeRefusal = { nodeId: string; serial: string; code: ErrorCode; correlationId: string };
 
