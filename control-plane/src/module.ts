@@ -4,7 +4,7 @@
 
 import type { Settings, Values } from "@holdfast/kit/settings";
 import type { ApiContext, ApiJobContext } from "./api/context.ts";
-import type { ServiceApi } from "./internal-api/route.ts";
+import type { InternalApi } from "./internal-api/route.ts";
 import type { LiveTopic } from "./live/topic.ts";
 import type { Job } from "./mechanisms/background/job.ts";
 import type { NodeApi } from "./node-api/route.ts";
@@ -23,7 +23,7 @@ type Routes = {
   /** On the node-facing listener; `api.http` is that listener, for routes that need no certificate. */
   nodeRoutes?(nodeApi: NodeApi, api: ApiContext): Promise<void>;
   /** On the internal listener, for the other processes of the installation. */
-  internalRoutes?(internalApi: ServiceApi, api: ApiContext): Promise<void>;
+  internalRoutes?(internalApi: InternalApi, api: ApiContext): Promise<void>;
 };
 
 type Declaration<Api extends Settings, Worker extends Settings> = Routes & {

@@ -127,7 +127,7 @@ import { getGatewayGreeting, getNodeGreeting, sayGreeting } from "@holdfast/cont
 import type { ApiContext } from "../api/context.ts";
 import { orgRoute } from "../api/route.ts";
 import { type NodeApi, nodeRoute } from "../node-api/route.ts";
-import { type ServiceApi, serviceRoute } from "../internal-api/route.ts";
+import { type InternalApi, internalRoute } from "../internal-api/route.ts";
 
 export function greetingRoutes(api: ApiContext): void {
   orgRoute(api, sayGreeting, async ({ body, org, touched, afterCommit }) => {
@@ -141,8 +141,8 @@ export function nodeGreetingRoutes(nodeApi: NodeApi): void {
   nodeRoute(nodeApi, getNodeGreeting, async ({ node }) => ({ text: \`Hello \${node.id}\` }));
 }
 
-export function gatewayGreetingRoutes(internalApi: ServiceApi): void {
-  serviceRoute(internalApi, getGatewayGreeting, async ({ service }) => ({ text: \`Hello \${service.name}\` }));
+export function gatewayGreetingRoutes(internalApi: InternalApi): void {
+  internalRoute(internalApi, getGatewayGreeting, async ({ service }) => ({ text: \`Hello \${service.name}\` }));
 }
 `;
 

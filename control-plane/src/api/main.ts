@@ -11,7 +11,7 @@ import { checkExposure } from "@holdfast/service/settings";
 import { version } from "@holdfast/service/version";
 import { openAgentReleases } from "../agent-release/release.ts";
 import { isUnavailable, type Sql } from "../database/connect.ts";
-import { openServiceSide } from "../internal-api/open.ts";
+import { openInternalSide } from "../internal-api/open.ts";
 import { serveLive } from "../live/socket.ts";
 import { type Background, startBackground } from "../mechanisms/background/driver.ts";
 import { measureJobs } from "../mechanisms/background/metrics.ts";
@@ -68,7 +68,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   const { http: nodeHttp, addressOf } = nodeSide.listener;
   await addNodeRoutes(nodeSide.listener.api, { ...context, http: nodeHttp, addressOf });
   let pageOrigins: string[] = [];
-  const internalSide = await openServiceSide({
+  const internalSide = await openInternalSide({
     ...{ settings, system, keyring: parts.keyring, news, metrics, log },
     authority: nodeSide.services.authority,
     origins: () => pageOrigins,

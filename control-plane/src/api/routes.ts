@@ -6,7 +6,7 @@ import { allEndpoints, allInternalEndpoints, allNodeEndpoints } from "@holdfast/
 import { openApiDocument } from "@holdfast/contracts/openapi";
 import { version } from "@holdfast/service/version";
 import type { FastifyInstance } from "fastify";
-import type { ServiceApi } from "../internal-api/route.ts";
+import type { InternalApi } from "../internal-api/route.ts";
 import type { Module } from "../module.ts";
 import * as modules from "../modules.ts";
 import type { NodeApi } from "../node-api/route.ts";
@@ -32,7 +32,7 @@ export async function addNodeRoutes(nodeApi: NodeApi, api: ApiContext): Promise<
 }
 
 /** What other processes of the installation may ask; on the internal listener alone. */
-export async function addInternalRoutes(internalApi: ServiceApi, api: ApiContext): Promise<void> {
+export async function addInternalRoutes(internalApi: InternalApi, api: ApiContext): Promise<void> {
   for (const module of all) await module.internalRoutes?.(internalApi, api);
   checkHandlers(internalApi.http, allInternalEndpoints);
 }

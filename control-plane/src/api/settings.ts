@@ -3,7 +3,7 @@
 import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress, drainSetting, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
 import { databaseSettings } from "../database/settings.ts";
-import { serviceSettings } from "../internal-api/settings.ts";
+import { internalApiSettings } from "../internal-api/settings.ts";
 import { sealingSettings } from "../mechanisms/sealing/settings.ts";
 import { settingsOf } from "../module.ts";
 import * as modules from "../modules.ts";
@@ -22,7 +22,7 @@ export const apiSettings = {
   }),
   drainSeconds: drainSetting,
   ...nodeListenerSettings,
-  ...serviceSettings,
+  ...internalApiSettings,
   ...exposureSettings,
   ...databaseSettings,
   ...sealingSettings,

@@ -1,5 +1,5 @@
 // One node as a part of the fleet: the one state it is in, why, and since when. Pure; what needs attention is
-// decided in nodes/attention.ts, as for the node's own page.
+// decided in nodes/presence/attention.ts, as for the node's own page.
 
 import { isIPv4, isIPv6 } from "node:net";
 import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";

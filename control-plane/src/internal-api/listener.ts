@@ -15,17 +15,17 @@ import { isUnavailable } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
 import { makeListenerCertificate } from "../identity/listener-certificate.ts";
 import { identifyServices } from "./identity-hook.ts";
-import type { ServiceApi } from "./route.ts";
+import type { InternalApi } from "./route.ts";
 
-export type ServiceListener = {
-  api: ServiceApi;
+export type InternalListener = {
+  api: InternalApi;
   listen: HttpServer["listen"];
   /** Replaces the server certificate when half of its life is over; connections go on. */
   renewIfDue(now: Date): Promise<boolean>;
   stop(): Promise<void>;
 };
 
-export type ServiceListenerOptions = {
+export type InternalListenerOptions = {
   place: ListenerPlace;
   /** Signs the listener's own certificate and has signed those of services. */
   authority: Authority;
@@ -41,7 +41,7 @@ export type ServiceListenerOptions = {
 const openRoutes: ReadonlySet<string> = new Set([enrollService.path, enrollIngress.path]);
 const BODY_LIMIT = 64 * 1024;
 
-export async function createServiceListener(options: ServiceListenerOptions): Promise<ServiceListener> {
+export async function createInternalListener(options: InternalListenerOptions): Promise<InternalListener> {
   const { authority, log, metrics } = options;
   const now = options.now ?? Date.now;
   const names = listenerNames(options.place);
@@ -73,7 +73,7 @@ export async function createServiceListener(options: ServiceListenerOptions): Pr
     ),
     now,
   });
-  const held: ServiceApi["held"] = new Set();
+  const held: InternalApi["held"] = new Set();
   http.addHook("preClose", async () => {
     for (const end of [...held]) end();
   });

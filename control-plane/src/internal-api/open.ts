@@ -12,36 +12,36 @@ import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import type { nodeListenerSettings } from "../node-api/settings.ts";
 import type { terminalSettings } from "../terminals/settings.ts";
 import { ingressMarkOf } from "./ingress.ts";
-import { createServiceListener } from "./listener.ts";
+import { createInternalListener } from "./listener.ts";
 import type { News } from "./news.ts";
 import { announceRevocations } from "./revocations.ts";
-import type { ServiceApi } from "./route.ts";
-import { serviceRoutes } from "./routes.ts";
-import { serviceSettings } from "./settings.ts";
+import type { InternalApi } from "./route.ts";
+import { internalRoutes } from "./routes.ts";
+import { internalApiSettings } from "./settings.ts";
 import type { InternalUpkeep } from "./upkeep.ts";
 
-export type ServiceSide = {
-  api: ServiceApi;
+export type InternalSide = {
+  api: InternalApi;
   upkeep: InternalUpkeep;
   /** Returns its port. */
   listen(): Promise<number>;
   stop(): Promise<void>;
 };
 
-type ServiceSideSettings = Values<typeof serviceSettings> &
+type InternalSideSettings = Values<typeof internalApiSettings> &
   Pick<Values<typeof nodeListenerSettings>, "nodeUrl" | "nodeBind"> &
   Pick<Values<typeof terminalSettings>, "nodeTerminalUrl">;
 
 /** The hosts that nodes are told; on one machine, its own names. */
-function ingressNamesOf({ nodeUrl, nodeTerminalUrl, nodeBind }: ServiceSideSettings): string[] {
+function ingressNamesOf({ nodeUrl, nodeTerminalUrl, nodeBind }: InternalSideSettings): string[] {
   const told = [nodeUrl, nodeTerminalUrl].filter((url) => url !== undefined);
   if (nodeUrl === undefined) return listenerNames({ bind: nodeBind, url: nodeTerminalUrl });
   return [...new Set(told.map((url) => new URL(url).hostname.replace(/^\[|\]$/g, "")))];
 }
 
 /** Undefined: there is neither a service token nor one of ingresses, and so nobody to listen to. */
-export async function openServiceSide(options: {
-  settings: ServiceSideSettings;
+export async function openInternalSide(options: {
+  settings: InternalSideSettings;
   system: Sql;
   keyring: Keyring;
   authority: Authority | undefined;
@@ -51,11 +51,11 @@ export async function openServiceSide(options: {
   onAnnounced(): Promise<void>;
   news: News;
   onForged(forgery: Forgery): void;
-}): Promise<ServiceSide | undefined> {
+}): Promise<InternalSide | undefined> {
   const { settings, system, keyring, authority, news, metrics, log } = options;
   const { serviceToken: token, ingressToken } = settings;
   if (token === undefined && ingressToken === undefined) return undefined;
-  const listener = await createServiceListener({
+  const listener = await createInternalListener({
     place: { bind: settings.internalBind, url: settings.internalUrl },
     authority: authority ?? (await temporaryAuthority(new Date())),
     ticketKeys: await keyring.getOrCreate("tls-tickets:internal-api", () => randomBytes(48)),
@@ -63,7 +63,7 @@ export async function openServiceSide(options: {
     log,
     metrics,
   });
-  serviceRoutes(listener.api, {
+  internalRoutes(listener.api, {
     system,
     token,
     ingressToken,
@@ -84,7 +84,8 @@ export async function openServiceSide(options: {
       announceRevocations: () => announceRevocations(system, news),
       keepAlive: news.keepAlive,
     },
-    listen: () => listener.listen({ port: settings.internalPort, portSetting: serviceSettings.internalPort.env }),
+    listen: () =>
+      listener.listen({ port: settings.internalPort, portSetting: internalApiSettings.internalPort.env }),
     stop: listener.stop,
   };
 }

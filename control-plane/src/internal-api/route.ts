@@ -9,14 +9,14 @@ import { readInput } from "../api/input.ts";
 import type { ServiceIdentity } from "../identity/certificates.ts";
 
 /** The internal listener, as its routes see it. */
-export type ServiceApi = {
+export type InternalApi = {
   http: FastifyInstance;
   identityOf(request: FastifyRequest): ServiceIdentity;
   /** How to end each request that is being held. */
   held: Set<() => void>;
 };
 
-export type ServiceCall<E> = {
+export type InternalCall<E> = {
   params: ParamsOf<E>;
   query: QueryOf<E>;
   body: BodyOf<E>;
@@ -26,10 +26,10 @@ export type ServiceCall<E> = {
   signal: AbortSignal;
 };
 
-export function serviceRoute<E extends Endpoint>(
-  api: ServiceApi,
+export function internalRoute<E extends Endpoint>(
+  api: InternalApi,
   endpoint: E,
-  handle: (call: ServiceCall<E>) => Promise<AnswerOf<E>>,
+  handle: (call: InternalCall<E>) => Promise<AnswerOf<E>>,
 ): void {
   register(api, endpoint, async (request, reply) => {
     const answer = await untilGone(api, reply, (signal) => handle(callOf<E>(api, endpoint, request, signal)));
@@ -41,10 +41,10 @@ export function serviceRoute<E extends Endpoint>(
 }
 
 /** For an answer that goes on: lines of JSON until the caller goes or the server stops. */
-export function serviceStream<E extends Endpoint>(
-  api: ServiceApi,
+export function internalStream<E extends Endpoint>(
+  api: InternalApi,
   endpoint: E,
-  follow: (call: ServiceCall<E>, send: (line: object) => void) => void,
+  follow: (call: InternalCall<E>, send: (line: object) => void) => void,
 ): void {
   register(api, endpoint, async (request, reply) => {
     const controller = new AbortController();
@@ -77,7 +77,7 @@ export function serviceStream<E extends Endpoint>(
 const MOST_UNREAD_BYTES = 1024 * 1024;
 
 function register(
-  api: ServiceApi,
+  api: InternalApi,
   endpoint: Endpoint,
   handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
 ): void {
@@ -87,12 +87,12 @@ function register(
 }
 
 function callOf<E>(
-  api: ServiceApi,
+  api: InternalApi,
   endpoint: Endpoint,
   request: FastifyRequest,
   signal: AbortSignal,
-): ServiceCall<E> {
-  const input = readInput(endpoint, request) as Pick<ServiceCall<E>, "params" | "query" | "body">;
+): InternalCall<E> {
+  const input = readInput(endpoint, request) as Pick<InternalCall<E>, "params" | "query" | "body">;
   const service = api.identityOf(request);
   const { instance_id, gateway_id = instance_id } = (input.body ?? {}) as Record<string, unknown>;
   if (gateway_id !== undefined && gateway_id !== service.instanceId) {
@@ -104,7 +104,7 @@ function callOf<E>(
 }
 
 async function untilGone<T>(
-  api: ServiceApi,
+  api: InternalApi,
   reply: FastifyReply,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

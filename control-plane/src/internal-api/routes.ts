@@ -1,5 +1,5 @@
 // What any service asks: who it is, where it is, what is new. What gateways ask about terminals is in
-// terminals/service-routes.ts.
+// terminals/internal-routes.ts.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import {
@@ -19,9 +19,9 @@ import type { Authority } from "../identity/authority.ts";
 import { enroll, enrollAsIngress } from "./enroll.ts";
 import { keepGateway } from "./gateways.ts";
 import type { News } from "./news.ts";
-import { type ServiceApi, serviceRoute, serviceStream } from "./route.ts";
+import { type InternalApi, internalRoute, internalStream } from "./route.ts";
 
-export type ServiceRouteOptions = {
+export type InternalRouteOptions = {
   system: Sql;
   /** What gateways prove; undefined: there are none. */
   token: string | undefined;
@@ -43,10 +43,10 @@ export type ServiceRouteOptions = {
   log: Log;
 };
 
-export function serviceRoutes(api: ServiceApi, options: ServiceRouteOptions): void {
+export function internalRoutes(api: InternalApi, options: InternalRouteOptions): void {
   enrollRoutes(api.http, options);
 
-  serviceRoute(api, announceGateway, async ({ body }) => {
+  internalRoute(api, announceGateway, async ({ body }) => {
     await keepGateway(options.system, body);
     await options.onAnnounced();
     return {
@@ -56,18 +56,18 @@ export function serviceRoutes(api: ServiceApi, options: ServiceRouteOptions): vo
     };
   });
 
-  serviceRoute(api, reportForgedCertificates, async ({ body }) => {
+  internalRoute(api, reportForgedCertificates, async ({ body }) => {
     const { listener, address, count, correlation_id } = body;
     const forgery = { listener, address, count, correlationId: correlation_id };
     await auditForgery(options.system, options.log, forgery);
     return undefined;
   });
 
-  serviceStream(api, followServiceNews, ({ signal }, send) => options.news.follow(send, signal));
+  internalStream(api, followServiceNews, ({ signal }, send) => options.news.follow(send, signal));
 }
 
 /** The only routes of the internal listener that are reached without a certificate. */
-function enrollRoutes(http: FastifyInstance, options: ServiceRouteOptions): void {
+function enrollRoutes(http: FastifyInstance, options: InternalRouteOptions): void {
   const { authority, now, log } = options;
 
   http.post(enrollService.path, async (request, reply) => {

@@ -4,7 +4,7 @@ import { kinds, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress, ingressTokenSetting, serviceTokenSetting } from "@holdfast/service/settings";
 import { httpsUrl } from "../profiles/settings.ts";
 
-export const serviceSettings = {
+export const internalApiSettings = {
   internalPort: setting(kinds.port, {
     env: "HOLDFAST_API_INTERNAL_PORT",
     default: 3004,

@@ -11,7 +11,7 @@ import type { Sql } from "../database/connect.ts";
 import { openAuthority, temporaryAuthority } from "../identity/authority.ts";
 import { presentNodeUrl } from "../internal-api/gateways.ts";
 import { ingressMarkOf } from "../internal-api/ingress.ts";
-import type { serviceSettings } from "../internal-api/settings.ts";
+import type { internalApiSettings } from "../internal-api/settings.ts";
 import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import { createNodeDirectory } from "../nodes/directory/standings.ts";
@@ -39,7 +39,7 @@ export type NodeSide = {
 type NodeSideSettings = Values<typeof nodeListenerSettings> &
   Pick<Values<typeof nodeApiSettings>, "nodeHeartbeatStaleSeconds"> &
   Pick<Values<typeof terminalSettings>, "nodeTerminalUrl"> &
-  Pick<Values<typeof serviceSettings>, "ingressToken">;
+  Pick<Values<typeof internalApiSettings>, "ingressToken">;
 
 export async function openNodeSide(options: {
   settings: NodeSideSettings;

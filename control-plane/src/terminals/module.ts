@@ -21,7 +21,7 @@ export const terminals = defineModule({
   workerSettings: { taskRetentionDays: retentionSetting },
   publicRoutes: async (api) => (await import("./routes.ts")).terminalRoutes(api),
   internalRoutes: async (internalApi, api) =>
-    (await import("./service-routes.ts")).terminalServiceRoutes(internalApi, api),
+    (await import("./internal-routes.ts")).terminalInternalRoutes(internalApi, api),
   liveTopics: [terminalTopic],
   jobs: [
     {

@@ -10,7 +10,7 @@ import {
   reportUnclaimedToken,
 } from "@holdfast/contracts/service-endpoints";
 import type { ApiContext } from "../api/context.ts";
-import { type ServiceApi, serviceRoute } from "../internal-api/route.ts";
+import { type InternalApi, internalRoute } from "../internal-api/route.ts";
 import { hashSecret } from "../mechanisms/secrets.ts";
 import { isRevoked, type Standing } from "../nodes/directory/standings.ts";
 import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
@@ -21,10 +21,10 @@ import { awaitOpening, openOnNode } from "./open-on-node.ts";
 import { bindToGateway, claimToken, selectSession } from "./queries.ts";
 import { hasEnded } from "./state.ts";
 
-export function terminalServiceRoutes(serviceApi: ServiceApi, api: ApiContext): void {
+export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext): void {
   const { system, log, terminals } = api;
 
-  serviceRoute(serviceApi, claimTerminalToken, async ({ body, service, correlationId }) => {
+  internalRoute(internalApi, claimTerminalToken, async ({ body, service, correlationId }) => {
     const hash = hashSecret(body.token);
     const openSeconds = terminals.limits.terminalOpenSeconds;
     const claimed = await claimToken(system, { hash, gatewayId: service.instanceId, openSeconds });
@@ -32,7 +32,7 @@ export function terminalServiceRoutes(serviceApi: ServiceApi, api: ApiContext): 
     throw await refuseClaim(api, { hash, correlationId, wasGood: claimed === "used_up" });
   });
 
-  serviceRoute(serviceApi, reportUnclaimedToken, async ({ body }) => {
+  internalRoute(internalApi, reportUnclaimedToken, async ({ body }) => {
     const hash = Buffer.from(body.token_hash, "base64url");
     const sessionId = await recordUnclaimed(api, { hash, failed: body.failed });
     if (sessionId !== undefined) terminals.watch.changed(sessionId);
@@ -46,15 +46,15 @@ export function terminalServiceRoutes(serviceApi: ServiceApi, api: ApiContext): 
     onSent: terminals.watch.changed,
   };
 
-  serviceRoute(serviceApi, openTerminal, ({ params, body }) =>
+  internalRoute(internalApi, openTerminal, ({ params, body }) =>
     openOnNode(opening, params.session_id, { cols: body.cols, rows: body.rows }),
   );
 
-  serviceRoute(serviceApi, awaitTerminalTask, ({ params, body, signal }) =>
+  internalRoute(internalApi, awaitTerminalTask, ({ params, body, signal }) =>
     awaitOpening(opening, { sessionId: params.session_id, taskId: body.task_id }, signal),
   );
 
-  serviceRoute(serviceApi, reportTerminalEvents, async ({ params, body }) => {
+  internalRoute(internalApi, reportTerminalEvents, async ({ params, body }) => {
     const applied = await system.begin((tx) => applyEvents(tx, log, params.session_id, body.events));
     if (!applied) throw new ApiError("terminal_session_unknown");
     for (const note of applied.notes) terminals.metrics.note(note);
@@ -62,7 +62,7 @@ export function terminalServiceRoutes(serviceApi: ServiceApi, api: ApiContext): 
     return undefined;
   });
 
-  serviceRoute(serviceApi, admitNodeStream, async ({ params, body, service }) => {
+  internalRoute(internalApi, admitNodeStream, async ({ params, body, service }) => {
     const [session, standing] = await Promise.all([
       selectSession(system, params.session_id),
       api.nodes.directory.standing(body.node_id),
