@@ -13,7 +13,7 @@ import { signDetached } from "@holdfast/kit/detached-jws";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openAuthority } from "../../control-plane/src/identity/authority.ts";
 import { readKeyRequest } from "../../control-plane/src/identity/requests.ts";
-import { openKeyring } from "../../control-plane/src/sealing/keyring.ts";
+import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.ts";
 import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
 import { openRoles } from "../../control-plane/test/support/database.ts";
 import { makeKeyRequest } from "../../control-plane/test/support/nodes.ts";

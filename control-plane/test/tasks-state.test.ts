@@ -4,7 +4,6 @@
 import { type TaskStatus, taskStatuses } from "@holdfast/contracts/endpoints/tasks";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { sweepTasks } from "../src/reconcilers/sweep-tasks.ts";
 import {
   lapsed,
   type Outcome,
@@ -13,6 +12,7 @@ import {
   taskEvents,
   taskTable,
 } from "../src/tasks/state.ts";
+import { sweepTasks } from "../src/tasks/sweep.ts";
 import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "./support/tasks.ts";
 
 let lab: TaskLab;

@@ -33,7 +33,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { endTerminals, removeOldTerminals } from "../src/reconcilers/end-terminals.ts";
+import { endTerminals, removeOldTerminals } from "../src/terminals/end-terminals.ts";
 import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import {

@@ -150,6 +150,12 @@ const audit = createRoute({
   component: lazyPage(() => import("./features/audit/AuditPage.tsx"), "AuditPage"),
 });
 
+const backgroundJobs = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/platform/background-jobs",
+  component: lazyPage(() => import("./features/platform/BackgroundJobsPage.tsx"), "BackgroundJobsPage"),
+});
+
 const account = createRoute({
   getParentRoute: () => signedIn,
   path: "/account",
@@ -208,6 +214,7 @@ export const router = createRouter({
       allocation,
       myTerminals,
       audit,
+      backgroundJobs,
       account,
       organization.addChildren([organizationStart, projects, members, tokens, settings]),
     ]),

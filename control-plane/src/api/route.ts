@@ -15,7 +15,7 @@ import { REPLAYED_HEADER } from "@holdfast/contracts/headers";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type AuditTarget, auditActor, recordAudit } from "../audit/record.ts";
 import { isUnavailable, type Sql, type Tx, withOrg } from "../database/connect.ts";
-import { createOnce } from "../idempotency/replay.ts";
+import { createOnce } from "../mechanisms/idempotency.ts";
 import { type Actor, holdsScope, isOperator, keyOf } from "../people/actor.ts";
 import { type ActingOrg, actingOrg, authenticate, refuseForeignOrigin } from "./access.ts";
 import type { ApiContext } from "./context.ts";

@@ -1,14 +1,14 @@
 // One node as a part of the fleet: the one state it is in, why, and since when. Pure; what needs attention is
-// decided in nodes/attention.ts, as for the node's own page.
+// decided in nodes/presence/attention.ts, as for the node's own page.
 
 import { isIPv4, isIPv6 } from "node:net";
 import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
 import type { Heartbeat } from "@holdfast/contracts/node-protocol";
-import { attentionOf } from "../nodes/attention.ts";
-import type { Moment } from "../nodes/describe.ts";
-import { type Position, positionOf } from "../nodes/state.ts";
+import type { Moment } from "../nodes/directory/describe.ts";
+import { type Position, positionOf } from "../nodes/directory/state.ts";
+import { attentionOf } from "../nodes/presence/attention.ts";
 import type { FleetRow } from "./read.ts";
 
 /** What a node said of itself in a heartbeat, as far as the fleet is concerned. */

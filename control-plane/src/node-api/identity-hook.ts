@@ -10,9 +10,9 @@ import { judge, type ShownCertificate } from "@holdfast/service/node-identity/ce
 import { instanceOf } from "@holdfast/service/node-identity/instance";
 import type { Shown } from "@holdfast/service/node-identity/shown";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory.ts";
-import { identityRefusal } from "../nodes/identity-refusal.ts";
-import type { NodeRefusal } from "../nodes/refusals.ts";
+import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory/standings.ts";
+import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
+import type { NodeRefusal } from "../nodes/identity/refusals.ts";
 
 export type NodeIdentity = {
   id: string;

@@ -14,12 +14,12 @@ import type { ApiContext } from "../api/context.ts";
 import { auditForgery } from "../audit/forgeries.ts";
 import { type AuditActor, recordAudit } from "../audit/record.ts";
 import { readKeyRequest } from "../identity/requests.ts";
+import { takeAttempt } from "../mechanisms/rate-limit.ts";
 import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
-import { takeAttempt } from "../people/rate-limit.ts";
-import { certify, toIssued } from "./certificates.ts";
-import { createPresence, recordDiagnostics } from "./presence.ts";
-import { moveNode } from "./state.ts";
-import { trustFor } from "./trust.ts";
+import { moveNode } from "./directory/state.ts";
+import { certify, toIssued } from "./identity/certificates.ts";
+import { trustFor } from "./identity/trust.ts";
+import { createPresence, recordDiagnostics } from "./presence/presence.ts";
 
 /** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
 const renewals = { attempts: 60, windowSeconds: 60 * 60 };

@@ -4,7 +4,7 @@
 import type { Session } from "@holdfast/contracts/endpoints/sessions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Queryable } from "../database/connect.ts";
-import { makeSecret } from "./secrets.ts";
+import { makeSecret } from "../mechanisms/secrets.ts";
 
 /** Sessions end this long after the last request, and in any case at their expiry. */
 export const SESSION_IDLE = "24 hours";

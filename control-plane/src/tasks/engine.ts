@@ -6,7 +6,7 @@ import type { Held, ProgressReport, TaskResultReport, Verdict } from "@holdfast/
 import type { Log } from "@holdfast/service/log";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { openPool, type Sql, type Tx } from "../database/connect.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { type Awaited, type AwaitOptions, createAwaiting } from "./awaiting.ts";
 import { deliveryParameters, storeProgress } from "./delivery-queries.ts";
 import { createEnqueue, type EnqueueOptions, type NewTask } from "./enqueue.ts";

@@ -8,7 +8,7 @@ import { BATCH } from "@holdfast/contracts/node-limits";
 import type { Held, TaskOffer } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Sql } from "../database/connect.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { createBatches } from "./batches.ts";
 import { type Asking, type Delivered, deliver, selectDueNodes } from "./delivery-queries.ts";
 import type { Revision } from "./queries.ts";

@@ -7,7 +7,7 @@ import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts
 import type { ApiContext } from "../api/context.ts";
 import { actorOf, auditActor, recordAudit } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
-import { takeAttempt } from "../people/rate-limit.ts";
+import { takeAttempt } from "../mechanisms/rate-limit.ts";
 import { applyEvents } from "./events.ts";
 import { selectSession, selectTokenFacts, type TokenFacts } from "./queries.ts";
 import { hasEnded } from "./state.ts";

@@ -14,7 +14,7 @@ import {
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
-import { freshnessOf } from "../nodes/freshness.ts";
+import { freshnessOf } from "../nodes/presence/freshness.ts";
 import { hasOldTerminalAddress } from "../profiles/profile.ts";
 import type { TaskEnding, TaskEngine } from "../tasks/engine.ts";
 import { selectTask } from "../tasks/queries.ts";
