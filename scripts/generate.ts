@@ -124,7 +124,7 @@ function errorsPage(): string {
   return [
     "# Errors",
     "",
-    "Generated from `contracts/src/errors.ts` by `npm run generate`; do not edit.",
+    "Generated from `contracts/src/errors/` by `npm run generate`; do not edit.",
     "",
     "Every error answer is `{code, message, correlation_id, retryable, next_step, details}`. Decide by `code` and",
     "`retryable`; the message is for people and may change.",

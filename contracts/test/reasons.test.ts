@@ -1,6 +1,10 @@
 // The catalogue of reasons against the failure matrix of the specification, of which `failure-matrix.json` is a copy.
 
-import { existsSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { isReason, type ReasonCode, reasonCodes, reasons, runbookOf } from "../src/reasons/catalogue.ts";
 import { ownerIds } from "../src/reasons/owners.ts";
@@ -118,5 +122,53 @@ describe("a reason", () => {
       for (const cause of reasons[code].dependsOn) visit(cause, [...path, code]);
     };
     for (const code of reasonCodes) expect(() => visit(code, [])).not.toThrow();
+  });
+});
+
+const entry = `
+  moon_phase: {
+    title: "Full moon",
+    at: "host_clock",
+    signal: "clock_skew",
+    message: "The moon is full.",
+    nextStep: "Wait two weeks.",
+    class: "rejection",
+    owner: "node_runtime",
+    severity: "P2",
+    userState: "normal",
+    nextAction: "wait",
+    dependsOn: [],
+  },
+`;
+
+describe("a new reason", () => {
+  it("is one entry: everything that reads the catalogue has it", () => {
+    const directory = mkdtempSync(join(tmpdir(), "reasons-"));
+    try {
+      cpSync(fileURLToPath(new URL("../src/reasons", import.meta.url)), directory, { recursive: true });
+      const topic = join(directory, "node/host.ts");
+      const before = readFileSync(topic, "utf8");
+      const after = before.replace("export const hostReasons = {\n", (start) => start + entry);
+      expect(after.length).toBe(before.length + entry.length);
+      writeFileSync(topic, after);
+      const program = `
+        const { presentReason, titleOf } = await import("${directory}/catalogue.ts");
+        const { diagnosticReasonNames, isProblem, isRejection, ownerGroupOf } = await import("${directory}/node.ts");
+        const code = "moon_phase";
+        console.log(JSON.stringify({
+          onTheWire: diagnosticReasonNames.includes(code), title: titleOf(code), presented: presentReason(code),
+          problem: isProblem(code), rejection: isRejection(code), owner: ownerGroupOf(code),
+        }));`;
+      const printed = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+      expect(JSON.parse(printed)).toEqual({
+        ...{ onTheWire: true, title: "Full moon", problem: true, rejection: true, owner: "node" },
+        presented: {
+          ...{ title: "Full moon", severity: "P2", owner_id: "node_runtime", next_action: "wait" },
+          runbook: "docs/reference/reasons.md#moon_phase",
+        },
+      });
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 });

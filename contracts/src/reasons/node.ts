@@ -41,6 +41,8 @@ export function standsUntilAnswered(code: string): boolean {
   return nodeReason(code)?.untilAnswered === true;
 }
 
-export function ownerGroupOf(code: NodeReasonCode): NodeOwner {
-  return nodeOwnerOf(nodeReasons[code].owner);
+/** The public word for whoever repairs it. What only a newer agent knows is for the operator of its host. */
+export function ownerGroupOf(code: string): NodeOwner {
+  const reason = nodeReason(code);
+  return reason ? (reason.ownerWord ?? nodeOwnerOf(reason.owner)) : "node";
 }

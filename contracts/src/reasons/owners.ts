@@ -1,5 +1,5 @@
 // Who repairs what. The ids are those of the failure matrix. The older, coarser owner words of the public API are
-// groups of these ids, and this table is the only place that derives them.
+// groups of these ids by this table; an entry whose word was another one before there were ids keeps it (`ownerWord`).
 
 /** Groups of what can be wrong with a node. */
 export const nodeOwners = ["nobody", "node", "network", "platform"] as const;
@@ -25,7 +25,7 @@ export const owners = {
   edge: { title: "Edge and proxy", ofNode: "platform", ofTerminal: "operator" },
   terminal_gateway: { title: "Terminal gateway", ofNode: "platform", ofTerminal: "operator" },
   web: { title: "Web interface", ofNode: "platform", ofTerminal: "control plane" },
-  endpoint_profile: { title: "Environment profile", ofNode: "platform", ofTerminal: "network" },
+  endpoint_profile: { title: "Environment profile", ofNode: "platform", ofTerminal: "operator" },
   app_runtime: { title: "App runtime", ofNode: "node", ofTerminal: "tenant" },
   credential_broker: { title: "Credential broker", ofNode: "platform", ofTerminal: "operator" },
   security: { title: "Security", ofNode: "platform", ofTerminal: "operator" },

@@ -25,9 +25,10 @@ export type TerminalFailure = {
 };
 
 export const terminalFailures = Object.fromEntries(
-  Object.entries(terminalReasons).map(([code, reason]) => {
-    const { title, hop, owner, message, nextStep: action, retryable } = reason;
-    return [code, { title, hop, owner: terminalOwnerOf(owner), message, action, retryable }];
+  Object.entries<TerminalReason>(terminalReasons).map(([code, reason]) => {
+    const { title, hop, message, nextStep: action, retryable } = reason;
+    const owner = reason.ownerWord ?? terminalOwnerOf(reason.owner);
+    return [code, { title, hop, owner, message, action, retryable }];
   }),
 ) as Record<TerminalFailureCode, TerminalFailure>;
 

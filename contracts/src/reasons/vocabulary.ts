@@ -3,7 +3,7 @@
 // load these files.
 
 import type { HopDetail, TerminalHop } from "./hops.ts";
-import type { OwnerId } from "./owners.ts";
+import type { NodeOwner, OwnerId, TerminalOwner } from "./owners.ts";
 
 /** What kind of trouble it is. Code that treats several reasons alike decides by class instead of listing codes. */
 export const reasonClasses = [
@@ -95,6 +95,8 @@ export type NodeReason = ReasonFacts & {
   at: HopDetail | null;
   /** What dashboards and alarms call it. */
   signal: string | null;
+  /** The public word for the owner, where it is older than the ids and is not the group of this one. */
+  ownerWord?: NodeOwner;
   /** It stands until the server answers a request again. Any other is checked anew, or is over. */
   untilAnswered?: true;
 };
@@ -108,6 +110,8 @@ export type Remedy = "same" | "later" | "take_back" | "new" | "none";
 /** Why a terminal did not open, or ended. */
 export type TerminalReason = ReasonFacts & {
   hop: TerminalHop;
+  /** The public word for the owner, where it is older than the ids and is not the group of this one. */
+  ownerWord?: TerminalOwner;
   /** Trying again, unchanged, may work. */
   retryable: boolean;
   remedy: Remedy;

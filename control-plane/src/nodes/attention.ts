@@ -7,8 +7,13 @@ import { type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import { presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { placeOf } from "@holdfast/contracts/reasons/hops";
-import { isProblem, type NodeReasonCode, nodeReason, nodeReasons } from "@holdfast/contracts/reasons/node";
-import { nodeOwnerOf } from "@holdfast/contracts/reasons/owners";
+import {
+  isProblem,
+  type NodeReasonCode,
+  nodeReason,
+  nodeReasons,
+  ownerGroupOf,
+} from "@holdfast/contracts/reasons/node";
 import type { z } from "zod";
 import { freshnessOf } from "./freshness.ts";
 import type { Position } from "./state.ts";
@@ -53,9 +58,9 @@ function itemOf(
   code: NodeReasonCode,
   { message, correlationId }: { message?: string; correlationId?: string | undefined },
 ): AttentionItem {
-  const { at, signal, owner, message: general, nextStep } = nodeReasons[code];
+  const { at, signal, message: general, nextStep } = nodeReasons[code];
   return {
-    ...{ code, ...presentReason(code), ...placeOf(at), signal, owner: nodeOwnerOf(owner) },
+    ...{ code, ...presentReason(code), ...placeOf(at), signal, owner: ownerGroupOf(code) },
     ...{ message: message ?? general, next_step: nextStep, correlation_id: correlationId ?? null },
   };
 }
@@ -133,7 +138,7 @@ function findingOf({ reason, detail, correlation_id }: Finding): AttentionItem |
   const known = nodeReason(reason);
   if (!known) {
     return {
-      ...{ code: reason, ...presentReason(reason), ...placeOf(null), signal: null, owner: "node" },
+      ...{ code: reason, ...presentReason(reason), ...placeOf(null), signal: null, owner: ownerGroupOf(reason) },
       ...{ message: detail, next_step: "Run `holdfast agent diagnose` on the host." },
       correlation_id: correlation_id ?? null,
     };

@@ -6,8 +6,13 @@ import { accessSync, constants, existsSync } from "node:fs";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { type PresentedReason, presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { type Place, placeOf, placeText } from "@holdfast/contracts/reasons/hops";
-import { type DiagnosticReason, nodeReason, standsUntilAnswered } from "@holdfast/contracts/reasons/node";
-import { type NodeOwner, nodeOwnerOf, nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
+import {
+  type DiagnosticReason,
+  nodeReason,
+  ownerGroupOf,
+  standsUntilAnswered,
+} from "@holdfast/contracts/reasons/node";
+import { type NodeOwner, nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { isErrno } from "@holdfast/kit/files";
 import { isAlive } from "@holdfast/kit/processes";
 import { redact } from "@holdfast/kit/redact";
@@ -239,11 +244,10 @@ function explained({ reason, detail, correlation_id = null }: Recorded): Explain
     at: null,
     signal: null,
     message: "Unknown to this version.",
-    owner: "node_runtime",
     nextStep: "Update holdfast on this host.",
   };
-  const { at, signal, message, owner, nextStep } = entry;
-  const words = { message, owner: nodeOwnerOf(owner), next_step: nextStep };
+  const { at, signal, message, nextStep } = entry;
+  const words = { message, owner: ownerGroupOf(reason), next_step: nextStep };
   return {
     ...{ reason, detail: redact(detail), ...presentReason(reason), ...placeOf(at), signal, ...words },
     correlation_id,

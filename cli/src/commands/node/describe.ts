@@ -56,13 +56,16 @@ export function describeNode(node: NodeDetail): string {
     node.name,
     ...shown.map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
     ...describeHealth(node.health),
-    ...node.attention.flatMap(({ code, title, severity, message, next_step, correlation_id, ...place }) => [
-      "",
-      `  ! ${title}: ${message}`,
-      `    ${[code, severity, place.hop && `at ${placeText(place)}`].filter(Boolean).join(", ")}`,
-      `    ${next_step.replaceAll("<id>", node.name)}`,
-      ...(correlation_id ? [`    correlation id ${correlation_id}`] : []),
-    ]),
+    ...node.attention.flatMap(
+      ({ code, title, severity, message, next_step, runbook, correlation_id, ...place }) => [
+        "",
+        `  ! ${title}: ${message}`,
+        `    ${[code, severity, place.hop && `at ${placeText(place)}`].filter(Boolean).join(", ")}`,
+        `    ${next_step.replaceAll("<id>", node.name)}`,
+        ...(runbook ? [`    runbook ${runbook}`] : []),
+        ...(correlation_id ? [`    correlation id ${correlation_id}`] : []),
+      ],
+    ),
   ].join("\n");
 }
 

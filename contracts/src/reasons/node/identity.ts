@@ -28,6 +28,7 @@ export const identityReasons = {
       "Check the clock first. Then enroll this node again: create a token with `holdfast node token create --node <id>`, and run `holdfast agent join` with it on the machine.",
     class: "rejection",
     owner: "node_enrollment",
+    ownerWord: "node",
     severity: "P1",
     userState: "recovering",
     nextAction: "wait",

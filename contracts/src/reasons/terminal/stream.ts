@@ -11,6 +11,7 @@ export const streamReasons = {
       "From the node, check DNS, route and firewall to the gateway's node-facing address, which HOLDFAST_NODE_TERMINAL_URL sets on the gateway. `holdfast task run <node> diag.network_probe` checks it from here.",
     class: "link",
     owner: "endpoint_profile",
+    ownerWord: "network",
     severity: "P1",
     userState: "operator_action_required",
     nextAction: "repair_endpoint_profile",

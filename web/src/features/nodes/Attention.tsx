@@ -32,6 +32,11 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
                 </>
               )}
             </p>
+            {item.runbook && (
+              <p className="text-sm text-ink-muted">
+                Runbook <span className="font-mono">{item.runbook}</span>
+              </p>
+            )}
             {item.correlation_id && (
               <p className="mt-1 flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
                 Correlation id <CopyableId id={item.correlation_id} label="Copy correlation id" />
