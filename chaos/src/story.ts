@@ -4,10 +4,11 @@
 
 import { randomUUID } from "node:crypto";
 import { CallError } from "@holdfast/contracts/client";
-import { diagnosticReasons, placeOf } from "@holdfast/contracts/diagnostics";
 import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { placeOf } from "@holdfast/contracts/reasons/hops";
+import { diagnosticReasons, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import type { Evidence, Look, Observer, Retry, Sighting } from "./evidence.ts";
 import { traceFor } from "./expectations.ts";
 import type { Fault } from "./faults/fault.ts";
@@ -188,7 +189,8 @@ export function tellStory(lab: Lab, expected: Expected): Telling {
       const record = await until(`the delivered history has ${code}`, PATIENCE_SECONDS, ask, instead);
       if (!seen.some(({ by, code: known }) => by === "history" && known === code)) {
         // As the node's page presents a record.
-        const { at, signal, owner, message, nextStep } = diagnosticReasons[record.reason];
+        const { at, signal, message, nextStep } = diagnosticReasons[record.reason];
+        const owner = ownerGroupOf(record.reason);
         const words = { ...placeOf(at), signal, owner, message, next_step: nextStep };
         see({ by: "history", code, ...words, correlation_id: record.correlation_id });
       }

@@ -9,7 +9,7 @@ import { type Client, createClient } from "@holdfast/contracts/client";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { createTerminalToken, listTerminals } from "@holdfast/contracts/endpoints/terminals";
-import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import {
   type ReadinessStep,
   readServerFrame,

@@ -18,6 +18,7 @@ import {
   type TerminalSession,
 } from "@holdfast/contracts/endpoints/terminals";
 import { createToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import {
   admitNodeStream,
   awaitTerminalTask,
@@ -28,7 +29,6 @@ import {
   type TerminalEvent,
   type TerminalGrant,
 } from "@holdfast/contracts/service-endpoints";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";

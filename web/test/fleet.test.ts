@@ -59,7 +59,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
   it("DASH-01 sees how many are not fine, what they share and what to do", async () => {
     await fleet().getByText("69 of 2,000 nodes are not fine").waitFor();
     const wrong = fleet().getByRole("list", { name: "What is wrong" });
-    await wrong.getByText("32 nodes: heartbeat stale").waitFor();
+    await wrong.getByText("Heartbeat late: 32 nodes").waitFor();
     await wrong.getByText("all 32 in 10.0.7.0/24").waitFor();
     await wrong.getByText(/all on agent 1\.3\.2/).waitFor();
     await wrong.getByText(/holdfast agent diagnose/).waitFor();
@@ -73,7 +73,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
     if (!box) throw new Error("there is no picture");
     await page.mouse.move(box.x + 4, box.y + 28);
     await picture().getByText("sim-00224", { exact: true }).waitFor();
-    await picture().getByText("Nothing is heard of it.").waitFor();
+    await picture().getByText("The node's heartbeats stopped.").waitFor();
     await keepScreenshot(page, "fleet-cell");
     await page.mouse.down();
     await page.mouse.up();
@@ -89,7 +89,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
     const said = picture().getByRole("status");
-    await expect.poll(() => said.textContent()).toBe("sim-00225: Silent, Heartbeat stale");
+    await expect.poll(() => said.textContent()).toBe("sim-00225: Silent, Heartbeat late");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "sim-00225" }).waitFor();
     await page.goBack();

@@ -1,6 +1,5 @@
 // What agents ask about their own node: heartbeat, a new certificate, delivery of diagnostic records.
 
-import { diagnosticReasons, placeOf } from "@holdfast/contracts/diagnostics";
 import { ApiError } from "@holdfast/contracts/errors";
 import {
   checkIdentity,
@@ -9,6 +8,8 @@ import {
   sendHeartbeat,
 } from "@holdfast/contracts/node-endpoints";
 import type { DiagnosticRecord, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
+import { placeOf } from "@holdfast/contracts/reasons/hops";
+import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { auditForgery } from "../audit/forgeries.ts";
@@ -68,20 +69,19 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   });
 }
 
-/** Terminals have audit events of their own, with the same correlation id. */
-const auditedElsewhere: ReadonlySet<string> = new Set(["terminal_gateway_unreachable", "terminal_failed"]);
 /** Of one delivery: the newest. */
 const MOST_AUDITED = 8;
 
+/** Terminals have audit events of their own, with the same correlation id. */
 function isAudited({ reason }: DiagnosticRecord): boolean {
-  return diagnosticReasons[reason].owner !== "nobody" && !auditedElsewhere.has(reason);
+  return isProblem(reason) && diagnosticReasons[reason].class !== "terminal";
 }
 
 /** Whatever an agent reports as wrong is found in the audit by the correlation id of its record. */
 async function auditReport(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
   const { system, log } = api;
   const { reason, detail } = record;
-  const { at, signal, owner } = diagnosticReasons[reason];
+  const { at, signal } = diagnosticReasons[reason];
   try {
     await takeAttempt(system, reports, reason, node.id);
   } catch (error) {
@@ -103,7 +103,7 @@ async function auditReport(api: ApiContext, node: { id: string; orgId: string },
     action: refused ? "node.trust_refuse" : "node.report",
     result: refused ? "denied" : "failed",
     target: { type: "node", id, name },
-    details: refused ? { detail } : { detail, at: record.at, ...placeOf(at), signal, owner },
+    details: refused ? { detail } : { detail, at: record.at, ...placeOf(at), signal, owner: ownerGroupOf(reason) },
   });
 }
 

@@ -1,7 +1,7 @@
 // Ends terminals that nobody speaks for any more, and removes what is long over. What an end means is
 // decided in terminals/state.ts, as for the ends that gateways tell of.
 
-import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import type { Log } from "@holdfast/service/log";
 import { systemActor } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";

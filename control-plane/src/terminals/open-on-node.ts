@@ -4,13 +4,13 @@
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
-import type { awaitTerminalTask, openTerminal } from "@holdfast/contracts/service-endpoints";
-import { type CommonFailure, commonTaskFailures } from "@holdfast/contracts/task-failures";
 import {
   isTerminalFailure,
   type TerminalFailureCode,
   terminalFailures,
-} from "@holdfast/contracts/terminal-failures";
+} from "@holdfast/contracts/reasons/terminal";
+import type { awaitTerminalTask, openTerminal } from "@holdfast/contracts/service-endpoints";
+import { type CommonFailure, commonTaskFailures } from "@holdfast/contracts/task-failures";
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";

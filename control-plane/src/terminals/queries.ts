@@ -1,8 +1,9 @@
 // SQL of terminals and their tokens.
 
 import type { MyTerminal, TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import { presentReason } from "@holdfast/contracts/reasons/catalogue";
+import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
-import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";
@@ -84,7 +85,7 @@ export function toTerminal(row: SessionRow): TerminalSession {
 function toFailure({ failure, correlation_id }: SessionRow): TerminalSession["failure"] {
   if (!failure) return null;
   const { hop, owner } = terminalFailures[failure.code];
-  return { correlation_id, ...failure, hop, owner };
+  return { correlation_id, ...failure, ...presentReason(failure.code), hop, owner };
 }
 
 function toChain(

@@ -9,7 +9,7 @@ import {
   reportTerminalFailure,
 } from "@holdfast/contracts/endpoints/terminals";
 import { ApiError } from "@holdfast/contracts/errors";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { callerOf } from "../allocations/access.ts";
 import { selectAllocation } from "../allocations/queries.ts";

@@ -1,4 +1,6 @@
-import { diagnosticReasonNames, diagnosticReasons, placeOf } from "@holdfast/contracts/diagnostics";
+import { runbookOf } from "@holdfast/contracts/reasons/catalogue";
+import { placeOf } from "@holdfast/contracts/reasons/hops";
+import { diagnosticReasonNames, diagnosticReasons, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import { describe, expect, it } from "vitest";
 import { attentionOf, type NodeCondition } from "./attention.ts";
 
@@ -66,7 +68,9 @@ describe("what to look at", () => {
     expect(item).toMatchObject({
       ...{ code: "auth_failed", hop: "node_recovery_status", signal: "node_agent_auth_failed" },
       correlation_id: "of-the-refusal",
-      message: expect.stringContaining("refused this node's certificate 10 seconds ago: it was replaced"),
+      message: expect.stringMatching(
+        /rejected this node's certificate 10 seconds ago\. .*certificate was replaced\.$/,
+      ),
     });
     expect(codes({ refusal, heartbeatAt: ago(9) })).toEqual([]);
     expect(codes({ refusal: { ...refusal, code: "cert_expired" }, heartbeatAt: ago(11) })).toEqual([
@@ -97,16 +101,26 @@ describe("what to look at", () => {
   it.for(diagnosticReasonNames)("AGENT-05 is what the agent found: %s", (reason) => {
     const found = { reason, detail: "seen at 12:00", correlation_id: "of-its-record" };
     const items = attentionOf({ ...well, findings: [found] }, facts);
-    const { owner, message, nextStep, at, signal } = diagnosticReasons[reason];
-    const words = { message: `${message} seen at 12:00`, next_step: nextStep };
-    const told = { code: reason, ...placeOf(at), signal, owner, ...words, correlation_id: "of-its-record" };
-    expect(items).toEqual(owner === "nobody" ? [] : [told]);
+    const {
+      title,
+      owner: owner_id,
+      severity,
+      message,
+      nextStep,
+      nextAction,
+      at,
+      signal,
+    } = diagnosticReasons[reason];
+    const owner = ownerGroupOf(reason);
+    const words = { title, message: `${message} seen at 12:00`, next_step: nextStep, next_action: nextAction };
+    const told = { ...{ code: reason, ...placeOf(at), signal, owner, owner_id, severity }, ...words };
+    const all = { ...told, runbook: runbookOf(reason), correlation_id: "of-its-record" };
+    expect(items).toEqual(owner === "nobody" ? [] : [all]);
   });
 
   it("AGENT-05 shows what a newer agent found, and each thing once", () => {
-    expect(codes({ findings: [{ reason: "moon_phase", detail: "full" }], clockSkewMs: 0 })).toEqual([
-      "moon_phase",
-    ]);
+    const [unknown] = attentionOf({ ...well, findings: [{ reason: "moon_phase", detail: "full" }] }, facts);
+    expect(unknown).toMatchObject({ code: "moon_phase", title: "Moon phase", severity: null, owner: "node" });
     expect(codes({ clockSkewMs: 90_000, findings: [{ reason: "clock_skew", detail: "90 s" }] })).toEqual([
       "clock_skew",
     ]);

@@ -1,7 +1,7 @@
 // The last terminals of an allocation or a node: how each came up, where one stopped, what to do about it.
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
-import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { Link } from "@tanstack/react-router";
 import { useId, useState } from "react";
 import { Button, buttonClasses } from "../../design/Button.tsx";
