@@ -8,12 +8,14 @@ import type { AnyTaskType } from "@holdfast/tasks/type";
 import { openPool, type Sql, type Tx } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
 import { type Awaited, type AwaitOptions, createAwaiting } from "./awaiting.ts";
-import { deliveryParameters, storeProgress } from "./delivery-queries.ts";
+import { deliveryParameters } from "./delivery-queries.ts";
 import { createEnqueue, type EnqueueOptions, type NewTask } from "./enqueue.ts";
 import { createPolls, type Poll, type PollAnswer } from "./polls.ts";
-import { type Revision, requestCancel, selectRevisions, selectTask, type TaskRow } from "./queries.ts";
+import { type Revision, selectRevisions, selectTask, type TaskRow } from "./queries.ts";
 import { type Accepted, createResults } from "./results.ts";
 import type { TaskSigner } from "./signing.ts";
+import { requestCancel } from "./transitions/cancel.ts";
+import { storeProgress } from "./transitions/progress.ts";
 
 export type TaskEngine = {
   types: ReadonlyMap<string, AnyTaskType>;

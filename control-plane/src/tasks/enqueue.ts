@@ -9,9 +9,10 @@ import { fieldProblems } from "../api/input.ts";
 import type { AuditActor } from "../audit/record.ts";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../database/connect.ts";
 import { createBatches } from "./batches.ts";
-import type { Delivered } from "./delivery-queries.ts";
-import { insertTask, insertTasks, type SignedNewTask, selectNodeStanding, type TaskRow } from "./queries.ts";
+import { selectNodeStanding, type TaskRow } from "./queries.ts";
 import type { TaskSigner } from "./signing.ts";
+import { insertTask, insertTasks, type SignedNewTask } from "./transitions/create.ts";
+import type { Delivered } from "./transitions/deliver.ts";
 
 export type NewTask = {
   nodeId: string;

@@ -10,9 +10,10 @@ import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import type { Signals } from "../signals/signals.ts";
 import { createBatches } from "./batches.ts";
-import { type Asking, type Delivered, deliver, selectDueNodes } from "./delivery-queries.ts";
+import { selectDueNodes } from "./delivery-queries.ts";
 import type { Revision } from "./queries.ts";
 import { createTicks } from "./ticks.ts";
+import { type Asking, type Delivered, deliver } from "./transitions/deliver.ts";
 
 export type Poll = { instanceId: string; room: number; holding: Held[]; waitMs: number; signal: AbortSignal };
 export type PollAnswer = { tasks: TaskOffer[]; cancel: string[] };
