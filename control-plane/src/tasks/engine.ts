@@ -10,7 +10,8 @@ import type { Signals } from "../signals/signals.ts";
 import { type Awaited, type AwaitOptions, createAwaiting } from "./awaiting.ts";
 import { deliveryParameters } from "./delivery-queries.ts";
 import { createEnqueue, type EnqueueOptions, type NewTask } from "./enqueue.ts";
-import { createPolls, type Poll, type PollAnswer } from "./polls.ts";
+import type { Poll, PollResponse } from "./held-polls.ts";
+import { createPolls } from "./polls.ts";
 import { type Revision, selectRevisions, selectTask, type TaskRow } from "./queries.ts";
 import { type Accepted, createResults } from "./results.ts";
 import type { TaskSigner } from "./signing.ts";
@@ -33,7 +34,7 @@ export type TaskEngine = {
   start(task: NewTask): Promise<Pick<TaskRow, "id" | "revision">>;
   /** After the commit: wakes the node's poll. */
   enqueued(task: Pick<TaskRow, "id" | "node_id">): void;
-  wait(nodeId: string, poll: Poll): Promise<PollAnswer>;
+  wait(nodeId: string, poll: Poll): Promise<PollResponse>;
   renewLeases(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
   progress(nodeId: string, taskId: string, report: ProgressReport): Promise<{ cancel: boolean }>;
   results(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
@@ -103,8 +104,8 @@ export function createTaskEngine(options: {
     sql: pools.durable,
     types,
     signer,
-    takes: (nodeId) => polls.takes(nodeId),
-    hand: (nodeId, tasks) => polls.hand(nodeId, tasks),
+    roomOf: (nodeId) => polls.roomOf(nodeId),
+    offer: (nodeId, tasks) => polls.offer(nodeId, tasks),
   });
 
   const results = createResults({
@@ -113,7 +114,7 @@ export function createTaskEngine(options: {
     atOnce: options.resultsAtOnce ?? RESULTS_AT_ONCE,
     onAccepted(accepted) {
       for (const { nodeId, taskId, ending } of accepted) {
-        polls.ended(nodeId, taskId);
+        polls.resultAccepted(nodeId, taskId);
         endings.get(taskId)?.(ending);
       }
       options.onTaken?.(accepted);

@@ -57,10 +57,10 @@ export function createEnqueue(options: {
   sql: Sql;
   types: ReadonlyMap<string, AnyTaskType>;
   signer: TaskSigner;
-  /** How many tasks the node takes at once: so many are claimed as they are made. */
-  takes(nodeId: string): number;
-  /** Tasks that were. */
-  hand(nodeId: string, tasks: readonly Delivered[]): void;
+  /** How many tasks the node can be offered at once: as many are claimed as they are created. */
+  roomOf(nodeId: string): number;
+  /** Offers the tasks that were claimed so. */
+  offer(nodeId: string, tasks: readonly Delivered[]): void;
 }): Enqueue {
   const { sql, types, signer } = options;
 
@@ -106,7 +106,7 @@ export function createEnqueue(options: {
       const rows = await insertTasks(sql, claimWhatIsTaken(tasks));
       const made = new Map(rows.map((row) => [row.id, row]));
       const claimed = tasks.flatMap((task) => deliveredOf(task, made.get(task.id)));
-      for (const [nodeId, its] of Map.groupBy(claimed, (task) => task.node_id)) options.hand(nodeId, its);
+      for (const [nodeId, its] of Map.groupBy(claimed, (task) => task.node_id)) options.offer(nodeId, its);
       return tasks.map((task) => made.get(task.id));
     },
   });
@@ -114,7 +114,7 @@ export function createEnqueue(options: {
   const claimWhatIsTaken = (tasks: readonly SignedNewTask[]): SignedNewTask[] => {
     const room = new Map<string, number>();
     return tasks.map((task) => {
-      const left = room.get(task.nodeId) ?? options.takes(task.nodeId);
+      const left = room.get(task.nodeId) ?? options.roomOf(task.nodeId);
       room.set(task.nodeId, left - 1);
       return { ...task, claim: left > 0 && task.orderKey === null };
     });
