@@ -38,7 +38,7 @@ export const taskColumns = (sql: Queryable) => sql`
 export function toTask(row: TaskRow): Task {
   return {
     ...row,
-    // What the last report said is over when the task has ended, or waits for another delivery.
+    // The last phase reported no longer holds when the task has ended, or waits for another delivery.
     phase: row.status === "dispatched" ? row.phase : null,
     cancel_requested_at: row.cancel_requested_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
@@ -63,12 +63,12 @@ export async function selectTask(tx: Queryable, id: string): Promise<TaskRow | u
   return row;
 }
 
-/** Of a task `t`: it works for no allocation, or for one that the caller reaches. */
+/** Of a task `t`: it is for no allocation, or for one that the caller has access to. */
 const isSeenBy = (tx: Tx, caller: Caller) => tx`
   (t.allocation_id IS NULL OR EXISTS (
     SELECT FROM allocations a WHERE a.id = t.allocation_id AND ${reaches(tx, callerSql(tx, caller), "view")}))`;
 
-/** Undefined also for the task of an allocation that the caller does not reach. */
+/** Undefined also for the task of an allocation that the caller has no access to. */
 export async function selectTaskFor(tx: Tx, caller: Caller, id: string): Promise<TaskRow | undefined> {
   const [row] = await tx<TaskRow[]>`
     SELECT ${taskColumns(tx)} FROM tasks t WHERE t.id = ${id} AND ${isSeenBy(tx, caller)}`;
@@ -91,7 +91,7 @@ export async function selectTasks(
 
 export type Revision = { id: string; revision: number; ended: boolean };
 
-/** One look at everything that is awaited in this process. */
+/** Of all tasks that are awaited in this process, in one statement. */
 export async function selectRevisions(sql: Queryable, ids: readonly string[]): Promise<Revision[]> {
   return sql<Revision[]>`
     SELECT id, revision, finished_at IS NOT NULL AS ended FROM tasks WHERE id = ANY (${[...ids]}::uuid[])`;

@@ -16,9 +16,9 @@ import { acceptResults, type Judged, type ReportedResult } from "./transitions/a
 
 export type Results = {
   report(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
-  /** Undefined: no such task, or a type that this server does not have. */
+  /** Undefined: no such task, or a type that this server does not know. */
   typeOf(taskId: string): Promise<AnyTaskType | undefined>;
-  /** Spares a look-up when its result comes. */
+  /** Saves a query when its result comes. */
   rememberType(taskId: string, type: string): void;
   settled(): Promise<void>;
 };
@@ -28,7 +28,7 @@ export type Accepted = {
   nodeId: string;
   revision: number;
   ordered: boolean;
-  /** Undefined: one that this server does not have. */
+  /** Undefined: a type that this server does not know. */
   type: string | undefined;
   /** As it was stored. */
   ending: { id: string; status: TaskStatus; result: unknown; failure: TaskFailure | null };
@@ -36,7 +36,7 @@ export type Accepted = {
 
 const MOST_IN_ONE = 256;
 const MOST_REMEMBERED = 20_000;
-/** Of a result. What is deeper is no result: PostgreSQL could not read it. */
+/** Of nesting in a result: PostgreSQL could not read deeper JSON. */
 const MOST_LEVELS = 100;
 
 export function createResults(options: {
