@@ -1,7 +1,7 @@
 // What an operator sees of the node at one moment: its connection and attention items on the page, and what
 // `holdfast agent diagnose` explains on the host.
 
-import { CallError } from "@holdfast/contracts/client";
+import { codeOf } from "@holdfast/contracts/client";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import type { Look } from "./evidence.ts";
 import type { Lab } from "./lab/lab.ts";
@@ -29,7 +29,6 @@ async function look(lab: Lab, ignored: string | undefined): Promise<Look> {
     const { attention, connection } = await lab.control.operator(getNode, { params: { node_id: lab.node.id } });
     return { connection, attention: attention.map(({ code }) => code), host };
   } catch (error) {
-    const connection = error instanceof CallError ? error.envelope.code : "unreachable";
-    return { connection, attention: [], host };
+    return { connection: codeOf(error) ?? "unreachable", attention: [], host };
   }
 }
