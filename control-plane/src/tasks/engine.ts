@@ -16,6 +16,7 @@ import { type Accepted, createResults } from "./results.ts";
 import type { TaskSigner } from "./signing.ts";
 import { requestCancel } from "./transitions/cancel.ts";
 import { storeProgress } from "./transitions/progress.ts";
+import { INITIAL_STATUS } from "./transitions/table.ts";
 
 export type TaskEngine = {
   types: ReadonlyMap<string, AnyTaskType>;
@@ -137,7 +138,7 @@ export function createTaskEngine(options: {
     enqueue: enqueue.inTransaction,
     async start(task) {
       const { id, node_id, revision, status } = await enqueue.alone(task);
-      if (status === "queued") wakeNodes([node_id]);
+      if (status === INITIAL_STATUS) wakeNodes([node_id]);
       return { id, revision };
     },
     async run(task, { waitMs, signal }) {
@@ -145,7 +146,7 @@ export function createTaskEngine(options: {
       // Still in the turn in which the task was offered, if it was: its result cannot be here before.
       const here = Promise.withResolvers<TaskEnding>();
       endings.set(id, here.resolve);
-      if (status === "queued") wakeNodes([node_id]);
+      if (status === INITIAL_STATUS) wakeNodes([node_id]);
       // Its result may come to another replica; then it is read after a signal, or by the check of every second.
       const anywhere = awaiting.changed({ id, revision }, { waitMs, until: "end", ...(signal ? { signal } : {}) });
       try {

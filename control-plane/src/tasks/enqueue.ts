@@ -13,6 +13,7 @@ import { selectNodeStanding, type TaskRow } from "./queries.ts";
 import type { TaskSigner } from "./signing.ts";
 import { insertTask, insertTasks, type SignedNewTask } from "./transitions/create.ts";
 import type { Delivered } from "./transitions/deliver.ts";
+import { CLAIMED_STATUS } from "./transitions/table.ts";
 
 export type NewTask = {
   nodeId: string;
@@ -136,7 +137,7 @@ export function createEnqueue(options: {
 
 /** As a claim returns it; empty where the insert did not claim the task. */
 function deliveredOf(task: SignedNewTask, row: TaskRow | undefined): Delivered[] {
-  if (row?.status !== "dispatched") return [];
+  if (row?.status !== CLAIMED_STATUS) return [];
   const { id: task_id, node_id, generation, type, params, expires_at, correlation_id, priority, revision } = row;
   const offer = { task_id, node_id, generation, type, params, expires_at, correlation_id, priority, revision };
   return [{ ...offer, stop: false, signature: task.signature }];
