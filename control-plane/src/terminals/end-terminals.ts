@@ -8,6 +8,7 @@ import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import { applyEvents } from "./events.ts";
 import type { Observed } from "./life.ts";
+import { terminalIsLive } from "./state.ts";
 
 const BATCH = 1_000;
 /** A gateway has so long beyond each deadline to say what became of it. */
@@ -48,7 +49,7 @@ function selectDue(system: Sql): Promise<Due[]> {
               AND g.last_seen_at > now() - s.detached_seconds * interval '1 second' - ${MARGIN}::interval)
           THEN 'terminal_stream_lost'
         END AS why
-      FROM terminal_sessions s WHERE s.state IN ('opening', 'open')
+      FROM terminal_sessions s WHERE ${terminalIsLive("s")}
     ) AS looked_at WHERE why IS NOT NULL ORDER BY id LIMIT ${BATCH}`;
 }
 

@@ -9,7 +9,7 @@ import {
   terminalFailures,
 } from "@holdfast/contracts/reasons/terminal";
 import type { TerminalError } from "@holdfast/contracts/terminal-frames";
-import { Refusal, UnreachableError } from "../../failure.ts";
+import { isTemporary, Refusal } from "../../failure.ts";
 
 export class TerminalFailure extends Refusal {
   readonly retryable: boolean;
@@ -71,5 +71,5 @@ export function withRepair(
 
 export function mayPass(error: unknown): boolean {
   if (error instanceof TerminalFailure) return error.retryable;
-  return error instanceof UnreachableError || (error instanceof CallError && error.envelope.retryable);
+  return isTemporary(error);
 }
