@@ -5,7 +5,7 @@ import type { ClientFrame, InputPlace } from "@holdfast/contracts/terminal-frame
 import { createTerminalInput, type TerminalInput } from "@holdfast/contracts/terminal-input";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createInputGate, type InputGate } from "../../gateway/src/terminals/input.ts";
+import { createInputGate, type InputGate } from "../../gateway/src/terminals/input-gate.ts";
 import { createInputCounts } from "../../node-agent/src/drivers/pty/input-counts.mjs";
 
 type ToGateway = Uint8Array | ClientFrame;

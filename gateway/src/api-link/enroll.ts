@@ -6,7 +6,7 @@ import type { AgentOptions } from "node:https";
 import { enrollService } from "@holdfast/contracts/service-endpoints";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { isSameProof, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";
-import { ApiAway, connect } from "./client.ts";
+import { ApiUnreachable, connect } from "./client.ts";
 
 export type ServiceIdentity = {
   key: string;
@@ -52,7 +52,7 @@ export async function enroll({
     const body = { ...request, mac: proofOfRequest(token, request) };
     const { mac, ...identity } = await unverified.ask(enrollService, { body, signal });
     if (!isSameProof(mac, proofOfAnswer(token, nonce, identity))) {
-      throw new ApiAway("whoever answers at the api's internal address does not know the service token");
+      throw new ApiUnreachable("whoever answers at the api's internal address does not know the service token");
     }
     return {
       key: privateKeyPem(key),

@@ -14,9 +14,9 @@ import type { Log } from "@holdfast/service/log";
 import type { ApiLink } from "./link.ts";
 
 export type Outbox = {
-  tell(sessionId: string, event: TerminalEvent): void;
+  report(sessionId: string, event: TerminalEvent): void;
   /** Of a connection whose token could not be claimed; the token itself is not kept. */
-  tellUnclaimed(token: string, failed: Failed): void;
+  reportUnclaimed(token: string, failed: Failed): void;
   /** Events that no answer has come for. */
   waiting(): number;
   /** Until all was told, or the time is over. */
@@ -105,8 +105,8 @@ export function createOutbox(options: {
   };
 
   return {
-    tell: (session_id, event) => enqueue(session_id, { session_id }, event),
-    tellUnclaimed(token, failed) {
+    report: (session_id, event) => enqueue(session_id, { session_id }, event),
+    reportUnclaimed(token, failed) {
       const token_hash = hash("sha256", token, "base64url");
       enqueue(token_hash, { token_hash }, failed);
     },

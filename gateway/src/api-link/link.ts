@@ -6,7 +6,7 @@ import type { AnswerOf, BodyInputOf, Endpoint } from "@holdfast/contracts/endpoi
 import { announceGateway, type ServiceNews } from "@holdfast/contracts/service-endpoints";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { Log } from "@holdfast/service/log";
-import { ApiAway, type Ask, type Connections, connect } from "./client.ts";
+import { ApiUnreachable, type Ask, type Connections, connect } from "./client.ts";
 import { clientTls, type EnrollOptions, enroll, type ServiceIdentity } from "./enroll.ts";
 import { followNews } from "./news.ts";
 
@@ -14,13 +14,13 @@ export type Announced = AnswerOf<typeof announceGateway>;
 
 export type ApiLink = {
   instanceId: string;
-  /** Throws ApiError or ApiAway. */
+  /** Throws ApiError or ApiUnreachable. */
   ask<E extends Endpoint>(endpoint: E, options: Ask<E>): Promise<AnswerOf<E>>;
   /** Resolves with the first announcement that was answered. */
-  whenPresent: Promise<void>;
+  whenAnnounced: Promise<void>;
   isEnrolled(): boolean;
   /** The api has answered the latest announcement. */
-  isPresent(): boolean;
+  isAnnounced(): boolean;
   /** What it answered last; undefined: it never did. */
   announced(): Announced | undefined;
   stop(): void;
@@ -64,7 +64,7 @@ export function linkToApi(options: LinkOptions): ApiLink {
   };
 
   const ask: ApiLink["ask"] = async (endpoint, asked) => {
-    if (!connections) throw new ApiAway("not enrolled yet");
+    if (!connections) throw new ApiUnreachable("not enrolled yet");
     return connections.ask(endpoint, asked);
   };
   const announce = () =>
@@ -119,9 +119,9 @@ export function linkToApi(options: LinkOptions): ApiLink {
   return {
     instanceId,
     ask,
-    whenPresent: firstTime.promise,
+    whenAnnounced: firstTime.promise,
     isEnrolled: () => identity !== undefined && Date.now() < identity.notAfter,
-    isPresent: () => present,
+    isAnnounced: () => present,
     announced: () => announced,
     stop() {
       stopped.abort();

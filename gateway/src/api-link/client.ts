@@ -1,5 +1,5 @@
 // Asks the api's internal listener: mutual TLS over connections that stay open. An answer that the api
-// gave is a value or an ApiError with the api's code; that none came at all is `ApiAway`.
+// gave is a value or an ApiError with the api's code; that none came at all is `ApiUnreachable`.
 
 import type { IncomingMessage } from "node:http";
 import { Agent, type AgentOptions, type RequestOptions, request as send } from "node:https";
@@ -32,8 +32,8 @@ export type Connections = {
 };
 
 /** No answer of the api: it is not there, or something between is in the way. */
-export class ApiAway extends Error {
-  override name = "ApiAway";
+export class ApiUnreachable extends Error {
+  override name = "ApiUnreachable";
 }
 
 const TIMEOUT_MS = 10_000;
@@ -77,7 +77,7 @@ export function connect(baseUrl: string, tls: AgentOptions): Connections {
         return undefined as AnswerOf<typeof endpoint>;
       }
       const read = endpoint.answer.safeParse(await readJson(response));
-      if (!read.success) throw new ApiAway(`the api's answer to ${endpoint.name} is not of this version`);
+      if (!read.success) throw new ApiUnreachable(`the api's answer to ${endpoint.name} is not of this version`);
       return read.data as AnswerOf<typeof endpoint>;
     },
     open: (endpoint, options) => open(endpoint, { timeoutMs: MOST_TIMEOUT_MS, ...(options as Ask<Endpoint>) }),
@@ -100,7 +100,7 @@ function answerTo(
   return new Promise((resolve, reject) => {
     const outgoing = send(url, options, resolve);
     outgoing.on("error", (error: NodeJS.ErrnoException) => {
-      reject(new ApiAway(error.code ?? error.message, { cause: error }));
+      reject(new ApiUnreachable(error.code ?? error.message, { cause: error }));
     });
     outgoing.once("close", onEnd);
     outgoing.end(body);
@@ -113,14 +113,14 @@ async function readJson(response: IncomingMessage): Promise<unknown> {
     return JSON.parse(await text(response));
   } catch (error) {
     response.destroy();
-    throw new ApiAway(`the api's answer could not be read: ${(error as Error).message}`);
+    throw new ApiUnreachable(`the api's answer could not be read: ${(error as Error).message}`);
   }
 }
 
-function refusalOf(status: number, answer: unknown): ApiError | ApiAway {
+function refusalOf(status: number, answer: unknown): ApiError | ApiUnreachable {
   const read = ErrorEnvelope.safeParse(answer);
   if (!read.success || !Object.hasOwn(errorCatalogue, read.data.code)) {
-    return new ApiAway(`answered ${status} in a form that is not the api's`);
+    return new ApiUnreachable(`answered ${status} in a form that is not the api's`);
   }
   const { code, message, next_step, details } = read.data;
   return new ApiError(code as ErrorCode, { message, nextStep: next_step, details });

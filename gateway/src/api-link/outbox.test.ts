@@ -2,7 +2,7 @@ import { ApiError } from "@holdfast/contracts/errors";
 import type { TerminalEvent } from "@holdfast/contracts/service-endpoints";
 import { createLog } from "@holdfast/service/log";
 import { describe, expect, it } from "vitest";
-import { ApiAway } from "./client.ts";
+import { ApiUnreachable } from "./client.ts";
 import { createOutbox } from "./outbox.ts";
 
 const log = createLog({ process: "gateway", level: "fatal" });
@@ -27,13 +27,13 @@ function standIn(answers: (Error | undefined)[] = []) {
 
 describe("outbox", () => {
   it("TERM-08 tells events of one turn together, and later ones in order behind them", async () => {
-    const { told, api } = standIn([new ApiAway("down"), new ApiAway("down")]);
+    const { told, api } = standIn([new ApiUnreachable("down"), new ApiUnreachable("down")]);
     const outbox = createOutbox({ api, log });
-    outbox.tell("a", event(1));
-    outbox.tell("a", event(2));
-    outbox.tell("b", event(3));
+    outbox.report("a", event(1));
+    outbox.report("a", event(2));
+    outbox.report("b", event(3));
     await outbox.flush(10_000);
-    outbox.tell("a", event(4));
+    outbox.report("a", event(4));
     await outbox.flush(10_000);
     expect(told.filter(({ session }) => session === "a").flatMap(({ at }) => at)).toEqual(
       [1, 2, 4].map((n) => event(n).at),
@@ -46,25 +46,25 @@ describe("outbox", () => {
   it("TERM-08 does not repeat what the api refused", async () => {
     const { told, api } = standIn([new ApiError("terminal_session_unknown")]);
     const outbox = createOutbox({ api, log });
-    outbox.tell("a", event(1));
+    outbox.report("a", event(1));
     await outbox.flush(10_000);
     expect([told, outbox.waiting()]).toEqual([[], 0]);
   });
 
   it("TERM-08 holds as much as there is room for, and gives up the oldest", async () => {
-    const answers = Array.from({ length: 1 }, () => new ApiAway("down"));
+    const answers = Array.from({ length: 1 }, () => new ApiUnreachable("down"));
     const { told, api } = standIn(answers);
     const outbox = createOutbox({ api, log, most: 3 });
-    for (const minute of [1, 2, 3, 4, 5]) outbox.tell("a", event(minute));
+    for (const minute of [1, 2, 3, 4, 5]) outbox.report("a", event(minute));
     expect(outbox.waiting()).toBe(3);
     await outbox.flush(10_000);
     expect(told.flatMap(({ at }) => at)).toEqual([3, 4, 5].map((n) => event(n).at));
   });
 
   it("TERM-08 flushing does not wait for ever", async () => {
-    const { api } = standIn(Array.from({ length: 100 }, () => new ApiAway("down")));
+    const { api } = standIn(Array.from({ length: 100 }, () => new ApiUnreachable("down")));
     const outbox = createOutbox({ api, log });
-    outbox.tell("a", event(1));
+    outbox.report("a", event(1));
     await outbox.flush(1);
     expect(outbox.waiting()).toBe(1);
     outbox.stop();

@@ -10,7 +10,7 @@ type Listener = "gateway" | "node_terminal";
 
 export type GatewayForgeries = {
   saw(listener: Listener, forgery: Forgery): void;
-  tellTo(api: Pick<ApiLink, "ask" | "instanceId">): void;
+  reportTo(api: Pick<ApiLink, "ask" | "instanceId">): void;
   stop(): void;
 };
 
@@ -27,7 +27,7 @@ export function watchGatewayForgeries(log: Log): GatewayForgeries {
   });
   return {
     saw: forgeries.saw,
-    tellTo(link) {
+    reportTo(link) {
       api = link;
     },
     stop: forgeries.stop,

@@ -1,7 +1,7 @@
-// Words of a node, which may lie, in a form that can be stored, logged, and put on other people's screens.
+// Text from a node, which may lie, in a form that can be stored, logged, and shown on other people's screens.
 
 import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
-import type { Exit, Why } from "./state.ts";
+import type { Exit, Why } from "./states.ts";
 
 export const MOST_DETAIL_CHARACTERS = 400;
 export const MOST_CODE_CHARACTERS = 64;

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
 import { createLiveness, type Liveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { type ServerOptions, WebSocket, WebSocketServer } from "ws";
-import { MOST_UNSENT_BYTES } from "./pass.ts";
+import { MOST_UNSENT_BYTES } from "./forward.ts";
 
 /** For a peer that was told to close and does not; what it has not read is kept so long. Not among ws's types. */
 const closing = { closeTimeout: 10_000 };

@@ -1,4 +1,4 @@
-// The readiness chain as a client sees it: when each step was reached, told as it happens, and to whoever comes later.
+// The readiness chain as a client sees it: when each step was reached, sent as it happens, and to a client that comes later.
 
 import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
 import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
@@ -6,13 +6,13 @@ import type { Client } from "./client.ts";
 
 type Reader = { client: Client; grant: TerminalGrant };
 
-export type Chain = {
+export type ReadinessChain = {
   reach(step: ReadinessStep, reader: Reader | undefined): void;
-  /** Everything that was reached before this client came, in order. */
-  greet(reader: Reader, present: { stream: boolean; shell: boolean }): void;
+  /** Sends every step that was reached before this client came, in order. */
+  sendReached(reader: Reader, connected: { stream: boolean; shell: boolean }): void;
 };
 
-export function createChain(): Chain {
+export function createReadinessChain(): ReadinessChain {
   const reached = new Map<ReadinessStep, number>();
   return {
     reach(step, reader) {
@@ -20,7 +20,7 @@ export function createChain(): Chain {
       reached.set(step, at);
       if (reader) sendStatus(reader, step, at);
     },
-    greet(reader, { stream, shell }) {
+    sendReached(reader, { stream, shell }) {
       reached.set("token_ready", Date.parse(reader.grant.asked_at));
       reached.set("browser_ws_ready", reader.client.connectedAt);
       if (!stream) reached.delete("node_stream_connected");
@@ -33,11 +33,8 @@ export function createChain(): Chain {
   };
 }
 
-function sendStatus(
-  { client, grant: { asked_at, correlation_id } }: Reader,
-  step: ReadinessStep,
-  at: number,
-): void {
+function sendStatus({ client, grant }: Reader, step: ReadinessStep, at: number): void {
+  const { asked_at, correlation_id } = grant;
   const ms = Math.max(0, at - Date.parse(asked_at));
   client.send({ type: "status", step, at: new Date(at).toISOString(), ms, correlation_id });
 }
