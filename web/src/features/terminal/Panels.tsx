@@ -2,6 +2,8 @@
 // why it does not, how it ended. What is lost for a moment has its bar in ReconnectBar.tsx.
 
 import { readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { type Failure, type Remedy, remedyOf } from "@holdfast/terminal-client/failures";
+import type { State } from "@holdfast/terminal-client/states";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Button, buttonClasses } from "../../design/Button.tsx";
@@ -10,16 +12,15 @@ import { Fact, Facts } from "../../design/Facts.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { tookMs } from "../../design/time.ts";
-import type { Connecting } from "./connecting-states.ts";
 import type { Connection } from "./connection.ts";
-import { type Failure, hopInWords, ownerInWords, type Remedy, remedyOf } from "./failures.ts";
+import { hopInWords, ownerInWords } from "./failures.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
 import { ReconnectBar } from "./ReconnectBar.tsx";
 import { useTicking } from "./use-ticking.ts";
 import { exitInWords, unconfirmedInWords } from "./words.ts";
 
 type PanelProps = {
-  state: Connecting;
+  state: State;
   connection: Connection;
   /** Who and where: alice on rock-1. */
   where: string;
@@ -106,7 +107,7 @@ export function Panel(props: PanelProps) {
 }
 
 /** A shell that has ended meanwhile stopped at no step. */
-function isMerelyOver({ failure, chain }: Extract<Connecting, { phase: "failed" }>): boolean {
+function isMerelyOver({ failure, chain }: Extract<State, { phase: "failed" }>): boolean {
   return remedyOf(failure) === "new" && readinessSteps.every((step) => chain[step] === undefined);
 }
 

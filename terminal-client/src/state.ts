@@ -1,23 +1,14 @@
-// How a terminal comes up and comes back: every state, every event, what follows. Nothing here touches
-// a socket or a clock; connection.ts does what the effects say. Times are milliseconds of one clock.
+// How a terminal comes up at its client and is reconnected: every state, every event, what follows. Nothing here touches a
+// socket or a clock; client.ts carries out the effects. Times are milliseconds of one clock.
 
+import { clientConnectMs, clientWaitMs, PROBE_MS, TOKEN_REQUEST_MS } from "@holdfast/contracts/terminal-deadlines";
 import type { ChainStep, ServerFrame } from "@holdfast/contracts/terminal-frames";
-import { asksGatewayFirst, mayFindShellAgain, reconnectPauseMs } from "@holdfast/contracts/terminal-reconnect";
-import type { Chain, Connecting, Effect, Event, Exit, Lost, Open, Phase, Round } from "./connecting-states.ts";
-import { type Failure, noticed, ofFrame, remedyOf } from "./failures.ts";
+import { type ClientFailureCode, type Failure, failureOfFrame, noticedFailure, remedyOf } from "./failures.ts";
+import { asksGatewayFirst, mayFindShellAgain, reconnectPauseMs } from "./reconnect.ts";
+import type { Chain, Event, Exit, Lost, Next, Open, Phase, Round, State } from "./states.ts";
 
-type Next = { state: Connecting; effects: Effect[] };
-
-/** A terminal that held so long was a good one: the next loss starts to count anew. */
+/** A terminal that was open for so long worked: the next loss starts to count from 1. */
 const SETTLED_MS = 10_000;
-/** Beyond the time that the server promised. */
-const GRACE_MS = 2_000;
-/** For the token, about which nothing was promised yet. */
-const ASKING_MS = 17_000;
-/** For the gateway to say that it is there. */
-const PROBING_MS = 5_000;
-/** So much of the promised time may pass before the socket is open; the rest is to find out why not. */
-const JOINING_SHARE = 0.6;
 /** What keeps a lost terminal away is reported once, when it does not pass by itself. */
 const REPORTED_ATTEMPT = 4;
 
@@ -25,23 +16,23 @@ export function begin(shell: string | undefined, at: number): Next {
   return ask({ shell, askedAt: at, chain: {}, lost: undefined });
 }
 
-export function step(state: Connecting, event: Event): Next {
-  const cell = table[state.phase][event.type] as (state: Connecting, event: Event) => Next;
+export function step(state: State, event: Event): Next {
+  const cell = table[state.phase][event.type] as (state: State, event: Event) => Next;
   return cell(state, event);
 }
 
 /** When time itself is an event. */
-export function alarmOf(state: Connecting): number | undefined {
+export function alarmOf(state: State): number | undefined {
   switch (state.phase) {
     case "probing":
-      return state.askedAt + PROBING_MS;
+      return state.askedAt + PROBE_MS;
     case "asking":
-      return state.round.askedAt + ASKING_MS;
+      return state.round.askedAt + TOKEN_REQUEST_MS;
     case "joining":
-      return state.grantedAt + state.grant.deadlineSeconds * 1_000 * JOINING_SHARE;
+      return state.grantedAt + clientConnectMs(state.grant.deadlineSeconds);
     case "checking":
     case "waiting":
-      return state.grantedAt + state.grant.deadlineSeconds * 1_000 + GRACE_MS;
+      return state.grantedAt + clientWaitMs(state.grant.deadlineSeconds);
     case "pausing":
       return state.until;
     case "ready":
@@ -53,22 +44,22 @@ export function alarmOf(state: Connecting): number | undefined {
   }
 }
 
-type Of<P extends Phase> = Extract<Connecting, { phase: P }>;
+type Of<P extends Phase> = Extract<State, { phase: P }>;
 type On<E extends Event["type"]> = Extract<Event, { type: E }>;
 type Trying = Of<"asking" | "joining" | "checking" | "waiting">;
 type Table = { [P in Phase]: { [E in Event["type"]]: (state: Of<P>, event: On<E>) => Next } };
 
-const stay = (state: Connecting): Next => ({ state, effects: [] });
-const anew = (_: Connecting, { at }: { at: number }): Next => hangingUp(begin(undefined, at));
+const stay = (state: State): Next => ({ state, effects: [] });
+const startNew = (_: State, { at }: { at: number }): Next => disconnecting(begin(undefined, at));
 
-/** Of a try that is under way: only those after a loss can be hurried or stopped. */
+/** A try that is under way ends, and the next starts at once: only those after a loss can be hurried or stopped. */
 const hurry = (state: Trying, { at }: { at: number }): Next =>
-  state.round.lost ? hangingUp(probe(state.round.lost, at)) : stay(state);
+  state.round.lost ? disconnecting(probe(nextTry(state.round.lost), at)) : stay(state);
 const halt = (state: Trying): Next =>
-  state.round.lost ? hangingUp(stay({ phase: "stopped", lost: state.round.lost })) : stay(state);
+  state.round.lost ? disconnecting(stay({ phase: "stopped", lost: state.round.lost })) : stay(state);
 
-/** What changes nothing, in most states. A new shell is a person's to have at any time. */
-const still = {
+/** What changes nothing, in most states. A person can have a new shell at any time. */
+const unchanged = {
   granted: stay,
   refused: stay,
   opened: stay,
@@ -80,28 +71,28 @@ const still = {
   nudge: stay,
   try_again: stay,
   stop: stay,
-  new_shell: anew,
+  new_shell: startNew,
 } as const;
 
 const open = {
-  ...still,
+  ...unchanged,
   frame: (state: Of<"ready" | "unresponsive">, { frame, at }: On<"frame">) => whileOpen(state, frame, at),
   closed: (state: Of<"ready" | "unresponsive">, { at }: On<"closed">) => lose(state, { at, cause: "closed" }),
   silent: (state: Of<"ready" | "unresponsive">, { at }: On<"silent">) =>
-    hangingUp(lose(state, { at, cause: "unresponsive" })),
+    disconnecting(lose(state, { at, cause: "unresponsive" })),
 } as const;
 
 const table: Table = {
   probing: {
-    ...still,
+    ...unchanged,
     checked: ({ lost }, { reachable, at }) =>
-      reachable ? askFor(lost, at) : pause({ ...lost, cause: "unresponsive", failure: undefined }, at),
-    alarm: ({ lost }, { at }) => hangingUp(pause({ ...lost, cause: "unresponsive", failure: undefined }, at)),
-    try_again: ({ lost }, { at }) => hangingUp(probe(lost, at)),
-    stop: ({ lost }) => hangingUp(stay({ phase: "stopped", lost })),
+      reachable ? askAgain(lost, at) : pause({ ...lost, cause: "unresponsive", failure: undefined }, at),
+    alarm: ({ lost }, { at }) => disconnecting(pause({ ...lost, cause: "unresponsive", failure: undefined }, at)),
+    try_again: ({ lost }, { at }) => disconnecting(probe(nextTry(lost), at)),
+    stop: ({ lost }) => disconnecting(stay({ phase: "stopped", lost })),
   },
   asking: {
-    ...still,
+    ...unchanged,
     granted: ({ round }, { grant, at }) => ({
       state: {
         phase: "joining",
@@ -109,62 +100,65 @@ const table: Table = {
         grant,
         grantedAt: at,
       },
-      effects: [{ do: "join", grant }],
+      effects: [{ do: "connect", grant }],
     }),
     refused: ({ round }, { failure, at }) => failOrPause({ round, failure, at }),
     alarm: ({ round }, { at }) =>
-      hangingUp(failOrPause({ round, failure: noticed("terminal_ui_connecting_stuck", {}), at })),
+      disconnecting(failOrPause({ round, failure: noticedFailure("terminal_ui_connecting_stuck", {}), at })),
     try_again: hurry,
     stop: halt,
   },
   joining: {
-    ...still,
+    ...unchanged,
     opened: ({ round, ...rest }, { at }) => ({
       state: { ...rest, phase: "waiting", round: reached(round, "browser_ws_ready", at - round.askedAt) },
       effects: [],
     }),
-    closed: (state) => check(state),
-    alarm: (state) => check(state),
+    closed: (state, { detail }) => check(state, detail),
+    alarm: (state) => check(state, "The connection did not open in time."),
     try_again: hurry,
     stop: halt,
   },
   checking: {
-    ...still,
+    ...unchanged,
     checked: (state, { reachable, detail, at }) =>
-      seen(state, reachable ? unansweredOf(state) : "terminal_public_route_missing", { detail, at }),
-    alarm: (state, { at }) => seen(state, "terminal_public_route_missing", { at }),
+      notice(state, reachable ? unansweredOf(state) : "terminal_public_route_missing", {
+        detail: detail ?? state.detail,
+        at,
+      }),
+    alarm: (state, { at }) => notice(state, "terminal_public_route_missing", { detail: state.detail, at }),
     try_again: hurry,
     stop: halt,
   },
   waiting: {
-    ...still,
+    ...unchanged,
     frame: (state, { frame, at }) => whileWaiting(state, frame, at),
-    closed: (state, { detail, at }) => seen(state, "terminal_gateway_upgrade_failed", { detail, at }),
-    silent: (state) => check(state),
-    alarm: (state, { at }) => seen(state, "terminal_ui_connecting_stuck", { at }),
+    closed: (state, { detail, at }) => notice(state, "terminal_gateway_upgrade_failed", { detail, at }),
+    silent: (state) => check(state, "The connection opened, but the gateway did not answer."),
+    alarm: (state, { at }) => notice(state, "terminal_ui_connecting_stuck", { at }),
     try_again: hurry,
     stop: halt,
   },
   ready: open,
   unresponsive: open,
   pausing: {
-    ...still,
+    ...unchanged,
     alarm: ({ lost }, { at }) => retry(lost, at),
     nudge: ({ lost }, { at }) => probe(lost, at),
     try_again: ({ lost }, { at }) => probe(lost, at),
     stop: ({ lost }) => stay({ phase: "stopped", lost }),
   },
   stopped: {
-    ...still,
+    ...unchanged,
     try_again: ({ lost }, { at }) => probe({ ...lost, attempt: 1 }, at),
   },
   failed: {
-    ...still,
+    ...unchanged,
     try_again: ({ shell }, { at }) => begin(shell, at),
   },
   ended: {
-    ...still,
-    try_again: anew,
+    ...unchanged,
+    try_again: startNew,
   },
 };
 
@@ -172,7 +166,7 @@ function whileWaiting(state: Of<"waiting">, frame: ServerFrame, at: number): Nex
   const { round, grant } = state;
   switch (frame.type) {
     case "status": {
-      // The gateway counts from the token on, this page from the click.
+      // The gateway counts from the token on, the client from the request.
       const ms = (round.chain.token_ready ?? 0) + (frame.step === "token_ready" ? 0 : frame.ms);
       return { state: { ...state, round: reached(round, frame.step, ms) }, effects: [] };
     }
@@ -189,7 +183,7 @@ function whileWaiting(state: Of<"waiting">, frame: ServerFrame, at: number): Nex
         effects: [],
       };
     case "error":
-      return hangingUp(failOrPause({ round, failure: ofFrame(frame), at }));
+      return disconnecting(failOrPause({ round, failure: failureOfFrame(frame), at }));
     case "exit":
       return ended(frame);
     case "paused":
@@ -212,10 +206,10 @@ function whileOpen(state: Of<"ready" | "unresponsive">, frame: ServerFrame, at: 
     case "ready":
       return stay({ phase: "ready", ...here });
     case "error": {
-      const failure = ofFrame(frame);
-      // The shell lives on: nobody has to be asked.
-      if (mayFindShellAgain(failure.code)) return hangingUp(lose(state, { at, cause: "closed", failure }));
-      return hangingUp(fail(failure, shell, {}));
+      const failure = failureOfFrame(frame);
+      // The shell keeps running: nobody has to be asked.
+      if (mayFindShellAgain(failure.code)) return disconnecting(lose(state, { at, cause: "closed", failure }));
+      return disconnecting(fail(failure, shell, {}));
     }
     case "exit":
       return ended(frame);
@@ -229,15 +223,15 @@ function whileOpen(state: Of<"ready" | "unresponsive">, frame: ServerFrame, at: 
 }
 
 function ask(round: Round): Next {
-  return { state: { phase: "asking", round }, effects: [{ do: "ask", shell: round.shell }] };
+  return { state: { phase: "asking", round }, effects: [{ do: "request_token", shell: round.shell }] };
 }
 
-function askFor(lost: Lost, at: number): Next {
+function askAgain(lost: Lost, at: number): Next {
   return ask({ shell: lost.shell, askedAt: at, chain: {}, lost });
 }
 
 function retry(lost: Lost, at: number): Next {
-  return asksGatewayFirst(lost.attempt) ? probe(lost, at) : askFor(lost, at);
+  return asksGatewayFirst(lost.attempt) ? probe(lost, at) : askAgain(lost, at);
 }
 
 /** A person may ask as often as they like: no token is used up by it. */
@@ -245,33 +239,31 @@ function probe(lost: Lost, at: number): Next {
   return { state: { phase: "probing", lost, askedAt: at }, effects: [{ do: "check_route", url: lost.url }] };
 }
 
-function check({ round, grant, grantedAt }: Of<"joining" | "waiting">): Next {
+function check({ round, grant, grantedAt }: Of<"joining" | "waiting">, detail: string | undefined): Next {
   return {
-    state: { phase: "checking", round, grant, grantedAt },
-    effects: [{ do: "hang_up" }, { do: "check_route", url: grant.url }],
+    state: { phase: "checking", detail, round, grant, grantedAt },
+    effects: [{ do: "disconnect" }, { do: "check_route", url: grant.url }],
   };
 }
 
-type Seen = Parameters<typeof noticed>[0];
-
-/** Of a gateway that is reachable: a connection that was open and stayed silent is no upgrade that failed. */
-function unansweredOf({ round }: Of<"checking">): Seen {
+/** The gateway is reachable: a connection that was open and stayed silent is no upgrade that failed. */
+function unansweredOf({ round }: Of<"checking">): ClientFailureCode {
   return round.chain.browser_ws_ready === undefined
     ? "terminal_gateway_upgrade_failed"
     : "terminal_ui_connecting_stuck";
 }
 
-/** What nobody but this page knows is told to the api, once it is shown. */
-function seen(
+/** What nobody but this client knows is reported to the api, once it is shown. */
+function notice(
   { round, grant }: Of<"checking" | "waiting">,
-  code: Seen,
+  code: ClientFailureCode,
   { detail, at }: { detail?: string; at: number },
 ): Next {
-  const failure = noticed(code, {
+  const failure = noticedFailure(code, {
     ...(detail ? { why: detail } : {}),
     correlationId: grant.correlationId,
   });
-  const next = hangingUp(failOrPause({ round, failure, at }));
+  const next = disconnecting(failOrPause({ round, failure, at }));
   const isLasting = next.state.phase === "failed" || round.lost?.attempt === REPORTED_ATTEMPT;
   if (isLasting) next.effects.push({ do: "report", sessionId: grant.sessionId, failure });
   return next;
@@ -292,11 +284,13 @@ function lose({ shell, url, since, attempt }: Open, { at, cause, failure }: Loss
   return pause({ shell, url, since: at, attempt: before, cause, failure }, at);
 }
 
-/** Until the next try, or until somebody has had enough. */
+/** Until the next try, or until somebody stops it. */
 function pause(lost: Lost, at: number): Next {
-  const attempt = lost.attempt + 1;
-  return stay({ phase: "pausing", lost: { ...lost, attempt }, until: at + reconnectPauseMs(attempt) });
+  const next = nextTry(lost);
+  return stay({ phase: "pausing", lost: next, until: at + reconnectPauseMs(next.attempt) });
 }
+
+const nextTry = (lost: Lost): Lost => ({ ...lost, attempt: lost.attempt + 1 });
 
 function fail(failure: Failure, shell: string | undefined, chain: Chain): Next {
   const stays = remedyOf(failure) === "same" || remedyOf(failure) === "take_back";
@@ -304,11 +298,11 @@ function fail(failure: Failure, shell: string | undefined, chain: Chain): Next {
 }
 
 function ended({ code, signal }: Exit): Next {
-  return { state: { phase: "ended", exit: { code, signal } }, effects: [{ do: "hang_up" }] };
+  return { state: { phase: "ended", exit: { code, signal } }, effects: [{ do: "disconnect" }] };
 }
 
-function hangingUp({ state, effects }: Next): Next {
-  return { state, effects: [{ do: "hang_up" }, ...effects] };
+function disconnecting({ state, effects }: Next): Next {
+  return { state, effects: [{ do: "disconnect" }, ...effects] };
 }
 
 function reached(round: Round, step: ChainStep, ms: number): Round {

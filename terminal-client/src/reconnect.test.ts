@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { asksGatewayFirst, reconnectPauseMs } from "./terminal-reconnect.ts";
+import { asksGatewayFirst, reconnectPauseMs } from "./reconnect.ts";
 
 const tries = Array.from({ length: 40 }, (_, index) => index + 1);
 

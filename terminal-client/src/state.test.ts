@@ -7,9 +7,9 @@ import {
 } from "@holdfast/contracts/terminal-frames";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { alarmOf, begin, step } from "./connecting.ts";
-import type { Connecting, Effect, Event, Grant, Phase } from "./connecting-states.ts";
-import { noticed } from "./failures.ts";
+import { noticedFailure } from "./failures.ts";
+import { alarmOf, begin, step } from "./state.ts";
+import type { Effect, Event, Grant, Phase, State } from "./states.ts";
 
 const grant: Grant = {
   token: "secret",
@@ -19,10 +19,10 @@ const grant: Grant = {
   deadlineSeconds: 15,
 };
 
-type Told<E = Event> = E extends { at: number } ? Omit<E, "at"> & { at?: number } : never;
+type Untimed<E = Event> = E extends { at: number } ? Omit<E, "at"> & { at?: number } : never;
 
 /** Follows events from the start; each comes 100 ms after the one before unless it says when. */
-function follow(events: Told[], shell?: string): { state: Connecting; effects: Effect[] } {
+function follow(events: Untimed[], shell?: string): { state: State; effects: Effect[] } {
   let { state, effects } = begin(shell, 0);
   let at = 0;
   for (const event of events) {
@@ -32,11 +32,11 @@ function follow(events: Told[], shell?: string): { state: Connecting; effects: E
   return { state, effects };
 }
 
-const frame = (frame: ServerFrame): Told => ({ type: "frame", frame });
+const frame = (frame: ServerFrame): Untimed => ({ type: "frame", frame });
 const ready = frame({ type: "ready", session_id: "s1", offset: 0, window: 1, replay: 0 });
-const granted: Told = { type: "granted", grant };
-const opened: Told = { type: "opened" };
-const closed: Told = { type: "closed" };
+const granted: Untimed = { type: "granted", grant };
+const opened: Untimed = { type: "opened" };
+const closed: Untimed = { type: "closed" };
 const comingUp = [granted, opened, ready];
 const error = (code: keyof typeof terminalFailures, message?: string): TerminalError => ({
   code,
@@ -44,12 +44,12 @@ const error = (code: keyof typeof terminalFailures, message?: string): TerminalE
   ...(message ? { message } : {}),
   correlation_id: "c1",
 });
-const failed = (code: keyof typeof terminalFailures): Told => frame({ type: "error", ...error(code) });
+const failed = (code: keyof typeof terminalFailures): Untimed => frame({ type: "error", ...error(code) });
 
 describe("a terminal that comes up", () => {
   it("TERM-08 asks, joins, shows each step with its time, and is ready", () => {
-    expect(begin(undefined, 0).effects).toEqual([{ do: "ask", shell: undefined }]);
-    expect(follow([granted]).effects).toEqual([{ do: "join", grant }]);
+    expect(begin(undefined, 0).effects).toEqual([{ do: "request_token", shell: undefined }]);
+    expect(follow([granted]).effects).toEqual([{ do: "connect", grant }]);
     const steps = readinessSteps.map((each, index) =>
       frame({ type: "status", step: each, at: "2026-01-01T00:00:00Z", ms: index * 7, correlation_id: "c1" }),
     );
@@ -69,7 +69,7 @@ describe("a terminal that comes up", () => {
   it("TERM-10 tells how the shell ended", () => {
     const { state, effects } = follow([...comingUp, frame({ type: "exit", code: 3, signal: null })]);
     expect(state).toEqual({ phase: "ended", exit: { code: 3, signal: null } });
-    expect(effects).toEqual([{ do: "hang_up" }]);
+    expect(effects).toEqual([{ do: "disconnect" }]);
   });
 });
 
@@ -99,7 +99,7 @@ describe("a terminal that does not come up", () => {
     const { state, effects } = step(waiting, { type: "alarm", at: 17_100 });
     expect(state).toMatchObject({ phase: "failed", failure: { code: "terminal_ui_connecting_stuck" } });
     expect(effects).toMatchObject([
-      { do: "hang_up" },
+      { do: "disconnect" },
       { do: "report", sessionId: "s1", failure: { code: "terminal_ui_connecting_stuck" } },
     ]);
   });
@@ -108,7 +108,10 @@ describe("a terminal that does not come up", () => {
     [false, "terminal_public_route_missing"],
     [true, "terminal_gateway_upgrade_failed"],
   ] as const)("TERM-09 tells a missing route from a refused upgrade (gateway answers: %s)", (reachable, code) => {
-    expect(follow([granted, closed]).effects).toEqual([{ do: "hang_up" }, { do: "check_route", url: grant.url }]);
+    expect(follow([granted, closed]).effects).toEqual([
+      { do: "disconnect" },
+      { do: "check_route", url: grant.url },
+    ]);
     const { state, effects } = follow([granted, closed, { type: "checked", reachable }]);
     expect(state).toMatchObject({ phase: "failed", failure: { code, correlationId: "c1" } });
     expect(effects).toContainEqual(expect.objectContaining({ do: "report", sessionId: "s1" }));
@@ -126,14 +129,14 @@ describe("a terminal that does not come up", () => {
   it("TERM-05 gives up on a token that does not come; there is no session yet to report it for", () => {
     const { state, effects } = step(begin(undefined, 0).state, { type: "alarm", at: 17_000 });
     expect(state).toMatchObject({ phase: "failed", failure: { code: "terminal_ui_connecting_stuck" } });
-    expect(effects).toEqual([{ do: "hang_up" }]);
+    expect(effects).toEqual([{ do: "disconnect" }]);
   });
 
   it("TERM-09 works by the same click after repair: it asks for a new shell, or for the one that was there", () => {
     const opening = follow([granted, opened, failed("terminal_node_offline"), { type: "try_again" }]);
-    expect(opening.effects).toEqual([{ do: "ask", shell: undefined }]);
+    expect(opening.effects).toEqual([{ do: "request_token", shell: undefined }]);
     const attaching = follow([granted, opened, failed("terminal_node_offline"), { type: "try_again" }], "s1");
-    expect(attaching.effects).toEqual([{ do: "ask", shell: "s1" }]);
+    expect(attaching.effects).toEqual([{ do: "request_token", shell: "s1" }]);
   });
 });
 
@@ -147,7 +150,7 @@ describe("a terminal that was there", () => {
       at = alarmOf(state) ?? 0;
       const next = step(state, { type: "alarm", at });
       if (next.state.phase === "asking") tried.push(attempt);
-      const failure = { ...noticed("terminal_gateway_upgrade_failed", {}), code: "unreachable" };
+      const failure = { ...noticedFailure("terminal_gateway_upgrade_failed", {}), code: "unreachable" };
       const failing: Event =
         next.state.phase === "asking"
           ? { type: "refused", failure, at }
@@ -156,7 +159,7 @@ describe("a terminal that was there", () => {
     }
     expect(tried, "tries that asked for a token").toEqual([4, 8, 12, 16, 20, 24, 28]);
     const back = step(step(state, { type: "try_again", at }).state, { type: "checked", reachable: true, at });
-    expect(back.effects).toEqual([{ do: "ask", shell: "s1" }]);
+    expect(back.effects).toEqual([{ do: "request_token", shell: "s1" }]);
   });
 
   it("TERM-10 asks its gateway before it asks for a token", () => {
@@ -170,7 +173,7 @@ describe("a terminal that was there", () => {
   it("TERM-10 gives up a gateway that does not answer, and says that", () => {
     const { state, effects } = follow([...comingUp, { type: "silent" }]);
     expect(state).toMatchObject({ phase: "pausing", lost: { shell: "s1", attempt: 1, cause: "unresponsive" } });
-    expect(effects).toEqual([{ do: "hang_up" }]);
+    expect(effects).toEqual([{ do: "disconnect" }]);
     expect(follow([granted, opened, { type: "silent" }]).state.phase, "while it comes up").toBe("checking");
     const unanswered = follow([granted, opened, { type: "silent" }, { type: "checked", reachable: true }]).state;
     expect(unanswered).toMatchObject({ failure: { code: "terminal_ui_connecting_stuck" } });
@@ -189,14 +192,21 @@ describe("a terminal that was there", () => {
   });
 
   it("TERM-10 begins to count anew only after one that held for a while", () => {
-    const alarm: Told = { type: "alarm" };
-    const again = [...comingUp, closed, alarm, { type: "checked", reachable: true } as Told, ...comingUp, closed];
+    const alarm: Untimed = { type: "alarm" };
+    const again = [
+      ...comingUp,
+      closed,
+      alarm,
+      { type: "checked", reachable: true } as Untimed,
+      ...comingUp,
+      closed,
+    ];
     expect(follow(again).state).toMatchObject({ phase: "pausing", lost: { attempt: 2 } });
-    const later = [...again.slice(0, -1), { ...closed, at: 60_000 } as Told];
+    const later = [...again.slice(0, -1), { ...closed, at: 60_000 } as Untimed];
     expect(follow(later).state).toMatchObject({ phase: "pausing", lost: { attempt: 1 } });
   });
 
-  const underWay: [string, Told[]][] = [
+  const underWay: [string, Untimed[]][] = [
     ["a pause", []],
     ["the question to the gateway", [{ type: "alarm" }]],
     ["the question for a token", [{ type: "alarm" }, { type: "checked", reachable: true }]],
@@ -233,7 +243,7 @@ describe("a terminal that was there", () => {
     const reported: number[] = [];
     for (let attempt = 1; attempt <= 9; attempt += 1) {
       state = step(state, { type: "try_again", at: 0 }).state;
-      for (const event of [{ type: "checked", reachable: true }, granted, closed] as Told[])
+      for (const event of [{ type: "checked", reachable: true }, granted, closed] as Untimed[])
         state = step(state, { ...event, at: 0 } as Event).state;
       const next = step(state, { type: "checked", reachable: true, at: 0 });
       if (next.effects.some((effect) => effect.do === "report")) reported.push(attempt);
@@ -262,8 +272,8 @@ describe("a terminal that was there", () => {
       "terminal_node_quarantined",
     ] as const)
       expect(follow([...comingUp, failed(code)]).state, code).toMatchObject({ phase: "failed", shell: undefined });
-    const gone = { ...noticed("terminal_gateway_upgrade_failed", {}), code: "terminal_session_unknown" };
-    const asking: Told[] = [{ type: "alarm" }, { type: "checked", reachable: true }];
+    const gone = { ...noticedFailure("terminal_gateway_upgrade_failed", {}), code: "terminal_session_unknown" };
+    const asking: Untimed[] = [{ type: "alarm" }, { type: "checked", reachable: true }];
     const back = follow([...comingUp, closed, ...asking, { type: "refused", failure: gone }]);
     expect(back.state).toMatchObject({ phase: "failed", shell: undefined });
   });
@@ -286,16 +296,16 @@ const anyFrame: fc.Arbitrary<ServerFrame> = fc.oneof(
   fc.constant({ type: "unresponsive", cause: "silent", since: "2026-01-01T00:00:00Z" } as const),
   fc.constant({ type: "responsive" } as const),
 );
-const anyEvent: fc.Arbitrary<Told> = fc.oneof(
+const anyEvent: fc.Arbitrary<Untimed> = fc.oneof(
   fc.constant(granted),
   fc
     .constantFrom(...codes)
-    .map((code): Told => ({ type: "refused", failure: { code, ...terminalFailures[code] } })),
+    .map((code): Untimed => ({ type: "refused", failure: { code, ...terminalFailures[code] } })),
   fc.constant(opened),
   anyFrame.map(frame),
   fc.constant(closed),
-  fc.boolean().map((reachable): Told => ({ type: "checked", reachable })),
-  fc.constantFrom<Told>(
+  fc.boolean().map((reachable): Untimed => ({ type: "checked", reachable })),
+  fc.constantFrom<Untimed>(
     { type: "silent" },
     { type: "alarm" },
     { type: "nudge" },
@@ -344,7 +354,7 @@ describe("whatever happens, in whatever order", () => {
         const { state } = follow(events);
         const { state: next, effects } = step(state, { type: "new_shell", at: 0 });
         expect(next).toMatchObject({ phase: "asking", round: { shell: undefined, lost: undefined } });
-        expect(effects).toEqual([{ do: "hang_up" }, { do: "ask", shell: undefined }]);
+        expect(effects).toEqual([{ do: "disconnect" }, { do: "request_token", shell: undefined }]);
         for (const settled of ["ready", "unresponsive", "probing", "pausing", "stopped", "failed", "ended"])
           if (state.phase === settled) expect(JSON.stringify(state)).not.toContain(grant.token);
       }),

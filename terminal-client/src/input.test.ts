@@ -1,6 +1,6 @@
+import { INPUT_WINDOW_BYTES, isWriter } from "@holdfast/contracts/terminal-frames";
 import { describe, expect, it } from "vitest";
-import { INPUT_WINDOW_BYTES, isWriter } from "./terminal-frames.ts";
-import { createTerminalInput, type TerminalInput } from "./terminal-input.ts";
+import { createTerminalInput, type TerminalInput } from "./input.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const everything = (input: TerminalInput) => {

@@ -1,7 +1,7 @@
 // How page and command line come back to a shell after a loss: again and again with growing pauses, until the
 // shell is there, somebody says that it is not, or the person stops.
 
-import type { TerminalFailureCode } from "./terminal-failures.ts";
+import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
