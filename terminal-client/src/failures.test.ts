@@ -2,7 +2,7 @@ import { CallError } from "@holdfast/contracts/client";
 import { ApiError } from "@holdfast/contracts/errors";
 import { terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { describe, expect, it } from "vitest";
-import { failureOfFrame, failureOfRefusal, remedyOf } from "./failures.ts";
+import { failureOfFrame, failureOfRefusal, noticedFailure, remedyOf, reportOf } from "./failures.ts";
 
 const refusal = (...given: ConstructorParameters<typeof ApiError>) => {
   const error = new ApiError(...given);
@@ -51,5 +51,14 @@ describe("a failure at the client", () => {
     const failure = failureOfFrame({ code: "terminal_of_tomorrow", ...words, correlation_id: "c1" });
     expect(failure).toMatchObject({ message: "m", action: "a" });
     expect(remedyOf(failure)).toBe("same");
+  });
+
+  it("TERM-09 reports to the api only what only a client can know, and no more than it accepts", () => {
+    const noticed = noticedFailure("terminal_public_route_missing", { why: "x".repeat(500), correlationId: "c1" });
+    expect(reportOf(noticed)).toEqual({ code: "terminal_public_route_missing", detail: "x".repeat(400) });
+    expect(reportOf(noticedFailure("terminal_ui_connecting_stuck", {}))).toEqual({
+      code: "terminal_ui_connecting_stuck",
+    });
+    expect(reportOf({ ...noticed, code: "terminal_pty_failed" })).toBeUndefined();
   });
 });

@@ -3,7 +3,7 @@
 
 import { CallError } from "@holdfast/contracts/client";
 import {
-  type clientFailureCodes,
+  clientFailureCodes,
   isTerminalFailure,
   type TerminalFailureCode,
   terminalFailures,
@@ -23,6 +23,8 @@ export type Failure = {
   /** What the request for a token rejected with. */
   cause?: unknown;
 };
+
+const MOST_DETAIL_CHARACTERS = 400;
 
 /** What only a client can notice. */
 export type ClientFailureCode = (typeof clientFailureCodes)[number];
@@ -77,6 +79,12 @@ export function remedyOf({ code, retryable }: Pick<Failure, "code" | "retryable"
 
 export function noticedFailure(code: ClientFailureCode, rest: Pick<Failure, "why" | "correlationId">): Failure {
   return { code, ...terminalFailures[code], ...rest };
+}
+
+/** What the api is sent about it; undefined: it knows already. */
+export function reportOf({ code, why }: Failure): { code: ClientFailureCode; detail?: string } | undefined {
+  const known = clientFailureCodes.find((each) => each === code);
+  return known && { code: known, ...(why ? { detail: why.slice(0, MOST_DETAIL_CHARACTERS) } : {}) };
 }
 
 /** The catalogue's sentence is the heading; a frame that says more says why. */

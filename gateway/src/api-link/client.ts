@@ -31,7 +31,7 @@ export type Connections = {
   close(): void;
 };
 
-/** No answer of the api: it is not there, or something between is in the way. */
+/** No answer of the api: it does not run, or cannot be reached. */
 export class ApiUnreachable extends Error {
   override name = "ApiUnreachable";
 }

@@ -1,5 +1,5 @@
-// The gateway's standing with the api: enrolled, announced, listening to news, for as long as it runs.
-// Whatever fails is tried again; meanwhile the terminals that are there go on.
+// The gateway's link to the api: enrolled, announced, following its news, for as long as the gateway runs. Whatever fails
+// is tried again; open terminals go on meanwhile.
 
 import { setTimeout as wait } from "node:timers/promises";
 import type { AnswerOf, BodyInputOf, Endpoint } from "@holdfast/contracts/endpoint";
@@ -32,7 +32,7 @@ export type LinkOptions = Omit<EnrollOptions, "signal"> & {
   onIdentity(identity: ServiceIdentity, announced: Announced): void;
   /** Whatever the api answers to any announcement. */
   onAnnounced(announced: Announced): void;
-  /** The news are heard from here on; what came before may have been missed. */
+  /** News arrive from here on; what came before may have been missed. */
   onListening(): void;
   onNews(news: ServiceNews): void;
   log: Log;
@@ -87,7 +87,7 @@ export function linkToApi(options: LinkOptions): ApiLink {
       } catch (error) {
         if (signal.aborted) return;
         if (present || failures === 0)
-          log.warn({ reason: reasonOf(error) }, "the api does not take this gateway's word");
+          log.warn({ reason: reasonOf(error) }, "the api did not accept this gateway's announcement");
         present = false;
         const eager = identity === undefined && failures < EAGER_ATTEMPTS;
         await pause(backoffDelay(eager ? eagerly : again, failures), signal);

@@ -1,4 +1,4 @@
-// Follows the api's news: what must happen at once. A line that stays silent is left, to be opened anew.
+// Follows the api's news: what must happen at once. A connection that stays silent is closed, and opened again.
 
 import { followServiceNews, ServiceNews } from "@holdfast/contracts/service-endpoints";
 import type { Connections } from "./client.ts";

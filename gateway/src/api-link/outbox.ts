@@ -1,5 +1,5 @@
-// What happened to terminals, told to the api in order for each of them. While the api is away it waits
-// here, as much as there is room for: then what is oldest is given up.
+// What happened to terminals, reported to the api in order for each of them. While the api is unreachable events wait
+// here, as many as there is room for; beyond that the oldest are dropped.
 
 import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -19,7 +19,7 @@ export type Outbox = {
   reportUnclaimed(token: string, failed: Failed): void;
   /** Events that no answer has come for. */
   waiting(): number;
-  /** Until all was told, or the time is over. */
+  /** Resolves when everything was reported, or the time is over. */
   flush(withinMs: number): Promise<void>;
   stop(): void;
 };
@@ -69,10 +69,10 @@ export function createOutbox(options: {
           failures += 1;
           continue;
         }
-        log.warn({ ...subject, reason: error.code }, "the api refused what happened to a terminal");
+        log.warn({ ...subject, reason: error.code }, "the api refused an event of a terminal");
       }
       failures = 0;
-      // Some of them may have been given up meanwhile.
+      // Some of them may have been dropped meanwhile.
       const done = new Set(events);
       const left = queue.filter((event) => !done.has(event));
       waiting -= queue.length - left.length;
@@ -82,19 +82,19 @@ export function createOutbox(options: {
     if (queues.size === 0) emptied.resolve();
   };
 
-  const giveUpOldest = () => {
+  const dropOldest = () => {
     for (const [subject, queue] of queues) {
       if (queue.length === 0) continue;
       queue.shift();
       waiting -= 1;
-      log.warn({ subject }, "gave up what happened to a terminal: the api is away for too long");
+      log.warn({ subject }, "dropped an event of a terminal: the api is unreachable for too long");
       return;
     }
   };
 
   const enqueue = (key: string, subject: Subject, event: TerminalEvent) => {
     if (signal.aborted) return;
-    if (waiting >= most) giveUpOldest();
+    if (waiting >= most) dropOldest();
     waiting += 1;
     const present = queues.get(key);
     if (present) return void present.push(event);

@@ -1,4 +1,4 @@
-// By which addresses the gateway is told to browsers.
+// The addresses by which browsers reach the gateway.
 
 import { TERMINAL_PATH } from "@holdfast/contracts/terminal-frames";
 import { allowedHosts } from "@holdfast/service/hosts";

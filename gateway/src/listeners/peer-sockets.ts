@@ -1,5 +1,5 @@
 // What the sockets of clients and nodes have in common: they are WebSockets of this server without
-// compression, a peer that no longer answers is let go, and none can make us keep answers it does not read.
+// compression, a peer that no longer answers is cut off, and none can make us keep answers that it does not read.
 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -8,7 +8,7 @@ import { createLiveness, type Liveness, PING_MS } from "@holdfast/contracts/term
 import { type ServerOptions, WebSocket, WebSocketServer } from "ws";
 import { MOST_UNSENT_BYTES } from "./forward.ts";
 
-/** For a peer that was told to close and does not; what it has not read is kept so long. Not among ws's types. */
+/** How long a peer that should close may take, and what it has not read is kept. Not among ws's types. */
 const closing = { closeTimeout: 10_000 };
 
 export type Watched = {
@@ -17,17 +17,17 @@ export type Watched = {
 };
 
 type Peer = { liveness: Liveness; below: Socket; unresponsiveSince: number | undefined };
-/** Emitted when a message is over the limit, while the peer can still be told why; whoever listens closes the socket. */
+/** Emitted when a message is over the limit, while the reason can still be sent to the peer; the listener closes the socket. */
 export const TOO_LARGE = "too_large";
 export const CLOSE_TOO_LARGE = 1009;
 
 class PeerSocket extends WebSocket {
-  #isTold = false;
+  #isReported = false;
 
   /** ws itself calls it as soon as it has read the length of a message that is over the limit, and reads no further. */
   override close(code?: number, reason?: string | Buffer): void {
-    if (code === CLOSE_TOO_LARGE && !this.#isTold && this.readyState === WebSocket.OPEN) {
-      this.#isTold = true;
+    if (code === CLOSE_TOO_LARGE && !this.#isReported && this.readyState === WebSocket.OPEN) {
+      this.#isReported = true;
       if (this.emit(TOO_LARGE)) return;
     }
     super.close(code, reason);

@@ -1,4 +1,4 @@
-// Remembers which terminals ended here lately, as many as there is room for: an ended terminal is not started again by a
+// Remembers which terminals ended here recently, as many as there is room for: an ended terminal is not started again by a
 // node that has not learnt of its end.
 
 const MOST_REMEMBERED = 10_000;

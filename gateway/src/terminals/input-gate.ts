@@ -8,13 +8,13 @@ export type InputGate = {
   isOpen(): boolean;
   /** The node is asked to attach the client; returns what that frame says of the writer. */
   attaching(): { writer?: string };
-  /** It did, and wants this byte next; undefined: it does not count. Returns what the client is to be told. */
+  /** It did, and wants this byte next; undefined: it does not count. Returns what to send to the client. */
   attached(attachment: number, from: number | undefined): { input?: InputPlace };
-  /** The client has begun anew. */
+  /** The client starts to send again from there. */
   answered(frame: Extract<ClientFrame, { type: "input" }>): void;
   /** Bytes were passed on. Returns the acknowledgement where the node gives none. */
   passed(bytes: number): ServerFrame | undefined;
-  /** The node's stream is gone. */
+  /** The node's stream is closed. */
   close(): void;
 };
 

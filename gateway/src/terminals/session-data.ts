@@ -36,7 +36,7 @@ export type SessionData = {
   apply(event: Event): void;
   state: State;
   attached: AttachedClient | undefined;
-  /** The client that was replaced by the newest, until it was told. */
+  /** The client that was replaced by the newest, until it got its error. */
   older: AttachedClient | undefined;
   stream: NodeStream | undefined;
   /** Why there is no stream, and since when. */

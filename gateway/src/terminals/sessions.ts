@@ -18,7 +18,7 @@ import type { NodeStream, Traffic } from "./session-data.ts";
 import type { State } from "./states.ts";
 
 export type Sessions = {
-  /** Brings a client whose token was claimed to its terminal, or sends it why not. */
+  /** Brings a client whose token was claimed to its terminal, or sends it the reason why not. */
   join(client: Client, grant: TerminalGrant): Promise<void>;
   streamArrived(grant: TerminalGrant, stream: NodeStream): Promise<void>;
   /** A certificate of this node was not accepted for this terminal. */
@@ -32,7 +32,7 @@ export type Sessions = {
   all(): Iterable<Session>;
   count(): number;
   countByState(): Record<State["at"], number>;
-  /** No client is admitted any more; those that are connected are told. Shells keep running. */
+  /** No client is admitted any more; those that are connected get an error. Shells keep running. */
   drain(): void;
 };
 
@@ -101,7 +101,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     async join(client, grant) {
       if (draining) return refuse(client, grant, "terminal_gateway_draining", null);
       if (!client.isOpen()) {
-        return refuse(client, grant, "terminal_gateway_upgrade_failed", "The client left before it was let in.");
+        return refuse(client, grant, "terminal_gateway_upgrade_failed", "The client left before it was admitted.");
       }
       const existing = sessions.get(grant.session_id);
       if (existing) return existing.clientArrived(client, grant);

@@ -1,6 +1,6 @@
-// What may become of a terminal at the gateway: a total table from states and events to the next state
-// and what is to be done. Pure: sockets, clocks and numbers are session.ts's. Whatever happens, a client
-// that is there ends by exactly one error or exit, and a closed terminal does nothing more.
+// What can happen to a terminal at the gateway: a total table from states and events to the next state and the effects.
+// Pure: sockets and clocks are in session.ts. Whatever happens, a connected client ends by exactly one error or exit, and a
+// closed terminal does nothing more.
 
 import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import { exhaustive } from "@holdfast/kit/exhaustive";
@@ -25,11 +25,11 @@ const hasStream = (state: State) =>
   state.at === "detached" ||
   ("stream" in state && state.stream);
 
-/** Somebody waits for `ready`, or for a shell that is to come. */
+/** Somebody waits for `ready`, or for a shell that is being opened. */
 export const needsDeadline = (state: State) =>
   state.at === "opening" || state.at === "attaching" || (state.at === "away" && state.client && !state.informed);
 export const needsGrace = (state: State) => state.at === "opening" && state.task === "ended";
-/** Nobody is at the shell, or nobody can be: it lives only for so long. */
+/** No client is connected to the shell, or none can be: it is kept only for so long. */
 export const isAlone = (state: State) =>
   state.at === "detached" || (state.at === "away" && (!state.client || state.informed));
 
@@ -38,7 +38,7 @@ const stay = (state: State): Outcome => ({ state, effects: [] });
 const closed: State = { at: "closed" };
 const away = (client: boolean, stream: boolean): State => ({ at: "away", client, stream, informed: false });
 
-/** What a code of others is called here; one that nobody knows means that the shell is no more. */
+/** A code of the catalogue; one that is unknown means that the shell has ended. */
 const known = ({ code, detail }: Why, otherwise: TerminalFailureCode) => ({
   code: isTerminalFailure(code) ? code : otherwise,
   detail,

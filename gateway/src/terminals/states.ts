@@ -6,14 +6,14 @@ import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 export type State =
   /** The shell was never seen. `task`: as far as the api has confirmed it. */
   | { at: "opening"; client: boolean; stream: boolean; task: "asked" | "sent" | "ended" }
-  /** The shell is there; the node was asked for its output. */
+  /** The shell runs; the node was asked for its output. */
   | { at: "attaching" }
   | { at: "attached" }
-  /** The shell is there, no client. */
+  /** The shell runs without a client. */
   | { at: "detached" }
   /**
-   * The shell should be there, but its stream is not, or has not said hello yet. `informed`: the client was
-   * ready before, knows that the node is away, and waits for as long as the shell may live.
+   * The shell should be running, but its stream is not connected, or has not sent hello yet. `informed`: the client was
+   * ready before, knows that the node does not answer, and waits for as long as the shell may live.
    */
   | { at: "away"; client: boolean; stream: boolean; informed: boolean }
   | { at: "closed" };
@@ -38,22 +38,22 @@ export type Event =
   | { type: "task_ended" }
   | ({ type: "task_failed" } & Why)
   | { type: "deadline" }
-  /** Since the task's end. */
+  /** No stream came in time after the end of the task. */
   | { type: "grace_over" }
   | { type: "detached_over" }
   | { type: "idle_over" }
   | { type: "time_over" }
   | { type: "close_requested"; code: string }
-  /** A client that keeps no input typed so much while there was no shell to pass it to. */
+  /** A client that keeps no input typed so many bytes while there was no shell to forward them to. */
   | { type: "overflow"; bytes: number }
-  /** The client sent more in one message than is taken. */
+  /** The client sent a message over the limit. */
   | { type: "too_large" }
   /** The node did; its stream is closed. */
   | { type: "node_too_large" }
   | { type: "drained" };
 
 export type Effect =
-  /** The client that was there before the newest. */
+  /** The client that the newest one replaced. */
   | { do: "end_older_client" }
   | { do: "send_reached_steps"; stream: boolean; shell: boolean }
   | { do: "step"; step: ReadinessStep }

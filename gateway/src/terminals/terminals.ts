@@ -20,7 +20,7 @@ export type Terminals = {
   onNews(news: ServiceNews): void;
   /** News may have been missed: asks the api again about everything that they could have ended. */
   recheck(): Promise<void>;
-  /** No client is admitted any more; those that are connected are told. Shells keep running. */
+  /** No client is admitted any more; those that are connected get an error. Shells keep running. */
   drain(): void;
 };
 

@@ -5,9 +5,9 @@
 import type { Client } from "@holdfast/contracts/client";
 import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
 import { ROUTE_CHECK_MS } from "@holdfast/contracts/terminal-deadlines";
-import { clientFailureCodes } from "@holdfast/contracts/terminal-failures";
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
 import type { Environment, Socket, SocketEvents } from "@holdfast/terminal-client/environment";
+import { reportOf } from "@holdfast/terminal-client/failures";
 import { askHealth } from "@holdfast/terminal-client/route-check";
 import WebSocket, { type ClientOptions } from "ws";
 import type { Server } from "../../client/connect.ts";
@@ -50,15 +50,13 @@ export function commandEnvironment(client: Client, server: Server, allocationId:
       const signal = AbortSignal.any([unneeded, AbortSignal.timeout(ROUTE_CHECK_MS)]);
       return askHealth(local(url), (health) => send(health.href, { signal })).catch(() => ({ reachable: false }));
     },
-    report(sessionId, { code, why, correlationId }) {
-      const known = clientFailureCodes.find((each) => each === code);
-      if (!known) return;
-      const report = {
-        params: { terminal_id: sessionId },
-        body: { code: known, ...(why ? { detail: why } : {}) },
-        ...(correlationId === undefined ? {} : { correlationId }),
-      };
-      reports.push(client(reportTerminalFailure, report).catch(() => undefined));
+    report(sessionId, failure) {
+      const { correlationId } = failure;
+      const body = reportOf(failure);
+      if (!body) return;
+      const quoted = correlationId === undefined ? {} : { correlationId };
+      const sent = client(reportTerminalFailure, { params: { terminal_id: sessionId }, body, ...quoted });
+      reports.push(sent.catch(() => undefined));
     },
     reported: () => Promise.all(reports),
     describeError: (error) => ({

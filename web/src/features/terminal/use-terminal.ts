@@ -1,8 +1,7 @@
 // A terminal for as long as its page stands: the connection, the screen on it, and what both have to say.
 
 import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
-import { clientFailureCodes } from "@holdfast/contracts/terminal-failures";
-import type { Failure } from "@holdfast/terminal-client/failures";
+import { type Failure, reportOf } from "@holdfast/terminal-client/failures";
 import type { Grant } from "@holdfast/terminal-client/states";
 import { useMutation } from "@tanstack/react-query";
 import { type RefObject, useEffect, useEffectEvent, useState } from "react";
@@ -126,10 +125,10 @@ function useRequestToken(allocationId: string) {
 
 function useReport() {
   const { call } = useActing();
-  return (sessionId: string, { code, why, correlationId }: Failure) => {
-    const known = clientFailureCodes.find((each) => each === code);
-    if (!known) return;
-    const body = { code: known, ...(why ? { detail: why.slice(0, 400) } : {}) };
+  return (sessionId: string, failure: Failure) => {
+    const { correlationId } = failure;
+    const body = reportOf(failure);
+    if (!body) return;
     // The person sees the failure whether or not the report arrives.
     const quoted = correlationId === undefined ? {} : { correlationId };
     call(reportTerminalFailure, { params: { terminal_id: sessionId }, body, ...quoted }).catch(() => undefined);
