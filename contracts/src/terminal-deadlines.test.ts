@@ -23,6 +23,10 @@ import {
 
 /** Time for a report to travel one hop and be read on a busy machine. */
 const TRAVEL_MS = 400;
+/** A task waits so long for a busy agent; its time counts from when the agent starts it. */
+const DELIVERY_MS = 1_000;
+/** An opening that has less time left than this gets its shell at once or not at all. */
+const SHORT_MS = 3_000;
 
 const settable = Array.from(
   { length: PROMISED_SECONDS.most - PROMISED_SECONDS.least + 1 },
@@ -46,6 +50,14 @@ describe("the limits of an opening", () => {
       expect(limit + TRAVEL_MS, `${name} before ${outer}`).toBeLessThanOrEqual(next);
     }
     expect(limits.gateway, "the frame leaves within the timeout of TERM-05").toBeLessThan(30_000);
+  });
+
+  it("TERM-05 leave the agent time to report, whenever the task was made and however long it took to the node", () => {
+    for (let left = PROMISED_SECONDS.least * 1_000; left <= PROMISED_SECONDS.most * 1_000; left += 50) {
+      const agent = agentWaitMs(taskSeconds(left) * 1_000);
+      const delivery = left < SHORT_MS ? 0 : DELIVERY_MS;
+      expect(delivery + agent + TRAVEL_MS, `${left} ms left`).toBeLessThanOrEqual(apiWaitMs(left));
+    }
   });
 
   it.for(settable)("TERM-05 leave the last word to who knows more: %s s promised", (promised) => {
