@@ -124,7 +124,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
 
   /** Strangers are only counted: anybody can name any stream. A certificate of the node itself ends its own. */
   const noteRefusal = (error: unknown, { route, place, shown, correlationId }: Refused) => {
-    const code = error instanceof ApiError ? error.code : "api_away";
+    const code = error instanceof ApiError ? error.code : "api_unreachable";
     const details = { correlation_id: correlationId, reason: code, session_id: place.id };
     if (shown.kind !== "node") return log.debug(details, "refused a stream without a node's certificate");
     log.warn({ ...details, node_id: shown.nodeId, serial: shown.serial }, "refused a node's stream");
@@ -133,7 +133,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
   };
 
   const stopServing = serveUpgrades({
-    server: server as never,
+    server,
     peers,
     admit,
     unexpected: apiUnreachable,

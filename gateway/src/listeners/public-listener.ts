@@ -21,7 +21,7 @@ export type PublicRoute = {
   path: string;
   /** The subprotocol that is selected from those that a client offers. */
   protocol: string;
-  /** Reads what the request offers, and throws ApiError where it is malformed. Returns what to do with the open socket. */
+  /** Reads what the request offers; throws ApiError where it is malformed. What it returns takes the socket, and never rejects. */
   admit(request: IncomingMessage, correlationId: string): (socket: WebSocket) => Promise<void>;
 };
 

@@ -1,7 +1,8 @@
 // Upgrades of a listener to WebSockets, the same for browsers and nodes: a request is admitted or answered with the error
 // envelope, and counted. What an admitted socket is for is decided by its route.
 
-import type { Server as HttpServer, IncomingMessage } from "node:http";
+import type { EventEmitter } from "node:events";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
 import { correlationIdOf } from "@holdfast/service/refusals";
@@ -13,7 +14,8 @@ import type { PeerSockets, Watched } from "./peer-sockets.ts";
 export type AcceptSocket = (socket: WebSocket, watched: Watched) => void;
 
 export type UpgradeOptions = {
-  server: HttpServer;
+  /** Of HTTP or HTTPS. */
+  server: Pick<EventEmitter, "on" | "off">;
   peers: PeerSockets;
   /** Rejects with the ApiError to answer with. */
   admit(request: IncomingMessage, correlationId: string): Promise<AcceptSocket>;

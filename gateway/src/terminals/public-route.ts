@@ -60,11 +60,13 @@ export function terminalPublicRoute(options: {
       const { token, writer } = offerOf(request);
       return async (socket) => {
         const client = clientOf(socket, writer);
-        try {
-          await sessions.join(client, await claim({ token, correlationId }));
-        } catch (error) {
-          refuse(client, { token, correlationId }, error);
-        }
+        const offered = { token, correlationId };
+        const grant = await claim(offered).catch((error: unknown) => refuse(client, offered, error));
+        if (!grant) return;
+        await sessions.join(client, grant).catch((error: unknown) => {
+          log.error({ err: error, correlation_id: correlationId }, "a client was lost on its way to its terminal");
+          refuse(client, offered, error);
+        });
       };
     },
   };
