@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { CallError, type Client } from "@holdfast/contracts/client";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { ApiError } from "@holdfast/contracts/errors";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { ACKNOWLEDGE_BYTES, type InputPlace, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { openTerminalClient } from "@holdfast/terminal-client/client";

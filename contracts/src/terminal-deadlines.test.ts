@@ -104,8 +104,8 @@ const sources = folders
 
 /** Times in these folders that are not about opening a terminal, and so may be declared where they are used. */
 const otherTimes = new Set([
-  // control plane: how often access is checked, and how early a timer may fire
-  ...["LOOK_SECONDS", "CLOCK_MS"],
+  // control plane: how early a timer may fire
+  "CLOCK_MS",
   // gateway: its link to the api, and its own start and stop
   ...["TIMEOUT_MS", "MOST_TIMEOUT_MS", "ANNOUNCE_MS", "SILENT_MS"],
   ...["READY_WITHIN_MS", "REPORT_WITHIN_MS", "LEAVE_WITHIN_MS"],

@@ -1,6 +1,6 @@
 import { CallError } from "@holdfast/contracts/client";
 import { ApiError } from "@holdfast/contracts/errors";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { describe, expect, it } from "vitest";
 import { failureOfFrame, failureOfRefusal, noticedFailure, remedyOf, reportOf } from "./failures.ts";
 

@@ -3,11 +3,13 @@
 
 import { CallError } from "@holdfast/contracts/client";
 import {
+  type ClientFailureCode,
   clientFailureCodes,
   isTerminalFailure,
-  type TerminalFailureCode,
+  remedyFor,
   terminalFailures,
-} from "@holdfast/contracts/terminal-failures";
+} from "@holdfast/contracts/reasons/terminal";
+import type { Remedy } from "@holdfast/contracts/reasons/vocabulary";
 import type { TerminalError } from "@holdfast/contracts/terminal-frames";
 
 export type Failure = {
@@ -26,53 +28,8 @@ export type Failure = {
 
 const MOST_DETAIL_CHARACTERS = 400;
 
-/** What only a client can notice. */
-export type ClientFailureCode = (typeof clientFailureCodes)[number];
-
-/**
- * What a client can do about it. `same`: try again for the shell that was there, if there was one. `later`: a new one, once
- * somebody has removed the obstacle.
- */
-export type Remedy = "same" | "later" | "take_back" | "new" | "none";
-
-const remedies: Record<TerminalFailureCode, Remedy> = {
-  terminal_token_mint_failed: "later",
-  terminal_public_route_missing: "same",
-  terminal_gateway_upgrade_failed: "same",
-  terminal_token_refused: "same",
-  terminal_token_unverified: "same",
-  terminal_frame_too_large: "same",
-  terminal_sessions_exhausted: "same",
-  terminal_node_full: "same",
-  terminal_gateway_draining: "same",
-  terminal_node_offline: "same",
-  terminal_open_not_taken: "same",
-  terminal_open_unconfirmed: "same",
-  terminal_node_stream_timeout: "same",
-  terminal_open_without_stream: "same",
-  terminal_node_stream_mtls_failed: "same",
-  terminal_env_profile_drift: "same",
-  terminal_pty_failed: "same",
-  terminal_ui_connecting_stuck: "same",
-  terminal_stream_lost: "same",
-  terminal_node_frame_too_large: "same",
-  terminal_node_revoked: "later",
-  terminal_node_quarantined: "later",
-  terminal_node_retired: "none",
-  terminal_session_unknown: "new",
-  terminal_taken_over: "take_back",
-  terminal_idle: "new",
-  terminal_time_over: "new",
-  terminal_closed: "new",
-  terminal_allocation_released: "none",
-  terminal_signed_out: "none",
-  terminal_api_token_ended: "none",
-  terminal_access_ended: "none",
-  terminal_input_overflow: "same",
-};
-
 export function remedyOf({ code, retryable }: Pick<Failure, "code" | "retryable">): Remedy {
-  if (isTerminalFailure(code)) return remedies[code];
+  if (isTerminalFailure(code)) return remedyFor(code);
   if (code === "forbidden") return "later";
   return retryable ? "same" : "none";
 }

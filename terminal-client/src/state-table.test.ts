@@ -1,7 +1,7 @@
 // Every cell of the client's state table: what each state does at each event, while a terminal is opened for the first time
 // and while one that was lost is reconnected. A cell reads: the next phase, then the effects in order; "·" changes nothing.
 
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import type { ServerFrame } from "@holdfast/contracts/terminal-frames";
 import { describe, expect, it } from "vitest";
 import { noticedFailure } from "./failures.ts";

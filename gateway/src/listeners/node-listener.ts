@@ -6,6 +6,7 @@ import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Server } from "node:https";
 import { ApiError } from "@holdfast/contracts/errors";
+import { certificateFaults } from "@holdfast/contracts/errors/nodes";
 import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { checkIdentity } from "@holdfast/contracts/node-endpoints";
 import type { Forgery } from "@holdfast/service/forgeries";
@@ -165,13 +166,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
 type Refused = { route: NodeRoute; place: StreamPlace; shown: ShownCertificate; correlationId: string };
 
 /** Refusals that are about the certificate, not about the stream. */
-const certificateCodes: ReadonlySet<string> = new Set([
-  "certificate_not_yet_valid",
-  "cert_expired",
-  "identity_revoked",
-  "identity_retired",
-  "certificate_unusable",
-]);
+const certificateCodes: ReadonlySet<string> = new Set([...certificateFaults, "certificate_unusable"]);
 
 /** Throws ApiError unless it is a valid certificate of this node. */
 function accepted(shown: ShownCertificate, nodeId: string): { nodeId: string; serial: string } {

@@ -1,7 +1,7 @@
 // What the api's answers mean for a terminal: whether to ask again, and which failure the client is sent.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 
 /** Asking again may help: no answer came, or none that decides anything. */
 export function isTransient(error: unknown): boolean {

@@ -3,9 +3,9 @@
 
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@holdfast/contracts/errors";
+import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import { secretPrefix } from "@holdfast/contracts/secrets";
 import { claimTerminalToken, type TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import {
   isWriter,
   TERMINAL_PATH,

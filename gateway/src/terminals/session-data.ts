@@ -1,7 +1,7 @@
 // Everything that one terminal holds, and the few operations on it that its client, its stream and its effects share.
 
+import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import type { TerminalEvent, TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import type { GatewayFrame, NodeAway, NodeFrame, Size } from "@holdfast/contracts/terminal-frames";
 import type { Log } from "@holdfast/service/log";
 import type { WebSocket } from "ws";

@@ -2,7 +2,7 @@
 // Pure: sockets and clocks are in session.ts. Whatever happens, a connected client ends by exactly one error or exit, and a
 // closed terminal does nothing more.
 
-import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import type { Effect, Event, Exit, Outcome, State, Why } from "./states.ts";
 

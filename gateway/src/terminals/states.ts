@@ -1,6 +1,6 @@
 // The states of a terminal at the gateway, what can happen to it, and what has to be done: the types of state.ts.
 
-import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 
 export type State =

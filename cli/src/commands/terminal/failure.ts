@@ -2,7 +2,12 @@
 // repair it, what to do.
 
 import { CallError } from "@holdfast/contracts/client";
-import { clientFailureCodes, isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import {
+  alsoOffered,
+  clientFailureCodes,
+  isTerminalFailure,
+  terminalFailures,
+} from "@holdfast/contracts/reasons/terminal";
 import type { TerminalError } from "@holdfast/contracts/terminal-frames";
 import type { Failure } from "@holdfast/terminal-client/failures";
 import { Refusal } from "../../failure.ts";
@@ -48,7 +53,7 @@ export function withRepair(
   error: unknown,
   { username, node_name }: { username: string; node_name: string },
 ): unknown {
-  if (!(error instanceof TerminalFailure) || error.code !== "terminal_pty_failed") return error;
+  if (!(error instanceof TerminalFailure) || alsoOffered(error.code) !== "repair") return error;
   const command = `holdfast allocation repair ${username}@${node_name}`;
   return error.advising(
     `\`${command}\` checks the user on the node and restores it; then open the terminal again.`,

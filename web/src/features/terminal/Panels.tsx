@@ -1,8 +1,11 @@
 // What stands in place of the terminal, or beside it once there is something to read: how it comes up,
 // why it does not, how it ended. What is lost for a moment has its bar in ReconnectBar.tsx.
 
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
+import { alsoOffered } from "@holdfast/contracts/reasons/terminal";
+import type { Remedy } from "@holdfast/contracts/reasons/vocabulary";
 import { readinessSteps } from "@holdfast/contracts/terminal-frames";
-import { type Failure, type Remedy, remedyOf } from "@holdfast/terminal-client/failures";
+import { type Failure, remedyOf } from "@holdfast/terminal-client/failures";
 import type { State } from "@holdfast/terminal-client/states";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -158,7 +161,7 @@ function FailureView({ failure, docked, children }: FailureViewProps) {
         <Fact name="Who can fix it">{sentence(ownerInWords(owner))}</Fact>
         <Fact name="To quote">
           <span className="block">
-            <span className="font-mono text-sm">{code}</span>
+            {titleOf(code)} <span className="font-mono text-sm">{code}</span>
             {correlationId && <CopyableId id={correlationId} label="Copy correlation id" />}
           </span>
         </Fact>
@@ -175,11 +178,10 @@ const again: Partial<Record<Remedy, string>> = {
 
 /** What helps beside trying again. */
 function Further({ failure, onRepair }: { failure: Failure; onRepair: (() => void) | undefined }) {
-  switch (failure.code) {
-    case "terminal_pty_failed":
+  switch (alsoOffered(failure.code)) {
+    case "repair":
       return onRepair ? <Button onClick={onRepair}>Repair</Button> : null;
-    case "terminal_sessions_exhausted":
-    case "terminal_node_full":
+    case "own_terminals":
       return (
         <Link to="/terminals" className={buttonClasses()}>
           My terminals

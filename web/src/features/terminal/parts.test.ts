@@ -1,6 +1,7 @@
 // The small pure parts of a terminal's page.
 
-import { terminalFailures, terminalHops } from "@holdfast/contracts/terminal-failures";
+import { terminalHops } from "@holdfast/contracts/reasons/hops";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chainOf, stoppedAt } from "./chain.ts";
