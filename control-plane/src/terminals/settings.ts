@@ -1,5 +1,6 @@
 // Settings of terminals: where nodes find the gateway, and how long and how many.
 
+import { PROMISED_SECONDS } from "@holdfast/contracts/terminal-deadlines";
 import { integer, optional, setting } from "@holdfast/kit/settings";
 import { httpsUrl } from "../profiles/settings.ts";
 
@@ -9,9 +10,9 @@ export const terminalSettings = {
     aliases: ["GPUAAS_TERMINAL_API_URL"],
     help: "At the api: the address of the node-facing terminal listener that nodes are told, instead of what the gateway says.",
   }),
-  terminalOpenSeconds: setting(integer({ min: 2, max: 29 }), {
+  terminalOpenSeconds: setting(integer({ min: PROMISED_SECONDS.least, max: PROMISED_SECONDS.most }), {
     env: "HOLDFAST_TERMINAL_OPEN_SECONDS",
-    default: 15,
+    default: PROMISED_SECONDS.default,
     help: "Within so many seconds a terminal is ready, or says why it is not.",
   }),
   terminalIdleSeconds: setting(integer({ min: 10, max: 604_800 }), {
