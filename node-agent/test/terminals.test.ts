@@ -493,18 +493,20 @@ describe("a terminal that cannot be opened", () => {
   });
 
   it("TERM-12 because the profile names no gateway, or this host is set to another one", async () => {
-    const none = await terminalHost({ gateway: () => ({ set: undefined, told: undefined }) });
+    const none = await terminalHost({ gateway: () => ({ configured: undefined, offered: undefined }) });
     expect((await failureOf(none.open())).code).toBe("terminal_env_profile_drift");
-    const told = "https://gateway.example.com:18443";
-    const other = await terminalHost({ gateway: () => ({ set: "https://127.0.0.1:1", told }) });
+    const offered = "https://gateway.example.com:18443";
+    const other = await terminalHost({ gateway: () => ({ configured: "https://127.0.0.1:1", offered }) });
     const failure = await failureOf(other.open());
     expect(failure.code).toBe("terminal_env_profile_drift");
-    expect(failure.message).toContain(told);
+    expect(failure.message).toContain(offered);
   });
 
   it("TERM-12 because another server answers at the address", async () => {
     const [host, foreign] = [await terminalHost(), await terminalHost()];
-    const astray = await terminalHost({ gateway: () => ({ set: undefined, told: foreign.gateway.url }) });
+    const astray = await terminalHost({
+      gateway: () => ({ configured: undefined, offered: foreign.gateway.url }),
+    });
     expect((await failureOf(astray.open())).code).toBe("terminal_env_profile_drift");
     expect(host.failures).toEqual([]);
   });

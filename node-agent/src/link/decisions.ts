@@ -91,17 +91,20 @@ export function retryDelay(
 }
 
 function policyOf(reason: DiagnosticReason): BackoffPolicy {
-  switch (reason) {
-    case "edge_rate_limited":
-      return rateLimited;
-    case "identity_revoked":
-    case "identity_retired":
-    case "cert_expired":
-    case "auth_failed":
-    case "identity_key_missing":
-    case "trust_bundle_invalid":
-      return rejected;
-    default:
-      return ordinary;
-  }
+  if (reason === "edge_rate_limited") return rateLimited;
+  return isRejection(reason) ? rejected : ordinary;
 }
+
+/** This identity is not accepted; a busy or absent server never means that. */
+export function isRejection(reason: DiagnosticReason): boolean {
+  return rejections.has(reason);
+}
+
+const rejections: ReadonlySet<DiagnosticReason> = new Set([
+  "auth_failed",
+  "cert_expired",
+  "identity_revoked",
+  "identity_retired",
+  "identity_key_missing",
+  "trust_bundle_invalid",
+]);

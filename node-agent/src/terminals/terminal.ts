@@ -19,7 +19,7 @@ export type Terminal = {
   readonly sessionId: string;
   /** Whether the gateway has it now. */
   connected(): boolean;
-  /** Its first way to the gateway; the gateway is told that the shell is there. */
+  /** Its first way to the gateway; it reports to the gateway that the shell runs. */
   join(stream: Stream, kept: { offset: number; end: number }): void;
   /** Dials until the gateway has it, or for as long as a shell may be without. */
   reconnect(): void;
@@ -48,7 +48,7 @@ const redial: BackoffPolicy = { firstMs: 250, maxMs: 10_000 };
 /** The holder gives a shell five seconds. One that does not obey is stopped by its tenant, and is killed. */
 const OBEY_MS = 8_000;
 const ANSWER_MS = 5_000;
-/** A gateway that was told of a shell without wanting its output any more. */
+/** How long a gateway may take to ask for the last output of a shell that has ended. */
 const LAST_WISH_MS = 5_000;
 
 export function createTerminal(options: TerminalOptions): Terminal {
@@ -59,8 +59,8 @@ export function createTerminal(options: TerminalOptions): Terminal {
   /** Output behind this point is of no attachment of this stream. */
   let attached = false;
   let exit: (NodeFrame & { type: "exit" }) | undefined;
-  /** The present stream was told of the exit. */
-  let told = false;
+  /** The exit was sent over the present stream. */
+  let exitSent = false;
   let ending = false;
   let gone = false;
   let timer: NodeJS.Timeout | undefined;
@@ -90,11 +90,11 @@ export function createTerminal(options: TerminalOptions): Terminal {
   /** Only a gateway that closes the stream in return has surely heard of the end. */
   const conclude = (to: Stream) => {
     if (exit) to.send(exit);
-    told = true;
+    exitSent = true;
     to.close();
   };
   const letGo = () => {
-    if (exit && !told) stream?.send(exit);
+    if (exit && !exitSent) stream?.send(exit);
     connection.send({ type: "done" });
     insist();
   };
@@ -159,8 +159,8 @@ export function createTerminal(options: TerminalOptions): Terminal {
         if (stream !== joined) return;
         stream = undefined;
         if (gone) return;
-        if (told && closed) return letGo();
-        told = false;
+        if (exitSent && closed) return letGo();
+        exitSent = false;
         connection.resume();
         connection.send({ type: "detach" });
         if (!ending) reconnect();

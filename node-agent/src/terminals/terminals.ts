@@ -1,5 +1,5 @@
 // All terminals of this host: opens them, finds those of an earlier agent again, ends them all when the
-// node is revoked. Loaded with the first one (lazily.ts).
+// node is revoked. Loaded with the first one (on-demand.ts).
 
 import { closeSync, constants, openSync, renameSync, writeFileSync } from "node:fs";
 import type { LookupFunction } from "node:net";
@@ -28,8 +28,8 @@ export type TerminalsOptions = {
   nodeId: string;
   instanceId: string;
   bootId: string;
-  /** Its address: as this host's setting says, or else as the server told it in the profile. */
-  gateway: () => { set: string | undefined; told: string | undefined };
+  /** Its address: as this host's setting says, or else as the profile says. */
+  gateway: () => { configured: string | undefined; offered: string | undefined };
   /** Throws a HostProblem while this host has no usable identity. */
   credentials: () => Credentials;
   lookup: LookupFunction;
@@ -90,21 +90,21 @@ export function createTerminals(options: TerminalsOptions): Terminals {
   let refreshedAt = Number.NEGATIVE_INFINITY;
 
   const dial = async (sessionId: string, correlationId: string, signal: AbortSignal): Promise<Stream> => {
-    const { set, told } = options.gateway();
-    const url = set ?? told;
+    const { configured, offered } = options.gateway();
+    const url = configured ?? offered;
     if (url === undefined) {
       refresh();
       throw drift("the node's profile names no terminal gateway");
     }
     try {
       const session = { sessionId, correlationId, signal };
-      const reached = await dialGateway({ url, isFixed: set !== undefined }, session);
+      const reached = await dialGateway({ url, isFixed: configured !== undefined }, session);
       note({ url: reached.url, reached: true, detail: null });
       return reached.stream;
     } catch (error) {
       const failed = streamFailure(error, url);
-      const astray = failed.code === "terminal_node_stream_timeout" && told !== undefined && url !== told;
-      const failure = astray ? drift(elsewhere(failed.detail, told)) : failed;
+      const astray = failed.code === "terminal_node_stream_timeout" && offered !== undefined && url !== offered;
+      const failure = astray ? drift(elsewhere(failed.detail, offered)) : failed;
       if (!signal.aborted && failure.code !== "terminal_session_unknown") notReached(url, failure.detail);
       throw failure;
     }
@@ -199,12 +199,12 @@ export function createTerminals(options: TerminalsOptions): Terminals {
   };
 
   const silence = () => {
-    const { set, told } = options.gateway();
-    const url = set ?? told ?? "";
+    const { configured, offered } = options.gateway();
+    const url = configured ?? offered ?? "";
     const detail = `${url}: the terminal gateway did not answer in time`;
     notReached(url, detail);
-    return set !== undefined && told !== undefined && set !== told
-      ? new TaskFailed("terminal_env_profile_drift", elsewhere(detail, told))
+    return configured !== undefined && offered !== undefined && configured !== offered
+      ? new TaskFailed("terminal_env_profile_drift", elsewhere(detail, offered))
       : new TaskFailed("terminal_node_stream_timeout", detail);
   };
 
@@ -257,7 +257,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       const correlationId =
         typeof correlation_id === "string" && correlationIdForm.test(correlation_id) ? correlation_id : "";
       const holder = { connection, process, name };
-      // Taken for a session, and never told what to become.
+      // Taken for a session, and never ordered to become anything.
       if (first.type === "spare") return await endUnused(holder);
       const detachedMs = Math.min(Math.max(0, first.orphanMs), LONGEST_DETACHED_MS);
       keep(holder, { sessionId, correlationId, detachedMs }).reconnect();
@@ -338,8 +338,8 @@ function isStreamFailure(error: unknown): error is StreamFailure {
   return typeof error === "object" && error !== null && "again" in error && "code" in error;
 }
 
-function elsewhere(detail: string, told: string): string {
-  return `${detail}; this host is set to that address, and the server's is ${told}`;
+function elsewhere(detail: string, offered: string): string {
+  return `${detail}; this host is set to that address, and the server's is ${offered}`;
 }
 
 function drift(detail: string): StreamFailure {
