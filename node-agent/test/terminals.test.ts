@@ -8,7 +8,9 @@ import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/cont
 import { commandLine } from "@holdfast/kit/processes";
 import { TaskFailed } from "@holdfast/tasks/executor";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { commandOf, type Launch, launchHolder } from "../src/drivers/pty/launch.ts";
+import type { Launch } from "../src/drivers/pty/driver.ts";
+import { commandOf } from "../src/drivers/pty/launch.ts";
+import { ptyDriver } from "../src/drivers/pty/pty-driver.ts";
 import { HostProblem } from "../src/identity/state-directory.ts";
 import { directoryOf, findSockets, readGatewayNote } from "../src/terminals/directory.ts";
 import { ask, isRunning, type TerminalHost, terminalHost } from "./support/terminals.ts";
@@ -86,7 +88,7 @@ describe("a terminal", () => {
       process.umask(umask);
       return { onFailure() {} };
     };
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     const { stream, pid } = await host.open();
     await stream.attach();
     expect(await ask(stream, "umask")).toBe("0022");
@@ -536,14 +538,14 @@ describe("a terminal that cannot be opened", () => {
 
   it("TERM-06 because no holder starts", async () => {
     const launch: Launch = () => ({ onFailure: (tell) => setImmediate(() => tell("spawn EAGAIN")) });
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     const failure = await failureOf(host.open());
     expect(failure).toMatchObject({ code: "terminal_pty_failed", message: expect.stringContaining("EAGAIN") });
   });
 
   it("TERM-06 because the shell is not up in time", async () => {
     const launch: Launch = () => ({ onFailure() {} });
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     const failure = await failureOf(host.open({}, { withinMs: 1_600 }));
     expect(failure).toEqual({ code: "terminal_pty_failed", message: "The shell did not start in time." });
   });
@@ -588,11 +590,11 @@ describe("holders", () => {
     let launched = 0;
     const launch: Launch = (holder) => {
       launched += 1;
-      if (launched === 1) return launchHolder(holder);
+      if (launched === 1) return ptyDriver().launch(holder);
       waiting.push(holder);
       return { onFailure() {} };
     };
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     await host.open();
     await expect.poll(() => waiting.length).toBe(1);
     host.terminals.stop();
@@ -601,7 +603,7 @@ describe("holders", () => {
     const holder = spawn(file, args, { cwd: directory, stdio: "ignore" });
     expect(await once(holder, "exit")).toEqual([0, null]);
     await expect.poll(() => host.sockets("spare")).toEqual([]);
-    await host.restart({ launch: launchHolder });
+    await host.restart({ driver: ptyDriver() });
   });
 
   it("TERM-03 the one that is kept ready goes some time after the last terminal", async () => {

@@ -51,6 +51,10 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
   }
 }
 
+export function isStreamFailure(error: unknown): error is StreamFailure {
+  return typeof error === "object" && error !== null && "again" in error && "code" in error;
+}
+
 const aboutTheGateway: ReadonlySet<string> = new Set([
   "terminal_node_stream_timeout",
   "terminal_node_stream_mtls_failed",

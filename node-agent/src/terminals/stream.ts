@@ -48,14 +48,16 @@ const CLOSE_NORMAL = 1000;
 /** Without anything heard: a gateway that hangs, or whose host is gone, takes a connection and says no more. */
 const HANDSHAKE_MS = 10_000;
 
-export function createDialler(options: {
+export type DiallerOptions = {
   nodeId: string;
   instanceId: string;
   bootId: string;
-  /** Asked at every connection: a renewed certificate is used by the next. */
+  /** Asked at every connection: a renewed certificate is used by the next. Throws a HostProblem while there is none. */
   credentials: () => Credentials;
   lookup: LookupFunction;
-}): Dialler {
+};
+
+export function createDialler(options: DiallerOptions): Dialler {
   let pool: { agent: https.Agent; of: Credentials } | undefined;
 
   /** Its agent keeps TLS sessions, so that the next connection is cheaper, and no connections. */

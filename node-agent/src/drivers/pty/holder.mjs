@@ -12,6 +12,7 @@ import { createServer } from "node:net";
 import { becomeUser } from "./become-user.mjs";
 import { confine } from "./confine.mjs";
 import { dropInherited } from "./drop-inherited.mjs";
+import { hangUp } from "./hang-up.mjs";
 import { createInputCounts } from "./input-counts.mjs";
 import { createReader, sendBytes, sendControl } from "./messages.mjs";
 import { openPty } from "./pty.mjs";
@@ -29,9 +30,6 @@ import { createScrollback } from "./scrollback.mjs";
  */
 /** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
 
-const HANG_UP_MS = 5_000;
-/** After the first; then twice as long, and so on. */
-const HANG_UP_AGAIN_MS = 250;
 /** One without a shell is worth nothing but the time to start another: an agent that is restarted is back by then. */
 const SPARE_MS = 15_000;
 /** As login(1) has it; a shell's start-up files may set another. The agent's own is nobody's business. */
@@ -160,7 +158,6 @@ function startShell({ user, env, size, limits, notes, confinement }) {
   let shown = 0;
   let attachments = 0;
   let present = size;
-  let gathering = false;
   /** @type {import("./pty.mjs").Exit | undefined} */
   let ended;
   /** @type {(() => void)[]} */
@@ -172,25 +169,6 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     (output.end - attachment.base - attachment.acknowledged < limits.window &&
       (agent?.writableLength ?? 0) < MOST_QUEUED);
 
-  /**
-   * What somebody typed is shown at once. A program that pours out text is read 4 KB at a time, and a message for
-   * each would cost everybody on the way more than its bytes: these are gathered while more comes.
-   */
-  const pass = (/** @type {number} */ count) => {
-    if (gathering) return;
-    if (count < POURING_BYTES) return flush(limits.window);
-    gathering = true;
-    gather(output.end, 0);
-  };
-  const gather = (/** @type {number} */ before, /** @type {number} */ quietTurns) => {
-    setImmediate(() => {
-      const quiet = output.end > before ? 0 : quietTurns + 1;
-      const waiting = attachment ? output.end - attachment.sent : 0;
-      if (quiet < QUIET_TURNS && waiting > 0 && waiting < GATHERED_BYTES) return gather(output.end, quiet);
-      gathering = false;
-      flush(limits.window);
-    });
-  };
   const flush = (/** @type {number} */ window) => {
     if (!attachment || !agent) return;
     attachment.sent = Math.max(attachment.sent, output.start);
@@ -213,31 +191,11 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     tell({ type: "exit", ...exit });
     for (const done of whenEnded) done();
   };
-  const signal = (/** @type {NodeJS.Signals} */ name) => {
-    for (const group of new Set([pty.pid, foregroundOf(pty.pid)])) {
-      try {
-        if (group > 1) process.kill(-group, name);
-      } catch {
-        // It has ended, or became somebody else's by sudo.
-      }
-    }
-  };
-  /**
-   * To the shell alone. One that is just starting may not have heard: for a moment it is no group yet, and bash
-   * forgets a signal that comes between its start-up files and its first prompt.
-   * @param {number} afterMs
-   */
-  const hangUpAgain = (afterMs) => {
-    setTimeout(() => {
-      if (ended) return;
-      try {
-        process.kill(pty.pid, "SIGHUP");
-      } catch {
-        // Its end is about to be told.
-      }
-      hangUpAgain(2 * afterMs);
-    }, afterMs);
-  };
+  const gathering = createGathering({
+    end: () => output.end,
+    waiting: () => (attachment ? output.end - attachment.sent : 0),
+    flush: () => flush(limits.window),
+  });
 
   const pty = openPty({
     ...{ file, args: ["-l"], env: { ...env, SHELL: file }, cwd: user.home, ...size },
@@ -245,7 +203,7 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     onOutput: (count) => {
       output.filled(count);
       pty.tryUnread();
-      pass(count);
+      gathering.pass(count);
       return mayReadOn();
     },
     onWritten: () => counts.progressed(),
@@ -324,11 +282,33 @@ function startShell({ user, env, size, limits, notes, confinement }) {
       if (ended) return done();
       whenEnded.push(done);
       if (whenEnded.length > 1) return;
-      // A stopped program would not notice.
-      signal("SIGHUP");
-      signal("SIGCONT");
-      hangUpAgain(HANG_UP_AGAIN_MS);
-      setTimeout(() => signal("SIGKILL"), HANG_UP_MS);
+      hangUp(pty.pid, () => ended !== undefined);
+    },
+  };
+}
+
+/**
+ * What somebody typed is shown at once. A program that pours out text is read 4 KB at a time, and a message for
+ * each would cost everybody on the way more than its bytes: these are gathered while more comes.
+ * @param {{ end: () => number, waiting: () => number, flush: () => void }} output
+ */
+function createGathering({ end, waiting, flush }) {
+  let gathering = false;
+  const gather = (/** @type {number} */ before, /** @type {number} */ quietTurns) => {
+    setImmediate(() => {
+      const quiet = end() > before ? 0 : quietTurns + 1;
+      if (quiet < QUIET_TURNS && waiting() > 0 && waiting() < GATHERED_BYTES) return gather(end(), quiet);
+      gathering = false;
+      flush();
+    });
+  };
+  return {
+    /** @param {number} count */
+    pass(count) {
+      if (gathering) return;
+      if (count < POURING_BYTES) return flush();
+      gathering = true;
+      gather(end(), 0);
     },
   };
 }
@@ -365,16 +345,6 @@ function loginShells() {
       .map((line) => line.trim());
   } catch {
     return undefined;
-  }
-}
-
-/** @param {number} pid of a shell: the group that has its terminal now. */
-function foregroundOf(pid) {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[5]);
-  } catch {
-    return pid;
   }
 }
 
