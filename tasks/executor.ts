@@ -19,7 +19,7 @@ export type Host = {
 /** Shells whose bytes go through the terminal gateway. */
 export type Terminals = {
   /**
-   * Resolves when the shell runs and the gateway has been told. Otherwise it throws, a TaskFailed where the reason
+   * Resolves when the shell runs and the gateway knows of it. Otherwise it throws, a TaskFailed where the reason
    * is known, and leaves nothing behind.
    */
   open(terminal: {

@@ -45,7 +45,7 @@ export type Dialler = {
 const CONGESTED_BYTES = 1024 * 1024;
 const ANSWER_BYTES = 16 * 1024;
 const CLOSE_NORMAL = 1000;
-/** Without anything heard: a gateway that hangs, or whose host is gone, takes a connection and says no more. */
+/** Without any data: a gateway that hangs, or whose host is gone, takes a connection and says no more. */
 const HANDSHAKE_MS = 10_000;
 
 export type DiallerOptions = {

@@ -1,5 +1,5 @@
 // @ts-check
-// The process that holds one shell: it starts idle, is told once what to become, and from then on is the
+// The process that holds one shell: it starts idle, is ordered once what to become, and from then on is the
 // tenant's. It keeps the PTY and its newest output while agents come and go, and ends with the shell, or
 // when no agent came for too long. Arguments: its id, after how many seconds that is, and `private` when its mounts
 // are its own. It listens in its working directory, which only the agent's user may enter; the socket's name says to
@@ -20,7 +20,7 @@ import { createScrollback } from "./scrollback.mjs";
 
 /** @typedef {import("./messages.mjs").Control} Control */
 /**
- * What to become. `limits` are the contract's, told because nothing but these few files is loaded here.
+ * What to become. `limits` are the contract's, passed because nothing but these few files is loaded here.
  * @typedef {{
  *   user: { name: string, uid: number, gid: number, home: string, shell: string },
  *   env: Record<string, string>, size: { cols: number, rows: number }, orphanMs: number,
@@ -28,7 +28,7 @@ import { createScrollback } from "./scrollback.mjs";
  *   confinement: import("./confine.mjs").Confinement,
  * }} Orders
  */
-/** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
+/** @typedef {{ number: number, base: number, sent: number, acknowledged: number, pauseReported: boolean }} Attachment */
 
 /** One without a shell is worth nothing but the time to start another: an agent that is restarted is back by then. */
 const SPARE_MS = 15_000;
@@ -180,8 +180,8 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     }
     shown = Math.max(shown, attachment.sent);
     const waiting = unacknowledged(attachment);
-    if (waiting < limits.window || attachment.told) return;
-    attachment.told = true;
+    if (waiting < limits.window || attachment.pauseReported) return;
+    attachment.pauseReported = true;
     tell({ type: "paused", unacknowledged: waiting });
   };
   const finish = (/** @type {import("./pty.mjs").Exit} */ exit) => {
@@ -238,14 +238,14 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     attach({ attachment: number, from, writer, cols, rows }) {
       const offset = output.replayFrom(from);
       const replay = Math.max(0, Math.min(shown, output.end) - offset);
-      attachment = { number, base: offset, sent: offset, acknowledged: 0, told: false };
+      attachment = { number, base: offset, sent: offset, acknowledged: 0, pauseReported: false };
       const input = writer === undefined ? counts.attachUncounted() : counts.attach(writer);
       // An `input` that is undefined does not travel.
       tell({ type: "attached", attachment: number, offset, replay, input });
       counts.acknowledgeNow();
       const again = attachments++ > 0;
       const sameSize = cols === present.cols && rows === present.rows;
-      // A program that draws the whole screen does so only when told that its size is another.
+      // A program that draws the whole screen does so only when its size changes.
       if (again && sameSize) pty.resize(cols, rows + 1);
       this.resize({ cols, rows });
       flush(limits.window);
@@ -268,7 +268,7 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     acknowledge(bytes) {
       if (!attachment || !(bytes > attachment.acknowledged)) return;
       attachment.acknowledged = Math.min(bytes, attachment.sent - attachment.base);
-      if (unacknowledged(attachment) === 0) attachment.told = false;
+      if (unacknowledged(attachment) === 0) attachment.pauseReported = false;
       flush(limits.window);
       if (!ended && mayReadOn()) pty.resume();
     },

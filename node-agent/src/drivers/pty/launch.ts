@@ -3,7 +3,7 @@
 // elsewhere a session of its own is enough. Either way it is ready when its socket gets its final name.
 //
 // Root's holders start with the limits of a shell and in a mount namespace of their own, where the kernel gives one:
-// both are inherited by the shell, and neither can be given back.
+// both are inherited by the shell, and neither can be removed by it.
 
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
