@@ -1,8 +1,8 @@
 // What the real agent does with the events of its core: history, log, metrics, and the shells of a node that is revoked.
 
+import { isRejection } from "@holdfast/contracts/reasons/node";
 import type { AgentCore, CoreEvents } from "./core/agent-core.ts";
 import type { History } from "./diagnostics/history.ts";
-import { isRejection } from "./link/decisions.ts";
 import type { Session } from "./link/session.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";

@@ -2,8 +2,8 @@
 // files, a host and a log; a simulated one (sim/agent.ts) gives it memory and an invented host. All decisions are here
 // or below, so both make the same ones.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node-protocol";
+import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import type { ExecutorOptions, TaskEvent } from "../executor/executor.ts";
@@ -13,7 +13,6 @@ import type { AgentFile } from "../identity/agent-file.ts";
 import type { Attempt, Situation, Way } from "../identity/trials.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { LinkCalls } from "../link/calls.ts";
-import { isRejection } from "../link/decisions.ts";
 import type { Classified } from "../link/failures.ts";
 import { createLink, type Link, type LinkStatus, skewSecondsOf } from "../link/loop.ts";
 import { createResultWait } from "../link/result-wait.ts";

@@ -1,7 +1,7 @@
 // What is wrong with this agent and its host at the moment, as its heartbeats report it. It changes only when it is
 // refreshed or something happens: reading it changes nothing. What begins or ends is written to the host's history.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Finding } from "../diagnostics/self-checks.ts";
 
 export type Findings = {

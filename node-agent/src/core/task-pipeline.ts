@@ -1,8 +1,8 @@
 // The way of a task through an agent: offered, journalled, run, its result delivered. It needs a journal: as long as the
 // disk cannot hold one there is no pipeline, and the agent takes no tasks.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { TaskOffer } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { createExecutor, type ExecutorOptions, type TaskExecutor } from "../executor/executor.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { LinkCalls } from "../link/calls.ts";

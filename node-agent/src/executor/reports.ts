@@ -1,7 +1,7 @@
 // Brings the outcome of a task into the journal, from where it is delivered; into memory where the journal cannot take it.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { Held, Outcome, PhaseTimings, TaskOffer, TaskResultReport } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { CommonFailure } from "@holdfast/contracts/task-failures";
 import { redact } from "@holdfast/kit/redact";
 import type { Journal } from "../journal/journal.ts";

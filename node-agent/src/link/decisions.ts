@@ -1,8 +1,8 @@
 // What the link does next, and how long it waits: functions of plain state, so that a simulator of
 // many agents decides exactly as one agent does. Time is a parameter, in milliseconds.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
+import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 
 export type LinkState = {
@@ -94,17 +94,3 @@ function policyOf(reason: DiagnosticReason): BackoffPolicy {
   if (reason === "edge_rate_limited") return rateLimited;
   return isRejection(reason) ? rejected : ordinary;
 }
-
-/** This identity is not accepted; a busy or absent server never means that. */
-export function isRejection(reason: DiagnosticReason): boolean {
-  return rejections.has(reason);
-}
-
-const rejections: ReadonlySet<DiagnosticReason> = new Set([
-  "auth_failed",
-  "cert_expired",
-  "identity_revoked",
-  "identity_retired",
-  "identity_key_missing",
-  "trust_bundle_invalid",
-]);

@@ -3,7 +3,7 @@
 // is also a finding that every heartbeat carries.
 
 import { createHash } from "node:crypto";
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import type { CertificateFacts } from "../identity/identity-file.ts";
 import { type Pending, renewalDue, renewalDueAt } from "../identity/renew.ts";

@@ -1,6 +1,7 @@
 // What a failed attempt to reach the terminal gateway means, in the words of the failure matrix. Pure.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
+import { isOfNodeStream } from "@holdfast/contracts/reasons/terminal";
 import { HostProblem } from "../identity/state-directory.ts";
 import { classify, failureOf, LinkFailure } from "../link/failures.ts";
 
@@ -31,11 +32,8 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
     return asFailure("terminal_session_unknown", false);
   if (failure.kind === "answer" && failure.code?.startsWith("certificate_"))
     return asFailure("terminal_node_stream_mtls_failed", false);
+  if (isRejection(reason)) return asFailure("terminal_node_stream_mtls_failed", false);
   switch (reason) {
-    case "identity_revoked":
-    case "identity_retired":
-    case "cert_expired":
-    case "auth_failed":
     case "clock_skew":
       return asFailure("terminal_node_stream_mtls_failed", false);
     case "server_tls_untrusted":
@@ -55,14 +53,7 @@ export function isStreamFailure(error: unknown): error is StreamFailure {
   return typeof error === "object" && error !== null && "again" in error && "code" in error;
 }
 
-const aboutTheGateway: ReadonlySet<string> = new Set([
-  "terminal_node_stream_timeout",
-  "terminal_node_stream_mtls_failed",
-  "terminal_env_profile_drift",
-  "terminal_stream_lost",
-]);
-
 /** Under which reason a terminal's failure stands in the host's history. */
 export function reasonOfTerminalFailure(code: string): DiagnosticReason {
-  return aboutTheGateway.has(code) ? "terminal_gateway_unreachable" : "terminal_failed";
+  return isOfNodeStream(code) ? "terminal_gateway_unreachable" : "terminal_failed";
 }

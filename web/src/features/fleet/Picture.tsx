@@ -2,6 +2,7 @@
 // together. The table beside it has the same nodes for whoever does not see it.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import { useIsDark } from "../../theme.ts";
@@ -10,7 +11,7 @@ import { cellSize, coloursOf, drawFleet } from "./draw.ts";
 import { type Grouping, groupNodes } from "./grouping.ts";
 import { type CellAt, cellAt, cellPosition, layOut, stepFrom } from "./layout.ts";
 import { useFindNode } from "./queries.ts";
-import { fleetMarks, nodesInWords, reasonWords } from "./words.ts";
+import { fleetMarks, nodesInWords } from "./words.ts";
 
 /** Of the picture; more only where the smallest cells need it. */
 const ROOM_HEIGHT = 520;
@@ -122,8 +123,7 @@ export function Picture({ nodes, grouping }: PictureProps) {
         </>
       )}
       <p role="status" className="sr-only">
-        {node &&
-          `${node.name}: ${fleetMarks[node.state].word}${node.reason ? `, ${reasonWords(node.reason)}` : ""}`}
+        {node && `${node.name}: ${fleetMarks[node.state].word}${node.reason ? `, ${titleOf(node.reason)}` : ""}`}
       </p>
     </div>
   );

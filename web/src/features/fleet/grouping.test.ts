@@ -48,7 +48,7 @@ describe("groups of nodes", () => {
     ];
     const labels = (by: (typeof groupings)[number]) => groupNodes(nodes, by).map(({ label }) => label);
     expect(labels("state")).toEqual(["Silent", "Fine"]);
-    expect(labels("reason")).toEqual(["Heartbeat stale", "Nothing to look at"]);
+    expect(labels("reason")).toEqual(["Heartbeat late", "Nothing to look at"]);
     expect(labels("block")).toEqual(["10.0.9.0/24", "10.0.2.0/24", "10.0.10.0/24"]);
   });
 });

@@ -1,12 +1,11 @@
-// What a person should look at on a node: what it is, and what to do now. Commands name the node, so that
-// they can be copied as they are.
+// What needs attention on a node: what it is, and what to do now. Commands name the node, so that they can be pasted.
 
-import { placeText } from "@holdfast/contracts/diagnostics";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { placeText } from "@holdfast/contracts/reasons/hops";
+import { nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { CopyableId } from "../../design/Copy.tsx";
 import { Notice } from "../../design/Notice.tsx";
 import { Prose } from "../../design/Prose.tsx";
-import { owners } from "./owners.ts";
 
 export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) {
   const items = node.attention;
@@ -15,12 +14,27 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
     <ul className="grid gap-2" aria-label="Needs attention">
       {items.map((item) => (
         <li key={`${item.code} ${item.message}`}>
-          <Notice state="degraded" title={item.message}>
-            <Prose text={item.next_step.replaceAll("<id>", node.name)} />
-            {item.hop && (
-              <p className="mt-1 text-sm text-ink-muted">
-                {owners[item.owner]}, at the hop {placeText(item)} ·{" "}
-                <span className="font-mono">{item.signal}</span>
+          <Notice state="degraded" title={item.title}>
+            <p>
+              <Prose text={item.message} />
+            </p>
+            <p>
+              <Prose text={item.next_step.replaceAll("<id>", node.name)} />
+            </p>
+            <p className="mt-1 text-sm text-ink-muted">
+              {item.severity && `${item.severity} · `}
+              {item.hop && `${nodeOwnerWords[item.owner].place}, at the hop ${placeText(item)} · `}
+              <span className="font-mono">{item.code}</span>
+              {item.signal && item.signal !== item.code && (
+                <>
+                  {" "}
+                  · signal <span className="font-mono">{item.signal}</span>
+                </>
+              )}
+            </p>
+            {item.runbook && (
+              <p className="text-sm text-ink-muted">
+                Runbook <span className="font-mono">{item.runbook}</span>
               </p>
             )}
             {item.correlation_id && (

@@ -4,7 +4,7 @@ import { type Fleet, fleetStates } from "@holdfast/contracts/endpoints/fleet";
 import { Button } from "../../design/Button.tsx";
 import { SelectField } from "../../design/Field.tsx";
 import { SettlingField } from "../../design/SettlingField.tsx";
-import { count, fleetMarks, reasonWords } from "../fleet/words.ts";
+import { count, fleetMarks } from "../fleet/words.ts";
 import { isNarrowed, type NodeFilters } from "./filters.ts";
 
 type NodeFilterBarProps = { fleet: Fleet; filters: NodeFilters; onChange: (filters: NodeFilters) => void };
@@ -42,7 +42,7 @@ export function NodeFilterBar({ fleet, filters, onChange }: NodeFilterBarProps) 
         label="Reason"
         value={filters.attention}
         onChoose={choose("attention")}
-        options={fleet.troubles.map(({ code, count }) => ({ value: code, word: reasonWords(code), count }))}
+        options={fleet.troubles.map(({ code, title, count }) => ({ value: code, word: title, count }))}
       />
       <Choice
         label="Agent version"
