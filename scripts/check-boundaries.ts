@@ -62,8 +62,8 @@ const configuration: IConfiguration = {
     {
       name: "no-tests-in-the-product",
       severity: "error",
-      from: { pathNot: "[.]test[.]tsx?$|/test/|^(scripts|bench|chaos)/" },
-      to: { path: "[.]test[.]tsx?$|^[^/]+/test/" },
+      from: { pathNot: "[.]test[.]tsx?$|/test/|^(scripts|bench|chaos|testkit)/" },
+      to: { path: "[.]test[.]tsx?$|^[^/]+/test/|^testkit/" },
     },
   ],
   options: {
@@ -75,7 +75,11 @@ const configuration: IConfiguration = {
 };
 
 const result = (
-  await cruise(Object.keys(allowed), { ruleSet: configuration, validate: true, ...configuration.options })
+  await cruise([...Object.keys(allowed), "testkit"], {
+    ruleSet: configuration,
+    validate: true,
+    ...configuration.options,
+  })
 ).output as ICruiseResult;
 const seen = result.modules.filter((module) => /^[a-z-]+\/.*[.]tsx?$/.test(module.source)).length;
 const { violations } = result.summary;

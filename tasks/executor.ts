@@ -19,7 +19,7 @@ export type Host = {
 /** Shells whose bytes go through the terminal gateway. */
 export type Terminals = {
   /**
-   * Resolves when the shell runs and the gateway has been told. Otherwise it throws, a TaskFailed where the reason
+   * Resolves when the shell runs and the gateway knows of it. Otherwise it throws, a TaskFailed where the reason
    * is known, and leaves nothing behind.
    */
   open(terminal: {
@@ -38,27 +38,54 @@ export type Terminals = {
 /** As the host's user database has it; an empty shell is the system's default one. */
 export type ShellUser = { name: string; uid: number; gid: number; home: string; shell: string };
 
-export type Run<T extends AnyTaskType> =
-  T extends TaskType<infer P, infer G, infer R, infer F>
-    ? (task: {
-        params: z.output<P>;
-        /** Enters a phase: its time is measured until the next one; the newest is shown while it runs. */
-        progress: (phase: string, data?: z.input<G>) => void;
-        /** Aborted when the task is cancelled or out of time: stop, undo what is half done, then throw. */
-        signal: AbortSignal;
-        host: Host;
-        /** Ends the task with a failure of its type. */
-        fail: (code: F, message?: string) => TaskFailed;
-      }) => Promise<z.input<R>>
-    : never;
+/** What `run`, `recover` and `cancel` have in common. */
+type Common<Failure extends string> = {
+  /** The same for `run`, and for a later `recover` or `cancel`: phase records are kept under it. */
+  taskId: string;
+  host: Host;
+  /** Ends the task with a failure of its type. */
+  fail: (code: Failure, message?: string) => TaskFailed;
+};
 
-export type Executor<T extends AnyTaskType = AnyTaskType> = { run: Run<T> };
+type ExecutorOf<Params, Progress, Result, Failure extends string> = {
+  run: (
+    task: Common<Failure> & {
+      params: Params;
+      /** Enters a phase: its time is measured until the next one; the newest is shown while it runs. */
+      progress: (phase: string, data?: Progress) => void;
+      /** Aborted when the task is cancelled or out of time: stop, undo what is half done, then throw. */
+      signal: AbortSignal;
+    },
+  ) => Promise<Result>;
+
+  /**
+   * Called once when the agent starts and finds a task of this type that was started and has no result; only for types
+   * that are not idempotent, because `run` never executes again for such a task. There are no params: the agent's
+   * journal does not keep them. Whatever the type needs, `run` wrote down under the task's id before it acted.
+   *
+   * Returns the result if the work is complete or could be completed; undefined if whatever was begun is undone, or
+   * nothing is known of it: the task is then reported as interrupted. Throws `fail(…)` to report another state. An agent
+   * that ends meanwhile calls it again at its next start.
+   */
+  recover?: (task: Common<Failure> & { signal: AbortSignal }) => Promise<Result | undefined>;
+
+  /**
+   * Called once, besides the abort of the signal, when a running task is cancelled or out of time: for work that goes
+   * on outside of `run`, such as a process, and has to be ended there. `run` is waited for until the grace period ends.
+   */
+  cancel?: (task: Common<Failure> & { params: Params; reason: "cancelled" | "timed_out" }) => Promise<void>;
+};
+
+export type Executor<T extends AnyTaskType = AnyTaskType> =
+  T extends TaskType<infer P, infer G, infer R, infer F>
+    ? ExecutorOf<z.output<P>, z.input<G>, z.input<R>, F>
+    : never;
 
 export function executor<T extends AnyTaskType>(_contract: T, executor: Executor<T>): Executor<T> {
   return executor;
 }
 
-/** A node without a host: what it tells about itself is invented. */
+/** A node without a host: what it reports about itself is invented. */
 export type SimulatedNode = { facts: HostFacts; startedAt: number };
 export type Simulation<T extends AnyTaskType = AnyTaskType> = (node: SimulatedNode) => Executor<T>;
 

@@ -122,9 +122,9 @@ async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** A host that has been a node knows where its server is. */
-function addressOf({ nodeApiUrl: told, stateDir }: AgentSettings): string {
-  const known = told === undefined ? readAgentFile(stateFiles(stateDir)) : undefined;
-  const address = told ?? (known && nodeApiUrl(known, undefined));
+function addressOf({ nodeApiUrl: configured, stateDir }: AgentSettings): string {
+  const known = configured === undefined ? readAgentFile(stateFiles(stateDir)) : undefined;
+  const address = configured ?? (known && nodeApiUrl(known, undefined));
   if (address !== undefined) return address;
   throw new UsageError(
     "HOLDFAST_BOOTSTRAP_TOKEN is set, but not where to use it. Set HOLDFAST_NODE_API_URL to the address that " +
@@ -132,7 +132,7 @@ function addressOf({ nodeApiUrl: told, stateDir }: AgentSettings): string {
   );
 }
 
-/** So that the history has a file. What keeps it from being made is told by the first attempt. */
+/** So that the history has a file. What keeps it from being made is reported by the first attempt. */
 function prepareIfPossible(directory: string): void {
   try {
     prepareStateDirectory(directory);

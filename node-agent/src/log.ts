@@ -14,9 +14,9 @@ export type LogOptions = {
   level?: LogLevel;
   /** On every line. */
   fields?: LogFields;
-  /** Takes whole lines; standard output unless told. */
+  /** Takes whole lines; standard output by default. */
   write?: (line: string) => void;
-  /** Whether stdout is journald's: lines then begin with their syslog level. Found out unless told. */
+  /** Whether stdout is journald's: lines then begin with their syslog level. Detected by default. */
   journald?: boolean;
 };
 

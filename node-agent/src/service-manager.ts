@@ -32,8 +32,8 @@ export function openServiceManager(
   for (const name of variables) delete env[name];
   if (!socket || options.supervised) return undefined;
   const periodMs = pid === undefined || Number(pid) === process.pid ? Number(period ?? 0) / 1000 : 0;
-  const send = options.send ?? ((told) => notify(socket, told));
-  let told = "";
+  const send = options.send ?? ((lines) => notify(socket, lines));
+  let sent = "";
   /** What waits to be said; a newer value of a name replaces the one before. */
   let waiting = new Map<string, string>();
   let sending = false;
@@ -57,8 +57,8 @@ export function openServiceManager(
     ready: () => tell("READY", "1"),
     status(text) {
       const line = text.replace(/\p{Cc}+/gu, " ").slice(0, LONGEST_STATUS);
-      if (line === told) return;
-      told = line;
+      if (line === sent) return;
+      sent = line;
       tell("STATUS", line);
     },
     watch(isAlive) {
@@ -71,11 +71,11 @@ export function openServiceManager(
   };
 }
 
-/** Never rejects: what was not heard is said again soon, or systemd acts on the silence. */
-async function notify(socket: string, told: readonly string[]): Promise<void> {
+/** Never rejects: what was not received is sent again soon, or systemd acts on the silence. */
+async function notify(socket: string, lines: readonly string[]): Promise<void> {
   const { spawn } = await import("node:child_process");
   await new Promise<void>((resolve) => {
-    const child: ChildProcess = spawn("systemd-notify", ["--", ...told], {
+    const child: ChildProcess = spawn("systemd-notify", ["--", ...lines], {
       env: { PATH: "/usr/bin:/bin", NOTIFY_SOCKET: socket },
       stdio: "ignore",
       timeout: SEND_MS,

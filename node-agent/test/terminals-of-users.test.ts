@@ -8,7 +8,9 @@ import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { passwd, rootHost, type TestUser, testUser } from "../../tasks/test/os-users.ts";
 import { runTask } from "../../tasks/test/run-task.ts";
-import { commandOf, type Launch, launchHolder } from "../src/drivers/pty/launch.ts";
+import type { Launch } from "../src/drivers/pty/driver.ts";
+import { commandOf } from "../src/drivers/pty/launch.ts";
+import { ptyDriver } from "../src/drivers/pty/pty-driver.ts";
 import { directoryOf, findSockets } from "../src/terminals/directory.ts";
 import { ask, isRunning, type TerminalHost, terminalHost } from "./support/terminals.ts";
 
@@ -147,14 +149,14 @@ describe.skipIf(lacks("root"))("a tenant's terminal", () => {
       });
       return { onFailure() {} };
     };
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     const message = await host.open(ada.shellUser).then(
       () => "it was opened",
       (error: Error) => error.message,
     );
     expect(message).toMatch(/^This host gives no PTY/);
     await expect.poll(() => host.sockets("shell")).toEqual([]);
-    await host.restart({ launch: launchHolder });
+    await host.restart({ driver: ptyDriver() });
     const { stream } = await host.open(ada.shellUser);
     await stream.attach();
     expect(await ask(stream, "id -un")).toBe(ada.username);
@@ -194,7 +196,7 @@ describe.skipIf(lacks("root"))("a tenant's terminal", () => {
       spawn(file, args, { cwd: directory, detached: true, stdio: "ignore" }).unref();
       return { onFailure() {} };
     };
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     const { stream, private_directories } = await host.open(ada.shellUser);
     await stream.attach();
     expect(private_directories).toBe(false);
@@ -209,7 +211,7 @@ describe.skipIf(lacks("root"))("a tenant's terminal", () => {
     const users = rootHost();
     const [ada, bob] = [await tenant(users), await tenant()];
     const limits = { processes: 60, memoryBytes: 128 * 1024 * 1024, openFiles: 512 };
-    const host = await terminalHost({ limits });
+    const host = await terminalHost({ driver: ptyDriver(limits) });
     const [hers, his] = [await host.open(ada.shellUser), await host.open(bob.shellUser)];
     for (const { stream } of [hers, his]) await stream.attach();
     expect(await ask(hers.stream, "ulimit -u; ulimit -Hu; ulimit -c; ulimit -Hc; ulimit -Hn")).toBe(

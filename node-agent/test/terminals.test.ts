@@ -8,7 +8,9 @@ import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/cont
 import { commandLine } from "@holdfast/kit/processes";
 import { TaskFailed } from "@holdfast/tasks/executor";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { commandOf, type Launch, launchHolder } from "../src/drivers/pty/launch.ts";
+import type { Launch } from "../src/drivers/pty/driver.ts";
+import { commandOf } from "../src/drivers/pty/launch.ts";
+import { ptyDriver } from "../src/drivers/pty/pty-driver.ts";
 import { HostProblem } from "../src/identity/state-directory.ts";
 import { directoryOf, findSockets, readGatewayNote } from "../src/terminals/directory.ts";
 import { ask, isRunning, type TerminalHost, terminalHost } from "./support/terminals.ts";
@@ -86,7 +88,7 @@ describe("a terminal", () => {
       process.umask(umask);
       return { onFailure() {} };
     };
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     const { stream, pid } = await host.open();
     await stream.attach();
     expect(await ask(stream, "umask")).toBe("0022");
@@ -493,18 +495,20 @@ describe("a terminal that cannot be opened", () => {
   });
 
   it("TERM-12 because the profile names no gateway, or this host is set to another one", async () => {
-    const none = await terminalHost({ gateway: () => ({ set: undefined, told: undefined }) });
+    const none = await terminalHost({ gateway: () => ({ configured: undefined, offered: undefined }) });
     expect((await failureOf(none.open())).code).toBe("terminal_env_profile_drift");
-    const told = "https://gateway.example.com:18443";
-    const other = await terminalHost({ gateway: () => ({ set: "https://127.0.0.1:1", told }) });
+    const offered = "https://gateway.example.com:18443";
+    const other = await terminalHost({ gateway: () => ({ configured: "https://127.0.0.1:1", offered }) });
     const failure = await failureOf(other.open());
     expect(failure.code).toBe("terminal_env_profile_drift");
-    expect(failure.message).toContain(told);
+    expect(failure.message).toContain(offered);
   });
 
   it("TERM-12 because another server answers at the address", async () => {
     const [host, foreign] = [await terminalHost(), await terminalHost()];
-    const astray = await terminalHost({ gateway: () => ({ set: undefined, told: foreign.gateway.url }) });
+    const astray = await terminalHost({
+      gateway: () => ({ configured: undefined, offered: foreign.gateway.url }),
+    });
     expect((await failureOf(astray.open())).code).toBe("terminal_env_profile_drift");
     expect(host.failures).toEqual([]);
   });
@@ -534,14 +538,14 @@ describe("a terminal that cannot be opened", () => {
 
   it("TERM-06 because no holder starts", async () => {
     const launch: Launch = () => ({ onFailure: (tell) => setImmediate(() => tell("spawn EAGAIN")) });
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     const failure = await failureOf(host.open());
     expect(failure).toMatchObject({ code: "terminal_pty_failed", message: expect.stringContaining("EAGAIN") });
   });
 
   it("TERM-06 because the shell is not up in time", async () => {
     const launch: Launch = () => ({ onFailure() {} });
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     const failure = await failureOf(host.open({}, { withinMs: 1_600 }));
     expect(failure).toEqual({ code: "terminal_pty_failed", message: "The shell did not start in time." });
   });
@@ -586,11 +590,11 @@ describe("holders", () => {
     let launched = 0;
     const launch: Launch = (holder) => {
       launched += 1;
-      if (launched === 1) return launchHolder(holder);
+      if (launched === 1) return ptyDriver().launch(holder);
       waiting.push(holder);
       return { onFailure() {} };
     };
-    const host = await terminalHost({ launch });
+    const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
     await host.open();
     await expect.poll(() => waiting.length).toBe(1);
     host.terminals.stop();
@@ -599,7 +603,7 @@ describe("holders", () => {
     const holder = spawn(file, args, { cwd: directory, stdio: "ignore" });
     expect(await once(holder, "exit")).toEqual([0, null]);
     await expect.poll(() => host.sockets("spare")).toEqual([]);
-    await host.restart({ launch: launchHolder });
+    await host.restart({ driver: ptyDriver() });
   });
 
   it("TERM-03 the one that is kept ready goes some time after the last terminal", async () => {

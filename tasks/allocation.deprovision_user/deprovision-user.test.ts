@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { dieAtEveryPhase } from "../../testkit/phase-crash/every-phase.ts";
 import type { Host } from "../executor.ts";
 import { endProcesses, processesOf } from "../os-users/processes.ts";
 import {
@@ -200,18 +201,21 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
 
   it(
     "BM-02 is completed by running it again after a crash before any step",
-    async () => {
-      const probing = rootHost();
-      const { phases } = await deprovision(await provisioned(probing), probing);
-      for (const phase of phases) {
-        const host = rootHost();
-        const user = await provisioned(host);
-        await dieAtPhase(TYPE, { username: user.username, allocation_id: user.allocation_id }, host, phase);
-        expect((await deprovision(user, host)).result.removed, phase).toBe(true);
-        isGone(user);
-        expect(recordsOf(host), phase).toEqual({});
-      }
-    },
+    () =>
+      dieAtEveryPhase({
+        async prepare() {
+          const host = rootHost();
+          return { host, user: await provisioned(host) };
+        },
+        complete: async ({ host, user }) => (await deprovision(user, host)).phases,
+        die: ({ host, user: { username, allocation_id } }, phase) =>
+          dieAtPhase(TYPE, { username, allocation_id }, host, phase),
+        async recover({ host, user }, phase) {
+          expect((await deprovision(user, host)).result.removed, phase).toBe(true);
+          isGone(user);
+          expect(recordsOf(host), phase).toEqual({});
+        },
+      }),
     EVERY_PHASE_MS,
   );
 });

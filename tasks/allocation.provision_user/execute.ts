@@ -1,5 +1,5 @@
-// Every step looks at what is there and may be repeated: a crash anywhere is repaired by running it
-// again, and a failure or a cancellation takes back what this run began.
+// Every phase looks at what is there and may be repeated: a crash anywhere is repaired by running it again, and a failure
+// or a cancellation undoes what was begun, unless the user was complete before.
 
 import { userInfo } from "node:os";
 import { executor, type Host, type TaskFailed } from "../executor.ts";
@@ -8,9 +8,11 @@ import { withHostFailures } from "../os-users/failures.ts";
 import { homeOf, makeHome, ownerOfHome, writeAuthorizedKeys } from "../os-users/home.ts";
 import { owningUids } from "../os-users/leftovers.ts";
 import { removePrivateDirectories } from "../os-users/private-directories.ts";
-import { readRecord, recordIntention, type UserRecord, writeRecord } from "../os-users/records.ts";
-import { removeUser } from "../os-users/remove.ts";
+import { readRecord, recordIntention, type UserRecord } from "../os-users/records.ts";
+import { removeParts, removeUser } from "../os-users/remove.ts";
 import { isReserved } from "../os-users/reserved-names.ts";
+import { userPhase, userPhaseStore } from "../os-users/user-phases.ts";
+import { type Phase, runPhases } from "../phases/phases.ts";
 import contract from "./contract.ts";
 
 type Fail = (code: keyof typeof contract.failures, message?: string) => TaskFailed;
@@ -52,19 +54,22 @@ function offerOwnAccount(params: { username: string; ssh_keys: string[] }, host:
 }
 
 async function provision(wanted: Wanted, step: Step, fail: Fail) {
+  const { name, stateDir, keys } = wanted;
   step("checking");
-  const found = await findRecord(wanted, step, fail);
-  step("recording");
-  const record = found ?? (await intend(wanted, fail));
-  try {
-    const account = await make(wanted, record, step, fail);
-    step("recording_made");
-    if (record.state !== "made") writeRecord(wanted.stateDir, wanted.name, { ...record, state: "made" });
-    return { ...account, created: record.state !== "made" };
-  } catch (error) {
-    if (record.state !== "made") await takeBack(wanted, record, fail);
-    throw error;
-  }
+  const record = (await findRecord(wanted, step, fail)) ?? (await reserve(wanted, fail));
+  const undo = async (recorded: UserRecord) =>
+    void (await removeParts({ stateDir, name, record: recorded, enter: () => {}, fail: removalFailed(fail) }));
+  await runPhases({
+    phases: [userPhase(undo), ...phasesOf(wanted, record.uid, fail)],
+    context: undefined,
+    store: userPhaseStore(stateDir, name),
+    enter: step,
+  });
+  const account = await findAccount(name);
+  if (!account) throw fail("verification_failed");
+  const { uid, gid, home, shell } = account;
+  const created = record.state !== "made";
+  return { username: name, uid, gid, home, shell, created, own_account: false, keys: keys.length };
 }
 
 /** The record to go on with; none for a new user. Refuses whatever is not this allocation's. */
@@ -94,7 +99,8 @@ async function findRecord(wanted: Wanted, step: Step, fail: Fail): Promise<UserR
   return undefined;
 }
 
-async function intend({ name, allocationId, stateDir, signal }: Wanted, fail: Fail): Promise<UserRecord> {
+/** Writes the record of a user that is to be made, with a uid that nobody else gets from then on. */
+async function reserve({ name, allocationId, stateDir, signal }: Wanted, fail: Fail): Promise<UserRecord> {
   if (isReserved(name)) throw fail("name_reserved", `No user of an allocation may be called ${name}.`);
   const record = await recordIntention(stateDir, name, allocationId, {
     isTaken: async (uid) => !(await isFree(uid)),
@@ -108,35 +114,43 @@ async function isFree(uid: number): Promise<boolean> {
   return !(await findAccount(String(uid))) && !(await findGroup(String(uid)));
 }
 
-async function make(wanted: Wanted, { uid }: UserRecord, step: Step, fail: Fail) {
-  const { name, allocationId, keys } = wanted;
+/** Each looks at what is there. What they make is undone as a whole, by the record's phase. */
+function phasesOf({ name, allocationId, keys }: Wanted, uid: number, fail: Fail): Phase<unknown>[] {
   const home = homeOf(name);
-  step("creating_group");
-  if (!(await findGroup(name))) await addGroup(name, uid);
-  step("creating_account");
-  if (!(await findAccount(name)))
-    await addAccount({ name, uid, home, comment: `Holdfast allocation ${allocationId}` });
-  step("creating_home");
-  if ((await ownerOfHome(name)) === undefined) {
-    // An account that was removed by hand may have left them.
-    await removePrivateDirectories(uid);
-    await makeHome(name, { uid, gid: uid }, keys);
-  }
-  step("writing_keys");
-  await writeAuthorizedKeys(name, { uid, gid: uid }, keys);
-  step("verifying");
-  const account = await findAccount(name);
-  if (account?.uid !== uid || account.home !== home || (await ownerOfHome(name)) !== uid)
-    throw fail("verification_failed");
-  return {
-    ...{ username: name, uid, gid: account.gid, home, shell: account.shell },
-    ...{ own_account: false, keys: keys.length },
-  };
-}
-
-/** What cannot be taken back now stays recorded, and is found by the next run or the release. */
-async function takeBack({ name, stateDir }: Wanted, record: UserRecord, fail: Fail): Promise<void> {
-  await removeUser({ stateDir, name, record, enter: () => {}, fail: removalFailed(fail) }).catch(() => {});
+  const owner = { uid, gid: uid };
+  return [
+    {
+      name: "creating_group",
+      act: async () => {
+        if (!(await findGroup(name))) await addGroup(name, uid);
+      },
+    },
+    {
+      name: "creating_account",
+      act: async () => {
+        const comment = `Holdfast allocation ${allocationId}`;
+        if (!(await findAccount(name))) await addAccount({ name, uid, home, comment });
+      },
+    },
+    {
+      name: "creating_home",
+      act: async () => {
+        if ((await ownerOfHome(name)) !== undefined) return;
+        // An account that was removed by hand may have left them.
+        await removePrivateDirectories(uid);
+        await makeHome(name, owner, keys);
+      },
+    },
+    { name: "writing_keys", act: () => writeAuthorizedKeys(name, owner, keys) },
+    {
+      name: "verifying",
+      act: async () => {
+        const account = await findAccount(name);
+        if (account?.uid !== uid || account.home !== home || (await ownerOfHome(name)) !== uid)
+          throw fail("verification_failed");
+      },
+    },
+  ];
 }
 
 function removalFailed(fail: Fail) {

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { dieAtEveryPhase } from "../../testkit/phase-crash/every-phase.ts";
 import type { Host } from "../executor.ts";
 import {
   dieAtPhase,
@@ -42,6 +43,14 @@ function paramsOf({ username, allocation_id }: TestUser, ssh_keys: string[] = []
 function provision(user: TestUser, host: Host, ssh_keys: string[] = []) {
   return runTask(TYPE, paramsOf(user, ssh_keys), { host });
 }
+
+/** A host and a user of its own for each crash. */
+const newPlace = {
+  prepare: () => ({ host: rootHost(), user: testUser() }),
+  complete: async ({ host, user }: { host: Host; user: TestUser }) => (await provision(user, host)).phases,
+  die: ({ host, user }: { host: Host; user: TestUser }, phase: string) =>
+    dieAtPhase(TYPE, paramsOf(user, [KEY]), host, phase),
+};
 
 function keysIn(user: TestUser): string {
   return readFileSync(join(user.home, ".ssh/authorized_keys"), "utf8");
@@ -270,35 +279,33 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
 
   it(
     "BM-01 is repaired by running it again after a crash before any step",
-    async () => {
-      const { phases } = await provision(testUser(), rootHost());
-      for (const phase of phases) {
-        const [host, user] = [rootHost(), testUser()];
-        await dieAtPhase(TYPE, paramsOf(user, [KEY]), host, phase);
-        const { result } = await provision(user, host, [KEY]);
-        expect(result, phase).toMatchObject({ username: user.username, created: true, keys: 1 });
-        expect(passwd(user.username)?.uid, phase).toBe(result.uid);
-        expect(keysIn(user), phase).toBe(`${KEY}\n`);
-        expect(recordsOf(host)[user.username], phase).toMatchObject({ uid: result.uid, state: "made" });
-      }
-    },
+    () =>
+      dieAtEveryPhase({
+        ...newPlace,
+        async recover({ host, user }, phase) {
+          const { result } = await provision(user, host, [KEY]);
+          expect(result, phase).toMatchObject({ username: user.username, created: true, keys: 1 });
+          expect(passwd(user.username)?.uid, phase).toBe(result.uid);
+          expect(keysIn(user), phase).toBe(`${KEY}\n`);
+          expect(recordsOf(host)[user.username], phase).toMatchObject({ uid: result.uid, state: "made" });
+        },
+      }),
     EVERY_PHASE_MS,
   );
 
   it(
     "BM-01 is released completely after a crash before any step",
-    async () => {
-      const { phases } = await provision(testUser(), rootHost());
-      for (const phase of phases) {
-        const [host, user] = [rootHost(), testUser()];
-        await dieAtPhase(TYPE, paramsOf(user, [KEY]), host, phase);
-        const { username, allocation_id } = user;
-        await runTask("allocation.deprovision_user", { username, allocation_id }, { host });
-        expect(passwd(username), phase).toBeUndefined();
-        expect(hasGroup(username), phase).toBe(false);
-        expect(existsSync(user.home), phase).toBe(false);
-      }
-    },
+    () =>
+      dieAtEveryPhase({
+        ...newPlace,
+        async recover({ host, user }, phase) {
+          const { username, allocation_id } = user;
+          await runTask("allocation.deprovision_user", { username, allocation_id }, { host });
+          expect(passwd(username), phase).toBeUndefined();
+          expect(hasGroup(username), phase).toBe(false);
+          expect(existsSync(user.home), phase).toBe(false);
+        },
+      }),
     EVERY_PHASE_MS,
   );
 

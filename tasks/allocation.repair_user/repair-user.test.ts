@@ -6,6 +6,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import { dieAtEveryPhase } from "../../testkit/phase-crash/every-phase.ts";
 import type { Host } from "../executor.ts";
 import {
   dieAtPhase,
@@ -172,20 +173,22 @@ describe.skipIf(lacks("root"))("an agent with root", () => {
 
   it(
     "BM-01 completes a repair after a crash before any step",
-    async () => {
-      const complete = await provisioned();
-      const { phases } = await repair(complete.user, complete.host);
-      for (const phase of phases) {
-        const { host, user, uid } = await provisioned();
-        system("userdel", "--remove", user.username);
-        await dieAtPhase(TYPE, paramsOf(user), host, phase);
-        mkdirSync(`/home/.${user.username}.holdfast/half`, { recursive: true });
-        await repair(user, host);
-        expect(passwd(user.username), phase).toMatchObject({ uid, gid: uid, home: user.home });
-        expect(readFileSync(keysOf(user), "utf8"), phase).toBe(`${KEY}\n`);
-        expect(existsSync(join(user.home, "half")), phase).toBe(false);
-      }
-    },
+    () =>
+      dieAtEveryPhase({
+        prepare: provisioned,
+        complete: async ({ user, host }) => (await repair(user, host)).phases,
+        die({ host, user }, phase) {
+          system("userdel", "--remove", user.username);
+          return dieAtPhase(TYPE, paramsOf(user), host, phase);
+        },
+        async recover({ host, user, uid }, phase) {
+          mkdirSync(`/home/.${user.username}.holdfast/half`, { recursive: true });
+          await repair(user, host);
+          expect(passwd(user.username), phase).toMatchObject({ uid, gid: uid, home: user.home });
+          expect(readFileSync(keysOf(user), "utf8"), phase).toBe(`${KEY}\n`);
+          expect(existsSync(join(user.home, "half")), phase).toBe(false);
+        },
+      }),
     EVERY_PHASE_MS,
   );
 

@@ -1,15 +1,17 @@
-// Removes one of our users completely. Each step looks at what is there and may be repeated, so a
-// crash at any point is repaired by running it again; the record goes last. While the record exists, no other
-// user gets the uid.
+// Removes one of our users completely: the undo of the phases that made it. Each step looks at what is there and may be
+// repeated, so a crash at any point is repaired by running it again; the record goes last. While the record exists, no
+// other user gets the uid.
 
 import type { TaskFailed } from "../executor.ts";
+import { undoPhases } from "../phases/phases.ts";
 import { findAccount, findGroup, lockAccount, removeAccount, removeGroup, ToolRefused } from "./accounts.ts";
 import { removeCgroups } from "./cgroups.ts";
 import { homeOf, mountsInHome, ownerOfHome, removeHome } from "./home.ts";
 import { countLeftovers, type Places, removeLeftovers, removeSchedules, writablePlaces } from "./leftovers.ts";
 import { removePrivateDirectories } from "./private-directories.ts";
 import { endProcesses } from "./processes.ts";
-import { removeRecord, type UserRecord, writeRecord } from "./records.ts";
+import type { UserRecord } from "./records.ts";
+import { userPhase, userPhaseStore } from "./user-phases.ts";
 
 export type RemovalFailure =
   | "user_not_ours"
@@ -30,12 +32,21 @@ export type Removal = {
 
 export type Removed = { ended: number; files: number; ipc: number; unseen: number };
 
+/** All of it, with the record. What is not ours is refused before anything is changed, the record included. */
 export async function removeUser(removal: Removal): Promise<Removed> {
-  const { stateDir, name, record, enter, signal } = removal;
+  const { stateDir, name, enter } = removal;
+  await refuseWhatIsNotOurs(removal);
+  const removed: Removed = { ended: 0, files: 0, ipc: 0, unseen: 0 };
+  const user = userPhase(async () => void Object.assign(removed, await removeParts(removal)));
+  await undoPhases({ phases: [user], context: undefined, store: userPhaseStore(stateDir, name), enter });
+  return removed;
+}
+
+/** Everything but the record, which the caller keeps until this is done. */
+export async function removeParts(removal: Removal): Promise<Removed> {
+  const { name, record, enter, signal } = removal;
   const { uid } = record;
   await refuseWhatIsNotOurs(removal);
-  enter("recording");
-  writeRecord(stateDir, name, { ...record, state: "removing" });
   enter("locking");
   if (await findAccount(name)) await lockAccount(name);
   enter("removing_schedules");
@@ -58,7 +69,6 @@ export async function removeUser(removal: Removal): Promise<Removed> {
   enter("verifying");
   const unseen = await verify(removal, places);
   enter("forgetting");
-  removeRecord(stateDir, name);
   return { ended, files, ipc, unseen };
 }
 

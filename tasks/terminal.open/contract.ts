@@ -35,7 +35,7 @@ export default taskType({
     detached_seconds: z.int().min(1).max(86_400).default(600),
   }),
   progress: z.strictObject({}),
-  /** Only when the shell runs and the gateway has been told so. */
+  /** Only when the shell runs and the gateway knows of it. */
   result: z.strictObject({
     /** Of the shell. */
     pid: z.int(),

@@ -64,7 +64,7 @@ export function recordsOf(host: Host): Record<string, { uid: number; state: stri
 
 /** Ends by SIGKILL when the task enters the phase. */
 export async function dieAtPhase(type: string, params: unknown, host: Host, phase: string): Promise<void> {
-  const script = fileURLToPath(new URL("./die-at-phase.ts", import.meta.url));
+  const script = fileURLToPath(new URL("../../testkit/phase-crash/die-at-phase.ts", import.meta.url));
   const child = spawn(process.execPath, [script, JSON.stringify({ type, params, host, phase })], {
     stdio: ["ignore", "ignore", "pipe"],
   });

@@ -1,5 +1,6 @@
 // Runs a task as the agent would: found by its name, parameters and result checked by its contract.
 
+import { randomUUID } from "node:crypto";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
 import { type Host, TaskFailed, type Terminals } from "../executor.ts";
 import { loadContract, loadExecutor } from "../registry.ts";
@@ -22,7 +23,7 @@ export type Ran = { result: Record<string, unknown>; phases: string[]; progress:
 export async function runTask(
   type: string,
   params: unknown,
-  options: { host?: Partial<Host>; onPhase?: (phase: string) => void; signal?: AbortSignal } = {},
+  options: { taskId?: string; host?: Partial<Host>; onPhase?: (phase: string) => void; signal?: AbortSignal } = {},
 ): Promise<Ran> {
   const contract = await loadContract(type);
   const executor = await loadExecutor(type);
@@ -38,6 +39,7 @@ export async function runTask(
     ...options.host,
   };
   const result = await executor.run({
+    taskId: options.taskId ?? randomUUID(),
     params: contract.params.parse(params),
     progress(phase: string, data?: unknown) {
       phases.push(phase);

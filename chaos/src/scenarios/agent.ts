@@ -52,7 +52,7 @@ const PROBE = "diag.network_probe";
 
 /** Heartbeats have a field that this server does not know. */
 function heartbeatOfAnotherVersion(root: string): void {
-  const file = join(root, "node-agent/src/link/heartbeat.ts");
+  const file = join(root, "node-agent/src/core/heartbeat.ts");
   const source = readFileSync(file, "utf8");
   const changed = source.replace("running: known.running,", 'running: known.running, of_another_version: "yes",');
   if (changed === source) throw new Error(`${file} is not as this scenario knows it`);

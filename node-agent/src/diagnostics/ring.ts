@@ -131,7 +131,7 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
   };
 }
 
-/** As it is told to others: the count stands in the detail. */
+/** As it is reported to others: the count stands in the detail. */
 export function toTell({ count, last_at, ...record }: KeptRecord): DiagnosticRecord {
   if (count === 1) return record;
   const suffix = ` (${count} times, last at ${last_at})`;

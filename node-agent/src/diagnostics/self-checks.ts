@@ -31,7 +31,7 @@ export type SelfCheckFacts = {
   stateDir: "writable" | "full" | "read_only" | "missing";
   /** Why diagnostics.log cannot be read or written. */
   diagnosticsProblem?: string | undefined;
-  /** Of the root file system; undefined where it cannot be told. */
+  /** Of the root file system; undefined where it is not known. */
   rootUsedPercent: number | undefined;
   diskPressurePercent: number;
 };
@@ -140,9 +140,9 @@ function trust({ trust, stateDir }: SelfCheckFacts): Finding[] {
 function profile({ agent, apiUrl }: SelfCheckFacts): Finding[] {
   if ("problem" in agent || apiUrl === undefined) return [];
   const { name, version, endpoints } = agent.found.profile;
-  const told = endpoints["node_api"];
-  if (told === undefined || originOf(told) === originOf(apiUrl)) return [];
-  const detail = `in use is ${originOf(apiUrl)}; the profile ${name}, version ${version}, says ${originOf(told)}`;
+  const published = endpoints["node_api"];
+  if (published === undefined || originOf(published) === originOf(apiUrl)) return [];
+  const detail = `in use is ${originOf(apiUrl)}; the profile ${name}, version ${version}, says ${originOf(published)}`;
   return [{ reason: "endpoint_profile_drift", detail }];
 }
 

@@ -5,7 +5,7 @@ import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
 import type { Outcome, TaskFailure } from "@holdfast/contracts/node-protocol";
 import { type CommonFailure, commonTaskFailures, type FailureEntry } from "@holdfast/contracts/task-failures";
 import { redact } from "@holdfast/kit/redact";
-import { TaskFailed } from "@holdfast/tasks/executor";
+import type { TaskFailed } from "@holdfast/tasks/executor";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 
 const LONGEST_MESSAGE = 1_000;
@@ -18,8 +18,14 @@ export function failed(code: CommonFailure, detail?: string): Outcome {
   return { status: "failed", failure: commonFailure(code, detail) };
 }
 
-export const cancelled = (): Outcome => ({ status: "cancelled", failure: commonFailure("task_cancelled") });
-export const interrupted = (): Outcome => ({ status: "interrupted", failure: commonFailure("task_interrupted") });
+export const cancelled = (detail?: string): Outcome => ({
+  status: "cancelled",
+  failure: commonFailure("task_cancelled", detail),
+});
+export const interrupted = (detail?: string): Outcome => ({
+  status: "interrupted",
+  failure: commonFailure("task_interrupted", detail),
+});
 
 /** Of what the type returned: only what its schema allows, and not more than there is room for. */
 export function succeeded(type: AnyTaskType, returned: unknown): Outcome {
@@ -38,9 +44,8 @@ export function succeeded(type: AnyTaskType, returned: unknown): Outcome {
   return { status: "succeeded", result };
 }
 
-/** Of what the type threw without having been told to stop. */
-export function thrown(type: AnyTaskType, error: unknown): Outcome {
-  if (!(error instanceof TaskFailed)) return failed("executor_failed", describe(error));
+/** Of a failure that the type threw. */
+export function thrown(type: AnyTaskType, error: TaskFailed): Outcome {
   const entry = failureEntry(type, error.code);
   if (!entry) return failed("executor_failed", `${error.code}: ${error.message}`);
   const message = error.message === "" ? entry.message : error.message;

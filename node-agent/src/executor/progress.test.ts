@@ -14,12 +14,12 @@ describe("progress reports", () => {
       },
       onCancel: () => undefined,
     });
-    for (const phase of ["a", "b", "c"]) reporter.tell(report(phase));
+    for (const phase of ["a", "b", "c"]) reporter.report(report(phase));
     await vi.advanceTimersByTimeAsync(249);
     expect(sent).toEqual(["a"]);
     await vi.advanceTimersByTimeAsync(1);
     expect(sent).toEqual(["a", "c"]);
-    reporter.tell(report("d"));
+    reporter.report(report("d"));
     reporter.end();
     await vi.advanceTimersByTimeAsync(1_000);
     expect(sent).toEqual(["a", "c"]);
@@ -40,9 +40,9 @@ describe("progress reports", () => {
         cancelled += 1;
       },
     });
-    reporter.tell(report("a"));
+    reporter.report(report("a"));
     await vi.advanceTimersByTimeAsync(250);
-    reporter.tell(report("b"));
+    reporter.report(report("b"));
     await vi.advanceTimersByTimeAsync(250);
     expect({ answers, cancelled }).toEqual({ answers: 2, cancelled: 1 });
     reporter.end();

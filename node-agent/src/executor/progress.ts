@@ -1,4 +1,4 @@
-// Tells the server how far a task is: at most four times a second, only the newest, and never in the
+// Reports to the server how far a task is: at most four times a second, only the newest, and never in the
 // way of the task. A report that does not arrive is not repeated; the answer may ask to stop.
 
 import type { ProgressReport } from "@holdfast/contracts/node-protocol";
@@ -7,7 +7,7 @@ import { redact } from "@holdfast/kit/redact";
 const EVERY_MS = 250;
 
 export type ProgressReporter = {
-  tell(report: ProgressReport): void;
+  report(report: ProgressReport): void;
   /** Nothing is sent any more: a report that overtook the result would confuse. */
   end(): void;
 };
@@ -43,7 +43,7 @@ export function createProgressReporter(options: {
     }
   };
   return {
-    tell(report) {
+    report(report) {
       newest = report;
       void send();
     },

@@ -11,7 +11,7 @@ const host = {
   terminals: { open: () => Promise.reject(new Error("there are no terminals in this test")) },
 };
 const begin = (type: LoadedType, onProgress: Parameters<typeof runTask>[0]["onProgress"] = () => undefined) =>
-  runTask({ type, params: {}, host, onProgress, graceMs: 20 });
+  runTask({ taskId: "t", type, params: {}, host, onProgress, graceMs: 20 });
 const outcomeOf = async (type: LoadedType) => (await begin(type).ended).outcome;
 /** Ends when it is told to, by throwing what a well-behaved type throws. */
 const untilStopped = ({ signal }: { signal: AbortSignal }) =>
@@ -131,5 +131,70 @@ describe("a running task", () => {
     await task.ended;
     late?.();
     expect(told).toEqual([]);
+  });
+
+  it("TASK-09 has its work elsewhere ended by its type when it is cancelled, once and besides the signal", async () => {
+    const calls: unknown[] = [];
+    const ended = gate();
+    const type = testType(
+      async () => {
+        await ended.passed;
+        throw new Error("the process was ended");
+      },
+      {},
+      {
+        cancel: async (task) => {
+          calls.push(task);
+          ended.open();
+        },
+      },
+    );
+    const task = begin(type);
+    task.stop("cancelled");
+    task.stop("timed_out");
+    expect((await task.ended).outcome).toMatchObject({ status: "cancelled" });
+    expect(calls).toEqual([expect.objectContaining({ taskId: "t", params: {}, host, reason: "cancelled" })]);
+  });
+
+  it("TASK-07 has its work elsewhere ended by its type when its time is over, and waits until that is done", async () => {
+    const done: string[] = [];
+    const cancel = async ({ reason }: { reason: string }) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      done.push(reason);
+    };
+    const task = begin(testType(untilStopped, { timeoutSeconds: 0.01 }, { cancel }));
+    const { outcome } = await task.ended;
+    expect(outcome).toMatchObject({ status: "failed", failure: { code: "task_timed_out" } });
+    expect(done).toEqual(["timed_out"]);
+  });
+
+  it("TASK-09 reports that its work elsewhere could not be ended", async () => {
+    const cancel = () => Promise.reject(new Error("the process does not end"));
+    const task = begin(testType(untilStopped, {}, { cancel }));
+    task.stop("cancelled");
+    expect((await task.ended).outcome).toMatchObject({
+      status: "cancelled",
+      failure: { message: expect.stringContaining("the process does not end") },
+    });
+  });
+
+  it("TASK-09 keeps its result, also when its cancel never ends", async () => {
+    const door = gate();
+    const run = async () => {
+      await door.passed;
+      return { said: "done" };
+    };
+    const task = begin(testType(run, {}, { cancel: () => new Promise(() => undefined) }));
+    task.stop("cancelled");
+    door.open();
+    expect((await task.ended).outcome).toMatchObject({ status: "succeeded" });
+  });
+
+  it("TASK-05 ends nothing elsewhere when only the agent stops", async () => {
+    const calls: unknown[] = [];
+    const task = begin(testType(untilStopped, {}, { cancel: async (one) => void calls.push(one) }));
+    task.stop("agent_stops");
+    expect((await task.ended).outcome).toMatchObject({ status: "interrupted" });
+    expect(calls).toEqual([]);
   });
 });

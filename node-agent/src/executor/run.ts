@@ -1,39 +1,96 @@
-// Runs one task to its end: with its time limit, its phases, and a way to stop it. It always ends:
-// a type that does not stop when told is left behind after a grace, and the task reported without it.
+// Runs one task to its end: with its time limit, its phases, and a way to stop it. It always ends: a type that does not
+// stop when it is asked to is abandoned after a grace period, and the task is reported without it.
 
 import type { Outcome, PhaseTimings } from "@holdfast/contracts/node-protocol";
 import { type Executor, type Host, TaskFailed } from "@holdfast/tasks/executor";
 import type { AnyTaskType } from "@holdfast/tasks/type";
-import { cancelled, failed, interrupted, succeeded, thrown } from "./outcomes.ts";
+import { cancelled, describe, failed, interrupted, succeeded, thrown } from "./outcomes.ts";
 import { measurePhases } from "./phases.ts";
 
 export type LoadedType = { contract: AnyTaskType; executor: Executor };
-/** Why a task is told to stop. */
+/** Why a task is asked to stop. */
 export type StopReason = "cancelled" | "timed_out" | "agent_stops";
 
 export type RunningTask = {
   /** Never rejects. */
   ended: Promise<{ outcome: Outcome; timings: PhaseTimings }>;
-  /** False: it was told before, or has ended. */
+  /** False: it was asked before, or has ended. */
   stop(reason: StopReason): boolean;
 };
+
+type Runnable = { taskId: string; type: LoadedType; host: Host; graceMs?: number };
 
 /** How long a type may take to undo what is half done. */
 const graceMs: Record<StopReason, number> = { cancelled: 5_000, timed_out: 5_000, agent_stops: 1_000 };
 
-export function runTask(options: {
-  type: LoadedType;
-  params: unknown;
-  host: Host;
-  onProgress: (progress: { phase: string; data: unknown; timings: PhaseTimings }) => void;
-  graceMs?: number;
-}): RunningTask {
-  const { contract, executor } = options.type;
+export function runTask(
+  options: Runnable & {
+    params: unknown;
+    onProgress: (progress: { phase: string; data: unknown; timings: PhaseTimings }) => void;
+  },
+): RunningTask {
+  const { taskId, params, host, type } = options;
+  const { contract, executor } = type;
   const phases = measurePhases();
+  let open = true;
+  const progress = (phase: string, data?: unknown) => {
+    if (!open) return;
+    phases.enter(phase);
+    const known = data === undefined || contract.progress.safeParse(data).success;
+    options.onProgress({ phase: phases.current, data: known ? data : undefined, timings: phases.timings() });
+  };
+  const { ended, stop } = untilStopped({
+    ...options,
+    work: async (signal) => {
+      const returned = await executor.run({ taskId, params, progress, signal, host, fail } as never);
+      return succeeded(contract, returned);
+    },
+    cancel: async (reason) => executor.cancel?.({ taskId, params, host, fail, reason } as never),
+    unfinished: unfinishedRun,
+  });
+  return {
+    stop,
+    ended: ended.then((outcome) => {
+      open = false;
+      return { outcome, timings: phases.timings() };
+    }),
+  };
+}
+
+/**
+ * Has a type finish, undo or report what an earlier agent began. Interrupted is all that can be said where the type has
+ * no `recover`, or where that breaks off: nobody knows then what is left.
+ */
+export function recoverTask(options: Runnable): RunningTask {
+  const { taskId, host, type } = options;
+  const { contract, executor } = type;
+  const { ended, stop } = untilStopped({
+    ...options,
+    work: async (signal) => {
+      const returned = await executor.recover?.({ taskId, signal, host, fail } as never);
+      return returned === undefined ? interrupted() : succeeded(contract, returned);
+    },
+    unfinished: (_reason, problem) => interrupted(problem),
+  });
+  return { stop, ended: ended.then((outcome) => ({ outcome, timings: {} })) };
+}
+
+function untilStopped(
+  options: Runnable & {
+    work: (signal: AbortSignal) => Promise<Outcome>;
+    cancel?: (reason: "cancelled" | "timed_out") => Promise<void>;
+    /** The outcome of work that was stopped, or threw something else than a failure of its type. */
+    unfinished: (reason: StopReason | undefined, problem: string | undefined) => Outcome;
+  },
+): { ended: Promise<Outcome>; stop(reason: StopReason): boolean } {
+  const { contract } = options.type;
   const controller = new AbortController();
   const abandoned = Promise.withResolvers<void>();
   let stopReason: StopReason | undefined;
+  let cancelling: Promise<string | undefined> | undefined;
   let grace: NodeJS.Timeout | undefined;
+  let outcome: Outcome | undefined;
+  let problem: string | undefined;
   let open = true;
 
   const stop = (reason: StopReason) => {
@@ -41,43 +98,41 @@ export function runTask(options: {
     stopReason = reason;
     grace = setTimeout(() => abandoned.resolve(), options.graceMs ?? graceMs[reason]);
     controller.abort(new Error(reason));
+    if (reason !== "agent_stops") cancelling = options.cancel?.(reason).then(() => undefined, describe);
     return true;
   };
   const timeout = setTimeout(() => stop("timed_out"), contract.timeoutSeconds * 1000);
 
-  const progress = (phase: string, data?: unknown) => {
-    if (!open) return;
-    phases.enter(phase);
-    const known = data === undefined || contract.progress.safeParse(data).success;
-    options.onProgress({ phase: phases.current, data: known ? data : undefined, timings: phases.timings() });
-  };
-  const work = async (): Promise<Outcome> => {
+  const attempt = async () => {
     try {
-      const run = executor.run as (task: unknown) => Promise<unknown>;
-      const returned = await run({
-        params: options.params,
-        progress,
-        signal: controller.signal,
-        host: options.host,
-        fail: (code: string, message?: string) => new TaskFailed(code, message),
-      });
-      return succeeded(contract, returned);
+      outcome = await options.work(controller.signal);
     } catch (error) {
-      return stopReason === undefined || error instanceof TaskFailed
-        ? thrown(contract, error)
-        : stopped(stopReason);
+      if (error instanceof TaskFailed) outcome = thrown(contract, error);
+      else if (stopReason === undefined) problem = describe(error);
     }
+    // What `cancel` ends elsewhere has to be over before the task is.
+    if (cancelling) problem = await cancelling;
   };
-  const ended = Promise.race([work(), abandoned.promise]).then((outcome) => {
+  const ended = Promise.race([attempt(), abandoned.promise]).then(() => {
     open = false;
     clearTimeout(timeout);
     clearTimeout(grace);
-    return { outcome: outcome ?? stopped(stopReason ?? "timed_out"), timings: phases.timings() };
+    return outcome ?? options.unfinished(stopReason, problem);
   });
   return { ended, stop };
 }
 
-function stopped(reason: StopReason): Outcome {
-  if (reason === "cancelled") return cancelled();
-  return reason === "timed_out" ? failed("task_timed_out") : interrupted();
+function unfinishedRun(reason: StopReason | undefined, problem: string | undefined): Outcome {
+  switch (reason) {
+    case undefined:
+      return failed("executor_failed", problem);
+    case "cancelled":
+      return cancelled(problem);
+    case "timed_out":
+      return failed("task_timed_out", problem);
+    case "agent_stops":
+      return interrupted();
+  }
 }
+
+const fail = (code: string, message?: string) => new TaskFailed(code, message);

@@ -60,7 +60,7 @@ export function judgeContent(
 function verificationOf(offer: TaskOffer, judge: Judge): Verification {
   const signed: SignedTask = {
     task_id: offer.task_id,
-    // A task of another node is told apart from a changed one: its signature is good for that node.
+    // A task of another node is distinguished from a changed one: its signature is good for that node.
     node_id: offer.node_id ?? judge.nodeId,
     task_type: offer.task_type,
     params: offer.params,

@@ -34,17 +34,17 @@ export class JoinFailure extends Error {
   constructor(
     kind: "refused" | "unreachable",
     code: string,
-    told: { message: string; nextStep: string } & Partial<
+    problem: { message: string; nextStep: string } & Partial<
       Pick<JoinFailure, "reason" | "retryAfterMs" | "correlationId">
     >,
   ) {
-    super(told.message);
+    super(problem.message);
     this.kind = kind;
     this.code = code;
-    this.nextStep = told.nextStep;
-    this.reason = told.reason ?? "recovery_enrollment_blocked";
-    this.retryAfterMs = told.retryAfterMs;
-    this.correlationId = told.correlationId;
+    this.nextStep = problem.nextStep;
+    this.reason = problem.reason ?? "recovery_enrollment_blocked";
+    this.retryAfterMs = problem.retryAfterMs;
+    this.correlationId = problem.correlationId;
   }
 }
 
@@ -123,9 +123,9 @@ async function ask<T>(
     try {
       return await exchange<T>({ ...rest, url: new URL(path, origin), timeoutMs: TIMEOUT_MS });
     } catch (error) {
-      const told = joinFailure(error, origin);
-      if (told.kind === "refused" || attempt + 1 >= attempts) throw told;
-      onRetry(told);
+      const failure = joinFailure(error, origin);
+      if (failure.kind === "refused" || attempt + 1 >= attempts) throw failure;
+      onRetry(failure);
       await sleep(backoffDelay({ firstMs: 300, maxMs: 3_000 }, attempt));
     }
   }

@@ -74,28 +74,28 @@ function probe(directory: string): void {
 
 export function explainWriteError(error: unknown, path: string): Error {
   if (error instanceof HostProblem) return error;
-  const told = (reason: DiagnosticReason, message: string) => new HostProblem(reason, message);
+  const problem = (reason: DiagnosticReason, message: string) => new HostProblem(reason, message);
   const setting = "or set HOLDFAST_AGENT_STATE_DIR to another directory";
   if (isErrno(error, "ENOSPC") || isErrno(error, "EDQUOT")) {
-    return told(
+    return problem(
       "disk_full",
       `There is no space left where the agent keeps its state, ${path}. Free some, ${setting}.`,
     );
   }
   if (isErrno(error, "EROFS")) {
-    return told(
+    return problem(
       "state_dir_read_only",
       `${path} is on a file system mounted read-only. Mount it writable, ${setting}.`,
     );
   }
   if (isErrno(error, "EACCES") || isErrno(error, "EPERM")) {
-    return told(
+    return problem(
       "state_dir_read_only",
       `This user may not write to ${path}. Run the agent as the owner of that directory, ${setting}.`,
     );
   }
   if (isErrno(error, "ENOTDIR") || isErrno(error, "EEXIST")) {
-    return told("state_dir_read_only", `${path} is not a directory. Remove what is there, ${setting}.`);
+    return problem("state_dir_read_only", `${path} is not a directory. Remove what is there, ${setting}.`);
   }
   return error instanceof Error ? error : new Error(String(error));
 }

@@ -47,7 +47,7 @@ export type Journal = {
   unsentCount(): number;
   /** For `holding`: everything claimed and not settled, running tasks first, then unsent results. */
   held(): Held[];
-  /** What was found at opening and has no result yet. Call `result` for each with the outcome `interrupted`. */
+  /** What was found at opening and has no result yet: each is to be recovered, and gets its result. Room for it is kept. */
   interrupted(): InterruptedTask[];
   /** What was found damaged at opening, to a person; for a diagnostic record. */
   readonly damage: string | undefined;

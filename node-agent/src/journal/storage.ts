@@ -100,7 +100,7 @@ function preallocate(file: number, wanted: number): void {
     }
     fsyncSync(file);
   } catch (error) {
-    // What was taken in vain is given back.
+    // Space that was taken in vain is released.
     ftruncateSync(file, size);
     // A journal that merely could not grow still serves.
     if (size < SMALLEST) throw error;

@@ -18,7 +18,7 @@ export type ClaimedTask = {
   resultBytes: number;
 };
 
-/** Started before the agent ended, not idempotent, and without a result: to be answered as `interrupted`. */
+/** Started before the agent ended, not idempotent, and without a result: it never runs again, and may be recovered. */
 export type InterruptedTask = { task_id: string; generation: number; type: string };
 
 /**
@@ -159,10 +159,6 @@ export function taskStates(mostIdempotentBytes: number) {
     restart(): void {
       for (const [taskId, task] of [...running]) {
         if (!task.started || task.claim.idempotent) drop(taskId);
-        else {
-          const claim = { ...task.claim, resultBytes: 0 };
-          put(running, { ...task, claim, bytes: reservedBytes(0, task.claimBytes) });
-        }
       }
     },
 

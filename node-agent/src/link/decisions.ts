@@ -85,7 +85,7 @@ export function retryDelay(
 ): number {
   const own = backoffDelay(policyOf(failure.reason), failure.failures, random);
   if (failure.retryAfterMs === undefined) return own;
-  // Spread over a tenth, so that all who were told the same do not come back together.
+  // Spread over a tenth, so that all who got the same answer do not come back together.
   const asked = Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS) * (1 + random / 10);
   return Math.max(own, Math.round(asked));
 }

@@ -16,7 +16,7 @@ export type Ask = {
   headers?: Record<string, string>;
   /** Until the whole answer is here, from the first byte sent. */
   timeoutMs: number;
-  /** Until there is a connection; 10 seconds unless told. */
+  /** Until there is a connection; 10 seconds by default. */
   connectTimeoutMs?: number;
   /** TLS options and the pool of connections. */
   via: https.RequestOptions;

@@ -12,7 +12,7 @@ export function lookupBy(resolve: () => Record<string, string[]>): LookupFunctio
     const [first] = addresses;
     if (first === undefined) return askSystem(host, options, done);
     const found = addresses.map((address) => ({ address, family: isIP(address) }));
-    // Not in the same turn: whoever follows the connection has not heard of its socket yet.
+    // Not in the same turn: whoever follows the connection has not seen its socket yet.
     setImmediate(() => (options.all ? done(null, found) : done(null, first, isIP(first))));
   };
 }

@@ -1,4 +1,4 @@
-// The agent's life with the server: heartbeat, then a poll held until the next heartbeat is due, and
+// The agent's exchange with the server: heartbeat, then a poll held until the next heartbeat is due, and
 // again. What to do next is decided in decisions.ts; here it is done. Every failure is written down
 // before the next attempt, and nothing but a stop ends the loop.
 
@@ -12,7 +12,7 @@ import { type Classified, classifyError, LinkFailure } from "./failures.ts";
 
 export type LinkStatus = {
   connected: boolean;
-  /** As the server last told it. */
+  /** As the server last reported it. */
   standing: NodeStanding | undefined;
   lastHeartbeatAt: number | undefined;
   problem: { reason: DiagnosticReason; detail: string } | undefined;
@@ -26,6 +26,9 @@ export type LinkStatus = {
 export type LinkOptions = {
   /** Throws a HostProblem while this host has no usable identity. */
   client: () => Pick<LinkCalls, "heartbeat" | "wait">;
+  /** Brings up to date what the heartbeat reports. */
+  beforeHeartbeat: () => void;
+  /** Has no side effects. */
   heartbeat: () => Heartbeat;
   holding: () => Held[];
   room: () => number;
@@ -33,8 +36,8 @@ export type LinkOptions = {
   cancel: (taskIds: readonly string[]) => number;
   /** Returns how many of these were not known. */
   offer: (offers: WaitAnswer["tasks"]) => number;
-  /** Resolves when everything that was offered has been answered for, or after that time. */
-  answered: (withinMs: number) => Promise<void>;
+  /** Resolves when the results of everything that was offered are sent, or after that time. */
+  resultsSent: (withinMs: number) => Promise<void>;
   /** After every heartbeat, also when it offers nothing. */
   learn: (offer: Offer) => void;
   /** Before every pause. */
@@ -89,14 +92,16 @@ export function createLink(options: LinkOptions): Link {
 
   const heartbeat = async () => {
     const sentAt = now();
-    const answer = await options.client().heartbeat({ ...options.heartbeat(), holding: options.holding() });
+    const client = options.client();
+    options.beforeHeartbeat();
+    const answer = await client.heartbeat({ ...options.heartbeat(), holding: options.holding() });
     const { server_time, node, cancel, ...offer } = answer.body;
     status.skew = clockSkew({ ...answer, serverTime: Date.parse(server_time) });
     status.lastHeartbeatAt = answer.sentAt;
     status.roundTrips = [...status.roundTrips, now() - sentAt].slice(-ROUND_TRIPS_KEPT);
     state = afterHeartbeat(state, sentAt, random());
     options.learn(offer);
-    heard(node);
+    onAnswer(node);
     options.cancel(cancel);
     options.onHeartbeat(answer.correlationId);
   };
@@ -114,11 +119,11 @@ export function createLink(options: LinkOptions): Link {
     const taken = options.offer(tasks);
     const times = { askedMs: seconds * 1000, tookMs: now() - startedAt };
     state = afterWait(state, { empty: taken === 0 && stopped === 0, ...times }, now());
-    heard(node);
-    if (tasks.length > 0) await options.answered(ANSWER_FIRST_MS);
+    onAnswer(node);
+    if (tasks.length > 0) await options.resultsSent(ANSWER_FIRST_MS);
   };
 
-  const heard = (standing: NodeStanding) => {
+  const onAnswer = (standing: NodeStanding) => {
     const before = status.standing;
     status.standing = standing;
     if (before?.status !== standing.status || before.reason !== standing.reason) options.onStanding(standing);

@@ -1,7 +1,8 @@
 // Asks for a new certificate when it is due, beside the polls and never in their way; whether it is put to use is
-// adoption.ts's. A failure is written down and tried again more slowly; once renewal is overdue (contracts' certificate-stage) it
+// trial-runs.ts's. A failure is written down and tried again more slowly; once renewal is overdue (contracts' certificate-stage) it
 // is also a finding that every heartbeat carries.
 
+import { createHash } from "node:crypto";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import type { CertificateFacts } from "../identity/identity-file.ts";
@@ -33,27 +34,25 @@ export function createRenewals(options: {
   random?: () => number;
 }): Renewals {
   const random = options.random ?? Math.random;
-  let chosen: { serial: string; dueAt: number } | undefined;
   let underWay: Promise<void> | undefined;
-  let failures = 0;
+  /** Of this certificate's renewal. */
+  let failed: { serial: string; times: number } | undefined;
   /** By the steady clock. */
   let notBefore = 0;
 
   const dueAt = () => {
     const certificate = options.certificate();
-    if (!certificate) return undefined;
-    if (chosen?.serial !== certificate.serial) {
-      chosen = { serial: certificate.serial, dueAt: renewalDueAt(certificate, random()) };
-      failures = 0;
-    }
-    return chosen.dueAt;
+    return certificate && renewalDueAt(certificate, shareOf(certificate.serial));
   };
 
   const attempt = async () => {
     try {
       await options.renew();
     } catch (error) {
-      notBefore = performance.now() + backoffDelay(backoff, failures++, random());
+      const serial = options.certificate()?.serial ?? "";
+      const times = failed?.serial === serial ? failed.times : 0;
+      failed = { serial, times: times + 1 };
+      notBefore = performance.now() + backoffDelay(backoff, times, random());
       options.onFailure(...explain(error));
     }
   };
@@ -74,6 +73,11 @@ export function createRenewals(options: {
     },
     settled: () => underWay ?? Promise.resolve(),
   };
+}
+
+/** In [0, 1), the same whenever it is asked: certificates of a fleet are not renewed together. */
+function shareOf(serial: string): number {
+  return createHash("sha256").update(serial).digest().readUInt32BE(0) / 2 ** 32;
 }
 
 function explain(error: unknown): [DiagnosticReason, string] {

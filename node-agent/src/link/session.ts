@@ -1,5 +1,5 @@
 // Who this agent is towards the server at the moment: identity, trust, profile and address from the state directory, and
-// the client made of them. What the server offers is kept beside them until it was adopted (adoption.ts). A join beside
+// the client made of them. What the server offers is kept beside them until it was adopted (trial-runs.ts). A join beside
 // the running agent, or a file that was restored, is taken up at the next attempt after a rejection.
 
 import { statSync } from "node:fs";

@@ -5,9 +5,9 @@ import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { pendingOf, requestRenewal } from "../identity/renew.ts";
 import type { Attempt, Candidates, Situation, Way } from "../identity/trials.ts";
-import { createAdoption } from "./adoption.ts";
 import type { LinkCalls } from "./calls.ts";
 import { createRenewals } from "./renewals.ts";
+import { createTrialRuns } from "./trial-runs.ts";
 
 /** Holds what is in force and what is on offer. */
 export type Keeper = {
@@ -63,7 +63,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     }
   };
 
-  const adoption = createAdoption({
+  const trials = createTrialRuns({
     situation: () => ({
       present: keeper.present(),
       candidates: keeper.candidates(),
@@ -84,7 +84,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     certificate,
     pending: () => {
       const offered = keeper.candidates().identity?.certificate;
-      const tried = adoption
+      const tried = trials
         .failing()
         .find(({ attempt }) => attempt.change.identity?.certificate.serial === offered?.serial);
       return pendingOf(offered, { failures: tried?.count ?? 0, ...clocks() });
@@ -94,7 +94,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
       const renewed = await requestRenewal({ identity, roots, now: Date.now, ask: options.renew });
       keeper.offer({ identity: renewed.identity });
       options.onTrustRefused(renewed.refused);
-      adoption.consider();
+      trials.consider();
     },
     skewSeconds,
     onFailure: options.onRenewalFailure,
@@ -103,14 +103,14 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   return {
     renewalDueAt: renewals.dueAt,
     afterHeartbeat() {
-      adoption.consider();
+      trials.consider();
       renewals.consider();
     },
-    afterFailure: adoption.consider,
-    findings: () => adoption.failing().slice(0, 1).map(findingOf),
+    afterFailure: trials.consider,
+    findings: () => trials.failing().slice(0, 1).map(findingOf),
     settled: async () => {
       await renewals.settled();
-      await adoption.settled();
+      await trials.settled();
     },
   };
 }

@@ -43,7 +43,7 @@ export function createSimClient(options: SimClientOptions): SimClient {
   let unused: NodeJS.Timeout | undefined;
   const open = new Set<Connection>();
   let hangUps = 0;
-  /** Of an identity that was replaced: closed when they are given back. */
+  /** Of an identity that was replaced: closed when they are free. */
   let retired = new WeakSet<Connection>();
 
   const takeFree = (): Connection | undefined => {

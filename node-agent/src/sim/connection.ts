@@ -1,6 +1,6 @@
 // One TLS connection with one request under way at a time, in as little memory and work as will do: thousands of
 // them share a process. The server's answers are read as HTTP/1.1 with a content-length, which is all that it
-// sends; what goes wrong is told in the words of the link.
+// sends; failures have the codes of the link.
 
 import type { IncomingHttpHeaders } from "node:http";
 import { connect, type LookupFunction } from "node:net";

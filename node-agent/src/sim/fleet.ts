@@ -2,10 +2,11 @@
 
 import { randomUUID } from "node:crypto";
 import { lookupBy } from "../link/lookup.ts";
-import { type SimAgent, type SimIdentity, sharedKeyrings, startSimAgent } from "./agent.ts";
+import { type SimAgent, startSimAgent } from "./agent.ts";
 import type { Character } from "./character.ts";
 import { createDialling } from "./dialling.ts";
 import { apiUrlOf } from "./join.ts";
+import { type SimIdentity, sharedKeyrings } from "./memory-identity.ts";
 import { createSimTypes } from "./types.ts";
 
 export type FleetStatus = {

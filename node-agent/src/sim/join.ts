@@ -7,8 +7,9 @@ import { trustInFile } from "../identity/accept-trust.ts";
 import { nodeApiUrl } from "../identity/agent-file.ts";
 import { enroll, fetchRoot } from "../identity/enroll.ts";
 import { parseEnrollmentToken } from "../identity/enrollment-token.ts";
-import type { SimIdentity } from "./agent.ts";
+
 import type { Character } from "./character.ts";
+import type { SimIdentity } from "./memory-identity.ts";
 
 export type SimJoin = (node: { token: string; nodeId?: string; character: Character }) => Promise<SimIdentity>;
 

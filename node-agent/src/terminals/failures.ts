@@ -1,6 +1,7 @@
 // What a failed attempt to reach the terminal gateway means, in the words of the failure matrix. Pure.
 
-import { isRejection } from "@holdfast/contracts/reasons/node";
+import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
+import { isOfNodeStream } from "@holdfast/contracts/reasons/terminal";
 import { HostProblem } from "../identity/state-directory.ts";
 import { classify, failureOf, LinkFailure } from "../link/failures.ts";
 
@@ -22,28 +23,37 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
     return { code: "terminal_node_stream_mtls_failed", detail: error.message, again: false };
   const failure = failureOf(error);
   const { reason, detail } = classify(failure);
-  const told = (code: StreamFailureCode, again: boolean): StreamFailure => ({
+  const asFailure = (code: StreamFailureCode, again: boolean): StreamFailure => ({
     code,
     detail: `${url}: ${detail}`,
     again,
   });
   if (failure.kind === "answer" && failure.code === "terminal_session_unknown")
-    return told("terminal_session_unknown", false);
+    return asFailure("terminal_session_unknown", false);
   if (failure.kind === "answer" && failure.code?.startsWith("certificate_"))
-    return told("terminal_node_stream_mtls_failed", false);
-  if (isRejection(reason)) return told("terminal_node_stream_mtls_failed", false);
+    return asFailure("terminal_node_stream_mtls_failed", false);
+  if (isRejection(reason)) return asFailure("terminal_node_stream_mtls_failed", false);
   switch (reason) {
     case "clock_skew":
-      return told("terminal_node_stream_mtls_failed", false);
+      return asFailure("terminal_node_stream_mtls_failed", false);
     case "server_tls_untrusted":
     case "endpoint_profile_drift":
-      return told("terminal_env_profile_drift", false);
+      return asFailure("terminal_env_profile_drift", false);
     case "control_plane_unreachable": {
       // A page, or another protocol: not our gateway. One that is starting or ending says so itself.
       const ours = error instanceof LinkFailure && failure.kind === "answer" && failure.code !== undefined;
-      return told(ours ? "terminal_node_stream_timeout" : "terminal_env_profile_drift", ours);
+      return asFailure(ours ? "terminal_node_stream_timeout" : "terminal_env_profile_drift", ours);
     }
     default:
-      return told("terminal_node_stream_timeout", true);
+      return asFailure("terminal_node_stream_timeout", true);
   }
+}
+
+export function isStreamFailure(error: unknown): error is StreamFailure {
+  return typeof error === "object" && error !== null && "again" in error && "code" in error;
+}
+
+/** Under which reason a terminal's failure stands in the host's history. */
+export function reasonOfTerminalFailure(code: string): DiagnosticReason {
+  return isOfNodeStream(code) ? "terminal_gateway_unreachable" : "terminal_failed";
 }

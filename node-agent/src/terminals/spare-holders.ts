@@ -5,8 +5,7 @@ import { randomUUID } from "node:crypto";
 import { watch } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { identify, type ProcessIdentity } from "@holdfast/kit/processes";
-import { connectToHolder, type HolderConnection } from "../drivers/pty/holder-connection.ts";
-import type { Launch } from "../drivers/pty/launch.ts";
+import type { HolderConnection, PtyDriver } from "../drivers/pty/driver.ts";
 import { namesIn, shellName, spareName } from "./directory.ts";
 
 export type Holder = { connection: HolderConnection; process: ProcessIdentity; name: string };
@@ -34,7 +33,7 @@ export function createHolders(options: {
   directory: string;
   /** The path of a name in the directory, short enough for a socket's address. */
   at: (name: string) => string;
-  launch: Launch;
+  driver: Pick<PtyDriver, "launch" | "connect">;
   orphanSeconds: number;
 }): Holders {
   const { directory, at } = options;
@@ -64,7 +63,7 @@ export function createHolders(options: {
       START_MS,
     );
     try {
-      const launched = options.launch({ id, directory, orphanSeconds: options.orphanSeconds });
+      const launched = options.driver.launch({ id, directory, orphanSeconds: options.orphanSeconds });
       launched.onFailure((why) => starting.get(name)?.failed(new Error(why)));
       await ready;
     } catch (error) {
@@ -82,7 +81,7 @@ export function createHolders(options: {
   };
 
   const connect = async (name: string): Promise<Holder> => {
-    const connection = await connectToHolder(at(name), ANSWER_MS);
+    const connection = await options.driver.connect(at(name), ANSWER_MS);
     const found = connection.first.type === "spare" ? identify(connection.first.pid) : undefined;
     if (found) return { connection, process: found, name };
     connection.leave();

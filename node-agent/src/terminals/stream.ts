@@ -47,14 +47,16 @@ const CONGESTED_BYTES = 1024 * 1024;
 const ANSWER_BYTES = 16 * 1024;
 const CLOSE_NORMAL = 1000;
 
-export function createDialler(options: {
+export type DiallerOptions = {
   nodeId: string;
   instanceId: string;
   bootId: string;
-  /** Asked at every connection: a renewed certificate is used by the next. */
+  /** Asked at every connection: a renewed certificate is used by the next. Throws a HostProblem while there is none. */
   credentials: () => Credentials;
   lookup: LookupFunction;
-}): Dialler {
+};
+
+export function createDialler(options: DiallerOptions): Dialler {
   let pool: { agent: https.Agent; of: Credentials } | undefined;
 
   /** Its agent keeps TLS sessions, so that the next connection is cheaper, and no connections. */

@@ -8,10 +8,9 @@ import {
   readGatewayFrame,
   readNodeFrame,
 } from "@holdfast/contracts/terminal-frames";
-import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import { signalIfAlive } from "@holdfast/kit/processes";
 import type { Control } from "../drivers/pty/messages.mjs";
-import type { StreamFailure } from "./failures.ts";
+import { type Redial, startRedial } from "./redial.ts";
 import type { Holder } from "./spare-holders.ts";
 import type { Stream } from "./stream.ts";
 
@@ -19,7 +18,7 @@ export type Terminal = {
   readonly sessionId: string;
   /** Whether the gateway has it now. */
   connected(): boolean;
-  /** Its first way to the gateway; the gateway is told that the shell is there. */
+  /** Its first way to the gateway; it reports to the gateway that the shell runs. */
   join(stream: Stream, kept: { offset: number; end: number }): void;
   /** Dials until the gateway has it, or for as long as a shell may be without. */
   reconnect(): void;
@@ -36,7 +35,7 @@ export type TerminalOptions = {
   detachedMs: number;
   /** Rejects with a StreamFailure. */
   dial: (signal: AbortSignal) => Promise<Stream>;
-  /** It failed in a way that its person should hear of. */
+  /** It failed in a way that its user should know of. */
   onFailure: (code: string, detail: string) => void;
   /** Before it dials the gateway again. */
   onRetry: (code: string, detail: string) => void;
@@ -44,11 +43,10 @@ export type TerminalOptions = {
   onEnded: () => Promise<void>;
 };
 
-const redial: BackoffPolicy = { firstMs: 250, maxMs: 10_000 };
 /** The holder gives a shell five seconds. One that does not obey is stopped by its tenant, and is killed. */
 const OBEY_MS = 8_000;
 const ANSWER_MS = 5_000;
-/** A gateway that was told of a shell without wanting its output any more. */
+/** How long a gateway may take to ask for the last output of a shell that has ended. */
 const LAST_WISH_MS = 5_000;
 
 export function createTerminal(options: TerminalOptions): Terminal {
@@ -59,42 +57,32 @@ export function createTerminal(options: TerminalOptions): Terminal {
   /** Output behind this point is of no attachment of this stream. */
   let attached = false;
   let exit: (NodeFrame & { type: "exit" }) | undefined;
-  /** The present stream was told of the exit. */
-  let told = false;
+  /** The exit was sent over the present stream. */
+  let exitSent = false;
   let ending = false;
   let gone = false;
   let timer: NodeJS.Timeout | undefined;
-  let dialling: AbortController | undefined;
+  let redial: Redial | undefined;
 
   const onControl = (message: Control) => {
     const frame = readNodeFrame(JSON.stringify(message));
-    switch (frame?.type) {
-      case "attached":
-        attached = true;
-        return stream?.send(frame);
-      case "paused":
-        return stream?.send(frame);
-      case "ack":
-        if (attached) stream?.send(frame);
-        return;
-      case "error":
-        if (frame.code === "terminal_input_overflow") stream?.send(frame);
-        return;
-      case "exit":
-        exit = frame;
-        if (ending) letGo();
-        else if (stream) conclude(stream);
-        return;
+    if (frame?.type === "exit") {
+      exit = frame;
+      if (ending) letGo();
+      else if (stream) conclude(stream);
+      return;
     }
+    if (frame?.type === "attached") attached = true;
+    if (frame && isForGateway(frame, attached)) stream?.send(frame);
   };
-  /** Only a gateway that closes the stream in return has surely heard of the end. */
+  /** Only a gateway that closes the stream in return has surely received the end. */
   const conclude = (to: Stream) => {
     if (exit) to.send(exit);
-    told = true;
+    exitSent = true;
     to.close();
   };
   const letGo = () => {
-    if (exit && !told) stream?.send(exit);
+    if (exit && !exitSent) stream?.send(exit);
     connection.send({ type: "done" });
     insist();
   };
@@ -102,19 +90,22 @@ export function createTerminal(options: TerminalOptions): Terminal {
     if (gone) return;
     gone = true;
     clearTimeout(timer);
-    dialling?.abort(new Error("the terminal ended"));
+    redial?.stop("the terminal ended");
     if (!exit && !ending) {
       const message = "The process that held this terminal on the node was ended.";
       stream?.send({ type: "error", code: "terminal_pty_failed", message });
       options.onFailure("terminal_pty_failed", message);
     }
     stream?.close();
+    // Its connection may have broken without its end: nobody could reach it any more.
+    signalIfAlive(holder.process, "SIGKILL");
     void options.onEnded().then(over.resolve, over.resolve);
   };
   /** By its process, which the agent itself wrote down: what a holder says is a tenant's word. */
   const insist = () => {
     ending = true;
     clearTimeout(timer);
+    redial?.stop("the terminal ends");
     timer = setTimeout(() => signalIfAlive(holder.process, "SIGKILL"), OBEY_MS);
   };
   const end = () => {
@@ -159,8 +150,8 @@ export function createTerminal(options: TerminalOptions): Terminal {
         if (stream !== joined) return;
         stream = undefined;
         if (gone) return;
-        if (told && closed) return letGo();
-        told = false;
+        if (exitSent && closed) return letGo();
+        exitSent = false;
         connection.resume();
         connection.send({ type: "detach" });
         if (!ending) reconnect();
@@ -170,37 +161,21 @@ export function createTerminal(options: TerminalOptions): Terminal {
   };
 
   const reconnect = () => {
-    dialling = new AbortController();
-    const { signal } = dialling;
-    const givesUpAt = performance.now() + options.detachedMs;
-    const attempt = async (failures: number): Promise<void> => {
-      try {
-        const dialled = await options.dial(signal);
-        const kept = await connection.describe(ANSWER_MS).catch((error) => {
-          dialled.close();
-          throw error;
-        });
-        if (ending || signal.aborted) return dialled.close();
-        join(dialled, kept);
-      } catch (error) {
-        if (signal.aborted || ending) return;
-        const { code, detail = (error as Error).message } = error as Partial<StreamFailure>;
-        const late = performance.now() > givesUpAt;
-        if (!late && code !== "terminal_session_unknown") {
-          options.onRetry(code ?? "terminal_pty_failed", detail);
-          timer = setTimeout(() => void attempt(failures + 1), backoffDelay(redial, failures));
-          return;
-        }
-        if (late)
+    redial = startRedial({
+      detachedMs: options.detachedMs,
+      dial: options.dial,
+      describe: () => connection.describe(ANSWER_MS),
+      onConnected: join,
+      onRetry: options.onRetry,
+      onGivenUp(why) {
+        if (why !== undefined)
           options.onFailure(
             "terminal_stream_lost",
-            `the shell ends, because there is no way between it and the gateway: ${detail}`,
+            `the shell ends, because there is no way between it and the gateway: ${why}`,
           );
         void end();
-      }
-    };
-    // Not all at once when a gateway with many of them is restarted.
-    timer = setTimeout(() => void attempt(0), Math.random() * redial.firstMs);
+      },
+    });
   };
 
   return {
@@ -212,7 +187,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
     leave() {
       ending = true;
       clearTimeout(timer);
-      dialling?.abort(new Error("the agent stops"));
+      redial?.stop("the agent stops");
       connection.leave();
       const left = stream;
       stream = undefined;
@@ -220,4 +195,19 @@ export function createTerminal(options: TerminalOptions): Terminal {
     },
     check: () => stream?.check(),
   };
+}
+
+/** What a holder says is a tenant's word: only these reach the gateway, and acknowledgements only of its attachment. */
+function isForGateway(frame: NodeFrame, attached: boolean): boolean {
+  switch (frame.type) {
+    case "attached":
+    case "paused":
+      return true;
+    case "ack":
+      return attached;
+    case "error":
+      return frame.code === "terminal_input_overflow";
+    default:
+      return false;
+  }
 }

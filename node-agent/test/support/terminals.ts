@@ -50,7 +50,7 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
     nodeId,
     instanceId: randomUUID(),
     bootId: "boot",
-    gateway: () => ({ set: undefined, told: gateway.url }),
+    gateway: () => ({ configured: undefined, offered: gateway.url }),
     credentials: () => ({ keyPem, chainPem, roots: [authority.rootPem] }),
     lookup: (_host, _options, done) => done(null, "127.0.0.1", 4),
     refreshProfile() {},

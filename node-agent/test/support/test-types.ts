@@ -7,7 +7,11 @@ import type { LoadedType } from "../../src/executor/run.ts";
 
 type Task = Parameters<Executor["run"]>[0];
 
-export function testType(run: (task: Task) => Promise<unknown>, declared: Partial<AnyTaskType> = {}): LoadedType {
+export function testType(
+  run: (task: Task) => Promise<unknown>,
+  declared: Partial<AnyTaskType> = {},
+  more: Pick<Executor, "recover" | "cancel"> = {},
+): LoadedType {
   const contract = taskType({
     type: "test.one",
     summary: "Does what a test wants",
@@ -24,7 +28,7 @@ export function testType(run: (task: Task) => Promise<unknown>, declared: Partia
     result: z.strictObject({ said: z.string() }),
     failures: { disk_on_fire: { message: "The disk is on fire.", nextStep: "Leave the building." } },
   });
-  return { contract: { ...contract, ...declared }, executor: { run: run as Executor["run"] } };
+  return { contract: { ...contract, ...declared }, executor: { run: run as Executor["run"], ...more } };
 }
 
 export function loaderOf(types: Record<string, LoadedType>): (name: string) => Promise<LoadedType | undefined> {

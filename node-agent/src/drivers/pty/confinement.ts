@@ -1,5 +1,5 @@
 // How far a tenant's shell is kept apart from the host and from other tenants: the limits on what it may use, and
-// what its holder is told to do before it becomes the user. The limits are the same with systemd and without.
+// what its holder does before it becomes the user. The limits are the same with systemd and without.
 
 import { existsSync, readFileSync } from "node:fs";
 import { totalmem } from "node:os";

@@ -2,49 +2,8 @@
 // beyond its own terminal, and nothing it fails to read piles up here.
 
 import { connect, type Socket } from "node:net";
-import type { ShellUser } from "@holdfast/tasks/executor";
-import type { Confined, Confinement } from "./confine.mjs";
+import type { Description, HolderConnection, HolderEvents } from "./driver.ts";
 import { type Control, createReader, sendBytes, sendControl } from "./messages.mjs";
-
-/** What it is, as it says itself. */
-export type Description =
-  | { type: "spare"; pid: number }
-  | ({ type: "shell"; pid: number; offset: number; end: number; orphanMs: number; notes: unknown } & Confined);
-
-export type Orders = {
-  user: ShellUser;
-  env: Record<string, string>;
-  size: { cols: number; rows: number };
-  orphanMs: number;
-  limits: { window: number; scrollback: number; input: number };
-  /** Given back with its description, also to a later agent. */
-  notes: unknown;
-  confinement: Confinement;
-};
-
-export type HolderHears = {
-  onBytes(bytes: Buffer): void;
-  onControl(message: Control): void;
-  /** It ended, or broke the form. */
-  onGone(): void;
-};
-
-export type HolderConnection = {
-  /** As of connecting. */
-  readonly first: Description;
-  /** Rejects with the holder's own words. */
-  become(orders: Orders): Promise<Description & { type: "shell" }>;
-  /** Rejects when it says nothing in time: its tenant may have stopped it. */
-  describe(withinMs: number): Promise<Description & { type: "shell" }>;
-  listen(hears: HolderHears): void;
-  send(message: Control): void;
-  /** False: it does not read, and there is no room for more. */
-  sendBytes(bytes: Buffer, most: number): boolean;
-  pause(): void;
-  resume(): void;
-  /** Without telling it anything: it goes on. */
-  leave(): void;
-};
 
 /** Rejects when nobody listens there any more, or says nothing in time. */
 export function connectToHolder(path: string, withinMs: number): Promise<HolderConnection> {
@@ -64,7 +23,7 @@ export function connectToHolder(path: string, withinMs: number): Promise<HolderC
 }
 
 function overSocket(socket: Socket, onFirst: (first: Description) => void) {
-  let hears: HolderHears | undefined;
+  let events: HolderEvents | undefined;
   let greeted = false;
   let gone = false;
   /** Those who wait for a description, in the order they asked. */
@@ -77,10 +36,10 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
       onFirst(description);
     } else if (description?.type === "shell") waiting.shift()?.resolve(description);
     else if (message.type === "failed") waiting.shift()?.reject(new Error(String(message["message"])));
-    else hears?.onControl(message);
+    else events?.onControl(message);
   };
   const read = createReader({
-    onBytes: (bytes) => hears?.onBytes(bytes),
+    onBytes: (bytes) => events?.onBytes(bytes),
     onControl,
     onBroken: () => socket.destroy(),
   });
@@ -89,7 +48,7 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
   socket.on("close", () => {
     gone = true;
     for (const { reject } of waiting.splice(0)) reject(new Error("the process that was to hold the shell ended"));
-    hears?.onGone();
+    events?.onGone();
   });
   const ask = (message: Control) => {
     const asked = Promise.withResolvers<Description & { type: "shell" }>();
@@ -104,7 +63,7 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
     become: (orders) => ask({ type: "become", ...orders }),
     describe: (ms) => within(ms, ask({ type: "describe" })),
     listen(to) {
-      hears = to;
+      events = to;
       if (gone) queueMicrotask(() => to.onGone());
     },
     send: (message) => sendControl(socket, message),
@@ -116,7 +75,7 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
     leave() {
-      hears = undefined;
+      events = undefined;
       socket.destroy();
     },
   });

@@ -1,5 +1,5 @@
 // @ts-check
-// The process that holds one shell: it starts idle, is told once what to become, and from then on is the
+// The process that holds one shell: it starts idle, is ordered once what to become, and from then on is the
 // tenant's. It keeps the PTY and its newest output while agents come and go, and ends with the shell, or
 // when no agent came for too long. Arguments: its id, after how many seconds that is, and `private` when its mounts
 // are its own. It listens in its working directory, which only the agent's user may enter; the socket's name says to
@@ -12,6 +12,7 @@ import { createServer } from "node:net";
 import { becomeUser } from "./become-user.mjs";
 import { confine } from "./confine.mjs";
 import { dropInherited } from "./drop-inherited.mjs";
+import { hangUp } from "./hang-up.mjs";
 import { createInputCounts } from "./input-counts.mjs";
 import { createReader, sendBytes, sendControl } from "./messages.mjs";
 import { openPty } from "./pty.mjs";
@@ -19,7 +20,7 @@ import { createScrollback } from "./scrollback.mjs";
 
 /** @typedef {import("./messages.mjs").Control} Control */
 /**
- * What to become. `limits` are the contract's, told because nothing but these few files is loaded here.
+ * What to become. `limits` are the contract's, passed because nothing but these few files is loaded here.
  * @typedef {{
  *   user: { name: string, uid: number, gid: number, home: string, shell: string },
  *   env: Record<string, string>, size: { cols: number, rows: number }, orphanMs: number,
@@ -27,11 +28,8 @@ import { createScrollback } from "./scrollback.mjs";
  *   confinement: import("./confine.mjs").Confinement,
  * }} Orders
  */
-/** @typedef {{ number: number, base: number, sent: number, acknowledged: number, told: boolean }} Attachment */
+/** @typedef {{ number: number, base: number, sent: number, acknowledged: number, pauseReported: boolean }} Attachment */
 
-const HANG_UP_MS = 5_000;
-/** After the first; then twice as long, and so on. */
-const HANG_UP_AGAIN_MS = 250;
 /** One without a shell is worth nothing but the time to start another: an agent that is restarted is back by then. */
 const SPARE_MS = 15_000;
 /** As login(1) has it; a shell's start-up files may set another. The agent's own is nobody's business. */
@@ -160,7 +158,6 @@ function startShell({ user, env, size, limits, notes, confinement }) {
   let shown = 0;
   let attachments = 0;
   let present = size;
-  let gathering = false;
   /** @type {import("./pty.mjs").Exit | undefined} */
   let ended;
   /** @type {(() => void)[]} */
@@ -172,25 +169,6 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     (output.end - attachment.base - attachment.acknowledged < limits.window &&
       (agent?.writableLength ?? 0) < MOST_QUEUED);
 
-  /**
-   * What somebody typed is shown at once. A program that pours out text is read 4 KB at a time, and a message for
-   * each would cost everybody on the way more than its bytes: these are gathered while more comes.
-   */
-  const pass = (/** @type {number} */ count) => {
-    if (gathering) return;
-    if (count < POURING_BYTES) return flush(limits.window);
-    gathering = true;
-    gather(output.end, 0);
-  };
-  const gather = (/** @type {number} */ before, /** @type {number} */ quietTurns) => {
-    setImmediate(() => {
-      const quiet = output.end > before ? 0 : quietTurns + 1;
-      const waiting = attachment ? output.end - attachment.sent : 0;
-      if (quiet < QUIET_TURNS && waiting > 0 && waiting < GATHERED_BYTES) return gather(output.end, quiet);
-      gathering = false;
-      flush(limits.window);
-    });
-  };
   const flush = (/** @type {number} */ window) => {
     if (!attachment || !agent) return;
     attachment.sent = Math.max(attachment.sent, output.start);
@@ -202,8 +180,8 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     }
     shown = Math.max(shown, attachment.sent);
     const waiting = unacknowledged(attachment);
-    if (waiting < limits.window || attachment.told) return;
-    attachment.told = true;
+    if (waiting < limits.window || attachment.pauseReported) return;
+    attachment.pauseReported = true;
     tell({ type: "paused", unacknowledged: waiting });
   };
   const finish = (/** @type {import("./pty.mjs").Exit} */ exit) => {
@@ -213,31 +191,11 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     tell({ type: "exit", ...exit });
     for (const done of whenEnded) done();
   };
-  const signal = (/** @type {NodeJS.Signals} */ name) => {
-    for (const group of new Set([pty.pid, foregroundOf(pty.pid)])) {
-      try {
-        if (group > 1) process.kill(-group, name);
-      } catch {
-        // It has ended, or became somebody else's by sudo.
-      }
-    }
-  };
-  /**
-   * To the shell alone. One that is just starting may not have heard: for a moment it is no group yet, and bash
-   * forgets a signal that comes between its start-up files and its first prompt.
-   * @param {number} afterMs
-   */
-  const hangUpAgain = (afterMs) => {
-    setTimeout(() => {
-      if (ended) return;
-      try {
-        process.kill(pty.pid, "SIGHUP");
-      } catch {
-        // Its end is about to be told.
-      }
-      hangUpAgain(2 * afterMs);
-    }, afterMs);
-  };
+  const gathering = createGathering({
+    end: () => output.end,
+    waiting: () => (attachment ? output.end - attachment.sent : 0),
+    flush: () => flush(limits.window),
+  });
 
   const pty = openPty({
     ...{ file, args: ["-l"], env: { ...env, SHELL: file }, cwd: user.home, ...size },
@@ -245,7 +203,7 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     onOutput: (count) => {
       output.filled(count);
       pty.tryUnread();
-      pass(count);
+      gathering.pass(count);
       return mayReadOn();
     },
     onWritten: () => counts.progressed(),
@@ -280,14 +238,14 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     attach({ attachment: number, from, writer, cols, rows }) {
       const offset = output.replayFrom(from);
       const replay = Math.max(0, Math.min(shown, output.end) - offset);
-      attachment = { number, base: offset, sent: offset, acknowledged: 0, told: false };
+      attachment = { number, base: offset, sent: offset, acknowledged: 0, pauseReported: false };
       const input = writer === undefined ? counts.attachUncounted() : counts.attach(writer);
       // An `input` that is undefined does not travel.
       tell({ type: "attached", attachment: number, offset, replay, input });
       counts.acknowledgeNow();
       const again = attachments++ > 0;
       const sameSize = cols === present.cols && rows === present.rows;
-      // A program that draws the whole screen does so only when told that its size is another.
+      // A program that draws the whole screen does so only when its size changes.
       if (again && sameSize) pty.resize(cols, rows + 1);
       this.resize({ cols, rows });
       flush(limits.window);
@@ -310,7 +268,7 @@ function startShell({ user, env, size, limits, notes, confinement }) {
     acknowledge(bytes) {
       if (!attachment || !(bytes > attachment.acknowledged)) return;
       attachment.acknowledged = Math.min(bytes, attachment.sent - attachment.base);
-      if (unacknowledged(attachment) === 0) attachment.told = false;
+      if (unacknowledged(attachment) === 0) attachment.pauseReported = false;
       flush(limits.window);
       if (!ended && mayReadOn()) pty.resume();
     },
@@ -324,11 +282,33 @@ function startShell({ user, env, size, limits, notes, confinement }) {
       if (ended) return done();
       whenEnded.push(done);
       if (whenEnded.length > 1) return;
-      // A stopped program would not notice.
-      signal("SIGHUP");
-      signal("SIGCONT");
-      hangUpAgain(HANG_UP_AGAIN_MS);
-      setTimeout(() => signal("SIGKILL"), HANG_UP_MS);
+      hangUp(pty.pid, () => ended !== undefined);
+    },
+  };
+}
+
+/**
+ * What somebody typed is shown at once. A program that pours out text is read 4 KB at a time, and a message for
+ * each would cost everybody on the way more than its bytes: these are gathered while more comes.
+ * @param {{ end: () => number, waiting: () => number, flush: () => void }} output
+ */
+function createGathering({ end, waiting, flush }) {
+  let gathering = false;
+  const gather = (/** @type {number} */ before, /** @type {number} */ quietTurns) => {
+    setImmediate(() => {
+      const quiet = end() > before ? 0 : quietTurns + 1;
+      if (quiet < QUIET_TURNS && waiting() > 0 && waiting() < GATHERED_BYTES) return gather(end(), quiet);
+      gathering = false;
+      flush();
+    });
+  };
+  return {
+    /** @param {number} count */
+    pass(count) {
+      if (gathering) return;
+      if (count < POURING_BYTES) return flush();
+      gathering = true;
+      gather(end(), 0);
     },
   };
 }
@@ -365,16 +345,6 @@ function loginShells() {
       .map((line) => line.trim());
   } catch {
     return undefined;
-  }
-}
-
-/** @param {number} pid of a shell: the group that has its terminal now. */
-function foregroundOf(pid) {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[5]);
-  } catch {
-    return pid;
   }
 }
 

@@ -3,30 +3,26 @@
 // elsewhere a session of its own is enough. Either way it is ready when its socket gets its final name.
 //
 // Root's holders start with the limits of a shell and in a mount namespace of their own, where the kernel gives one:
-// both are inherited by the shell, and neither can be given back.
+// both are inherited by the shell, and neither can be removed by it.
 
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { hasSystemd, type ShellLimits, shellLimits } from "./confinement.ts";
-
-export type Launch = (holder: { id: string; directory: string; orphanSeconds: number }) => {
-  /** Called when it is known that it will not become ready. */
-  onFailure(tell: (why: string) => void): void;
-};
+import { hasSystemd, type ShellLimits } from "./confinement.ts";
+import type { Launch } from "./driver.ts";
 
 const program = fileURLToPath(new URL("./holder.mjs", import.meta.url));
 
 /** They spare memory and threads. */
 const flags = ["--max-semi-space-size=1", "--v8-pool-size=0"];
 
-/** What a holder needs of its own. The shell's environment is told to it later. */
+/** What a holder needs of its own. The shell's environment comes with its orders. */
 const environment = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" };
 
 export function commandOf({ id, orphanSeconds }: { id: string; orphanSeconds: number }): string[] {
   return [process.execPath, ...flags, program, id, String(orphanSeconds)];
 }
 
-/** Tried first, because a container may forbid either. `private` tells the holder that its mounts are its own. */
+/** Tried first, because a container may forbid either. `private` says to the holder that its mounts are its own. */
 const confining = `
 limits=$1; shift
 if unshare --mount --propagation slave true; then set -- unshare --mount --propagation slave "$@" private; fi
@@ -43,8 +39,6 @@ export const launchWith =
   (limits: ShellLimits): Launch =>
   (holder) =>
     hasSystemd() ? underSystemd(holder, limits) : detached(holder, limits);
-
-export const launchHolder: Launch = (holder) => launchWith(shellLimits())(holder);
 
 type LaunchLimited = (holder: Parameters<Launch>[0], limits: ShellLimits) => ReturnType<Launch>;
 
@@ -69,11 +63,11 @@ function start([file = "", ...args]: string[], cwd: string): ReturnType<Launch> 
   const child = spawn(file, args, { cwd, env: environment, detached: true, stdio: "ignore" });
   child.unref();
   return {
-    onFailure(tell) {
-      child.once("error", (error) => tell(error.message));
+    onFailure(report) {
+      child.once("error", (error) => report(error.message));
       child.once("exit", (code, signal) => {
         // systemd-run itself ends well and at once.
-        if (code !== 0) tell(`it ended with ${signal ?? code}`);
+        if (code !== 0) report(`it ended with ${signal ?? code}`);
       });
     },
   };

@@ -37,7 +37,7 @@ function send(socket, kind, payload) {
 
 /**
  * Takes what the socket brings, in pieces of any size. Whoever breaks the form is not listened to any more.
- * @param {{ onBytes: (bytes: Buffer) => void, onControl: (message: Control) => void, onBroken: () => void }} heard
+ * @param {{ onBytes: (bytes: Buffer) => void, onControl: (message: Control) => void, onBroken: () => void }} events
  * @returns {(chunk: Buffer) => void}
  */
 export function createReader({ onBytes, onControl, onBroken }) {

@@ -1,8 +1,8 @@
 // A process that runs a task and dies by SIGKILL at one of its phases, as in a crash: nothing is
 // tidied up. Started by tests with a JSON text as its only argument.
 
-import type { Host } from "../executor.ts";
-import { runTask } from "./run-task.ts";
+import type { Host } from "../../tasks/executor.ts";
+import { runTask } from "../../tasks/test/run-task.ts";
 
 const { type, params, host, phase } = JSON.parse(process.argv[2] ?? "") as {
   type: string;

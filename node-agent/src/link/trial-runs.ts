@@ -15,7 +15,7 @@ import {
 } from "../identity/trials.ts";
 import { classifyError } from "./failures.ts";
 
-export type Adoption = {
+export type TrialRuns = {
   /** Begins to try what is due; after each heartbeat and each failure of the link. */
   consider(): void;
   /** What did not work so far, and why. */
@@ -26,7 +26,7 @@ export type Adoption = {
 
 export type FailedAttempt = Failures & { attempt: Attempt; reason: DiagnosticReason; detail: string };
 
-export type AdoptionOptions = {
+export type TrialRunsOptions = {
   /** Throws a HostProblem while this host has no usable identity. */
   situation: () => Situation;
   /** One authenticated request over this way; throws when it is not answered by the server. */
@@ -39,7 +39,7 @@ export type AdoptionOptions = {
   now?: () => number;
 };
 
-export function createAdoption(options: AdoptionOptions): Adoption {
+export function createTrialRuns(options: TrialRunsOptions): TrialRuns {
   const now = options.now ?? (() => performance.now());
   let history = new Map<string, FailedAttempt>();
   let underWay: Promise<void> | undefined;

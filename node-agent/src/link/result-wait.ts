@@ -1,9 +1,9 @@
 // How long the next poll waits for the results of the tasks that the last one brought. Results of short tasks go
 // first, over the same connection; a task that takes longer does not keep the poll waiting.
 
-export type Answering = {
+export type ResultWait = {
   /** Resolves when nothing is held any more, or when it is not worth waiting longer. */
-  answered(withinMs: number): Promise<void>;
+  sent(withinMs: number): Promise<void>;
   /** Something was settled. */
   settled(): void;
   /** What is not settled will be tried again, nobody knows when. */
@@ -16,7 +16,7 @@ export type Answering = {
  */
 const ON_THEIR_WAY_MS = 5_000;
 
-export function createAnswering(counts: () => { held: number; unsent: number }): Answering {
+export function createResultWait(counts: () => { held: number; unsent: number }): ResultWait {
   let end: (() => void) | undefined;
   const settled = () => {
     if (counts().held === 0) end?.();
@@ -24,7 +24,7 @@ export function createAnswering(counts: () => { held: number; unsent: number }):
   return {
     settled,
     postponed: () => end?.(),
-    answered: (withinMs) =>
+    sent: (withinMs) =>
       new Promise((resolve) => {
         let timer = setTimeout(() => {
           const { held, unsent } = counts();

@@ -1,5 +1,5 @@
-// What the agent tells about itself every twenty seconds, put together from what its parts know.
-// Every text is bounded and redacted: the server stores it and shows it to people.
+// What the agent reports about itself every twenty seconds, as a function of what its parts know: building one has no
+// side effects. Every text is bounded and redacted: the server stores it and shows it to people.
 
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node-limits";
 import type { Heartbeat, HostFacts } from "@holdfast/contracts/node-protocol";
@@ -7,24 +7,12 @@ import { redact } from "@holdfast/kit/redact";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { type AgentFile, trustVersions } from "../identity/agent-file.ts";
 import type { CertificateFacts } from "../identity/identity-file.ts";
-
-export type Counters = Heartbeat["counters"];
-
-export const noCounters: Readonly<Counters> = {
-  identity_rejections: 0,
-  tasks_started: 0,
-  tasks_succeeded: 0,
-  tasks_failed: 0,
-  tasks_refused: 0,
-  polls_failed: 0,
-  results_failed: 0,
-  renewals_failed: 0,
-};
+import type { Counters } from "./counters.ts";
 
 const MOST_FINDINGS = 32;
 const LONGEST_DETAIL = 400;
 
-export function describeAgent(known: {
+export function buildHeartbeat(known: {
   now: number;
   startedAt: number;
   facts: HostFacts;
@@ -34,7 +22,7 @@ export function describeAgent(known: {
   running: number;
   unsentResults: number;
   findings: readonly Finding[];
-  /** Of the record that tells of a finding, by its reason. */
+  /** Of the record of a finding, by its reason. */
   correlationIds?: ReadonlyMap<string, string>;
   counters: Counters;
 }): Heartbeat {

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createAnswering } from "./answering.ts";
+import { createResultWait } from "./result-wait.ts";
 
 const FIRST_MS = 5;
 
 describe("the next poll", () => {
   let counts = { held: 0, unsent: 0 };
   const start = () => {
-    const answering = createAnswering(() => counts);
+    const wait = createResultWait(() => counts);
     const goesOn = vi.fn();
-    void answering.answered(FIRST_MS).then(goesOn);
-    return { answering, goesOn };
+    void wait.sent(FIRST_MS).then(goesOn);
+    return { wait, goesOn };
   };
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
@@ -20,13 +20,13 @@ describe("the next poll", () => {
     await vi.advanceTimersByTimeAsync(0);
     expect(idle.goesOn).toHaveBeenCalled();
     counts = { held: 2, unsent: 2 };
-    const { answering, goesOn } = start();
+    const { wait, goesOn } = start();
     counts = { held: 1, unsent: 1 };
-    answering.settled();
+    wait.settled();
     await vi.advanceTimersByTimeAsync(0);
     expect(goesOn).not.toHaveBeenCalled();
     counts = { held: 0, unsent: 0 };
-    answering.settled();
+    wait.settled();
     await vi.advanceTimersByTimeAsync(0);
     expect(goesOn).toHaveBeenCalled();
   });
@@ -49,9 +49,9 @@ describe("the next poll", () => {
 
   it("TASK-02 does not wait for a result that could not be delivered now", async () => {
     counts = { held: 1, unsent: 1 };
-    const { answering, goesOn } = start();
+    const { wait, goesOn } = start();
     await vi.advanceTimersByTimeAsync(500);
-    answering.postponed();
+    wait.postponed();
     await vi.advanceTimersByTimeAsync(0);
     expect(goesOn).toHaveBeenCalled();
   });

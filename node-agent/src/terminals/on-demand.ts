@@ -5,7 +5,7 @@ import { TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/exe
 import { findSockets } from "./directory.ts";
 import type { Terminals, TerminalsOptions } from "./terminals.ts";
 
-export type LazyTerminals = TaskTerminals & {
+export type TerminalsOnDemand = TaskTerminals & {
   /** Takes up what an earlier agent left. */
   resume(): void;
   count(): number;
@@ -15,7 +15,7 @@ export type LazyTerminals = TaskTerminals & {
   stop(): void;
 };
 
-export function openTerminals(options: TerminalsOptions): LazyTerminals {
+export function createTerminalsOnDemand(options: TerminalsOptions): TerminalsOnDemand {
   let loading: Promise<Terminals> | undefined;
   let loaded: Terminals | undefined;
   let stopped = false;

@@ -1,0 +1,217 @@
+// An agent, whatever it runs on: link, tasks, identity and heartbeats put together. The real agent (main.ts) gives it
+// files, a host and a log; a simulated one (sim/agent.ts) gives it memory and an invented host. All decisions are here
+// or below, so both make the same ones.
+
+import type { Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node-protocol";
+import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
+import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
+import type { Finding } from "../diagnostics/self-checks.ts";
+import type { ExecutorOptions, TaskEvent } from "../executor/executor.ts";
+import { describe } from "../executor/outcomes.ts";
+import type { Offer } from "../identity/accept-trust.ts";
+import type { AgentFile } from "../identity/agent-file.ts";
+import type { Attempt, Situation, Way } from "../identity/trials.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { LinkCalls } from "../link/calls.ts";
+import type { Classified } from "../link/failures.ts";
+import { createLink, type Link, type LinkStatus, skewSecondsOf } from "../link/loop.ts";
+import { createResultWait } from "../link/result-wait.ts";
+import { createUpkeep, type Keeper } from "../link/upkeep.ts";
+import { type Counters, counterOf, noCounters } from "./counters.ts";
+import { createFindings } from "./findings.ts";
+import { buildHeartbeat } from "./heartbeat.ts";
+import { createTaskPipeline, type TaskPipeline } from "./task-pipeline.ts";
+
+/** What the agent is towards the server: on disk for a real agent, in memory for a simulated one. */
+export type AgentIdentity = Keeper & {
+  readonly nodeId: string;
+  agent(): AgentFile;
+  verifiers(): VerifierKeyring;
+  /** From a heartbeat's answer. Returns what of it was refused, and why. Throws when it could not be stored. */
+  learn(offer: Offer): string[];
+};
+
+export type CoreOptions = Pick<ExecutorOptions, "loadType" | "host" | "log"> & {
+  identity: AgentIdentity;
+  /** Throws a HostProblem while this host has no usable identity. */
+  client: () => LinkCalls;
+  /** For one request over another way. */
+  clientOver: (way: Way) => Pick<LinkCalls, "heartbeat"> & { close(): void };
+  addresses: () => Pick<Situation, "joinedAt" | "fixedUrl">;
+  /** Undefined while the host cannot keep one; asked again before every heartbeat. */
+  openJournal: () => Journal | undefined;
+  facts: () => HostFacts;
+  /** What is wrong with the host; looked at before every heartbeat. */
+  checkHost: (link: LinkStatus) => readonly Finding[];
+  heartbeatMs?: number;
+  events: CoreEvents;
+};
+
+/** What happens to the agent, for those who write it down, count it or show it. */
+export type CoreEvents = {
+  record: (reason: DiagnosticReason, detail: string, correlationId?: string) => void;
+  /** Of the last record with each reason: a finding in a heartbeat is found by it in the audit. */
+  correlationIds?: ReadonlyMap<DiagnosticReason, string>;
+  onCount?: (name: keyof Counters) => void;
+  onTask?: (event: TaskEvent) => void;
+  onConnected?: () => void;
+  /** Before other ways to the server are tried. */
+  onFailure?: (failure: Classified, correlationId: string | undefined) => void;
+  onHeartbeat?: (correlationId: string | undefined) => void;
+  onAdopted?: (attempt: Attempt) => void;
+};
+
+export type AgentCore = {
+  /** Until the link is stopped; may be called again afterwards. */
+  run(): Promise<void>;
+  stopLink(): void;
+  status(): LinkStatus;
+  /** Opens the journal if the host can keep one; every heartbeat tries it again. */
+  openTasks(): void;
+  /** Undefined while there is no journal. */
+  tasks(): TaskPipeline | undefined;
+  findings(): readonly Finding[];
+  /** As it would be sent now. Reads only: two in a row differ in nothing but the time. */
+  heartbeat(): Heartbeat;
+  heartbeatNow(): Promise<void>;
+  /** Resolves when neither a renewal nor a trial of new trust is under way. */
+  settled(): Promise<void>;
+};
+
+export function createAgentCore(options: CoreOptions): AgentCore {
+  const { identity, events, log } = options;
+  const { record } = events;
+  const startedAt = Date.now();
+  const counters: Counters = { ...noCounters };
+  const count = (name: keyof Counters) => {
+    counters[name] += 1;
+    events.onCount?.(name);
+  };
+  let pipeline: TaskPipeline | undefined;
+  const status = () => link.status();
+  const skewSeconds = () => skewSecondsOf(status());
+  const holding = () => pipeline?.executor.holding() ?? [];
+  const findings = createFindings({ check: () => options.checkHost(status()), record });
+  const resultWait = createResultWait(() => ({
+    held: holding().length,
+    unsent: pipeline?.journal.unsentCount() ?? 0,
+  }));
+
+  const openPipeline = () => {
+    const journal = pipeline ? undefined : options.openJournal();
+    if (!journal) return;
+    if (journal.damage) record("task_result_failed", journal.damage);
+    pipeline = createTaskPipeline({
+      ...{ nodeId: identity.nodeId, journal, loadType: options.loadType, host: options.host, log },
+      ...{ client: options.client, verifiers: identity.verifiers, refreshVerifiers: () => link.heartbeatNow() },
+      ...{ skewSeconds, record, resultWait },
+      onResultsWait: findings.resultsWait,
+      onDeliveryFailed: () => count("results_failed"),
+      count: (event) => {
+        count(counterOf[event]);
+        events.onTask?.(event);
+      },
+    });
+  };
+
+  const upkeep = createUpkeep({
+    keeper: identity,
+    addresses: options.addresses,
+    connected: () => status().connected,
+    skewSeconds,
+    request: async (way) => {
+      const client = options.clientOver(way);
+      try {
+        await client.heartbeat({ ...heartbeatOver(way), holding: holding() });
+      } finally {
+        client.close();
+      }
+    },
+    renew: (csr) => options.client().renew(csr),
+    onAdopted: (attempt) => {
+      record("process_alive", `adopted: ${attempt.key}`);
+      events.onAdopted?.(attempt);
+      if (!status().connected) link.retryNow();
+    },
+    onFailure: record,
+    onRenewalFailure: (reason, detail) => {
+      count("renewals_failed");
+      record(reason, `renewing the certificate failed: ${detail}`);
+    },
+    onTrustRefused: findings.trustRefused,
+  });
+
+  const heartbeatOver = ({ identity: { certificate }, profile }: Pick<Way, "identity" | "profile">) =>
+    buildHeartbeat({
+      ...{ now: Date.now(), startedAt, facts: options.facts(), certificate },
+      renewalDueAt: upkeep.renewalDueAt() ?? certificate.notAfter,
+      agent: { ...identity.agent(), profile },
+      running: pipeline?.executor.running() ?? 0,
+      unsentResults: pipeline?.journal.unsentCount() ?? 0,
+      findings: findings.current(),
+      correlationIds: events.correlationIds,
+      counters,
+    });
+  const heartbeat = () => heartbeatOver(identity.present());
+
+  const learn = (offer: Offer) => {
+    try {
+      findings.trustRefused(identity.learn(offer));
+    } catch (error) {
+      // It is in force all the same; after a restart the server offers it again.
+      log.warn("changed trust is not on disk", { error: describe(error) });
+    }
+  };
+  const onFailure = (failure: Classified, correlationId: string | undefined) => {
+    count("polls_failed");
+    if (isRejection(failure.reason)) count("identity_rejections");
+    record(failure.reason, failure.detail, correlationId);
+    events.onFailure?.(failure, correlationId);
+    if (failure.reason !== "edge_rate_limited") upkeep.afterFailure();
+  };
+  const onStanding = ({ status, reason }: NodeStanding) => {
+    if (status === "quarantined") record("node_quarantined", reason ?? "no reason given");
+    else record("process_alive", `the node is ${status}${reason ? `: ${reason}` : ""}`);
+  };
+
+  const openLink = () =>
+    createLink({
+      ...{ heartbeatMs: options.heartbeatMs, client: options.client, heartbeat, holding, learn },
+      ...{ onFailure, onStanding, resultsSent: resultWait.sent },
+      beforeHeartbeat: () => {
+        openPipeline();
+        findings.refresh(upkeep.findings());
+      },
+      room: () => pipeline?.executor.room() ?? 0,
+      cancel: (taskIds) => pipeline?.executor.cancel(taskIds) ?? 0,
+      offer: (offers) => pipeline?.offer(offers) ?? 0,
+      onConnected: () => {
+        events.onConnected?.();
+        pipeline?.outbox.reconnected();
+      },
+      onHeartbeat: (correlationId) => {
+        events.onHeartbeat?.(correlationId);
+        upkeep.afterHeartbeat();
+        pipeline?.executor.pump();
+        pipeline?.outbox.poke();
+      },
+    });
+  let link: Link = openLink();
+  let ran = false;
+
+  return {
+    run() {
+      if (ran) link = openLink();
+      ran = true;
+      return link.run();
+    },
+    stopLink: () => link.stop(),
+    status,
+    openTasks: openPipeline,
+    tasks: () => pipeline,
+    findings: findings.current,
+    heartbeat,
+    heartbeatNow: () => link.heartbeatNow(),
+    settled: upkeep.settled,
+  };
+}

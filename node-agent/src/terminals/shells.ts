@@ -1,0 +1,109 @@
+// Shells in their holders: started for a user, taken up from an earlier agent, ended when nobody wants them.
+
+import { correlationIdForm } from "@holdfast/contracts/headers";
+import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
+import { isAlive, signalIfAlive } from "@holdfast/kit/processes";
+import type { Terminals as TaskTerminals } from "@holdfast/tasks/executor";
+import type { Description, PtyDriver } from "../drivers/pty/driver.ts";
+import type { FoundSocket } from "./directory.ts";
+import { shellEnvironment } from "./environment.ts";
+import type { Holder, Holders } from "./spare-holders.ts";
+import { createTerminal } from "./terminal.ts";
+
+type Opening = Parameters<TaskTerminals["open"]>[0];
+
+export type Shells = {
+  /** Leaves nothing behind when it rejects. */
+  start(wanted: Opening, signal: AbortSignal): Promise<{ holder: Holder; kept: Description & { type: "shell" } }>;
+  /** Undefined: there was no shell, or it could not be reached and was ended. */
+  takeUp(
+    found: FoundSocket & { kind: "shell" },
+  ): Promise<{ holder: Holder; correlationId: string; detachedMs: number } | undefined>;
+  /** Of a holder that belongs to no terminal. */
+  end(holder: Holder): Promise<void>;
+};
+
+const LONGEST_DETACHED_MS = 24 * 3600_000;
+
+export function createShells(options: {
+  driver: PtyDriver;
+  holders: Holders;
+  at: (name: string) => string;
+  /** How long the holder of an earlier agent may take to answer. */
+  answerMs: number;
+}): Shells {
+  const { driver, holders } = options;
+
+  const end = async (holder: Holder) => {
+    const terminal = createTerminal({
+      sessionId: "",
+      holder,
+      detachedMs: 0,
+      dial: () => Promise.reject(new Error("it is ending")),
+      onFailure() {},
+      onRetry() {},
+      onEnded: () => holders.forget(holder.name),
+    });
+    await terminal.end();
+  };
+
+  return {
+    end,
+    async start(wanted, signal) {
+      const taking = holders.take(wanted.sessionId);
+      taking.catch(() => {}); // It is awaited below, after the user was found.
+      try {
+        const user = await untilAborted(wanted.user(), signal);
+        const holder = await untilAborted(taking, signal);
+        const kept = await untilAborted(
+          holder.connection.become({
+            user,
+            env: shellEnvironment(user, wanted.sessionId),
+            size: wanted.size,
+            orphanMs: wanted.detachedMs,
+            limits: { window: WINDOW_BYTES, scrollback: SCROLLBACK_BYTES, input: MOST_INPUT_BYTES },
+            notes: { correlation_id: wanted.correlationId },
+            confinement: await driver.confinementOf(user),
+          }),
+          signal,
+        );
+        return { holder, kept };
+      } catch (error) {
+        void taking.then(end, () => {});
+        throw error;
+      }
+    },
+    async takeUp({ name, holder: process }) {
+      try {
+        if (!isAlive(process)) throw new Error("its process has ended");
+        const connection = await driver.connect(options.at(name), options.answerMs);
+        const { first } = connection;
+        const holder = { connection, process, name };
+        // Taken for a session, and never ordered to become anything.
+        if (first.type === "spare") {
+          await end(holder);
+          return undefined;
+        }
+        const { correlation_id } = (first.notes ?? {}) as Record<string, unknown>;
+        const correlationId =
+          typeof correlation_id === "string" && correlationIdForm.test(correlation_id) ? correlation_id : "";
+        const detachedMs = Math.min(Math.max(0, first.orphanMs), LONGEST_DETACHED_MS);
+        return { holder, correlationId, detachedMs };
+      } catch {
+        // Stopped by its tenant, or in disorder: nobody could ever end it.
+        signalIfAlive(process, "SIGKILL");
+        await holders.forget(name);
+        return undefined;
+      }
+    },
+  };
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
