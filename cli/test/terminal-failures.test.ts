@@ -368,17 +368,17 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     const { name } = shells.node;
     await shells.json(["node", "drain", name]);
     const why = `The node ${name} is draining and takes no new work.`;
-    await fails("terminal_token_mint_failed", { why, owner: "node", ownerInWords: "Whoever runs the node" });
+    await fails("terminal_token_mint_failed", { why, owner: "node", ownerInWords: "The operator of the node" });
     await shells.json(["node", "reactivate", name]);
     await works();
   });
 
-  it("TERM-09 TERM-01 terminal_token_mint_failed: the allocation was given back", async () => {
+  it("TERM-09 TERM-01 terminal_token_mint_failed: the allocation was released", async () => {
     const { id, username } = shells.allocation;
     await shells.json(["allocation", "release", id]);
     // From a bookmark: no page offers a terminal of it any more.
     const url = `${(await shells.up.ready).api_url}/allocations/${id}/terminal`;
-    await fails("terminal_token_mint_failed", { why: "given back" }, () => atPage?.page.goto(url));
+    await fails("terminal_token_mint_failed", { why: "released" }, () => atPage?.page.goto(url));
     if (atPage) await expect.poll(() => atPage?.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     shells.allocation = await shells.json<Allocation>([
       ...["allocation", "create", "--node", shells.node.name, "--user", username],
