@@ -186,7 +186,7 @@ const producers: Record<string, number> = {
   // What a failed connection to the gateway becomes.
   "node-agent/src/terminals/failures.ts": 2,
   // What the metric counts.
-  "control-plane/src/nodes/late-certificates.ts": 1,
+  "control-plane/src/nodes/identity/late-certificates.ts": 1,
   // Since when it is so, where a stored time says it.
   "control-plane/src/fleet/node.ts": 1,
 };
