@@ -762,7 +762,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
     await list.getByRole("button", { name: /^Failed .*killed.*: details$/ }).click();
     await list.locator('[data-step="pty_ready"][data-state="ok"]').waitFor();
     await list.locator('[data-step="failed"]').getByText("1 min 30 s").waitFor();
-    await list.getByText("Can be fixed by whoever runs the node").waitFor();
+    await list.getByText("Can be fixed by the operator of the node").waitFor();
     await keepScreenshot(page, "allocation");
     const back = list.getByRole("link", { name: "Go back to it" });
     expect(await back.getAttribute("href")).toContain(`session=${terminals[0]?.id}`);
