@@ -9,7 +9,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Sql, Tx } from "../database/connect.ts";
-import type { Revision } from "../tasks/queries.ts";
+import type { Revision } from "../mechanisms/awaiting.ts";
 import { accessIsLost, lostAccessCode, signInEnded } from "./access.ts";
 import type { Exit, Failure, Life } from "./life.ts";
 import { terminalIsLive } from "./state.ts";

@@ -1,19 +1,20 @@
-// Waits for rows with a revision to change, without asking the database for each: a change made in
-// this process is known at once, one made elsewhere comes as a signal, and once a second one statement
-// looks at everything that is awaited, in case a signal was lost.
+// Waits for rows with a revision to change, without a statement for each: a change made in this process is known at once,
+// one made elsewhere comes as a signal, and once a second one statement reads everything that is awaited, in case a signal
+// was lost.
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
-import type { Signals, Topic } from "../mechanisms/signals.ts";
-import type { Revision } from "./queries.ts";
+import type { Signals, Topic } from "./signals.ts";
+
+export type Revision = { id: string; revision: number; ended: boolean };
 
 export type Awaited = { id: string; revision: number | undefined };
 export type AwaitOptions = { waitMs: number; until?: "change" | "end"; signal?: AbortSignal };
 
 export type Awaiting = {
-  /** Resolves when the revision differs from the one given, it has ended, or the time is over. */
-  changed(task: Awaited, options: AwaitOptions): Promise<void>;
-  /** Known to have happened in this process: spares the look. */
+  /** Resolves when the revision is another, the row has ended, or the time is over. */
+  changed(row: Awaited, options: AwaitOptions): Promise<void>;
+  /** Changes made in this process, which need not be read. */
   happened(changes: readonly Revision[]): void;
   stop(): Promise<void>;
 };
@@ -21,23 +22,23 @@ export type Awaiting = {
 type Waiter = { revision: number | undefined; until: "change" | "end"; resolve(): void };
 
 const LOOK_EVERY_MS = 1_000;
-/** What happened last is remembered: it may have happened between a caller's look and its waiting. */
+/** The last changes are remembered: one may have happened after the caller read the row and before it waits. */
 const MOST_REMEMBERED = 5_000;
 
 export function createAwaiting(options: {
   sql: Sql;
   signals: Signals;
   log: Log;
-  /** Of the signals that tell about these rows. */
+  /** Of the signals about these rows. */
   topic: Topic;
-  /** One look at all that is awaited; what is not there is left out. */
+  /** Reads all rows that are awaited, in one statement; a row that does not exist is left out. */
   read(sql: Sql, ids: readonly string[]): Promise<Revision[]>;
 }): Awaiting {
   const { sql, signals, log, topic, read } = options;
   const waiters = new Map<string, Set<Waiter>>();
-  /** Asked for since the last look; the next one takes them together. */
+  /** Awaited since the last statement; the next one reads them together. */
   let unseen = new Set<string>();
-  /** The last change known of a row; null: it changed elsewhere, nobody knows how. */
+  /** The last change known of a row; null: it changed at another replica, and was not read yet. */
   const recent = new Map<string, Revision | null>();
   let looking: Promise<void> | undefined;
   let stopped = false;
@@ -71,11 +72,11 @@ export function createAwaiting(options: {
         const found = await read(sql, ids);
         for (const revision of found) settle(revision);
         const missing = new Set(ids).difference(new Set(found.map((one) => one.id)));
-        // Removed, or never there: the caller's own look tells.
+        // Removed, or never there: the caller finds out when it reads the row.
         for (const id of missing) for (const waiter of waiters.get(id) ?? []) waiter.resolve();
       } catch (error) {
-        // The next look comes within a second; until then nothing is known, and nothing lost.
-        log.warn({ err: error, topic }, "what is awaited could not be looked at");
+        // The next statement comes within a second; nothing is lost until then.
+        log.warn({ err: error, topic }, "could not read the awaited rows");
         break;
       }
     }

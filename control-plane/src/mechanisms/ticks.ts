@@ -1,8 +1,8 @@
-// Ends waits in company. A process that wakes up for one node at a time, a thousand times a second, spends more on waking
-// than on the work: the same answers given a handful at a time cost about half (bench/README.md).
+// Ends waits together. A process that wakes up for one node at a time, a thousand times a second, spends more on waking
+// than on the work: the same responses, sent a handful at a time, cost about half (bench/README.md).
 
 export type Ticks = {
-  /** Does it then, or up to one tick later and with others if it is not soon. Answers with what prevents it. */
+  /** Runs it then, or up to one tick later and with others if that is not soon. Returns a function that cancels it. */
   after(ms: number, work: () => void): () => void;
 };
 
@@ -10,7 +10,7 @@ type Tick = { timer: NodeJS.Timeout; works: Set<() => void> };
 
 export function createTicks(everyMs: number): Ticks {
   const ticks = new Map<number, Tick>();
-  const strike = (number: number) => {
+  const fire = (number: number) => {
     const works = ticks.get(number)?.works ?? [];
     ticks.delete(number);
     for (const work of works) work();
@@ -24,7 +24,7 @@ export function createTicks(everyMs: number): Ticks {
       const now = performance.now();
       const number = Math.ceil((now + ms) / everyMs);
       const tick = ticks.get(number) ?? {
-        timer: setTimeout(strike, number * everyMs - now, number),
+        timer: setTimeout(fire, number * everyMs - now, number),
         works: new Set(),
       };
       ticks.set(number, tick);

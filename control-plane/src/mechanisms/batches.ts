@@ -19,7 +19,7 @@ export function createBatches<Item, Answer>(options: {
   most: number;
   /** Batches under way at a time. */
   atOnce: number;
-  /** From the beginning of one batch to that of the next at least: what comes often is gathered. None unless told. */
+  /** From the beginning of one batch to that of the next at least: what comes often is gathered. None by default. */
   restMs?: number;
   /** Items of one key never share a batch, nor run beside each other. */
   keyOf(item: Item): string;
