@@ -10,8 +10,9 @@ import { PageQuery, pageOf } from "../pagination.ts";
 import { NodeName } from "./enrollment.ts";
 import { FleetFilter, fleetStates } from "./fleet.ts";
 
-/** Seen now: by heartbeat. `never` until the first one. */
-const Connection = z.enum(["online", "stale", "never"]);
+/** Decided by the last heartbeat; `never` until the first one. */
+export const NodeConnection = z.enum(["online", "stale", "never"]);
+export type NodeConnection = z.infer<typeof NodeConnection>;
 
 /** Something a person should look at, with what to do. */
 export const Attention = z.strictObject({
@@ -35,7 +36,7 @@ export const Node = z.strictObject({
   name: z.string(),
   status: NodeStatus,
   status_reason: z.string().nullable(),
-  connection: Connection,
+  connection: NodeConnection,
   heartbeat_at: Time.nullable(),
   created_at: Time,
   agent_version: z.string().nullable(),

@@ -4,10 +4,13 @@ import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Time } from "../fields.ts";
 
+export const TaskSigningKeyState = z.enum(["next", "signing", "verifying"]);
+export type TaskSigningKeyState = z.infer<typeof TaskSigningKeyState>;
+
 export const TaskSigningKey = z.strictObject({
   kid: z.string(),
   /** `next` verifies and does not sign yet; `signing` signs every new task; `verifying` only verifies. */
-  state: z.enum(["next", "signing", "verifying"]),
+  state: TaskSigningKeyState,
   created_at: Time,
   signs_from: Time,
   /** Null while no other key follows it. */
