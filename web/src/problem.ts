@@ -31,14 +31,15 @@ export function problemOf(error: unknown): Problem {
   }
   if (error instanceof TypeError) {
     return {
-      message: "Holdfast cannot be reached.",
-      nextStep: "Check your network and, on the server, `holdfast status`. This page keeps trying by itself.",
+      message: "Holdfast is unreachable.",
+      nextStep:
+        "Check your network connection. On the server, run `holdfast status`. This page retries automatically.",
       fields: [],
     };
   }
   return {
-    message: "This page met a fault of its own.",
-    nextStep: "Reload it. If it stays, tell the operator.",
+    message: "This page failed unexpectedly.",
+    nextStep: "Reload the page. If it happens again, contact the operator.",
     fields: [],
   };
 }

@@ -133,8 +133,7 @@ export function Picker({ label, hint, className, noun, value, onChange, queryKey
     if (found.error) return `${problemOf(found.error).message} ${problemOf(found.error).nextStep}`;
     if (!found.data) return "Searching …";
     const { total, hasMore } = found.data;
-    if (options.length === 0)
-      return settled ? `No ${noun} matches “${settled}”.` : `There is no ${noun} to choose.`;
+    if (options.length === 0) return settled ? `No ${noun} matches “${settled}”.` : `No ${noun} available.`;
     if (!hasMore) return undefined;
     return `Showing ${options.length}${total === undefined ? "" : ` of ${figures.format(total)}`}. Type to search all.`;
   }

@@ -22,7 +22,7 @@ export function RevokeTokensField({ checked, onChange }: RevokeTokensFieldProps)
     <div className="space-y-3 text-ink">
       <Checkbox
         label={`Also revoke what I made: ${countIssued(items)}`}
-        hint="In all organizations. Choose it if somebody else may have had your account."
+        hint="In all organizations. Recommended if someone else may have had access to your account."
         checked={checked}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />

@@ -42,10 +42,10 @@ export function AllocationPage() {
       <PageHeader title="Allocation" above={<ToAllocations />} />
       {!allocation.error && <Loading what="the allocation" />}
       {unknown && (
-        <EmptyState title="There is no such allocation here">
+        <EmptyState title="Allocation not found">
           <p>
-            The address may be cut off, the allocation may belong to somebody else, or to another of your
-            organizations: switch there first.
+            It does not exist, or you have no access to it. If it belongs to another of your organizations, switch
+            to that one first.
           </p>
         </EmptyState>
       )}
@@ -121,7 +121,7 @@ function Details({ allocation }: { allocation: Allocation }) {
         </Fact>
         {allocation.access !== "manage" && (
           <Fact name="Your access">
-            {allocation.access === "use" ? "use: open terminals" : "view only"}
+            {allocation.access === "use" ? "Use: open terminals" : "View only"}
             {allocation.access_until && (
               <span className="block text-ink-muted">
                 expires <When at={allocation.access_until} />
@@ -154,7 +154,7 @@ function Details({ allocation }: { allocation: Allocation }) {
           <span className="block text-ink-muted">by {allocation.created_by}</span>
         </Fact>
         {allocation.active_at && (
-          <Fact name="Active since">
+          <Fact name="Ready since">
             <When at={allocation.active_at} exact />
           </Fact>
         )}

@@ -31,7 +31,7 @@ export function AllocationTable({ allocations, showsNode = true, className }: Al
     "User",
     "Status",
     ...(showsNode ? [{ wide: "Node" }] : []),
-    { wide: "Made" },
+    { wide: "Created" },
     { wide: "Owner" },
     <ActionsHeader key="actions" />,
   ];

@@ -29,7 +29,7 @@ export function NodeAllocations({ node }: { node: NodeDetail }) {
           <ErrorNotice error={listing.error} onRetry={listing.refresh} />
         </div>
       )}
-      {held?.length === 0 && <p className="px-5 py-4 text-ink-muted">Nobody has a place on this node.</p>}
+      {held?.length === 0 && <p className="px-5 py-4 text-ink-muted">No allocations on this node.</p>}
       {held && held.length > 0 && (
         <AllocationTable allocations={held} showsNode={false} className="rounded-t-none border-0" />
       )}

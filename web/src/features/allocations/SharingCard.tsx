@@ -97,8 +97,8 @@ function RevokeDialog({ allocation, grant, onClose }: RevokeProps) {
       error={revoke.error}
     >
       <p>
-        {grant.email} no longer sees {allocation.username} on {allocation.node_name}. Terminals they have open
-        there close within seconds.
+        {grant.email} no longer sees {allocation.username} on {allocation.node_name}. Their open terminals there
+        close within seconds.
       </p>
     </ConfirmDialog>
   );

@@ -1,12 +1,13 @@
 // Which node a cell is, and why it looks as it does.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { Button } from "../../design/Button.tsx";
 import { classes } from "../../design/classes.ts";
 import { duration } from "../../design/time.ts";
 import { useNow } from "../../design/use-now.ts";
 import { FleetMark } from "./FleetMark.tsx";
-import { fleetMarks, reasonMeaning, reasonWords } from "./words.ts";
+import { reasonMeaning, reasonWords } from "./words.ts";
 
 const WIDTH = 264;
 
@@ -40,7 +41,7 @@ export function CellCard({ node, at, roomWidth, onOpen }: CellCardProps) {
       </p>
       <p className="mt-1 text-ink-muted">
         {(node.reason && (reasonMeaning(node.reason) ?? reasonWords(node.reason))) ??
-          fleetMarks[node.state].meaning}
+          fleetStateTitles[node.state].meaning}
       </p>
       {(node.version || node.block) && (
         <p className="mt-1 font-mono text-xs text-ink-muted">

@@ -2,6 +2,7 @@
 // together. The table beside it has the same nodes for whoever does not see it.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import { useIsDark } from "../../theme.ts";
@@ -10,7 +11,7 @@ import { cellSize, coloursOf, drawFleet } from "./draw.ts";
 import { type Grouping, groupNodes } from "./grouping.ts";
 import { type CellAt, cellAt, cellPosition, layOut, stepFrom } from "./layout.ts";
 import { useFindNode } from "./queries.ts";
-import { fleetMarks, nodesInWords, reasonWords } from "./words.ts";
+import { nodesInWords, reasonWords } from "./words.ts";
 
 /** Of the picture; more only where the smallest cells need it. */
 const ROOM_HEIGHT = 520;
@@ -91,7 +92,7 @@ export function Picture({ nodes, grouping }: PictureProps) {
       ref={frame}
       // The arrow keys are for the picture, also under a screen reader.
       role="application"
-      aria-label={`Picture of ${nodesInWords(nodes.length)}. Arrow keys go from node to node, Enter opens one; the table below has the same nodes.`}
+      aria-label={`Picture of ${nodesInWords(nodes.length)}. Arrow keys move between nodes and Enter opens one. The table below lists the same nodes.`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys need it
       tabIndex={0}
       onKeyDown={onKeyDown}
@@ -123,7 +124,7 @@ export function Picture({ nodes, grouping }: PictureProps) {
       )}
       <p role="status" className="sr-only">
         {node &&
-          `${node.name}: ${fleetMarks[node.state].word}${node.reason ? `, ${reasonWords(node.reason)}` : ""}`}
+          `${node.name}: ${fleetStateTitles[node.state].title}${node.reason ? `, ${reasonWords(node.reason)}` : ""}`}
       </p>
     </div>
   );

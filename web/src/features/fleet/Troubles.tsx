@@ -31,7 +31,7 @@ export function Troubles({ troubles }: { troubles: readonly Trouble[] }) {
   return (
     <>
       <ul
-        aria-label="What is wrong"
+        aria-label="Problems"
         className={classes("grid gap-px overflow-hidden bg-line", shown.length > 1 && "lg:grid-cols-2")}
       >
         {shown.map((trouble) => (
@@ -66,7 +66,7 @@ function TroubleItem({ trouble }: { trouble: Trouble }) {
         <Prose text={message} />
       </p>
       {trouble.common.length > 0 && (
-        <ul className="mt-1.5 flex flex-wrap gap-1.5" aria-label="What they share">
+        <ul className="mt-1.5 flex flex-wrap gap-1.5" aria-label="In common">
           {trouble.common.map((share) => (
             <li key={`${share.attribute} ${share.value}`}>
               <Common share={share} trouble={trouble} />

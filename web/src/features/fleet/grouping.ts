@@ -2,7 +2,8 @@
 
 import { fleetStates, notFineStates } from "@holdfast/contracts/endpoints/fleet";
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
-import { fleetMarks, reasonWords } from "./words.ts";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
+import { reasonWords } from "./words.ts";
 
 export const groupings = ["state", "reason", "version", "block"] as const;
 export type Grouping = (typeof groupings)[number];
@@ -37,14 +38,14 @@ function keyOf(node: PictureNode, by: Grouping): string {
 
 const withoutAny: Record<Grouping, string> = {
   state: "",
-  reason: "Nothing to look at",
-  version: "Version not known",
-  block: "No address told",
+  reason: "No problem",
+  version: "Version unknown",
+  block: "Address unknown",
 };
 
 function labelOf(key: string, by: Grouping): string {
   if (key === "") return withoutAny[by];
-  if (by === "state") return fleetMarks[key as PictureNode["state"]].word;
+  if (by === "state") return fleetStateTitles[key as PictureNode["state"]].title;
   if (by === "reason") return reasonWords(key);
   return by === "version" ? `Agent ${key}` : key;
 }

@@ -1,20 +1,12 @@
-// States of the fleet and reasons, in words.
+// Counts, states of the fleet and reasons as text.
 
 import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
+import { fleetStateTitles, nodeConnectionTitles } from "@holdfast/contracts/state-titles";
 
-export const fleetMarks: Record<FleetState, { word: string; meaning: string }> = {
-  silent: { word: "Silent", meaning: "No heartbeat came in time." },
-  troubled: { word: "Needs attention", meaning: "Heard, with something to look at." },
-  fenced: { word: "Fenced", meaning: "Set aside by an operator: it gets no tasks." },
-  draining: { word: "Draining", meaning: "Ends what it runs and takes no new tasks." },
-  joining: { word: "Joining", meaning: "Enrolled a moment ago and not heard yet." },
-  fine: { word: "Fine", meaning: "Heard, and nothing to look at." },
-};
-
-/** After a number. */
-export function stateInWords(state: FleetState, number: number): string {
-  return state === "troubled" && number !== 1 ? "need attention" : fleetMarks[state].word.toLowerCase();
+/** After a number: "3 offline". */
+export function stateInWords(state: FleetState): string {
+  return fleetStateTitles[state].title.toLowerCase();
 }
 
 /** Short, for a heading: `disk_full` is Disk full. */
@@ -23,13 +15,13 @@ export function reasonWords(code: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** What it means; undefined for what only a newer agent knows. */
+/** What it means; undefined for a code that only a newer agent has. */
 export function reasonMeaning(code: string): string | undefined {
-  if (code === "heartbeat_stale") return "Nothing is heard of it.";
+  if (code === "heartbeat_stale") return fleetStateTitles.silent.meaning;
   if (code === "heartbeat_in_future") {
-    return "Its last heartbeat is recorded in the future, because a clock of the control plane was wrong.";
+    return "The last heartbeat has a time in the future, because a clock of the control plane was wrong.";
   }
-  if (code === "never_heard") return "It was enrolled and has never been heard from.";
+  if (code === "never_heard") return nodeConnectionTitles.never.meaning;
   return Object.hasOwn(diagnosticReasons, code) ? diagnosticReasons[code as DiagnosticReason].message : undefined;
 }
 

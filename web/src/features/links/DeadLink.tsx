@@ -10,8 +10,8 @@ import { codeOf } from "../../problem.ts";
 
 const reasons: Partial<Record<ErrorCode, { title: string; text: string }>> = {
   link_used: {
-    title: "This link was used already",
-    text: "Each link works once. If it was you who used it, sign in with the password you set then.",
+    title: "This link has already been used",
+    text: "Each link works once. If you used it yourself, sign in with the password you set then.",
   },
   link_expired: {
     title: "This link has expired",
@@ -19,7 +19,7 @@ const reasons: Partial<Record<ErrorCode, { title: string; text: string }>> = {
   },
   link_unknown: {
     title: "This link does not work",
-    text: "It was not copied completely, or a newer link has replaced it.",
+    text: "It was not copied completely, or it was replaced by a newer link.",
   },
 };
 
@@ -51,7 +51,7 @@ export function GetAnother() {
           </dd>
         </div>
         <div>
-          <dt className="font-medium">Somebody invited you</dt>
+          <dt className="font-medium">You were invited</dt>
           <dd className="text-ink-muted">Ask them to invite you again; each invitation is a new link.</dd>
         </div>
       </dl>

@@ -25,7 +25,7 @@ export type Standing = "new" | "existing";
 const forms: Record<LinkPurpose, (link: LinkFacts, standing: Standing) => LinkForm> = {
   first_admin: () => ({
     title: "Create the administrator",
-    intro: "You are the first person here. This account may do everything, and invites everybody else.",
+    intro: "You are the first user. This account has full control and can invite others.",
     asksEmail: true,
     asksName: true,
     password: "new",
@@ -36,7 +36,7 @@ const forms: Record<LinkPurpose, (link: LinkFacts, standing: Standing) => LinkFo
   sign_in: () => ({
     title: "Set a new password",
     intro:
-      "The new password replaces the old one. You are signed out everywhere else, your terminals close, and you are signed in here.",
+      "The new password replaces the old one. Your other sessions end, your terminals close, and you are signed in here.",
     asksEmail: false,
     asksName: false,
     password: "new",

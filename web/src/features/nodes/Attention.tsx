@@ -1,5 +1,5 @@
-// What a person should look at on a node: what it is, and what to do now. Commands name the node, so that
-// they can be copied as they are.
+// The problems of a node that need a person, each with its next step. Commands name the node, so that
+// they can be pasted as they stand.
 
 import { placeText } from "@holdfast/contracts/diagnostics";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
@@ -19,8 +19,7 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
             <Prose text={item.next_step.replaceAll("<id>", node.name)} />
             {item.hop && (
               <p className="mt-1 text-sm text-ink-muted">
-                {owners[item.owner]}, at the hop {placeText(item)} ·{" "}
-                <span className="font-mono">{item.signal}</span>
+                {owners[item.owner]} · hop {placeText(item)} · <span className="font-mono">{item.signal}</span>
               </p>
             )}
             {item.correlation_id && (

@@ -1,4 +1,4 @@
-// One node: how it is, who it is, what it runs and holds.
+// One node: its state, identity, tasks, allocations and terminals.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { getRouteApi, Link } from "@tanstack/react-router";
@@ -35,9 +35,10 @@ export function NodePage() {
       <PageHeader title="Node" above={<ToNodes />} />
       {node.error ? (
         codeOf(node.error) === "not_found" || codeOf(node.error) === "invalid_request" ? (
-          <EmptyState title="There is no such node here">
+          <EmptyState title="Node not found">
             <p>
-              The address may be cut off, or the node belongs to another of your organizations: switch there first.
+              It does not exist, or you have no access to it. If it belongs to another of your organizations,
+              switch to that one first.
             </p>
           </EmptyState>
         ) : (
@@ -68,13 +69,14 @@ function Shown({ node }: { node: NodeDetail }) {
         above={<ToNodes />}
         actions={may("nodes:write") && <NodeActions node={node} />}
       >
-        <Standing node={node} />
+        <CurrentState node={node} />
       </PageHeader>
       <div className="grid gap-6">
         <Attention node={node} />
         {readsOnly && (
           <p className="text-sm text-ink-muted">
-            As {org.role} of {org.name} you read nodes and tasks. Admins and owners change them and run tasks.
+            Your role in {org.name} is {org.role}: you can view nodes and tasks. Admins and owners can change nodes
+            and run tasks.
           </p>
         )}
         <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
@@ -96,7 +98,7 @@ function Shown({ node }: { node: NodeDetail }) {
   );
 }
 
-function Standing({ node }: { node: NodeDetail }) {
+function CurrentState({ node }: { node: NodeDetail }) {
   const { state, word, meaning } = statusMarks[node.status];
   return (
     <>

@@ -1,4 +1,4 @@
-// Where somebody can mend what is wrong.
+// Where a problem has to be repaired.
 
 import type { DiagnosticOwner } from "@holdfast/contracts/diagnostics";
 
@@ -6,5 +6,5 @@ export const owners: Record<DiagnosticOwner, string | null> = {
   nobody: null,
   node: "On the machine",
   network: "On the network",
-  platform: "At the server",
+  platform: "On the server",
 };

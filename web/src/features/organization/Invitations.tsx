@@ -30,7 +30,7 @@ export function Invitations() {
       </h2>
       <Table
         label="Open invitations"
-        columns={["Email", "Role", "Made", "Expires", ...(writable ? [<ActionsHeader key="actions" />] : [])]}
+        columns={["Email", "Role", "Created", "Expires", ...(writable ? [<ActionsHeader key="actions" />] : [])]}
       >
         {items.map((invitation) => (
           <tr key={invitation.id}>

@@ -37,7 +37,7 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
       open
       onClose={onClose}
       title="Invite member"
-      description="You get a link to hand over. Holdfast sends no mail."
+      description="Creates a link for you to send. Holdfast sends no email."
       action="Create invitation"
       mutation={invite}
     >

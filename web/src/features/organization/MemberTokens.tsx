@@ -20,7 +20,7 @@ export function MemberTokens({ member, role }: { member: Member; role?: Role }) 
   if (tokens.error) return <ErrorNotice error={tokens.error} />;
   if (!tokens.data) return <Loading what="their tokens" />;
   const { items } = tokens.data;
-  if (items.length === 0) return <p>No token ends with it.</p>;
+  if (items.length === 0) return <p>No tokens are affected.</p>;
   return (
     <div className="space-y-3">
       <p>

@@ -22,7 +22,7 @@ export function RevokeTokenDialog({ token, onClose }: { token: ApiToken; onClose
       error={revoke.error}
     >
       <p>
-        Whatever uses it is refused from the next request on. This cannot be undone.{" "}
+        Requests with it are rejected immediately. This cannot be undone.{" "}
         {token.last_used_at ? (
           <>
             It was last used <When at={token.last_used_at} />.

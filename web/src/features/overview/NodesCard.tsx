@@ -38,7 +38,7 @@ export function NodesCard() {
               <li key={state} className="inline-flex items-center gap-1.5">
                 <FleetShape state={state} />
                 <span className="font-semibold">{count(fleet.states[state])}</span>
-                {stateInWords(state, fleet.states[state])}
+                {stateInWords(state)}
               </li>
             ))}
         </ul>
@@ -48,7 +48,7 @@ export function NodesCard() {
           <OwnSide suspicion={fleet.own_side} />
         </div>
       )}
-      {fleet?.not_fine === 0 && <p className="px-5 py-3 text-ink-muted">Nothing needs attention.</p>}
+      {fleet?.not_fine === 0 && <p className="px-5 py-3 text-ink-muted">No problems.</p>}
       <ul aria-label="Nodes that need attention">
         {troubled.slice(0, mostShown).map((node) => (
           <Trouble key={node.id} node={node} />

@@ -30,9 +30,7 @@ export function NodeTasks({ node }: { node: NodeDetail }) {
           <Loading what="tasks" />
         </div>
       )}
-      {items?.length === 0 && (
-        <p className="px-5 py-4 text-ink-muted">This node was not asked to do anything yet.</p>
-      )}
+      {items?.length === 0 && <p className="px-5 py-4 text-ink-muted">No tasks yet.</p>}
       <ul aria-label="Tasks">
         {items?.map((task) => (
           <TaskRow
@@ -65,7 +63,7 @@ export function NodeTasks({ node }: { node: NodeDetail }) {
 }
 
 function RunButton({ node, onRun }: { node: NodeDetail; onRun: () => void }) {
-  if (node.status !== "active") return <>takes no new tasks while {node.status}</>;
+  if (node.status !== "active") return <>no new tasks while {node.status}</>;
   return (
     <Button className="-my-2" onClick={onRun}>
       <Icon name="plus" />

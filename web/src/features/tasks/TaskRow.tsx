@@ -72,7 +72,7 @@ export function TaskRow({ task, opened, onToggle }: TaskRowProps) {
                 params={{ taskId: task.id }}
                 className="inline-flex items-center gap-1.5 rounded-sm font-medium text-kelp hover:underline"
               >
-                All about this task
+                Open task
                 <Icon name="arrow" className="size-3.5" />
               </Link>
             </div>
