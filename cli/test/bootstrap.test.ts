@@ -69,7 +69,7 @@ describe("holdfast node token create --bootstrap", () => {
       "7d",
     ]);
     expect(stdout).toMatch(/^HOLDFAST_BOOTSTRAP_TOKEN=hfb_\S{43}\.\S{43}\nHOLDFAST_NODE_API_URL=https:\/\/127/);
-    expect(stdout).toContain("joins with it as shoal-1");
+    expect(stdout).toContain("enrolls as shoal-1 with this token");
     expect(stdout).toMatch(/\| sha256sum -c .*hfb_/);
     const shown = await run(["node", "token", "list"]);
     expect(shown.stdout).toMatch(/bootstrap\s+local operator\s+shoal-1\s+until \d{4}-\S+ \S+\s+never\s+0/);

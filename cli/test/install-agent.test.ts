@@ -100,7 +100,7 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", { t
   it("AGENT-09 is installed, joined and started by one line, and the same line again changes nothing", async () => {
     const { code, stdout, stderr } = await guest.run(line);
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toContain(`This machine is now the node ${name}`);
+    expect(stdout).toContain(`This machine is enrolled as node ${name}`);
     expect(stdout).toMatch(/✓ The agent runs: connected to https:\S+ as reef-\d+\n$/);
     expect(await node()).toMatchObject({ connection: "online", status: "active" });
     expect(await guest.ask(`systemctl is-enabled ${unit}; stat -c %a /etc/holdfast`)).toBe("enabled\n700\n");

@@ -191,7 +191,7 @@ describe("holdfast allocation", () => {
       keyFile,
     ]);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("Give the .pub file beside it");
+    expect(refused.stderr).toContain("Give the matching .pub file");
     expect(refused.stderr).not.toContain("nobody's business");
   });
 });
@@ -216,11 +216,11 @@ describe("holdfast agent join", () => {
     expect(line).toMatch(
       /sha256sum -c .*printf '%s\\n' hfe_\S{43}\.\S{43} \| sh \S+ --api https:\/\/127\.0\.0\.1:\d+ --token -\)$/,
     );
-    expect(explained).toContain("Run it as root on the machine that shall become a node");
+    expect(explained).toContain("Run this as root on the new machine");
     expect(checkout).toMatch(/agent join --token hfe_\S{43}\.\S{43} --api https:\/\/127\.0\.0\.1:\d+$/);
-    expect(stdout).toContain("It works once, until ");
+    expect(stdout).toContain("It works once and expires ");
     const listed = await run(["node", "token", "list"]);
-    expect(listed.stdout).toMatch(/a new one\s+until \d{4}-/);
+    expect(listed.stdout).toMatch(/new node\s+valid until \d{4}-/);
     expect(listed.stdout).not.toContain("hfe_");
   });
 

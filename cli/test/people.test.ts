@@ -130,7 +130,7 @@ describe("holdfast session", () => {
   });
 
   it("SEC-03 wants one session or all of them, and a person", async () => {
-    expect((await owner.holdfast(["session", "end"])).stderr).toContain("Give the id of one session, or --all.");
+    expect((await owner.holdfast(["session", "end"])).stderr).toContain("Name the session to end, or use --all.");
     expect((await owner.holdfast(["session", "list"])).stderr).toContain("Only a person has sessions");
   });
 });

@@ -65,7 +65,7 @@ describe("holdfast allocation", () => {
     expect(await said(ada, "allocation", "grants", place)).toMatch(
       /^MEMBER\s+LEVEL\s+EXPIRES\s+GRANTED BY\s+GRANTED\nbob@kelp\.example\s+use\s+\d{4}-/,
     );
-    expect(await said(bob, "allocation", "list")).toMatch(/OWNER.*\n.*ada@kelp\.example \(you may use\)/);
+    expect(await said(bob, "allocation", "list")).toMatch(/OWNER.*\n.*ada@kelp\.example \(your access: use\)/);
     expect(await said(bob, "allocation", "list", "--mine")).toContain("No allocation matches.");
     expect(await said(ada, ...advice.split(" "))).toContain(
       "bob@kelp.example no longer has access to alice@reef-1.",
@@ -80,12 +80,12 @@ describe("holdfast allocation", () => {
       code: 1,
       stderr: expect.stringContaining("forbidden"),
     });
-    expect(await said(admin, ...transfer)).toContain("bob@kelp.example owns alice@reef-1 now.");
+    expect(await said(admin, ...transfer)).toContain("bob@kelp.example is now the owner of alice@reef-1.");
     expect(await said(bob, "allocation", "list", "--mine")).toMatch(
       /alice\s+reef-1\s+requested\s+bob@kelp\.example/,
     );
     const nobody = await refused(admin, "allocation", "transfer", allocationId, "--to", "nobody@kelp.example");
-    expect(nobody.stderr).toContain('There is no member "nobody@kelp.example" in this organization.');
+    expect(nobody.stderr).toContain('Member "nobody@kelp.example" not found in this organization.');
   });
 });
 

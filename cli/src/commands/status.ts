@@ -1,4 +1,4 @@
-// holdfast status: how the parts of this machine's installation are. Exit code 1 when one is not well.
+// holdfast status: the state of each process of this machine's installation. Exit code 1 when one is unhealthy.
 
 import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { readSettings } from "@holdfast/kit/settings";
@@ -24,7 +24,7 @@ const ANSWER_WITHIN_MS = 3_000;
 
 export function statusCommand(): Command {
   return new Command("status")
-    .description("show how the parts of the installation on this machine are")
+    .description("show the state of each process of the installation on this machine")
     .option("--json", "print JSON")
     .action(async (options: { json?: boolean }) => {
       const status = await readStatus();
@@ -48,16 +48,16 @@ async function readStatus(): Promise<Status> {
   const { embedded, version } = file.database;
   try {
     const platform = await clientOf(findLocalServer())(getPlatformStatus, {});
-    const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "no sign of life" };
+    const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "not responding" };
     return { api, gateway, worker, database: { ok: true, embedded, version: platform.database.version }, agent };
   } catch {
-    const unknown = { ok: false, reason: "unknown: the api does not answer" };
+    const unknown = { ok: false, reason: "unknown: the api does not respond" };
     return { api, gateway, worker: unknown, database: { ...unknown, embedded, version }, agent };
   }
 }
 
 function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
-  const reason = `nothing runs on ${dataDir}`;
+  const reason = `Holdfast is not running on ${dataDir}`;
   const down = { ok: false, reason };
   return {
     api: down,
@@ -68,9 +68,9 @@ function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
   };
 }
 
-/** This machine as a node: not well when its agent does not run or cannot do its work. */
+/** This machine as a node: unhealthy when its agent does not run or cannot do its work. */
 async function agentOf(file: UpFile): Promise<Status["agent"]> {
-  if (file.agent === null) return { ok: true, node_id: null, reason: "none: HOLDFAST_UP_AGENT is no" };
+  if (file.agent === null) return { ok: true, node_id: null, reason: "disabled: HOLDFAST_UP_AGENT=no" };
   const { node_id, url, reason } = file.agent;
   if (reason !== null) return { ok: false, node_id, reason };
   return { ...(await probe({ tls_cert_file: null }, url, "/healthz")), node_id };
@@ -81,9 +81,9 @@ async function probe(file: Pick<UpFile, "tls_cert_file">, url: string | null, pa
   const send = file.tls_cert_file ? pinnedFetch(file.tls_cert_file) : fetch;
   try {
     const response = await send(`${url}${path}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-    return response.ok ? { ok: true, url } : { ok: false, url, reason: `${path} answers ${response.status}` };
+    return response.ok ? { ok: true, url } : { ok: false, url, reason: `${path} returned ${response.status}` };
   } catch (error) {
-    const cause = (error as { cause?: { code?: string } }).cause?.code ?? "no answer";
+    const cause = (error as { cause?: { code?: string } }).cause?.code ?? "no response";
     return { ok: false, url, reason: cause };
   }
 }
@@ -94,8 +94,8 @@ function describe(status: Status): string {
   if (allDown && reason) return `${sentence(reason)}. Start it with \`npm start\`.`;
   const rows = Object.entries(status).map(([name, part]) => ({ name, part }));
   return table(rows, [
-    { title: "part", of: ({ name }) => name },
-    { title: "state", of: ({ part }) => (part.ok ? "● ok" : "■ not ok") },
+    { title: "process", of: ({ name }) => name },
+    { title: "state", of: ({ part }) => (part.ok ? "● healthy" : "■ unhealthy") },
     {
       title: "",
       of: ({ name, part }) =>

@@ -87,12 +87,14 @@ function refuseSharedSecret(path: string, uid: number | undefined): void {
   if (stats === undefined) return;
   if (stats.uid !== uid) {
     throw new UsageError(
-      `${path} belongs to user id ${stats.uid}, who knows what is in it. Remove it if it is not yours; ` +
+      `${path} belongs to user id ${stats.uid}, who can read it. Remove it if it is not yours; ` +
         `if it is: chown ${uid} ${path}`,
     );
   }
   if ((stats.mode & 0o077) !== 0) {
-    throw new UsageError(`Others can read or change ${path}. If nobody did, close it to them: chmod 600 ${path}`);
+    throw new UsageError(
+      `Other users can read or change ${path}. If none did, fix its permissions: chmod 600 ${path}`,
+    );
   }
 }
 
@@ -102,7 +104,7 @@ function refuseForeign(path: string, stats: Stats, names: string[]): void {
   const content = names.filter((name) => name !== "lost+found");
   if (sticky || (content.length > 0 && !content.includes("lock"))) {
     throw new UsageError(
-      `The data directory ${path} holds other things. Set HOLDFAST_DATA_DIR to a new or empty directory.`,
+      `The data directory ${path} contains other files. Set HOLDFAST_DATA_DIR to a new or empty directory.`,
     );
   }
 }
