@@ -126,7 +126,7 @@ describe("holdfast login refuses", () => {
       "--password-stdin",
     ]);
     expect(code).toBe(2);
-    expect(stderr).toContain('--api is "kelp". Allowed: an http:// or https:// address');
+    expect(stderr).toContain('--api is "kelp". Allowed: an http:// or https:// URL');
   });
 
   it("SEC-01 an organization that one does not belong to, with exit code 2", async () => {

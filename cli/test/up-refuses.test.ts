@@ -41,7 +41,7 @@ describe("holdfast up refuses", () => {
     const refused = await installation.run(["up"], { HOLDFAST_GATEWAY_PORT: String(port) });
     server.close();
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain(`Port ${port} for the gateway is taken by pid ${process.pid}`);
+    expect(refused.stderr).toContain(`Port ${port} for the gateway is in use by pid ${process.pid}`);
     expect(refused.stderr).toContain("HOLDFAST_GATEWAY_PORT");
     expect(installation.processes()).toEqual([]);
   });

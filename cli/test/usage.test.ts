@@ -141,7 +141,7 @@ describe("exit code 2", () => {
     const env = { HOLDFAST_API_URL: "kelp", HOLDFAST_TOKEN: "geheim" };
     const text = await person.holdfast(["token", "list"], { env });
     expect(text.code).toBe(2);
-    expect(text.stderr).toContain('HOLDFAST_API_URL is "kelp"; allowed is an http:// or https:// address');
+    expect(text.stderr).toContain('HOLDFAST_API_URL is "kelp". Allowed: an http:// or https:// URL');
     expect(text.stderr).not.toContain("geheim");
     const json = await person.holdfast(["token", "list", "--json"], { env });
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: "usage" } });

@@ -1,11 +1,11 @@
-// Tells of requests that carried a node's certificate in a header where nobody may: of the first at once, of
-// those that follow within a minute together. Whoever floods a listener with them floods no audit.
+// Reports requests that carry a node's certificate in a header without being allowed to: the first one immediately,
+// those of the next minute together. So flooding a listener with them does not flood the audit.
 
 export type Forgery = { address: string; correlationId: string };
 
 export type Forgeries = {
   saw(listener: string, forgery: Forgery): void;
-  /** Tells what has not been told. */
+  /** Reports what is pending. */
   stop(): void;
 };
 

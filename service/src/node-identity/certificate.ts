@@ -1,7 +1,7 @@
-// What a client certificate says, and whether it counts at a given moment: the same for every listener
-// that nodes dial, and whether the connection shows it or an ingress hands it over. Read once, judged anew
-// on every request: a certificate may end, and a node may be revoked, while a connection or a resumed
-// session goes on.
+// What a client certificate says, and whether it is accepted at a given moment: the same for every listener
+// that nodes connect to, for certificates of a connection and forwarded by an ingress. Parsed once, verified again
+// on every request: a certificate may expire, and a node may be revoked, while a connection or a resumed
+// session is open.
 
 import type { X509Certificate } from "node:crypto";
 import type { ErrorCode } from "@holdfast/contracts/errors";
@@ -19,7 +19,7 @@ export type ShownCertificate =
 export type ShownByIngress = {
   kind: "ingress";
   name: string;
-  /** Of the token that it was got with. */
+  /** Of the token that it was issued with. */
   mark: string;
   serial: string;
   notBefore: Date;
