@@ -34,17 +34,17 @@ export const apiSettings = {
   nodeBind: setting(bindAddress, {
     env: "HOLDFAST_NODE_API_BIND",
     default: "127.0.0.1",
-    help: "Address the node-facing API listens on. Agents on other machines need one they can reach, such as 0.0.0.0.",
+    help: "Address the node-facing API listens on. For agents on other machines, set one that they can reach, such as 0.0.0.0.",
   }),
   nodeUrl: optional(httpsUrl, {
     env: "HOLDFAST_NODE_API_URL",
-    help: "Address that agents reach the node-facing API at, if it is not the address listened on.",
+    help: "URL by which agents reach the node-facing API, if it is not the address listened on.",
   }),
   nodeEndpoints: setting(namedUrls, {
     env: "HOLDFAST_NODE_ENDPOINTS",
     default: {},
     defaultText: "none",
-    help: "Further addresses for the environment profile, which nodes may probe by name.",
+    help: "Additional addresses in the environment profile, which nodes may probe by name.",
   }),
   nodeResolve: setting(namedAddresses, {
     env: "HOLDFAST_NODE_RESOLVE",
@@ -56,7 +56,7 @@ export const apiSettings = {
   nodeHealthProbeIntervalSeconds: setting(probeInterval, {
     env: "HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS",
     default: 900,
-    help: "How often each node that is online is asked how its host is: kernel, memory, virtualization, GPUs, links.",
+    help: "Interval of the health probe of each online node: kernel, memory, virtualization, GPUs, network interfaces.",
   }),
   drainSeconds: drainSetting,
   ...serviceSettings,
@@ -67,12 +67,12 @@ export const apiSettings = {
   databasePoolSize: setting(integer({ min: 2, max: 200 }), {
     env: "HOLDFAST_DATABASE_POOL_SIZE",
     default: 10,
-    help: "Connections per database role that one process opens at most.",
+    help: "Maximum number of connections of one process per database role.",
   }),
   migrateOnStart: setting(oneOf("yes", "no"), {
     env: "HOLDFAST_MIGRATE_ON_START",
     default: "yes",
-    help: "Whether the api brings the schema up to date when it has the owner's login. With `no`, run `holdfast migrate` before.",
+    help: "Whether the api applies migrations at start when it has the owner's login. With `no`, run `holdfast migrate` first.",
   }),
   operatorTokenSha256: optional(
     {
@@ -81,13 +81,13 @@ export const apiSettings = {
     },
     {
       env: "HOLDFAST_OPERATOR_TOKEN_SHA256",
-      help: "SHA-256 of the local operator token, which `holdfast up` keeps in a file only its user can read.",
+      help: "SHA-256 of the local operator token, which `holdfast up` stores in a file that only its user can read.",
     },
   ),
   bodyLimit: setting(integer({ min: 1024, max: 64 * 1024 * 1024 }), {
     env: "HOLDFAST_BODY_LIMIT_BYTES",
     default: 256 * 1024,
-    help: "Largest request body the public API reads.",
+    help: "Maximum size of a request body of the public API, in bytes.",
   }),
   logLevel: logLevelSetting("HOLDFAST_API_LOG_LEVEL"),
 };

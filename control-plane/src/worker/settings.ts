@@ -10,17 +10,17 @@ export const workerSettings = {
   sweepIntervalSeconds: setting(integer({ min: 1, max: 86_400 }), {
     env: "HOLDFAST_SWEEP_INTERVAL_SECONDS",
     default: 60,
-    help: "How often expired sessions, links, idempotency keys and rate-limit windows are removed.",
+    help: "Interval at which expired sessions, links, idempotency keys and rate-limit windows are removed.",
   }),
   taskSweepIntervalSeconds: setting(integer({ min: 1, max: 3_600 }), {
     env: "HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS",
     default: 60,
-    help: "How often tasks are looked for that nobody works on any more, to be expired or queued again.",
+    help: "Interval at which abandoned tasks are expired or queued again.",
   }),
   taskRetentionDays: setting(integer({ min: 1, max: 3_650 }), {
     env: "HOLDFAST_TASK_RETENTION_DAYS",
     default: 30,
-    help: "How long tasks and terminals that have ended are kept, tasks with their results.",
+    help: "Retention of ended tasks, with their results, and of ended terminals.",
   }),
   nodeHeartbeatStaleSeconds: staleAfterSetting,
   logLevel: logLevelSetting("HOLDFAST_WORKER_LOG_LEVEL"),
