@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const inside = fileURLToPath(new URL("./inside.ts", import.meta.url));
 
-/** Runs the program inside, and answers with its exit code. */
+/** Runs the program inside, and returns its exit code. */
 export function runInside(args: readonly string[]): Promise<number> {
   const namespaces = ["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=SIGKILL"];
   const child = spawn("unshare", [...namespaces, "--", process.execPath, inside, ...args], {

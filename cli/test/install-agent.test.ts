@@ -49,7 +49,7 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", { t
   const current = async () => (await guest.ask("readlink /opt/holdfast-agent/current")).trim();
   const accounts = () =>
     ["passwd", "group"].map((file) => readFileSync(join(guest.root, "etc", file), "utf8")).join();
-  /** Brings an archive of another version into the guest; answers with the options that install it. */
+  /** Copies an archive of another version into the guest; returns the options that install it. */
   const bringWorking = async (version: string) => {
     const bundle = await bundleAgent({ version });
     const directory = join(guest.root, "mnt");

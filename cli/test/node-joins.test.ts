@@ -102,7 +102,7 @@ describe("holdfast allocation", () => {
   });
 
   it.skipIf(lacks("root"))(
-    "BM-01 refuses a user that Holdfast did not make, touches nothing, and can be given back",
+    "BM-01 refuses a user that Holdfast did not create, changes nothing, and can be released",
     async () => {
       const refused = await failure(["allocation", "create", "--node", node.name, "--user", "daemon"]);
       expect(refused).toMatchObject({
@@ -302,7 +302,7 @@ describe("holdfast agent join", () => {
   });
 });
 
-describe("a node that was set aside", () => {
+describe("a quarantined node", () => {
   it("ID-09 gets no tasks until it is reactivated, and says why", async () => {
     expect((await run(["node", "fence", node.name, "--reason", "smells of smoke"])).code).toBe(0);
     expect(await failure(["task", "run", node.name, "node.noop"])).toMatchObject({

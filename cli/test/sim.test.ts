@@ -25,7 +25,7 @@ beforeAll(async () => {
   token = (await client(createToken, { body: { name: "sim", role: "admin" } })).token;
 });
 
-/** Until all have joined; then Ctrl-C. Answers with what it printed. */
+/** Until all have enrolled; then Ctrl-C. Returns what it printed. */
 async function runSim(...args: string[]): Promise<Record<string, unknown>[]> {
   const child = spawn(process.execPath, [holdfast, "sim", "--json", ...args], {
     env: { PATH: process.env["PATH"], HOME: "/nonexistent", HOLDFAST_API_URL: api.url, HOLDFAST_TOKEN: token },

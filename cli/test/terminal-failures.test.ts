@@ -158,7 +158,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     return told;
   }
 
-  /** Answers with the correlation id that the page gives to quote. */
+  /** Returns the correlation id that the page shows. */
   async function failsOnPage(
     { page, complaints }: AtPage,
     code: TerminalFailureCode,
@@ -373,12 +373,12 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     await works();
   });
 
-  it("TERM-09 TERM-01 terminal_token_mint_failed: the allocation was given back", async () => {
+  it("TERM-09 TERM-01 terminal_token_mint_failed: the allocation was released", async () => {
     const { id, username } = shells.allocation;
     await shells.json(["allocation", "release", id]);
     // From a bookmark: no page offers a terminal of it any more.
     const url = `${(await shells.up.ready).api_url}/allocations/${id}/terminal`;
-    await fails("terminal_token_mint_failed", { why: "given back" }, () => atPage?.page.goto(url));
+    await fails("terminal_token_mint_failed", { why: "was released" }, () => atPage?.page.goto(url));
     if (atPage) await expect.poll(() => atPage?.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
     shells.allocation = await shells.json<Allocation>([
       ...["allocation", "create", "--node", shells.node.name, "--user", username],

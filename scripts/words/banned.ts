@@ -39,4 +39,14 @@ export const exempt: RegExp[] = [
 ];
 
 /** Not rewritten yet. An entry without a finding is reported too, so that this list only shrinks. */
-export const pending: string[] = [];
+export const pending: string[] = [
+  "contracts/src/errors.ts",
+  "control-plane/src/api/",
+  "control-plane/src/reconcilers/",
+  "control-plane/src/services/",
+  "control-plane/src/tasks/",
+  "control-plane/src/worker/",
+  "gateway/",
+  "node-agent/src/",
+  "web/src/features/terminal/",
+];

@@ -128,7 +128,7 @@ function text(...path: string[]): string | null {
   try {
     return readFileSync(join(...path), "utf8").trim();
   } catch {
-    return null; // Not there, or a driver that answers with an error, as for the speed of a link that is down.
+    return null; // Absent, or the driver returns an error, as for the speed of a link that is down.
   }
 }
 

@@ -1,5 +1,5 @@
-// Whether the api can be reached, learned from every call. While it cannot, we ask again until it
-// answers anything at all, and then whoever listens reloads.
+// Whether the api is reachable, from the outcome of every call. While it is not, it is polled until it
+// responds, and then subscribers reload.
 
 import { useSyncExternalStore } from "react";
 import { hearServerTime } from "./clock.ts";
@@ -37,7 +37,7 @@ export const watchedFetch: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, init);
     hearServerTime(response);
-    // A proxy in front of us answers with these when nobody is behind it.
+    // A proxy returns these when it cannot reach the api.
     setReach(response.status === 502 || response.status === 504 ? "unreachable" : "reached");
     return response;
   } catch (error) {

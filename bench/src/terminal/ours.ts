@@ -1,4 +1,4 @@
-// Our side of the `terminal` bench: a whole `holdfast up` with its own agent, one user made by a real allocation,
+// Holdfast in the `terminal` bench: a complete `holdfast up` with its own agent, one user created by a real allocation,
 // and a client that speaks the frames as the page and the CLI do.
 
 import { readFileSync, writeFileSync } from "node:fs";

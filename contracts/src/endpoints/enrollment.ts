@@ -148,7 +148,7 @@ export const enrollNode = endpoint({
   summary: "Exchange an enrollment token for a node identity",
   description:
     "Repeated with the same token and the same key, it gives the same answer and makes no second node. " +
-    "A bootstrap token takes another key too: the node gets a new identity, and the one before counts no more.",
+    "A bootstrap token takes another key too: the node gets a new identity, and the previous one is no longer accepted.",
   access: "public",
   action: "node.enroll",
   body: z.strictObject({

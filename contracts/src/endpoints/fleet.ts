@@ -1,4 +1,4 @@
-// The fleet: all nodes of an organization at once. How they are in numbers, what those that are not fine have in
+// The fleet: all nodes of an organization at once. Counts by state, what unhealthy nodes have in
 // common, and a picture of a few bytes per node.
 
 import { z } from "zod";
@@ -18,8 +18,8 @@ export const FleetFilter = z.strictObject({
     .enum([...fleetStates, "not_fine", "present"])
     .optional()
     .describe(
-      "`silent`: not heard in time; `troubled`: heard, with something to look at; `fenced`: set aside by an operator; " +
-        "`draining`; `joining`: not heard yet; `fine`; `not_fine`: one of the first three; `present`: not retired.",
+      "`silent`: offline; `troubled`: degraded; `fenced`: quarantined; " +
+        "`draining`; `joining`: enrolling; `fine`: healthy; `not_fine`: one of the first three; `present`: not retired.",
     ),
   attention: Text.min(1).max(200).optional().describe("Only nodes that need attention for this reason (a code)."),
   version: Text.min(1).max(200).optional().describe("Only nodes whose agent has this version."),
@@ -81,7 +81,7 @@ export const getFleet = endpoint({
   noun: "fleet",
   method: "GET",
   path: "/v1/fleet",
-  summary: "How the organization's nodes are: counts, reasons, and what those that are not fine share",
+  summary: "Summarize the organization's nodes: counts by state, reasons, and what unhealthy nodes have in common",
   access: { scope: "nodes:read" },
   query: FleetFilter,
   answer: Fleet,
@@ -89,7 +89,7 @@ export const getFleet = endpoint({
 
 /** By column, sorted by name; see `fleet-picture.ts` for how to read it. */
 export const FleetPicture = z.strictObject({
-  /** Give it as `since` to hear only what changed. */
+  /** Pass it as `since` to get only what changed. */
   version: z.string(),
   at: Time,
   /** All of the nodes; otherwise those that changed, and the names of those that are gone. */
@@ -114,8 +114,8 @@ export const getFleetPicture = endpoint({
   noun: "fleet",
   method: "GET",
   path: "/v1/fleet/picture",
-  summary: "Every node with its state in a few bytes, for drawing thousands of them",
-  description: "With `since` and no other filter, only what changed since that version is told.",
+  summary: "Return every node with its state in a few bytes, for drawing thousands of them",
+  description: "With `since` and no other filter, returns only what changed since that version.",
   access: { scope: "nodes:read" },
   query: FleetFilter.extend({
     since: Text.min(1).max(64).optional().describe("`version` of the last answer."),

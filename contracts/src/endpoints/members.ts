@@ -40,7 +40,7 @@ export const inviteMember = endpoint({
   path: "/v1/invitations",
   summary: "Invite a person by a one-time link",
   description:
-    "Answers with the link, which works once within 7 days. The secret stands in its fragment and is not shown again.",
+    "Returns the link, which works once, within 7 days. The secret is in its fragment and is not shown again.",
   access: { scope: "members:write" },
   action: "member.invite",
   creates: true,

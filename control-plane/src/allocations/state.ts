@@ -9,9 +9,9 @@ export const allocationEvents = [
   "provisioned",
   /** The node tried to make the user, and could not. */
   "provision_failed",
-  /** Somebody asks for its user to be checked and restored. */
+  /** A person requests that its user is checked and restored. */
   "repair",
-  /** Somebody gives it back. */
+  /** A person releases it. */
   "release",
   /** The node has removed the user. */
   "deprovisioned",
@@ -19,7 +19,7 @@ export const allocationEvents = [
   "deprovision_failed",
   /** The task that worked on it ended without the node's word: expired, cancelled, or no longer kept. */
   "task_lost",
-  /** The node is gone for ever, with whatever is on it. */
+  /** The node was retired, with everything on it. */
   "node_retired",
 ] as const;
 export type AllocationEvent = (typeof allocationEvents)[number];
@@ -52,7 +52,7 @@ const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutco
     deprovisioned: "stays",
     deprovision_failed: "stays",
     task_lost: "stays",
-    // Its holder gives it back, and learns then that the node is gone.
+    // Its owner releases it, and learns then that the node was retired.
     node_retired: "stays",
   },
   releasing: {

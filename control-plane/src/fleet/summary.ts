@@ -1,5 +1,5 @@
-// The fleet in a few numbers: how many are not fine, since when, what they share, and whether it looks like our own
-// side. Pure.
+// The fleet in a few numbers: how many nodes are unhealthy, since when, what they have in common, and whether the control
+// plane is the likely cause. Pure.
 
 import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import {
@@ -84,7 +84,7 @@ function timeOf(ms: number): string {
 
 const ofSilence: Record<string, { message: string; next_step: string }> = {
   heartbeat_stale: {
-    message: "Nothing is heard of them.",
+    message: "No heartbeat arrived in time.",
     next_step:
       "Check that hosts and agents run; `holdfast agent diagnose` on one of the hosts says why it is silent.",
   },

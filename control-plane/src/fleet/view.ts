@@ -37,7 +37,7 @@ export type Fleets = {
   current(orgId: string): Promise<FleetView>;
   /** What `current` answered a moment ago. */
   known(orgId: string): FleetView;
-  /** Called when what somebody looks at has changed. Answers with what ends it. */
+  /** Calls back when an organization's view has changed. Returns an unsubscribe function. */
   onChanged(listener: (orgId: string) => void): () => void;
   stop(): Promise<void>;
 };

@@ -24,7 +24,7 @@ import { createNodeListener, type NodeListener } from "./listener.ts";
 export type NodeSide = {
   services: NodeServices;
   listener: NodeListener;
-  /** Answers with its port. */
+  /** Returns its port. */
   listen(): Promise<number>;
   /** When both listeners are open: what nodes are told about them. */
   publish(publicUrl: string): Promise<void>;

@@ -59,7 +59,7 @@ function standingOf({ position, reason }: NodeCondition): AttentionItem | undefi
   if (position === "revoked") {
     return {
       ...known("identity_revoked", undefined),
-      message: `The node's identity is revoked: its certificates count no more.${because}`,
+      message: `The node's identity is revoked: its certificates are no longer accepted.${because}`,
       next_step:
         "To accept it again: make a token with `holdfast node token create --node <id>`, run `holdfast agent join` with it on the machine, then `holdfast node reactivate <id>`.",
     };

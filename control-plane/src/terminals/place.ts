@@ -33,11 +33,11 @@ const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reaso
     nextStep: "Wait until the allocation is active, then try again.",
   },
   releasing: {
-    message: "The allocation is being given back: its user is removed from the node.",
+    message: "The allocation is being released: its user is removed from the node.",
     nextStep: "Ask for a new allocation.",
   },
   released: {
-    message: "The allocation was given back; its user is gone.",
+    message: "The allocation was released.",
     nextStep: "Ask for a new allocation.",
   },
   failed: {
