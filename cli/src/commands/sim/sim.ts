@@ -10,8 +10,8 @@ import { connect, type ServerOptions, withServerOptions } from "../../client/con
 import { exitCodes, Refusal } from "../../failure.ts";
 import { printResult } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
+import { simulateActivity } from "./activity.ts";
 import { findSimulated, joinAll } from "./join.ts";
-import { leadALife } from "./life.ts";
 import { showProgress } from "./progress.ts";
 
 type SimOptions = ServerOptions & { agents: number; seed: number; calm?: boolean };
@@ -53,7 +53,7 @@ async function run(options: SimOptions): Promise<void> {
     });
     if (!stop.signal.aborted) {
       progress.ready();
-      await leadALife({ client, nodes, chance, calm: options.calm ?? false, signal: stop.signal });
+      await simulateActivity({ client, nodes, chance, calm: options.calm ?? false, signal: stop.signal });
     }
   } finally {
     progress.end();
