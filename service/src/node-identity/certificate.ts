@@ -46,12 +46,12 @@ export function readShown(leaf: X509Certificate | undefined, issuers: Issuers): 
   const serial = leaf.serialNumber.toLowerCase();
   // Node's `keyUsage` is the extended key usage.
   if (!leaf.keyUsage?.includes(CLIENT_AUTH)) return { kind: "other", serial };
-  const life = { notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
+  const validity = { notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
   const nodeId = nodeSan.exec(leaf.subjectAltName ?? "")?.[1];
-  if (nodeId !== undefined) return { kind: "node", nodeId, serial, ...life };
+  if (nodeId !== undefined) return { kind: "node", nodeId, serial, ...validity };
   const name = ingressSan.exec(leaf.subjectAltName ?? "")?.[1];
   const mark = /^CN=([\w-]{43})$/.exec(leaf.subject)?.[1];
-  if (name !== undefined && mark !== undefined) return { kind: "ingress", name, mark, serial, ...life };
+  if (name !== undefined && mark !== undefined) return { kind: "ingress", name, mark, serial, ...validity };
   return { kind: "other", serial };
 }
 

@@ -14,12 +14,12 @@ export type Shown = {
   of(request: IncomingMessage): ShownCertificate;
   /** The connection is one of an ingress: a certificate in a header is not forged. */
   isHandedOver(request: IncomingMessage): boolean;
-  /** Of the client: an ingress tells where it comes from. */
+  /** The client's address; an ingress forwards it. */
   addressOf(request: IncomingMessage): string;
 };
 
 export type ShownOptions = {
-  /** Undefined: not known yet, and nobody is believed. */
+  /** Undefined: not known yet, and nobody is trusted. */
   issuers: () => Issuers | undefined;
   /** What the certificates of ingresses that count carry; undefined: there is no ingress. */
   ingressMark: () => string | undefined;
@@ -85,9 +85,9 @@ export function shownCertificates(options: ShownOptions): Shown {
     isHandedOver: (request) => ingressOf(request) !== undefined,
     addressOf(request) {
       const ingress = ingressOf(request);
-      const told = request.headers["x-forwarded-for"];
-      const believed = ingress && counts(ingress) && typeof told === "string" && isIP(told);
-      return believed ? told : (request.socket.remoteAddress ?? "unknown");
+      const forwardedFor = request.headers["x-forwarded-for"];
+      const trusted = ingress && counts(ingress) && typeof forwardedFor === "string" && isIP(forwardedFor);
+      return trusted ? forwardedFor : (request.socket.remoteAddress ?? "unknown");
     },
   };
 }
