@@ -47,9 +47,9 @@ function load(root: string): Health["load"] {
 }
 
 function memory(root: string): Health["memory"] {
-  const told = text(root, "proc/meminfo") ?? "";
+  const meminfo = text(root, "proc/meminfo") ?? "";
   const bytes = (field: string) => {
-    const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(told)?.[1];
+    const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(meminfo)?.[1];
     return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
   };
   const [total, free] = [bytes("MemTotal"), bytes("MemFree")];
@@ -81,13 +81,13 @@ function isGpu(root: string, address: string): boolean {
 }
 
 function gpu(root: string, address: string): Health["gpus"][number] {
-  const told = (name: string) => text(root, "sys/bus/pci/devices", address, name);
-  const vendor_id = told("vendor") ?? "";
-  const node = Number(told("numa_node") ?? -1);
+  const read = (name: string) => text(root, "sys/bus/pci/devices", address, name);
+  const vendor_id = read("vendor") ?? "";
+  const node = Number(read("numa_node") ?? -1);
   return {
     address,
     vendor_id,
-    device_id: told("device") ?? "",
+    device_id: read("device") ?? "",
     vendor: vendors[vendor_id] ?? null,
     driver: target(root, "sys/bus/pci/devices", address, "driver"),
     // The kernel says -1 where there is one node only.
@@ -117,8 +117,8 @@ function infiniband(root: string): Health["infiniband"] {
   return names(root, "sys/class/infiniband")
     .flatMap((device) =>
       names(root, `sys/class/infiniband/${device}/ports`).map((port) => {
-        const told = (name: string) => text(root, "sys/class/infiniband", device, "ports", port, name);
-        return { device, port, state: told("state"), rate: told("rate") };
+        const read = (name: string) => text(root, "sys/class/infiniband", device, "ports", port, name);
+        return { device, port, state: read("state"), rate: read("rate") };
       }),
     )
     .slice(0, MOST.links);
@@ -148,7 +148,7 @@ function target(...path: string[]): string | null {
   }
 }
 
-function numbers(told: string | null, count: number): number[] | null {
-  const found = (told ?? "").split(/\s+/).slice(0, count).map(Number.parseFloat);
+function numbers(text: string | null, count: number): number[] | null {
+  const found = (text ?? "").split(/\s+/).slice(0, count).map(Number.parseFloat);
   return found.length === count && found.every(Number.isFinite) ? found : null;
 }
