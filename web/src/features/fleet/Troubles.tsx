@@ -12,7 +12,7 @@ import { useNow } from "../../design/use-now.ts";
 import type { NodeFilters } from "../nodes/filters.ts";
 import { count, nodesInWords, reasonWords } from "./words.ts";
 
-export function OwnSide({ suspicion }: { suspicion: Fleet["own_side"] }) {
+export function ControlPlaneSuspicion({ suspicion }: { suspicion: Fleet["own_side"] }) {
   if (!suspicion) return null;
   return (
     <div role="alert" className="mb-4">

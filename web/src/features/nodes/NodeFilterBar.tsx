@@ -60,7 +60,7 @@ export function NodeFilterBar({ fleet, filters, onChange }: NodeFilterBarProps) 
       {filters.block && (
         <Button
           onClick={() => onChange({ ...filters, block: undefined })}
-          aria-label={`Remove the filter ${filters.block}`}
+          aria-label={`Remove the filter: only ${filters.block}`}
         >
           Only {filters.block} <span aria-hidden="true">×</span>
         </Button>

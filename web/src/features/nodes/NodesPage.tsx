@@ -12,7 +12,7 @@ import { Tag } from "../../design/Tag.tsx";
 import { useActing } from "../../session.ts";
 import { FleetCard } from "../fleet/FleetCard.tsx";
 import { PAGE_SIZE, useFleet, useNodePage } from "../fleet/queries.ts";
-import { OwnSide } from "../fleet/Troubles.tsx";
+import { ControlPlaneSuspicion } from "../fleet/Troubles.tsx";
 import { count, nodesInWords } from "../fleet/words.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { AddNodeDialog } from "./AddNodeDialog.tsx";
@@ -47,7 +47,7 @@ export function NodesPage() {
       {fleet && !some && <NoNodes add={add} />}
       {fleet && some && (
         <>
-          <OwnSide suspicion={fleet.own_side} />
+          <ControlPlaneSuspicion suspicion={fleet.own_side} />
           <FleetCard fleet={fleet} filters={filters} onChange={change} />
           <NodeFilterBar fleet={fleet} filters={filters} onChange={change} />
           <Pages key={JSON.stringify(listFilter(filters))} filters={filters} onChange={change} />

@@ -9,7 +9,7 @@ import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { FleetShape } from "../fleet/FleetMark.tsx";
 import { useFleet, useNodePage } from "../fleet/queries.ts";
-import { OwnSide } from "../fleet/Troubles.tsx";
+import { ControlPlaneSuspicion } from "../fleet/Troubles.tsx";
 import { count, stateInWords } from "../fleet/words.ts";
 
 const mostShown = 3;
@@ -45,7 +45,7 @@ export function NodesCard() {
       )}
       {fleet?.own_side && (
         <div className="px-5 pt-4">
-          <OwnSide suspicion={fleet.own_side} />
+          <ControlPlaneSuspicion suspicion={fleet.own_side} />
         </div>
       )}
       {fleet?.not_fine === 0 && <p className="px-5 py-3 text-ink-muted">No problems.</p>}
