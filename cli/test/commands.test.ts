@@ -71,8 +71,8 @@ describe("holdfast token", () => {
     expect(token).toMatch(/^hft_\S{43}$/);
     expect(advice).toContain("not shown again");
     const { stdout } = await owner.holdfast(["token", "list"]);
-    expect(stdout).toMatch(/^ID\s+NAME\s+ROLE\s+MADE BY\s+LAST USED\s+STATE\n/);
-    expect(stdout).toMatch(/laptop\s+member\s+.*never\s+until \d{4}-/);
+    expect(stdout).toMatch(/^ID\s+NAME\s+ROLE\s+CREATED BY\s+LAST USED\s+STATE\n/);
+    expect(stdout).toMatch(/laptop\s+member\s+.*never\s+valid until \d{4}-/);
     expect(stdout).not.toContain("hft_");
   });
 
@@ -116,7 +116,7 @@ describe("holdfast org", () => {
     expect(unclear.code).toBe(2);
     expect(unclear.stderr).toMatch(/--org.*kelp/);
     expect(none.code).toBe(2);
-    expect(none.stderr).toContain('no organization "nowhere"');
+    expect(none.stderr).toContain('Organization "nowhere" not found');
     expect(bySetting.stdout).toContain("olive@kelp.example");
     expect(optionWins).toMatchObject({ code: 0 });
     expect(optionWins.stdout).not.toContain("olive");

@@ -170,7 +170,7 @@ function Details({ allocation }: { allocation: Allocation }) {
               params={{ taskId: allocation.task_id }}
               className="rounded-sm text-kelp hover:underline"
             >
-              What the node did
+              Show the task
             </Link>
           </Fact>
         )}

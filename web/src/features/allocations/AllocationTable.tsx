@@ -94,7 +94,7 @@ function Rows({ allocation, showsNode, width, onRelease }: RowsProps) {
               params={{ taskId: allocation.task_id }}
               className="block rounded-sm text-xs text-ink-muted hover:underline"
             >
-              its last task
+              last task
             </Link>
           )}
         </Cell>

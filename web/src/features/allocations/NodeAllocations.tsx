@@ -19,7 +19,7 @@ export function NodeAllocations({ node }: { node: NodeDetail }) {
   const add = may("allocations:write") && node.status === "active" && (
     <Button className="-my-2" onClick={() => setMaking(true)}>
       <Icon name="plus" />
-      Allocate
+      New allocation
     </Button>
   );
   return (
