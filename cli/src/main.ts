@@ -160,7 +160,7 @@ async function buildProgram(called: string | undefined, options: { json: boolean
   return program;
 }
 
-/** Commander tells people itself what is wrong; what a script is told comes from `reportFailure`. */
+/** Commander prints usage errors for people; `reportFailure` prints them for scripts. */
 function throwInsteadOfExit(command: Command, options: { json: boolean }): void {
   command.exitOverride();
   if (options.json) command.configureOutput({ writeErr: () => undefined });

@@ -63,7 +63,7 @@ export type HttpOptions = {
 };
 
 const STOP_DEADLINE_MS = 5_000;
-/** A fleet that dials at once waits in the kernel and not for its own retransmissions; it allows what it allows. */
+/** When a whole fleet connects together, connections wait in the kernel's backlog instead of being retransmitted. */
 const BACKLOG = 4_096;
 
 /** On every answer. Data needs few: nothing in it may run, be framed, be guessed at or be embedded elsewhere. */

@@ -19,7 +19,7 @@ export function useReach(): Reach {
   return useSyncExternalStore(onReachChange, () => reach);
 }
 
-/** Resolves when the server answers again; at once if it answers now. */
+/** Resolves when the server is reachable again; immediately if it is reachable now. */
 export async function untilReached(): Promise<void> {
   await watchedFetch("/v1/me", { cache: "no-store" }).catch(() => undefined);
   if (reach === "reached") return;
@@ -32,7 +32,7 @@ export async function untilReached(): Promise<void> {
   });
 }
 
-/** `fetch`, noting whether there was an answer. */
+/** `fetch`, recording whether there was a response. */
 export const watchedFetch: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, init);

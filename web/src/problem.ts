@@ -1,4 +1,4 @@
-// What to tell a person about something that was thrown: what happened, what to do now, and the id
+// A thrown error as a message for a person: what happened, the next step, and the id
 // by which an operator finds it in log and audit.
 
 import { CallError } from "@holdfast/contracts/client";

@@ -33,7 +33,7 @@ async function find(client: Client, organizations: Choice[], wanted: string): Pr
   const isWanted = (one: { id: string; slug: string }) => one.slug === wanted || one.id === wanted;
   const own = organizations.find(isWanted);
   if (own) return own;
-  // An operator may act in all there are, and is told of the first few hundred only.
+  // An operator may act in all organizations; only the first few hundred are returned.
   const all = await everyPage((cursor) => client(listOrganizations, { query: { cursor, limit: 200 } }));
   const found = all.find(isWanted);
   return found && { id: found.id, slug: found.slug, role: "operator" };

@@ -12,7 +12,7 @@ export function wholeNumber(range: { min: number; max: number }): (text: string)
   };
 }
 
-/** For an option that may be given several times. */
+/** For a repeatable option. */
 export function collected(text: string, earlier: string[] | undefined): string[] {
   return [...(earlier ?? []), text];
 }

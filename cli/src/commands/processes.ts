@@ -39,7 +39,7 @@ export function workerCommand(): Command {
     });
 }
 
-/** For scripts that give it to every command. */
+/** For scripts that pass it to every command. */
 function alwaysJson(): Option {
   return new Option("--json", "log lines are always JSON").hideHelp();
 }

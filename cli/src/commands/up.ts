@@ -89,7 +89,7 @@ async function printSummary(options: {
   for (const line of lines) terminal.line(line);
 }
 
-/** Undefined when it becomes one just now: a line of its own tells when it has. */
+/** Undefined while it is being enrolled: a separate line is printed when that is done. */
 function nodeFact({ agent }: Running): string | undefined {
   if (!agent) return "disabled: HOLDFAST_UP_AGENT=no";
   const { node_name, reason } = agent.record;

@@ -45,7 +45,7 @@ export function openDataDirectory(
     refuseOwnedByOthers(path, stats, uid);
     refuseForeign(path, stats, readdirSync(path));
     for (const secret of [paths.kek, paths.operatorToken]) refuseSharedSecret(secret, uid);
-    // First of all files: it is what tells a directory of ours from any other.
+    // The first file to be written: it distinguishes a data directory from any other directory.
     closeSync(openSync(paths.lock, "a", 0o600));
     chmodSync(path, options.othersPassThrough ? 0o711 : 0o700);
     mkdirSync(paths.logs, { mode: 0o700, recursive: true });
@@ -98,7 +98,7 @@ function refuseSharedSecret(path: string, uid: number | undefined): void {
   }
 }
 
-/** A mistyped path must not close somebody's /home or /tmp to everyone else. */
+/** A mistyped path must not change the permissions of /home or /tmp. */
 function refuseForeign(path: string, stats: Stats, names: string[]): void {
   const sticky = (stats.mode & 0o1000) !== 0;
   const content = names.filter((name) => name !== "lost+found");

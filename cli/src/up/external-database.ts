@@ -1,5 +1,5 @@
-// A PostgreSQL that somebody else runs, named by HOLDFAST_DATABASE_URL. Asked once at the start, so
-// that a wrong address is told here with its name and not by three processes in their logs.
+// An external PostgreSQL, at HOLDFAST_DATABASE_URL. Connected to once at the start, so
+// that a wrong address is reported here and not by three processes in their logs.
 
 import { isUnavailable, openOwner } from "@holdfast/control-plane/database/connect";
 import { redact } from "@holdfast/kit/redact";

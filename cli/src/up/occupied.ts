@@ -1,4 +1,4 @@
-// What a second start on the same data directory is told: who holds it, since when, and how to stop it.
+// The message for a second start on the same data directory: which process uses it, since when, and how to stop it.
 
 import { UsageError } from "@holdfast/kit/settings";
 import type { DataDirectory } from "./data-directory.ts";

@@ -27,7 +27,7 @@ export type Running = {
   apiInternalUrl: string;
   nodeTerminalUrl: string;
   ports: Ports;
-  /** Undefined when it was told to run none. */
+  /** Undefined when HOLDFAST_UP_AGENT is no. */
   agent: LocalAgent | undefined;
   data: DataDirectory;
   database: { embedded: boolean; version: string };

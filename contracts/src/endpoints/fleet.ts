@@ -49,7 +49,7 @@ const Trouble = z.strictObject({
   message: z.string(),
   next_step: z.string(),
   count: z.int(),
-  /** When it began at the first and at the last of them; null where nobody knows. */
+  /** When it began on the first and on the last of them; null: unknown. */
   first_at: Time.nullable(),
   last_at: Time.nullable(),
   /** What they share and the others do not. */

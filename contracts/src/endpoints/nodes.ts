@@ -23,7 +23,7 @@ export const Attention = z.strictObject({
   hop_detail: z.enum(hopDetails).nullable(),
   /** What alarms call it. */
   signal: z.string().nullable(),
-  /** Who can mend it: whoever runs the host, the network, or the server. */
+  /** Who can repair it: the operator of the host, the network, or the server. */
   owner: z.enum(diagnosticOwners),
   message: z.string(),
   next_step: z.string(),
@@ -66,7 +66,7 @@ export const NodeDetail = Node.extend({
     })
     .nullable(),
   profile: z.strictObject({ name: z.string(), version: z.int() }).nullable(),
-  /** What the last health probe told, by whomever it was asked for. */
+  /** The result of the last health probe, whoever requested it. */
   health: z.strictObject({ observed_at: Time, host: HostHealth }).nullable(),
 });
 export type NodeDetail = z.infer<typeof NodeDetail>;

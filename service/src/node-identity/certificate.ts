@@ -57,7 +57,7 @@ export function readShown(leaf: X509Certificate | undefined, issuers: Issuers): 
 
 export type Judgement = { nodeId: string; serial: string } | { refused: ErrorCode };
 
-/** `revoked` tells whether the node's identity, or this certificate, was revoked. */
+/** `revoked`: whether the node's identity, or this certificate, was revoked. */
 export function judge(shown: ShownCertificate, facts: { now: number; revoked: boolean }): Judgement {
   switch (shown.kind) {
     case "none":

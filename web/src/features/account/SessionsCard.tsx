@@ -1,4 +1,4 @@
-// Where one is signed in. A session that one does not know is ended here; after a theft, all of them.
+// The person's browser sessions. An unknown one can be ended here; after a theft, all of them.
 
 import { endSession, listSessions, type Session, signOutEverywhere } from "@holdfast/contracts/endpoints/sessions";
 import { describeUserAgent } from "@holdfast/contracts/user-agent";

@@ -1,4 +1,4 @@
-// One allocation: how it is, what it is, and the terminals that were opened in it.
+// One allocation: its state, its details and its terminals.
 
 import { removalInWords } from "@holdfast/contracts/allocation-words";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";

@@ -1,4 +1,4 @@
-// Who has a place on which node.
+// The list of allocations.
 
 import { allocationStatuses } from "@holdfast/contracts/endpoints/allocations";
 import { getRouteApi, Link } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-// Asks for a user on a node. A node whose agent has no root can give its own account only.
+// Requests an allocation. A node whose agent does not run as root can offer its own account only.
 
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
@@ -15,7 +15,7 @@ import { MemberField } from "./MemberField.tsx";
 import { ProjectField } from "./ProjectField.tsx";
 import { keysFrom } from "./ssh-keys.ts";
 
-/** What lets an agent make users. */
+/** The capability of an agent to create users. */
 const makesUsers = "os_users";
 
 export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onClose: () => void }) {

@@ -1,4 +1,4 @@
-// Who has a place on one node.
+// The allocations of one node.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-// With whom an allocation is shared, for whoever manages it: level, expiry, and how to end it.
+// The grants of an allocation, for people who manage it: level, expiry, and how to revoke them.
 
 import {
   type Allocation,

@@ -1,4 +1,4 @@
-// Which node a cell is, and why it looks as it does.
+// The node of a cell, with its state and reason.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
 import { fleetStateTitles } from "@holdfast/contracts/state-titles";

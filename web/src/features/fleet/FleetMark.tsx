@@ -1,4 +1,4 @@
-// A node's state as its cell in the picture shows it: the shape alone tells it, without colour.
+// A node's state as its cell in the picture shows it: recognizable by shape, without colour.
 
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
 import { fleetStateTitles } from "@holdfast/contracts/state-titles";

@@ -1,5 +1,5 @@
-// The fleet as a picture: one cell for each node. It says at a glance how many are not fine and whether they stand
-// together. The table beside it has the same nodes for whoever does not see it.
+// The fleet as a picture: one cell for each node. It shows at a glance how many are unhealthy and whether they are
+// related. The table below has the same nodes in accessible form.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
 import { fleetStateTitles } from "@holdfast/contracts/state-titles";
@@ -15,7 +15,7 @@ import { nodesInWords, reasonWords } from "./words.ts";
 
 /** Of the picture; more only where the smallest cells need it. */
 const ROOM_HEIGHT = 520;
-/** A mouse that rests here wants to know; one that passes does not. */
+/** The card appears when the mouse rests on a cell, not when it passes. */
 const restMs = 150;
 
 type PictureProps = { nodes: readonly PictureNode[]; grouping: Grouping };
@@ -153,7 +153,7 @@ function useOpenNode(): (name: string, how: { beside: boolean }) => Promise<void
   };
 }
 
-/** So that a click opens the node at once. */
+/** Loaded in advance, so that a click opens the node immediately. */
 function usePrefetch(name: string | undefined): void {
   const find = useRef(useFindNode());
   useEffect(() => {

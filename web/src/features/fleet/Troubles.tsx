@@ -1,4 +1,4 @@
-// What is wrong with the fleet, reason by reason: how many, since when, what they share, and what to do now.
+// The problems of the fleet by reason: how many nodes, since when, what they have in common, and the next step.
 
 import type { Fleet, Trouble } from "@holdfast/contracts/endpoints/fleet";
 import { Link } from "@tanstack/react-router";

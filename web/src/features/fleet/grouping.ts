@@ -10,7 +10,7 @@ export type Grouping = (typeof groupings)[number];
 
 export type NodeGroup = { key: string; label: string; nodes: PictureNode[]; notFine: number };
 
-/** More headings than this nobody reads; the smallest groups stand together. */
+/** The maximum number of headings; the smallest groups are combined. */
 const MOST_GROUPS = 300;
 
 export function isNotFine({ state }: Pick<PictureNode, "state">): boolean {
@@ -55,7 +55,7 @@ const larger: Order = (a, b) => b.nodes.length - a.nodes.length || (a.key < b.ke
 const stateOrder: readonly string[] = fleetStates;
 const orders: Record<Grouping, Order> = {
   state: (a, b) => stateOrder.indexOf(a.key) - stateOrder.indexOf(b.key),
-  // What nothing is wrong with comes last, however many there are.
+  // Nodes without a problem come last, however many there are.
   reason: (a, b) => Number(a.key === "") - Number(b.key === "") || larger(a, b),
   version: larger,
   block: (a, b) => b.notFine / b.nodes.length - a.notFine / a.nodes.length || byNumbers.compare(a.key, b.key),

@@ -1,4 +1,4 @@
-// A link that does not work any more: why, and how to get another.
+// A link that no longer works: the reason, and how to get another.
 
 import type { ErrorCode } from "@holdfast/contracts/errors";
 import { Link } from "@tanstack/react-router";

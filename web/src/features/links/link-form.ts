@@ -1,4 +1,4 @@
-// What a one-time link asks for and says, decided from what the server tells about it.
+// The fields and texts of a one-time link's form, derived from what the server returns about it.
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import type { inspectLink, LinkPurpose } from "@holdfast/contracts/endpoints/sign-in";
@@ -19,7 +19,7 @@ export type LinkForm = {
   offersRevocation: boolean;
 };
 
-/** Said by the person: the server does not tell who has an account, because whoever invited holds the link too. */
+/** Chosen by the person: the server does not reveal who has an account, because the inviter has the link too. */
 export type Standing = "new" | "existing";
 
 const forms: Record<LinkPurpose, (link: LinkFacts, standing: Standing) => LinkForm> = {

@@ -1,4 +1,4 @@
-// Makes a token for a machine that shall join, then shows how.
+// Creates an enrollment token, then shows the command to run.
 
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
@@ -16,7 +16,7 @@ const lifetimes = [
 
 type AddNodeDialogProps = {
   onClose: () => void;
-  /** Give this node a new identity instead of making a new node. */
+  /** Gives this node a new identity instead of creating a node. */
   node?: Pick<Node, "id" | "name">;
 };
 

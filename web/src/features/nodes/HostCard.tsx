@@ -1,4 +1,4 @@
-// The machine itself, as its agent found it.
+// The host, as its agent detected it.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostFacts } from "@holdfast/contracts/node-protocol";

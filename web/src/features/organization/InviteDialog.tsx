@@ -1,4 +1,4 @@
-// Invites a person. The answer is a link that is shown once, for the inviter to hand over.
+// Invites a person. The result is a link that is shown once, for the inviter to send.
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";

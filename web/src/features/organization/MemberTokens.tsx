@@ -1,4 +1,4 @@
-// What ends with a member: every token they made, or with a new role those that need more than it.
+// The tokens that end when a member is removed, or when their new role no longer allows them.
 
 import { listMemberTokens, type Member } from "@holdfast/contracts/endpoints/members";
 import { countIssued } from "@holdfast/contracts/issued-tokens";

@@ -1,4 +1,4 @@
-// Makes an API token and shows its secret once.
+// Creates an API token and shows its secret once.
 
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { type Role, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";

@@ -1,4 +1,4 @@
-// Asks before a token stops working.
+// Asks for confirmation before a token is revoked.
 
 import { type ApiToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { ConfirmDialog } from "../../design/Dialog.tsx";

@@ -1,4 +1,4 @@
-// A role to give: only those that one's own role may hand out.
+// Selects a role: only those that the person's own role may assign.
 
 import { mayGrant, type Role, roles } from "@holdfast/contracts/permissions";
 import { SelectField } from "../../design/Field.tsx";

@@ -1,4 +1,4 @@
-// The fleet in a few numbers, and what in it needs a person.
+// The fleet in a few numbers, and its problems.
 
 import { fleetStates } from "@holdfast/contracts/endpoints/fleet";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";

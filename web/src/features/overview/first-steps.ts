@@ -1,4 +1,4 @@
-// The first five minutes as a list, derived from what is really there. What a role may not do is
+// The first five minutes as a list, derived from the actual state. What a role may not do is
 // left out.
 
 import type { ActingRole } from "@holdfast/contracts/permissions";

@@ -1,4 +1,4 @@
-// Makes an organization, for operators, and acts in it from then on.
+// Creates an organization, for operators, and switches to it.
 
 import { createOrganization } from "@holdfast/contracts/endpoints/organizations";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
