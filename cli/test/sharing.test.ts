@@ -59,7 +59,7 @@ describe("holdfast allocation", () => {
       "12h",
     );
     expect(shared).toMatch(
-      /^Shared alice@reef-1 with bob@kelp\.example until \d{4}-.*: they may see it and open terminals\./,
+      /^Shared alice@reef-1 with bob@kelp\.example until \d{4}-.*: they can see it and open terminals\./,
     );
     const advice = /holdfast (allocation revoke-grant \S+ \S+)/.exec(shared)?.[1] ?? "";
     expect(await said(ada, "allocation", "grants", place)).toMatch(
@@ -93,7 +93,7 @@ describe("holdfast quota", () => {
   it("SEC-01 shows and changes the limits, each by whom it is for", async () => {
     expect(await said(bob, "quota", "show")).toMatch(/organization\s+1\s+500\nyou\s+1\s+25\n/);
     const set = await said(admin, "quota", "set", "--member", "bob@kelp.example", "--limit", "1");
-    expect(set).toMatch(/bob@kelp\.example \(own limit\)\s+1\s+1\n/);
+    expect(set).toMatch(/bob@kelp\.example \(individual limit\)\s+1\s+1\n/);
     const full = await refused(bob, "allocation", "create", "--node", "reef-1", "--user", "more", "--no-wait");
     expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining("quota_exceeded") });
     expect(full.stderr).toContain("The owner has 1 of at most 1 allocations.");
