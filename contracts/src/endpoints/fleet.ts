@@ -21,7 +21,7 @@ export const FleetFilter = z.strictObject({
       "`silent`: offline; `troubled`: degraded; `fenced`: quarantined; " +
         "`draining`; `joining`: enrolling; `fine`: healthy; `not_fine`: one of the first three; `present`: not retired.",
     ),
-  attention: Text.min(1).max(200).optional().describe("Only nodes that need attention for this reason (a code)."),
+  attention: Text.min(1).max(200).optional().describe("Only nodes with this problem (a reason code)."),
   version: Text.min(1).max(200).optional().describe("Only nodes whose agent has this version."),
   capability: Text.min(1)
     .max(200)
@@ -31,7 +31,7 @@ export const FleetFilter = z.strictObject({
   search: Text.min(1)
     .max(100)
     .optional()
-    .describe("A part of the name, host name or address, or the beginning of the id."),
+    .describe("Part of the name, host name or address, or the start of the id."),
 });
 export type FleetFilter = z.infer<typeof FleetFilter>;
 
@@ -118,7 +118,7 @@ export const getFleetPicture = endpoint({
   description: "With `since` and no other filter, returns only what changed since that version.",
   access: { scope: "nodes:read" },
   query: FleetFilter.extend({
-    since: Text.min(1).max(64).optional().describe("`version` of the last answer."),
+    since: Text.min(1).max(64).optional().describe("`version` of the last response."),
   }),
   answer: FleetPicture,
 });

@@ -88,13 +88,13 @@ export const listNodes = endpoint({
     "Without `state` or `status`, retired nodes are listed too. Retired nodes are found by name and id only, not by " +
     "what their agents reported.",
   query: PageQuery.extend({
-    name: Text.max(64).optional().describe("Only the node of exactly this name."),
+    name: Text.max(64).optional().describe("Only the node with exactly this name."),
     status: NodeStatus.optional(),
     ...FleetFilter.shape,
     state: NodeStateFilter.optional().describe(`${FleetFilter.shape.state.description} \`retired\`.`),
   }),
   answer: pageOf(Node).extend({
-    total: z.int().describe("How many nodes match, on all pages together."),
+    total: z.int().describe("Number of matching nodes on all pages."),
   }),
 });
 
@@ -103,7 +103,7 @@ export const getNode = endpoint({
   noun: "nodes",
   method: "GET",
   path: "/v1/nodes/{node_id}",
-  summary: "Read a node: facts, heartbeat, certificate",
+  summary: "Read a node: host, heartbeat, certificate",
   access: { scope: "nodes:read" },
   params,
   answer: NodeDetail,
@@ -132,10 +132,10 @@ export const changeNode = endpoint({
   noun: "nodes",
   method: "POST",
   path: "/v1/nodes/{node_id}/changes",
-  summary: "Drain, fence, reactivate, revoke or retire a node",
+  summary: "Drain, quarantine (`fence`), reactivate, revoke or retire a node",
   description:
-    "`drain`: no new tasks, running ones end. `fence`: its polls pause. `reactivate`: back to work. " +
-    "`revoke`: its certificates end at once; it needs a new token. `retire`: the same, and it cannot be undone.",
+    "`drain`: no new tasks, running ones finish. `fence`: quarantine, no tasks. `reactivate`: tasks again. " +
+    "`revoke`: its certificates are rejected immediately; it needs a new token. `retire`: the same, and it cannot be undone.",
   access: { scope: "nodes:write" },
   action: "node.change",
   params,
@@ -149,7 +149,7 @@ export const listNodeDiagnostics = endpoint({
   noun: "nodes",
   method: "GET",
   path: "/v1/nodes/{node_id}/diagnostics",
-  summary: "The last diagnostic records that the node's agent has delivered, newest first",
+  summary: "List the last diagnostic records of the node's agent, newest first",
   access: { scope: "nodes:read" },
   params,
   answer: z.strictObject({ items: z.array(DiagnosticRecord) }),
