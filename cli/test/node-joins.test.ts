@@ -59,7 +59,7 @@ describe("holdfast allocation", () => {
       details: { allocation: made.id, status: "active" },
     });
     const listed = await run(["allocation", "list", "--node", node.name, "--status", "active"]);
-    expect(listed.stdout).toMatch(new RegExp(`${made.id}\\s+${user}\\s+${node.name}\\s+active`));
+    expect(listed.stdout).toMatch(new RegExp(`${made.id}\\s+${user}\\s+${node.name}\\s+ready`));
     const released = await run(["allocation", "release", made.id]);
     expect(released).toMatchObject({ code: 0 });
     expect(released.stderr).toContain(`Waiting for ${node.name} to remove ${user}.`);
