@@ -37,9 +37,9 @@ const common = {
   setupFiles: ["control-plane/test/support/clean-up.ts"],
   pool: "forks" as const,
   // What is waited for comes at once on a free machine; on a busy one it may take its time.
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
-  expect: { requireAssertions: true, poll: { timeout: 20_000 } },
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { requireAssertions: true, poll: { timeout: 100_000 } },
 };
 
 export default defineConfig({

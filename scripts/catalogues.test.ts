@@ -4,10 +4,13 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { diagnosticReasons, hopDetails, hops, placeOf } from "@holdfast/contracts/diagnostics";
 import { errorCatalogue } from "@holdfast/contracts/errors";
+import { reasonCodes } from "@holdfast/contracts/reasons/catalogue";
+import { hopDetails, hops, placeOf, terminalHops } from "@holdfast/contracts/reasons/hops";
+import { diagnosticReasons, nodeReasons } from "@holdfast/contracts/reasons/node";
+import { silenceReasons } from "@holdfast/contracts/reasons/node/silence";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { commonTaskFailures } from "@holdfast/contracts/task-failures";
-import { terminalFailures, terminalHops } from "@holdfast/contracts/terminal-failures";
 import { loadAllContracts } from "@holdfast/tasks/registry";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
@@ -58,10 +61,10 @@ function isList(list: ts.ArrayLiteralExpression): boolean {
 const ownFailures = [...(await loadAllContracts()).values()].flatMap(({ failures }) => Object.keys(failures));
 const catalogues = {
   reasons: Object.keys(diagnosticReasons),
+  attention: Object.keys(silenceReasons),
   errors: Object.keys(errorCatalogue),
   terminals: Object.keys(terminalFailures),
   tasks: [...Object.keys(commonTaskFailures), ...ownFailures],
-  hops: [...hopDetails],
 };
 
 /** By file. A file without any of the names is not parsed, which takes most of the time. */
@@ -73,10 +76,12 @@ const madeIn = new Map(
     .map(([path, source]) => [path, textsMadeIn(source, path)]),
 );
 
-/** Those of the texts that no file makes, but for the one that declares them. */
+/** Those of the texts that no file makes, but for those that declare them: files, or folders that end in a slash. */
 function neverMade(codes: string[], declaredIn: string[], folders = product): string[] {
   const paths = [...madeIn.keys()].filter(
-    (path) => !declaredIn.includes(path) && folders.some((folder) => path.startsWith(`${folder}/`)),
+    (path) =>
+      !declaredIn.some((declaring) => path.startsWith(declaring)) &&
+      folders.some((folder) => path.startsWith(`${folder}/`)),
   );
   const made = new Set(paths.flatMap((path) => madeIn.get(path) ?? []));
   expect(made.size).toBeGreaterThan(100);
@@ -98,17 +103,20 @@ describe("a catalogue", () => {
     expect(neverMade(catalogues.reasons, [], agent)).toEqual([]);
   });
 
+  it("AGENT-06 has no attention item that the control plane does not raise", () => {
+    expect(neverMade(catalogues.attention, [], ["control-plane"])).toEqual([]);
+  });
+
   it("DRIFT-15 has no hop that nothing leads to", () => {
-    const used = new Set<string | null>(Object.values(diagnosticReasons).map(({ at }) => at));
-    expect(neverMade(catalogues.hops, [], ["control-plane"]).filter((hop) => !used.has(hop))).toEqual([]);
+    const used = new Set<string | null>(Object.values(nodeReasons).map(({ at }) => at));
+    expect(hopDetails.filter((detail) => !used.has(detail))).toEqual([]);
     expect(hops.filter((hop) => !hopDetails.some((detail) => placeOf(detail).hop === hop))).toEqual([]);
     const ofTerminals = new Set<string>(Object.values(terminalFailures).map(({ hop }) => hop));
     expect(terminalHops.filter((hop) => !ofTerminals.has(hop))).toEqual([]);
   });
 
   it("TERM-09 has no terminal failure that nothing reports", () => {
-    const web = "web/src/features/terminal/failures.ts";
-    expect(neverMade(catalogues.terminals, ["contracts/src/terminal-failures.ts", web])).toEqual([]);
+    expect(neverMade(catalogues.terminals, ["contracts/src/reasons/", "contracts/src/errors/"])).toEqual([]);
   });
 
   it("TASK-07 has no failure of a task that nothing reports", () => {
@@ -119,5 +127,77 @@ describe("a catalogue", () => {
   it("has no error code that no listener returns", () => {
     const servers = ["service", "control-plane", "gateway", "node-agent"];
     expect(neverMade(catalogues.errors, [], servers)).toEqual([]);
+  });
+});
+
+/** Where several reasons are listed: the keys of an object or a type, an array, a union, the cases of a switch. */
+function listsIn(source: string, name: string): string[] {
+  const codes = new Set<string>(reasonCodes);
+  const file = ts.createSourceFile(name, source, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const named = new Set(namesIn(node).filter((text) => codes.has(text)));
+    if (named.size > 1) found.push([...named].join(" "));
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+function namesIn(node: ts.Node): string[] {
+  if (ts.isObjectLiteralExpression(node)) return node.properties.flatMap(({ name }) => name?.getText() ?? []);
+  if (ts.isTypeLiteralNode(node)) return node.members.flatMap(({ name }) => name?.getText() ?? []);
+  if (ts.isArrayLiteralExpression(node)) return node.elements.flatMap(textOf);
+  if (ts.isUnionTypeNode(node))
+    return node.types.flatMap((type) => (ts.isLiteralTypeNode(type) ? textOf(type.literal) : []));
+  if (ts.isCaseBlock(node))
+    return node.clauses.flatMap((clause) => (ts.isCaseClause(clause) ? textOf(clause.expression) : []));
+  return [];
+}
+
+const textOf = (node: ts.Node): string[] => (ts.isStringLiteral(node) ? [node.text] : []);
+
+/** A file without any of them is not parsed, which takes most of the time. */
+const anyReason = new RegExp(`\\b(${reasonCodes.join("|")})\\b`);
+
+/**
+ * What raises reasons has to name them; so many lists are in each file. Nothing here says anything about a reason that
+ * the catalogue could.
+ */
+const producers: Record<string, number> = {
+  // Errors with the same names, and the errors that an endpoint can answer with.
+  "contracts/src/errors/nodes.ts": 2,
+  "contracts/src/errors/work.ts": 1,
+  "contracts/src/endpoints/terminals.ts": 1,
+  "contracts/src/service-endpoints.ts": 1,
+  // The failures that the task type reports.
+  "tasks/terminal.open/contract.ts": 1,
+  // What a failed connection to the gateway becomes.
+  "node-agent/src/terminals/failures.ts": 2,
+  // What the metric counts.
+  "control-plane/src/nodes/identity/late-certificates.ts": 1,
+  // Since when it is so, where a stored time says it.
+  "control-plane/src/fleet/node.ts": 1,
+};
+
+describe("the catalogue of reasons", () => {
+  it("recognizes a list of reasons in every form", () => {
+    const source = `
+      const table = { disk_full: 1, clock_skew: 2 }; const set = new Set(["auth_failed", "cert_expired"]);
+      type Union = "terminal_idle" | "terminal_closed"; type Counts = { agent_down: number; never_heard: number };
+      switch (x) { case "link_slow": case "api_unreachable": return 1; }
+      const one = { disk_full: 1, other: 2 }; const single = ["disk_full"]; call("disk_full", "clock_skew");`;
+    expect(listsIn(source, "x.ts")).toHaveLength(5);
+  });
+
+  it("DRIFT-15 is the only place that lists reasons: a new one is an entry there, and whatever raises it", () => {
+    const elsewhere = sourcesOf(product)
+      .map((path): [string, string] => [relative(root, path), readFileSync(path, "utf8")])
+      .filter(([path, source]) => !path.startsWith("contracts/src/reasons/") && anyReason.test(source))
+      .map(([path, source]): [string, string[]] => [path, listsIn(source, path)])
+      .filter(([, lists]) => lists.length > 0);
+    const unexplained = elsewhere.filter(([path, lists]) => producers[path] !== lists.length);
+    expect(unexplained).toEqual([]);
+    expect(elsewhere.map(([path]) => path).sort()).toEqual(Object.keys(producers).sort());
   });
 });

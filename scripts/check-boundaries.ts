@@ -41,6 +41,18 @@ const configuration: IConfiguration = {
       to: { path: "node_modules/pg/" },
     },
     {
+      name: "mechanisms-know-no-noun",
+      severity: "error",
+      from: { path: "^control-plane/src/mechanisms/", pathNot: "[.]test[.]ts$" },
+      to: { path: "^control-plane/src/", pathNot: "^control-plane/src/(mechanisms|database)/" },
+    },
+    {
+      name: "nouns-do-not-know-the-list-of-modules",
+      severity: "error",
+      from: { path: "^control-plane/src/", pathNot: "^control-plane/src/(api|worker)/" },
+      to: { path: "^control-plane/src/modules[.]ts$" },
+    },
+    {
       name: "what-runs-on-the-host-only-in-the-agent",
       severity: "error",
       from: { pathNot: "^(tasks|node-agent)/|[.]test[.]ts$" },

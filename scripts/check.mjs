@@ -13,6 +13,7 @@ const checks = [
   { name: "types of the web app", command: [node, tsc, "-p", "web"] },
   { name: "lint and format", command: [bin("biome"), "check", "--error-on-warnings", "."] },
   { name: "boundaries", command: [node, "scripts/check-boundaries.ts"] },
+  { name: "sizes", command: [node, "scripts/check-sizes.ts"] },
   { name: "unused code", command: [bin("knip")] },
   { name: "words", command: [node, "scripts/check-words.ts"] },
   { name: "generated files", command: [node, "scripts/generate.ts", "--check"] },

@@ -19,6 +19,7 @@ import { unsupportedNames } from "@holdfast/kit/known-names";
 import type { Setting, Settings } from "@holdfast/kit/settings";
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { version } from "@holdfast/service/version";
+import { reasonsPage } from "./reasons-page.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -37,6 +38,7 @@ const pages: Record<string, string> = {
   "docs/reference/settings.md": settingsPage(),
   "docs/reference/errors.md": errorsPage(),
   "docs/reference/glossary.md": glossaryPage(),
+  "docs/reference/reasons.md": reasonsPage(),
   "docs/reference/openapi.json": `${JSON.stringify(openApiDocument(allEndpoints, { version }), null, 2)}\n`,
 };
 
@@ -124,7 +126,7 @@ function errorsPage(): string {
   return [
     "# Errors",
     "",
-    "Generated from `contracts/src/errors.ts` by `npm run generate`; do not edit.",
+    "Generated from `contracts/src/errors/` by `npm run generate`; do not edit.",
     "",
     "Every error answer is `{code, message, correlation_id, retryable, next_step, details}`. Decide by `code` and",
     "`retryable`; the message is for people and may change.",

@@ -34,32 +34,32 @@ const reasons: Partial<Record<string, Words>> = {
   heartbeat_stale: {
     ...place("node_heartbeat", "heartbeat", "node_agent_heartbeat_stale", "node"),
     message: /^The last heartbeat came \d+ seconds ago\.$/,
-    next_step: /Check that host and agent run; `holdfast agent diagnose`/,
+    next_step: /Check that host and agent are running\. `holdfast agent diagnose`/,
   },
   agent_down: {
     ...place("node_recovery_status", "agent_process", "node_agent_process_down", "node"),
-    message: /agent does not run/,
+    message: /agent is not running on this host/,
     next_step: /^Start it: `holdfast agent run`/,
   },
   agent_version_drift: {
     ...place("node_recovery_status", "agent_process", "node_agent_binary_invalid", "node"),
     message: /another version/,
-    next_step: /^Install the agent that belongs to the server/,
+    next_step: /^Install the server's agent/,
   },
   api_unreachable: {
     ...reach("tcp"),
-    message: /cannot be reached over the network/,
+    message: /cannot reach the server over the network/,
     next_step: /check name resolution, route and firewall/,
   },
   api_name_unresolved: {
     ...reach("dns"),
-    message: /name could not be resolved/,
+    message: /cannot resolve the server's name/,
     next_step: /getent hosts/,
   },
   link_slow: {
     ...reach("tcp", "node_agent_link_slow"),
-    message: /answers this host slowly\. the last heartbeats took [\d.]+ s/,
-    next_step: /look for delay and loss/,
+    message: /responses reach this host slowly\. the last heartbeats took [\d.]+ s/,
+    next_step: /check for delay and packet loss/,
   },
   trust_bundle_invalid: {
     ...reach("tls", "node_agent_api_tls_failed", "node"),
@@ -73,12 +73,12 @@ const reasons: Partial<Record<string, Words>> = {
   },
   edge_rate_limited: {
     ...reach("edge", "edge_rate_limited", "platform"),
-    message: /asks the agent to slow down/,
-    next_step: /looks at the limits of the ingress/,
+    message: /limits this agent's requests/,
+    next_step: /checks the limits of the ingress/,
   },
   auth_failed: {
     ...auth,
-    message: /^The server refused this node's certificate \d+ seconds? ago: it was replaced/,
+    message: /^The server rejected this node's certificate \d+ seconds? ago\. .*its certificate was replaced/,
     next_step: /holdfast node token create --node/,
   },
   identity_revoked: {
@@ -88,13 +88,13 @@ const reasons: Partial<Record<string, Words>> = {
   },
   disk_full: {
     ...place("node_readiness", "host_disk", "disk_full", "node"),
-    message: /disk with the agent's state is full/,
+    message: /disk that holds the agent's state is full/,
     next_step: /^Free space/,
   },
   clock_skew: {
     ...place("node_readiness", "host_clock", "clock_skew", "node"),
     message: /^(The node's clock is (9|10) minutes (ahead of|behind) the server's|This host's clock differs.*)\.$/,
-    next_step: /^Sync the time first/,
+    next_step: /^Synchronize the time first/,
   },
   task_refused: {
     ...place("latest_operation", "task_claim", "node_task_claim_failed", "platform"),
@@ -103,7 +103,7 @@ const reasons: Partial<Record<string, Words>> = {
   },
   task_result_failed: {
     ...place("latest_operation", "task_result", "node_task_result_post_failed", "network"),
-    message: /result could not be delivered yet/,
+    message: /could not deliver a task's result yet/,
     next_step: /^Nothing is lost/,
   },
 };

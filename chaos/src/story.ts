@@ -3,17 +3,18 @@
 // logs. Nothing looks into the database. Whether it is right is decided elsewhere (`judge.ts`).
 
 import { randomUUID } from "node:crypto";
-import { CallError } from "@holdfast/contracts/client";
-import { diagnosticReasons, placeOf } from "@holdfast/contracts/diagnostics";
 import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { placeOf } from "@holdfast/contracts/reasons/hops";
+import { diagnosticReasons, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import type { Evidence, Look, Observer, Retry, Sighting } from "./evidence.ts";
 import { traceFor } from "./expectations.ts";
 import type { Fault } from "./faults/fault.ts";
 import type { Expected } from "./judge.ts";
 import type { Lab } from "./lab/lab.ts";
 import type { LabNode } from "./lab/node.ts";
+import { lookUntil } from "./look.ts";
 import { findById } from "./trace.ts";
 import { PATIENCE_SECONDS, until } from "./until.ts";
 
@@ -91,27 +92,6 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
     // The last first, and each once, whatever becomes of the others.
     for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.mend();
   };
-  const look = async (): Promise<Look> => {
-    const { findings, last_problem } = await lab.node.diagnose();
-    const reasons = [...findings, ...(last_problem ? [last_problem] : [])].map(({ reason }) => reason as string);
-    const host = [...new Set(reasons)].filter((reason) => reason !== expected.beside);
-    try {
-      const { attention, connection } = await operator(getNode, { params });
-      return { connection, attention: attention.map(({ code }) => code), host };
-    } catch (error) {
-      const connection = error instanceof CallError ? error.envelope.code : "unreachable";
-      return { connection, attention: [], host };
-    }
-  };
-  /** The last look, when what is wanted never came: it is judged. */
-  const lookUntil = async (wanted: (look: Look) => boolean): Promise<Look> => {
-    let latest = await look();
-    await until("the wanted look", PATIENCE_SECONDS, async () => {
-      if (!wanted(latest)) latest = await look();
-      return wanted(latest);
-    }).catch(() => undefined);
-    return latest;
-  };
   const wantedOf = (by: Observer) => expected.sightings.filter((one) => one.by === by).map(({ code }) => code);
   const wantedBefore = { attention: wantedOf("dashboard"), host: wantedOf("host"), ...expected.before };
   const same = (one: readonly string[], other: readonly string[]) =>
@@ -133,6 +113,8 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
     },
     async mends() {
       before ??= await lookUntil(
+        lab,
+        expected.beside,
         (one) => same(one.attention, wantedBefore.attention) && same(one.host, wantedBefore.host),
       );
       // Looked up while it is broken: an offline node is recorded as such only while it is.
@@ -188,7 +170,8 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       const record = await until(`the delivered history has ${code}`, PATIENCE_SECONDS, ask, instead);
       if (!seen.some(({ by, code: known }) => by === "history" && known === code)) {
         // As the node's page presents a record.
-        const { at, signal, owner, message, nextStep } = diagnosticReasons[record.reason];
+        const { at, signal, message, nextStep } = diagnosticReasons[record.reason];
+        const owner = ownerGroupOf(record.reason);
         const words = { ...placeOf(at), signal, owner, message, next_step: nextStep };
         see({ by: "history", code, ...words, correlation_id: record.correlation_id });
       }
@@ -208,7 +191,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       };
       const isWell = ({ connection, attention, host }: Look) =>
         connection === "online" && attention.length === 0 && host.length === 0;
-      after = await lookUntil(isWell);
+      after = await lookUntil(lab, expected.beside, isWell);
     },
     notes: (text) => void notes.push(`${text} (${secondsSince(began).toFixed(1)} s)`),
   };

@@ -89,7 +89,7 @@ describe.skipIf(unable)("the chaos lab", () => {
       expect(said, name).toContain('dashboard heartbeat_stale: hop_detail is "tls"; it should be "heartbeat"');
       expect(said, name).toContain('dashboard heartbeat_stale: signal is "nonsense"');
     }
-  }, 300_000);
+  });
 
   it("CHAOS-01 has no other scenario, and leaves nothing behind", () => {
     expect(scenarios.map(({ name }) => name).toSorted()).toEqual(expected.map(([name]) => name).toSorted());
@@ -102,7 +102,7 @@ describe.skipIf(unable)("the chaos lab", () => {
     await expect.poll(world).toBeDefined();
     const own = world();
     const members = () => processes().filter((pid) => namespaceOf(pid) === own);
-    await expect.poll(() => members().length, { timeout: 60_000 }).toBeGreaterThan(8);
+    await expect.poll(() => members().length).toBeGreaterThan(8);
     runner.kill("SIGKILL");
     await expect.poll(members).toEqual([]);
     expect(traces()).toEqual([]);

@@ -112,7 +112,7 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
     }
     const online = countOnline();
     await until(async () => (await online()) === AGENTS);
-  }, 300_000);
+  });
 
   it("ID-03 ID-14 keeps its certificates while the api's clock is 14 hours ahead, and is back when it is right", async () => {
     const before = identities();

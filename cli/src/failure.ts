@@ -1,7 +1,7 @@
 // How a failed command ends: what happened, the next step, and an exit
 // code that a script can act on.
 
-import { CallError } from "@holdfast/contracts/client";
+import { CallError, fieldProblemsOf, isRetryable } from "@holdfast/contracts/client";
 import { redact } from "@holdfast/kit/redact";
 import { UsageError } from "@holdfast/kit/settings";
 import { harmless, jsonText } from "./output.ts";
@@ -11,6 +11,11 @@ export const exitCodes = { done: 0, failed: 1, usage: 2, unreachable: 3, interru
 /** The server did not respond. */
 export class UnreachableError extends Error {
   override name = "UnreachableError";
+}
+
+/** The same request may succeed later: the server did not respond, or says so itself. */
+export function isTemporary(error: unknown): boolean {
+  return error instanceof UnreachableError || isRetryable(error);
 }
 
 /** A failure that the command itself detects or reports, in the form of the server's errors. */
@@ -43,7 +48,7 @@ function explain(error: unknown): { code: number; lines: string[]; body: unknown
       code: exitCodes.failed,
       lines: [
         `error: ${envelope.message}`,
-        ...fieldProblems(envelope.details),
+        ...fieldProblemsOf(envelope).map(({ field, problem }) => `  ${field}: ${problem}`),
         ...namedIn(envelope.details),
         `  ${envelope.next_step}`,
         `  code ${envelope.code} · correlation id ${envelope.correlation_id}`,
@@ -68,12 +73,6 @@ function explain(error: unknown): { code: number; lines: string[]; body: unknown
   if (error instanceof UsageError) return own(exitCodes.usage, "usage");
   if (error instanceof UnreachableError) return own(exitCodes.unreachable, "unreachable");
   return own(exitCodes.failed, "failed");
-}
-
-function fieldProblems(details: Record<string, unknown>): string[] {
-  const fields = details["fields"];
-  if (!Array.isArray(fields)) return [];
-  return fields.map((one: { field: string; problem: string }) => `  ${one.field}: ${one.problem}`);
 }
 
 /** What the next step calls "named in details". */

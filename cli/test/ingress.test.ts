@@ -21,7 +21,7 @@ import { classify } from "@holdfast/node-agent/link/failures";
 import { beforeAll, describe, expect, it } from "vitest";
 import { openAuthority } from "../../control-plane/src/identity/authority.ts";
 import { readKeyRequest } from "../../control-plane/src/identity/requests.ts";
-import { openKeyring } from "../../control-plane/src/sealing/keyring.ts";
+import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.ts";
 import {
   createOrg,
   startTestApi,

@@ -27,7 +27,7 @@ const cache = fileURLToPath(new URL("../../node_modules/.cache/holdfast-agent", 
 const deploy = new URL("../../deploy/", import.meta.url);
 const name = `reef-${process.pid}`;
 
-describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", { timeout: 180_000 }, () => {
+describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () => {
   let installation: Installation;
   let guest: Guest;
   let untouched: { files: string[]; accounts: string };

@@ -13,7 +13,7 @@ import { signDetached } from "@holdfast/kit/detached-jws";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openAuthority } from "../../control-plane/src/identity/authority.ts";
 import { readKeyRequest } from "../../control-plane/src/identity/requests.ts";
-import { openKeyring } from "../../control-plane/src/sealing/keyring.ts";
+import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.ts";
 import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
 import { openRoles } from "../../control-plane/test/support/database.ts";
 import { makeKeyRequest } from "../../control-plane/test/support/nodes.ts";
@@ -141,7 +141,7 @@ describe.skipIf(lacks("root"))("a malicious ingress", () => {
         .filter(({ path }) => path === "results")
         .flatMap(({ body }) => body["results"] as { task_id: string; outcome: unknown }[])
         .filter((one) => one.task_id === task.task_id);
-    await expect.poll(answers, { timeout: 30_000 }).not.toEqual([]);
+    await expect.poll(answers).not.toEqual([]);
     expect(passwd(user.username), "a user with the attacker's SSH key").toBeUndefined();
     expect(answers()[0]?.outcome).toMatchObject({ status: "refused", failure: { code: "task_key_unknown" } });
     expect(kids(stateDir)).toEqual(before);
@@ -173,7 +173,7 @@ describe.skipIf(lacks("root"))("a malicious ingress", () => {
     ingress.change((path, body) => {
       if (path === "heartbeat") Object.assign(body, { verifiers: old?.["verifiers"], trust: old?.["trust"] });
     });
-    await expect.poll(() => ingress.delivered("heartbeat"), { timeout: 30_000 }).toBeGreaterThan(1);
+    await expect.poll(() => ingress.delivered("heartbeat")).toBeGreaterThan(1);
     expect(kids(stateDir), "the key that has ended").not.toContain(first);
     await evidence(params, /task signing keys .*older/);
     ingress.behind = api.nodeUrl;
@@ -191,9 +191,9 @@ describe.skipIf(lacks("root"))("a malicious ingress", () => {
       if (path === "renew") (body["trust_bundle"] as string[]).push(rootPem);
     });
     await agentOf(node);
-    await expect.poll(() => ingress.delivered("renew"), { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => ingress.delivered("renew")).toBe(1);
     const current = async () => (await client(getNode, { params })).certificate?.serial;
-    await expect.poll(current, { timeout: 30_000 }).not.toBe(serial);
+    await expect.poll(current).not.toBe(serial);
     expect(readFileSync(files.trust, "utf8")).toBe(roots);
     await evidence(params, /roots came with a renewed certificate/);
   });
@@ -215,7 +215,7 @@ describe.skipIf(lacks("root"))("a malicious ingress", () => {
         bundle: forged("trust_bundle", 2, { roots: [rootPem] }),
       };
     });
-    await expect.poll(() => ingress.delivered("heartbeat"), { timeout: 30_000 }).toBeGreaterThan(1);
+    await expect.poll(() => ingress.delivered("heartbeat")).toBeGreaterThan(1);
     expect(known(stateDir).profile).toEqual(before);
     expect(readFileSync(files.trust, "utf8")).toBe(roots);
     await evidence(params, /a trust bundle .*an environment profile/);

@@ -333,5 +333,5 @@ describe("a quarantined node", () => {
     await json(["node", "reactivate", node.name]);
     // It may wait a minute before it looks again.
     await until(async () => (await run(["task", "run", node.name, "node.noop"])).code === 0);
-  }, 180_000);
+  });
 });

@@ -26,7 +26,7 @@ describe("this machine", () => {
     expect(items).toMatchObject([{ id: node.id, status: "active", connection: "online", attention: [] }]);
     const { agent, ...parts } = await json<Record<string, { ok: boolean }>>(["status"]);
     expect(agent).toMatchObject({ ok: true, node_id: node.id, url: expect.stringMatching(/^http:/) });
-    expect(Object.keys(parts)).toEqual(["api", "gateway", "worker", "database"]);
+    expect(Object.keys(parts)).toEqual(["api", "gateway", "worker", "database", "background"]);
     expect(first.installation.upFile()).toMatchObject({
       node_api_url: (await first.up.ready).node_api_url,
       agent: { node_id: node.id, node_name: node.name, state_dir: join(first.installation.dataDir, "agent") },

@@ -201,7 +201,7 @@ describe.skipIf(without)("two apis and two workers behind nginx", () => {
     const rows = await superuser`SELECT status, count(*)::int AS count FROM tasks GROUP BY status`;
     expect(rows).toEqual([{ status: "completed", count: load.made.length }]);
     for (const { agent } of agents) expect(agent.logged()).not.toMatch(/"level":"(warn|error)"/);
-  }, 180_000);
+  });
 
   it("OPS-02 wake each other: a task made at one is taken at once from the other, where its node waits", async () => {
     for (const { ports } of apis) {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Client } from "@holdfast/contracts/client";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { ACKNOWLEDGE_BYTES, type InputPlace, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
 import { createTerminalInput } from "@holdfast/contracts/terminal-input";
 import { uuidv7 } from "@holdfast/kit/uuid";

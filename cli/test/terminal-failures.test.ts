@@ -9,7 +9,7 @@ import { type Client, createClient } from "@holdfast/contracts/client";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { createTerminalToken, listTerminals } from "@holdfast/contracts/endpoints/terminals";
-import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import {
   type ReadinessStep,
   readServerFrame,
@@ -166,7 +166,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   ): Promise<string> {
     await open();
     const alert = page.locator(`[role="alert"][data-code="${code}"]`);
-    await alert.waitFor({ timeout: 60_000 }).catch(async (error) => {
+    await alert.waitFor().catch(async (error) => {
       throw new Error(`The page shows:\n${await page.locator("main").textContent()}`, { cause: error });
     });
     expect(await page.locator("[data-phase]").getAttribute("data-phase")).toBe("failed");

@@ -73,7 +73,7 @@ describe("help", () => {
       expect.arrayContaining(["org invite", "token create", "audit list", "admin link"]),
     );
     await aFewAtATime(leaves, subcommands);
-  }, 180_000);
+  });
 
   it("tells the exit codes and the version", async () => {
     expect((await person.holdfast(["--help"])).stdout).toContain("Exit codes: 0 success");

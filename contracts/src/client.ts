@@ -9,7 +9,7 @@ import {
   pathOf,
   type QueryInputOf,
 } from "./endpoint.ts";
-import { ApiError, ErrorEnvelope } from "./errors.ts";
+import { ApiError, type ErrorCode, ErrorEnvelope } from "./errors.ts";
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, ORG_HEADER } from "./headers.ts";
 
 export type ClientOptions = {
@@ -42,6 +42,28 @@ export class CallError extends Error {
     this.status = status;
     this.envelope = envelope;
   }
+}
+
+/** Undefined: no response of the server. */
+export function codeOf(error: unknown): ErrorCode | undefined {
+  return error instanceof CallError ? error.envelope.code : undefined;
+}
+
+/** The server refused, and may not refuse the same request later. */
+export function isRetryable(error: unknown): boolean {
+  return error instanceof CallError && error.envelope.retryable;
+}
+
+export type FieldProblem = { field: string; problem: string };
+
+/** The fields that the server did not accept, as `body.name`. */
+export function fieldProblemsOf({ details }: Pick<ErrorEnvelope, "details">): FieldProblem[] {
+  const fields = details["fields"];
+  if (!Array.isArray(fields)) return [];
+  return fields.flatMap((each: unknown) => {
+    if (typeof each !== "object" || each === null || !("field" in each) || !("problem" in each)) return [];
+    return [{ field: String(each.field), problem: String(each.problem) }];
+  });
 }
 
 export type Client = <E extends AnyEndpoint>(endpoint: E, options: CallOptions<E>) => Promise<AnswerOf<E>>;

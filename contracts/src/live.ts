@@ -1,5 +1,5 @@
-// Live updates of an open page: one WebSocket per tab names what changed; the page reads
-// them again through the API it always uses. Nothing but ids of the organization travels here.
+// What an open page follows: one WebSocket per tab says which things changed; the page reads them again through the API
+// it always uses. Only ids of the organization are sent here.
 
 import { z } from "zod";
 
@@ -8,10 +8,11 @@ export const LIVE_PATH = "/v1/live";
 
 export const LiveMessage = z.strictObject({
   type: z.literal("changed"),
-  topic: z.enum(["node", "task", "allocation", "terminal", "fleet"]),
-  /** At most a few hundred; a page ignores what it does not show. None for the fleet, which is announced as a whole. */
+  /** Declared by the modules of the control plane: `node`, `task`, … A page ignores those it shows nothing of. */
+  topic: z.string(),
+  /** At most a few hundred; what a page does not show it ignores. None for the fleet, which changes as a whole. */
   ids: z.array(z.string()),
-  /** For tasks, allocations and terminals: the nodes they belong to. */
+  /** The nodes that they belong to, for what belongs to one. */
   node_ids: z.array(z.string()),
 });
 export type LiveMessage = z.infer<typeof LiveMessage>;

@@ -3,9 +3,9 @@
 // a schema library costs it more memory than all the rest.
 
 import { z } from "zod";
-import { diagnosticReasonNames } from "./diagnostics.ts";
 import { AnyText, Id, ReportedText, Text, Time } from "./fields.ts";
 import { BATCH, LONGEST_WAIT_SECONDS, MOST_VERIFIER_KEYS } from "./node-limits.ts";
+import { diagnosticReasonNames } from "./reasons/node.ts";
 import { EnvironmentProfile, TrustOffer, TrustVersions, VerifierKeys } from "./trust.ts";
 
 export { EnvironmentProfile, VerifierKeys };

@@ -2,6 +2,7 @@
 // what it takes. `control-plane/test/refusals.test.ts` compares this with what a running server answers.
 
 import type { Access, Endpoint, Method } from "./endpoint.ts";
+import { certificateFaults } from "./errors/nodes.ts";
 import { type ErrorCode, errorCatalogue } from "./errors.ts";
 
 /** Of every listener, before it looks at the endpoint; and of whatever stands behind all of them. */
@@ -19,7 +20,7 @@ const byAccess: Record<Exclude<Access, object> | "scope", readonly ErrorCode[]> 
   scope: ["unauthenticated", "forbidden", "not_found"],
   node: [
     ...(["certificate_missing", "certificate_untrusted", "certificate_unusable"] as const),
-    ...(["certificate_not_yet_valid", "cert_expired", "identity_revoked", "identity_retired"] as const),
+    ...certificateFaults,
     ...(["node_mismatch", "ingress_identity_refused", "rate_limit_exceeded"] as const),
   ],
   service: ["service_identity_refused"],

@@ -1,8 +1,6 @@
 // How page and command line come back to a shell after a loss: again and again with growing pauses, until the
 // shell is there, somebody says that it is not, or the person stops.
 
-import type { TerminalFailureCode } from "./terminal-failures.ts";
-
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 /** Left to chance, so that the clients of one gateway do not return in step. */
@@ -20,12 +18,3 @@ export function reconnectPauseMs(attempt: number, random: number = Math.random()
  * api is asked all the same: the gateway may have another address by now.
  */
 export const asksGatewayFirst = (attempt: number) => attempt % ASKS_ANYWAY_EVERY !== 0;
-
-/** An open terminal that ends with one of these leaves its shell alive. */
-const passing: ReadonlySet<string> = new Set<TerminalFailureCode>([
-  "terminal_gateway_draining",
-  "terminal_stream_lost",
-  "terminal_node_stream_mtls_failed",
-]);
-
-export const mayFindShellAgain = (code: string) => passing.has(code);

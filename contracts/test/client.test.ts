@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CallError, type Client, createClient } from "../src/client.ts";
+import { CallError, type Client, codeOf, createClient, fieldProblemsOf, isRetryable } from "../src/client.ts";
 import { listAudit } from "../src/endpoints/audit.ts";
 import { getMe } from "../src/endpoints/me.ts";
 import { createProject, getProject } from "../src/endpoints/projects.ts";
@@ -115,5 +115,25 @@ describe("what the client understands", () => {
     expect(error.status).toBe(200);
     expect(error.envelope.correlation_id).toBe("unknown");
     expect(error.message).toContain("proxy");
+  });
+});
+
+describe("a refusal", () => {
+  const refused = (error: ApiError) => new CallError(error.status, error.envelope("c-1"));
+
+  it("has a code and says whether to try again; anything else that was thrown has neither", () => {
+    expect(codeOf(refused(new ApiError("not_found")))).toBe("not_found");
+    expect(isRetryable(refused(new ApiError("not_found")))).toBe(false);
+    expect(isRetryable(refused(new ApiError("database_unavailable")))).toBe(true);
+    expect(codeOf(new TypeError("fetch failed"))).toBeUndefined();
+    expect(isRetryable(new TypeError("fetch failed"))).toBe(false);
+  });
+
+  it("names the fields that were not accepted, and leaves out what has another form", () => {
+    const problem = { field: "body.name", problem: "Too long" };
+    const envelopeWith = (fields: unknown) =>
+      new ApiError("invalid_request", { details: { fields } }).envelope("c-1");
+    expect(fieldProblemsOf(envelopeWith([problem, "nonsense", null, { field: "x" }]))).toEqual([problem]);
+    expect(fieldProblemsOf(envelopeWith("nonsense"))).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ import Fastify from "fastify";
 import { beforeAll, describe, expect, it } from "vitest";
 import { installCommand } from "../src/agent-release/install-command.ts";
 import { type AgentRelease, openAgentReleases } from "../src/agent-release/release.ts";
-import { createAgentRoutes } from "../src/agent-release/routes.ts";
+import { agentReleaseRoutes } from "../src/agent-release/routes.ts";
 import { startTestApi, type TestApi } from "./support/api.ts";
 import { atEnd } from "./support/at-end.ts";
 
@@ -37,7 +37,7 @@ const current = () => releases.current() as AgentRelease;
 
 describe("the packed agent", () => {
   const http = Fastify();
-  createAgentRoutes(releases)(http);
+  agentReleaseRoutes({ http, agentReleases: releases });
   const ask = (headers: Record<string, string> = {}, method: "GET" | "HEAD" = "GET", path = `/agent/${file}`) =>
     http.inject({ method, url: path, headers });
 

@@ -2,8 +2,9 @@
 
 import { type AuditEvent, listAudit, listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
 import { changePassword } from "@holdfast/contracts/endpoints/me";
-import { inviteMember } from "@holdfast/contracts/endpoints/members";
+import { inviteMember, removeMember } from "@holdfast/contracts/endpoints/members";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
+import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { beforeAll, describe, expect, it } from "vitest";
 import { dedupeKeyHash } from "../src/audit/record.ts";
@@ -71,7 +72,21 @@ describe("what is written", () => {
       { result: "denied", reason: "forbidden" },
     ]);
     expect(await events({ correlation_id: "failed-1" })).toMatchObject([
-      { result: "failed", reason: "name_taken", target_name: "by-op" },
+      { result: "failed", reason: "name_taken", target_type: "project", target_name: "by-op" },
+    ]);
+  });
+
+  it("AUDIT-01 names what a refused request was about", async () => {
+    const id = "01a1e13c-bc3d-71c5-9b58-aada3c2346d4";
+    const wanted = { params: { node_id: id }, body: { type: "node.noop" }, correlationId: "refused-1" };
+    await expect(api.as(owner)(createTask, wanted)).rejects.toThrow();
+    expect(await events({ correlation_id: "refused-1" })).toMatchObject([
+      { action: "task.create", target_type: "node", target_id: id },
+    ]);
+    const removal = { params: { user_id: id }, correlationId: "refused-2" };
+    await expect(api.as(owner)(removeMember, removal)).rejects.toThrow();
+    expect(await events({ correlation_id: "refused-2" })).toMatchObject([
+      { target_type: "member", target_id: id },
     ]);
   });
 

@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, openAuthority } from "../src/identity/authority.ts";
 import { x509 } from "../src/identity/x509.ts";
-import { type Keyring, openKeyring } from "../src/sealing/keyring.ts";
+import { type Keyring, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
 import { createOrg, startTestApi, tokenFor } from "./support/api.ts";
 import { createTestDatabase, openRoles } from "./support/database.ts";
 import { enrollTestNode, heartbeatOf, hostFacts, makeKeyRequest, openClient } from "./support/nodes.ts";

@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import type { Sql } from "../src/database/connect.ts";
 import { createFleets } from "../src/fleet/view.ts";
-import { openSignals } from "../src/signals/signals.ts";
+import { openSignals } from "../src/mechanisms/signals.ts";
 import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { atEnd } from "./support/at-end.ts";
 import { openRoles } from "./support/database.ts";

@@ -8,8 +8,10 @@ import { readSettings } from "@holdfast/kit/settings";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { apiSettings } from "../src/api/settings.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { type ChangedRow, gatherChanges } from "../src/live/changes.ts";
-import { probeHealth } from "../src/reconcilers/probe-health.ts";
+import { gatherChanges } from "../src/live/changes.ts";
+import type { ChangedRow } from "../src/live/topic.ts";
+import { probeHealth } from "../src/nodes/presence/probe-health.ts";
+import { taskTopic } from "../src/tasks/live.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import { heartbeatOf } from "./support/nodes.ts";
@@ -289,6 +291,7 @@ describe("routine probes", () => {
     const { id } = await api.operator(org.id)(createTask, { params: { node_id: node.id }, body: { type: TYPE } });
     const heard = Promise.withResolvers<readonly ChangedRow[]>();
     const changes = gatherChanges({
+      topics: [taskTopic],
       signals: replica.signals,
       system,
       listening: () => true,

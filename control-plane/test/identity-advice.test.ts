@@ -2,7 +2,6 @@
 // api: afterwards the machine is an active node.
 
 import { CallError } from "@holdfast/contracts/client";
-import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import {
   createEnrollmentToken,
   enrollNode,
@@ -11,6 +10,7 @@ import {
 } from "@holdfast/contracts/endpoints/enrollment";
 import { changeNode, getNode, type NodeChange } from "@holdfast/contracts/endpoints/nodes";
 import type { ErrorEnvelope } from "@holdfast/contracts/errors";
+import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { uuidForm, uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";

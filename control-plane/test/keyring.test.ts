@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { UsageError } from "@holdfast/kit/settings";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { type Kek, openKeyring } from "../src/sealing/keyring.ts";
+import { type Kek, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
 import { createTestDatabase, openRoles } from "./support/database.ts";
 
 let system: Sql;

@@ -5,7 +5,7 @@ import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createMetrics } from "@holdfast/service/metrics";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { measureLate, selectLate } from "../src/nodes/late-certificates.ts";
+import { measureLate, selectLate } from "../src/nodes/identity/late-certificates.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import { enrollTestNode, makeKeyRequest, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";

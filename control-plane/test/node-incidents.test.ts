@@ -9,7 +9,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { auditOffline } from "../src/reconcilers/offline-nodes.ts";
+import { auditOffline } from "../src/nodes/presence/audit-offline.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";

@@ -15,8 +15,8 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { selectLate } from "../src/nodes/late-certificates.ts";
-import { overdueRenewals, removeOldIdentities } from "../src/reconcilers/node-identities.ts";
+import { selectLate } from "../src/nodes/identity/late-certificates.ts";
+import { removeOldIdentities, reportOverdueRenewals } from "../src/nodes/identity/upkeep.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import {
@@ -230,7 +230,7 @@ describe("renewal", () => {
       WHERE node_id = ${node.id}`;
     expect((await read(node)).attention.map(({ code }) => code)).toEqual(["cert_renewal_overdue"]);
     const warned: object[] = [];
-    const look = overdueRenewals(system, { warn: (details: object) => warned.push(details) } as never);
+    const look = () => reportOverdueRenewals(system, { warn: (details: object) => warned.push(details) } as never);
     await look();
     await look();
     expect(warned.filter((one) => (one as { node_id: string }).node_id === node.id)).toHaveLength(1);

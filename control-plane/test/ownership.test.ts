@@ -28,8 +28,8 @@ import { claimTerminalToken, reportTerminalEvents } from "@holdfast/contracts/se
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { expireGrants } from "../src/allocations/expire-grants.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { expireGrants } from "../src/reconcilers/expire-grants.ts";
 import { addMember, type Browser, createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import { insertNode, type TestNode } from "./support/replica.ts";

@@ -5,11 +5,10 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
 import { openProfile, type ProfileContent, profileContent } from "../src/profiles/profile.ts";
 import { createOrg, startTestApi } from "./support/api.ts";
-import { atEnd } from "./support/at-end.ts";
 import { createTestDatabase, openRoles } from "./support/database.ts";
 import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
 
-const log = createLog({ process: "test", level: "fatal", destination: { write: () => undefined } });
+const _log = createLog({ process: "test", level: "fatal", destination: { write: () => undefined } });
 let system: Sql;
 let superuser: Sql;
 beforeAll(async () => {
@@ -31,8 +30,7 @@ const content = (changes: Partial<Parameters<typeof profileContent>[0]> = {}): P
   });
 
 async function open(from: ProfileContent) {
-  const source = await openProfile(system, from, log);
-  atEnd(() => source.stop());
+  const source = await openProfile(system, from);
   return source;
 }
 

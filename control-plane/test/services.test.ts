@@ -14,8 +14,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
 import { temporaryAuthority } from "../src/identity/authority.ts";
 import { x509 } from "../src/identity/x509.ts";
-import { createServiceListener } from "../src/services/listener.ts";
-import { serviceRoute } from "../src/services/route.ts";
+import { createInternalListener } from "../src/internal-api/listener.ts";
+import { internalRoute } from "../src/internal-api/route.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
 import { atEnd } from "./support/at-end.ts";
 import { openRoles } from "./support/database.ts";
@@ -138,12 +138,12 @@ describe("who is heard", () => {
     let now = Date.now();
     const authority = await temporaryAuthority(new Date(now - 1000));
     const log = createLog({ process: "test", level: "fatal" });
-    const listener = await createServiceListener({
+    const listener = await createInternalListener({
       ...{ authority, log, metrics: createMetrics("test"), now: () => now },
       ticketKeys: Buffer.alloc(48, 3),
       place: { bind: "127.0.0.1", url: undefined },
     });
-    serviceRoute(listener.api, announceGateway, async () => ({
+    internalRoute(listener.api, announceGateway, async () => ({
       origins: [],
       ticket_keys: "",
       ingress_mark: null,

@@ -21,7 +21,7 @@ import { claimTerminalToken } from "@holdfast/contracts/service-endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { removeExpired } from "../src/reconcilers/remove-expired.ts";
+import { removeExpired } from "../src/platform/remove-expired.ts";
 import {
   addMember,
   type Browser,

@@ -9,7 +9,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { systemActor } from "../src/audit/record.ts";
-import { sweepTasks } from "../src/reconcilers/sweep-tasks.ts";
+import { sweepTasks } from "../src/tasks/sweep.ts";
 import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "./support/tasks.ts";
 
 let lab: TaskLab;

@@ -12,9 +12,8 @@ import { createLog } from "@holdfast/service/log";
 import { flattenedVerify, importJWK } from "jose";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { type Keyring, openKeyring } from "../src/sealing/keyring.ts";
+import { type Keyring, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
 import { openTaskSigner, type TaskSigner } from "../src/tasks/signing.ts";
-import { atEnd } from "./support/at-end.ts";
 import { createTestDatabase, openRoles } from "./support/database.ts";
 
 const log = createLog({ process: "test", level: "silent" });
@@ -34,7 +33,6 @@ beforeEach(async () => {
 
 async function newSigner(): Promise<TaskSigner> {
   const signer = await openTaskSigner(system, keyring, { log, now: () => clock });
-  atEnd(() => signer.stop());
   return signer;
 }
 

@@ -22,6 +22,7 @@ import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/node
 
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [
+  "background_jobs",
   "known_sign_ins",
   "environment_profiles",
   "task_key_sets",
@@ -29,7 +30,6 @@ const platformTables = [
   "installation",
   "processes",
   "rate_limits",
-  "reconciler_turns",
   "schema_migrations",
   "sealed_keys",
   "sessions",

@@ -18,6 +18,7 @@ import {
   type TerminalSession,
 } from "@holdfast/contracts/endpoints/terminals";
 import { createToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import {
   admitNodeStream,
   awaitTerminalTask,
@@ -28,12 +29,11 @@ import {
   type TerminalEvent,
   type TerminalGrant,
 } from "@holdfast/contracts/service-endpoints";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { endTerminals, removeOldTerminals } from "../src/reconcilers/end-terminals.ts";
+import { endTerminals, removeOldTerminals } from "../src/terminals/end-terminals.ts";
 import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import {

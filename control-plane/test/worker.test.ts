@@ -6,10 +6,10 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Sql } from "../src/database/connect.ts";
-import { removeExpired } from "../src/reconcilers/remove-expired.ts";
+import { openTurns } from "../src/mechanisms/background/turns.ts";
+import { removeExpired } from "../src/platform/remove-expired.ts";
 import { startWorker } from "../src/worker/main.ts";
 import { workerSettings } from "../src/worker/settings.ts";
-import { openTurns } from "../src/worker/turns.ts";
 import { addMember, createOrg, firstAdmin, signInAs, startTestApi, type TestApi } from "./support/api.ts";
 import { openRoles } from "./support/database.ts";
 import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
@@ -84,7 +84,7 @@ describe("expired grants", () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
     // A worker of another test may have had the turn just now.
-    await superuser`DELETE FROM reconciler_turns`;
+    await superuser`DELETE FROM background_jobs`;
     const worker = await startWorker(settings, createLog({ process: "worker", level: "silent" }));
     vi.advanceTimersByTime(60_000);
     await expect.poll(() => superuser`SELECT FROM allocation_grants`).toHaveLength(0);
@@ -96,7 +96,7 @@ describe("expired grants", () => {
 describe("turns of several workers", () => {
   const EVERY = 60;
   const takenAgo = (name: string, seconds: number) =>
-    superuser`UPDATE reconciler_turns SET taken_at = now() - ${seconds} * interval '1 second' WHERE name = ${name}`;
+    superuser`UPDATE background_jobs SET taken_at = now() - ${seconds} * interval '1 second' WHERE name = ${name}`;
 
   it("OPS-02 are one worker's each, however many ask at once", async () => {
     const all = Array.from({ length: 10 }, () => openTurns(system, uuidv7()));
@@ -129,7 +129,7 @@ describe("turns of several workers", () => {
     const workers = [await start(), await start()];
     type Turn = { taken_by: string | null; turns: number };
     const turn = async () =>
-      (await superuser<Turn[]>`SELECT taken_by, turns::int FROM reconciler_turns WHERE name = 'sweep-tasks'`)[0];
+      (await superuser<Turn[]>`SELECT taken_by, turns::int FROM background_jobs WHERE name = 'sweep-tasks'`)[0];
     await expect.poll(async () => (await turn())?.turns).toBeGreaterThanOrEqual(3);
     const [{ started } = { started: 0 }] = await superuser<{ started: number }[]>`
       SELECT extract(epoch FROM now() - min(started_at))::float8 AS started FROM processes WHERE kind = 'worker'`;

@@ -3,7 +3,8 @@
 // end. Only what a person must decide first ends it: a wrong setting, or a machine that never joined.
 
 import { randomUUID } from "node:crypto";
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
+import { isOfNodeStream } from "@holdfast/contracts/reasons/terminal";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import type { Values } from "@holdfast/kit/settings";
 import { openDiagnostics } from "./diagnostics/ring.ts";
@@ -241,11 +242,11 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   const onFailure = (failure: Classified, correlationId: string | undefined) => {
     log.debug("request failed", { correlation_id: correlationId });
     count("polls_failed");
-    if (rejections.has(failure.reason)) count("identity_rejections");
+    if (isRejection(failure.reason)) count("identity_rejections");
     metrics.set("connection_up", 0);
     record(failure.reason, failure.detail, correlationId);
     options.onStatus?.(`not connected: ${failure.reason}`);
-    const doubted = rejections.has(failure.reason) || failure.reason === "server_tls_untrusted";
+    const doubted = isRejection(failure.reason) || failure.reason === "server_tls_untrusted";
     const joinedAgain = doubted && session.reconsider();
     const isOver = failure.reason === "identity_revoked" || failure.reason === "identity_retired";
     if (isOver && !joinedAgain) terminals.endAll();
@@ -381,22 +382,4 @@ const counterOf: Record<TaskEvent, keyof Counters> = {
 };
 
 const reasonOfTerminal = (code: string): DiagnosticReason =>
-  aboutTheGateway.has(code) ? "terminal_gateway_unreachable" : "terminal_failed";
-
-/** Of the failures of terminals. */
-const aboutTheGateway: ReadonlySet<string> = new Set([
-  "terminal_node_stream_timeout",
-  "terminal_node_stream_mtls_failed",
-  "terminal_env_profile_drift",
-  "terminal_stream_lost",
-]);
-
-/** What says that this identity is not accepted; a busy or absent server never does. */
-const rejections: ReadonlySet<DiagnosticReason> = new Set([
-  "auth_failed",
-  "cert_expired",
-  "identity_revoked",
-  "identity_retired",
-  "identity_key_missing",
-  "trust_bundle_invalid",
-]);
+  isOfNodeStream(code) ? "terminal_gateway_unreachable" : "terminal_failed";

@@ -140,7 +140,7 @@ describe("holdfast agent diagnose", () => {
     expect(running.text).toContain(`running, pid ${process.pid}`);
     expect(running.text).toContain("1 result waits for delivery; running now: a.second (second)");
     expect(running.text).toMatch(
-      /api_unreachable: The server cannot be reached.*\n.*hop +node_runtime_api_reachability \(tcp\), signal node_agent_api_unreachable\n.*ECONNREFUSED \(3 times.*\n.*network/,
+      /Server unreachable \(api_unreachable\): This host cannot reach the server.*\n.*hop +node_runtime_api_reachability \(tcp\), signal node_agent_api_unreachable\n.*ECONNREFUSED \(3 times.*\n.*network/,
     );
     expect(running.text).toMatch(/newest first:\n.*api_unreachable.*\n.*process_alive/);
     diagnostics.record("process_alive", "connected again");
@@ -157,7 +157,7 @@ describe("holdfast agent diagnose", () => {
     const { reasons, text } = look(await enrolled({ life }));
     expect(reasons).toEqual(["cert_expired"]);
     expect(text).toMatch(/Certificate +expired at .*, 3 days ago/);
-    expect(text).toMatch(/who +whoever runs this host\n +next +Check the clock first/);
+    expect(text).toMatch(/who +the operator of this host\n +next +Check the clock first/);
   });
 
   it("AGENT-05 a clock that was ahead and is right again", async () => {

@@ -23,6 +23,12 @@ export type Metrics = {
    * no number is better than an old one.
    */
   gaugeByReason(name: `holdfast_${string}`, help: string, read: () => Promise<Record<string, number>>): void;
+  /** Several numbers for each thing, from one read. A number that is undefined is left out. */
+  gaugesBy<T>(
+    label: string,
+    read: () => Promise<ReadonlyMap<string, T>>,
+    gauges: Readonly<Record<`holdfast_${string}`, { help: string; of(thing: T): number | undefined }>>,
+  ): void;
 };
 
 const READ_WITHIN_MS = 2_000;
@@ -87,6 +93,35 @@ export function createMetrics(processName: string): Metrics {
           for (const [reason, number] of Object.entries(numbers)) gauge.set({ reason }, number);
         },
       });
+    },
+    gaugesBy<T>(
+      label: string,
+      read: () => Promise<ReadonlyMap<string, T>>,
+      gauges: Readonly<Record<string, { help: string; of(thing: T): number | undefined }>>,
+    ) {
+      // All gauges are collected at once, for one answer.
+      let reading: Promise<ReadonlyMap<string, T>> | undefined;
+      const readOnce = () => {
+        reading ??= inTime(read)
+          .catch(() => new Map<string, T>())
+          .finally(() => {
+            reading = undefined;
+          });
+        return reading;
+      };
+      for (const [name, { help, of }] of Object.entries(gauges)) {
+        const gauge = new Gauge({
+          ...{ name, help, labelNames: [label], registers: [registry] },
+          async collect() {
+            const things = await readOnce();
+            gauge.reset();
+            for (const [thing, value] of things) {
+              const number = of(value);
+              if (number !== undefined) gauge.set({ [label]: thing }, number);
+            }
+          },
+        });
+      }
     },
   };
 }

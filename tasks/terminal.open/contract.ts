@@ -4,7 +4,7 @@
 import { UserName } from "@holdfast/contracts/endpoints/allocations";
 import { Id } from "@holdfast/contracts/fields";
 import { correlationIdForm } from "@holdfast/contracts/headers";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { MOST_COLUMNS, MOST_ROWS } from "@holdfast/contracts/terminal-frames";
 import { z } from "zod";
 import { taskType } from "../type.ts";

@@ -12,6 +12,8 @@ type ListingOptions<Item> = {
   refetchInterval?: number;
 };
 
+export type Listing<Item> = ReturnType<typeof useListing<Item>>;
+
 export function useListing<Item>({ key, page, enabled = true, refetchInterval }: ListingOptions<Item>) {
   const query = useInfiniteQuery({
     queryKey: key,

@@ -20,17 +20,10 @@ export function useRefetchInterval(): number {
   return useLiveState() === "live" ? 20_000 : 5_000;
 }
 
-const nouns: Record<LiveMessage["topic"], string> = {
-  node: "nodes",
-  task: "tasks",
-  allocation: "allocations",
-  terminal: "terminals",
-  fleet: "fleet",
-};
-
 /**
  * Whether what is shown under a key may look different after a message. Keys are
- * `["org", org, noun, id, …]` for one thing and `["org", org, noun, "list", filters]` for many.
+ * `["org", org, noun, id, …]` for one thing and `["org", org, noun, "list", filters]` for many; the noun is the topic's
+ * name or its plural.
  */
 export function concerns(message: LiveMessage, key: QueryKey): boolean {
   const [, , noun, which, filters] = key;
@@ -40,7 +33,7 @@ export function concerns(message: LiveMessage, key: QueryKey): boolean {
   // A node shows how many tasks it runs.
   if (noun === "nodes" && message.topic === "task")
     return which === "list" || message.node_ids.includes(String(which));
-  if (noun !== nouns[message.topic]) return false;
+  if (noun !== message.topic && noun !== `${message.topic}s`) return false;
   if (which !== "list") return message.ids.includes(String(which));
   const node = (filters as { node_id?: string } | undefined)?.node_id;
   return !node || message.node_ids.includes(node);
@@ -148,11 +141,7 @@ export function useLive(orgId: string | undefined): void {
           predicate: ({ queryKey }) => messages.some((message) => concerns(message, queryKey)),
         }),
       // Refetches what may have changed while there was no connection.
-      onOpen: () =>
-        void queryClient.invalidateQueries({
-          queryKey: inOrg,
-          predicate: ({ queryKey }) => Object.values(nouns).includes(String(queryKey[2])),
-        }),
+      onOpen: () => void queryClient.invalidateQueries({ queryKey: inOrg }),
     });
   }, [orgId, queryClient]);
 }

@@ -1,7 +1,7 @@
 // A thrown error as a message for a person: what happened, the next step, and the id
 // by which an operator finds it in log and audit.
 
-import { CallError } from "@holdfast/contracts/client";
+import { CallError, type FieldProblem, fieldProblemsOf } from "@holdfast/contracts/client";
 import type { ErrorCode } from "@holdfast/contracts/errors";
 
 export type Problem = {
@@ -25,7 +25,7 @@ export function problemOf(error: unknown): Problem {
       message,
       nextStep: next_step,
       correlationId: correlation_id,
-      fields: fieldsOf(details["fields"]),
+      fields: fieldProblemsOf(error.envelope).map(fieldOf),
       ...(typeof wait === "number" ? { waitSeconds: Math.ceil(wait) } : {}),
     };
   }
@@ -45,15 +45,7 @@ export function problemOf(error: unknown): Problem {
 }
 
 /** `body.expires_in_days` → `expires in days`, as the form calls it; the path is for forms that find the field. */
-function fieldsOf(fields: unknown): Problem["fields"] {
-  if (!Array.isArray(fields)) return [];
-  return fields.flatMap((each: unknown) => {
-    if (typeof each !== "object" || each === null || !("field" in each) || !("problem" in each)) return [];
-    const path = String(each.field).replace(/^(body|query|path)\./, "");
-    return [{ field: path.replaceAll("_", " "), problem: String(each.problem), path }];
-  });
-}
-
-export function codeOf(error: unknown): ErrorCode | undefined {
-  return error instanceof CallError ? error.envelope.code : undefined;
+function fieldOf({ field, problem }: FieldProblem): Problem["fields"][number] {
+  const path = field.replace(/^(body|query|path)\./, "");
+  return { field: path.replaceAll("_", " "), problem, path };
 }

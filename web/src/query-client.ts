@@ -1,8 +1,7 @@
 // How responses are cached and when a call is retried automatically.
 
-import { CallError } from "@holdfast/contracts/client";
+import { CallError, codeOf } from "@holdfast/contracts/client";
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
-import { codeOf } from "./problem.ts";
 
 export function createQueryClient({ onSignedOut }: { onSignedOut: () => void }): QueryClient {
   const onError = (error: unknown) => {

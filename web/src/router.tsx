@@ -1,6 +1,7 @@
 // Every page and its address. Pages behind sign-in share the shell, or have the window to themselves; each
 // feature loads on its own.
 
+import { codeOf } from "@holdfast/contracts/client";
 import type { QueryClient } from "@tanstack/react-query";
 import {
   createRootRouteWithContext,
@@ -18,7 +19,6 @@ import { Fault, NotFound, Root } from "./features/shell/Root.tsx";
 import { Shell } from "./features/shell/Shell.tsx";
 import { returnPath } from "./features/sign-in/return-path.ts";
 import { sessionFromSearch } from "./features/terminal/session-search.ts";
-import { codeOf } from "./problem.ts";
 import { createQueryClient } from "./query-client.ts";
 import { meQuery } from "./session.ts";
 
@@ -150,6 +150,12 @@ const audit = createRoute({
   component: lazyPage(() => import("./features/audit/AuditPage.tsx"), "AuditPage"),
 });
 
+const backgroundJobs = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/platform/background-jobs",
+  component: lazyPage(() => import("./features/platform/BackgroundJobsPage.tsx"), "BackgroundJobsPage"),
+});
+
 const account = createRoute({
   getParentRoute: () => signedIn,
   path: "/account",
@@ -208,6 +214,7 @@ export const router = createRouter({
       allocation,
       myTerminals,
       audit,
+      backgroundJobs,
       account,
       organization.addChildren([organizationStart, projects, members, tokens, settings]),
     ]),

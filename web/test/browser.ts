@@ -9,6 +9,9 @@ import { chromiumPath } from "../../scripts/facilities.mjs";
 
 const screenshots = fileURLToPath(new URL("../../test-output/screenshots/", import.meta.url));
 
+/** As long as `expect.poll` waits: a release walks the node's disk, which takes its time on a busy machine. */
+const patienceMs = 100_000;
+
 export type Visitor = { page: Page; complaints: string[] };
 
 /** Without WebGL a terminal is drawn with elements, whose text a test can read. */
@@ -36,6 +39,7 @@ export function openChromium(more: string[] = []): { visit(options?: BrowserCont
     async visit(options = {}) {
       if (!browser) throw new Error("Chromium is not running");
       const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+      context.setDefaultTimeout(patienceMs);
       const page = await context.newPage();
       const complaints: string[] = [];
       page.on("pageerror", (error) => complaints.push(error.message));

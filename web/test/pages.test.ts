@@ -261,7 +261,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await away.first().waitFor();
     await keepScreenshot(own, "server-away");
     await own.context().setOffline(false);
-    await expect.poll(() => away.count(), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => away.count()).toBe(0);
     await heading(own, "Audit");
     expect(new URL(own.url()).pathname).toBe("/audit");
   });

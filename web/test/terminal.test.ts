@@ -4,7 +4,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { ApiError } from "@holdfast/contracts/errors";
-import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { presentReason } from "@holdfast/contracts/reasons/catalogue";
+import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { type ChainStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
 import { DETECTION_MS, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -209,7 +210,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
       await page.getByRole("link", { name: "Back", exact: true }).waitFor();
       if (code === "terminal_node_stream_timeout") await keepScreenshot(page, "terminal-failed");
     }
-  }, 240_000);
+  });
 
   it("TERM-06 says why the shell did not start, and tries again by the same click", async () => {
     const { page, asked } = await come();
@@ -728,6 +729,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
         },
         failure: {
           code: "terminal_node_stream_timeout",
+          ...presentReason("terminal_node_stream_timeout"),
           hop: "node_terminal_reachability",
           owner: "network",
           detail: null,
@@ -741,7 +743,8 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
         state: "failed",
         chain: { ...chain, failed: lost },
         failure: {
-          ...{ code: "terminal_pty_failed", hop: "workload_terminal_startup_failure", owner: "node" },
+          ...{ code: "terminal_pty_failed", ...presentReason("terminal_pty_failed") },
+          ...{ hop: "workload_terminal_startup_failure", owner: "node" },
           ...{ detail: "The holder was killed.", ...lost },
         },
       },
@@ -826,6 +829,6 @@ async function announce(url: string): Promise<void> {
     (await fetch(api.url, { headers: { accept: "text/html" } })).headers.get("content-security-policy");
   await vi.waitFor(
     async () => expect(await policy()).toContain(`${origin} ${origin.replace("ws", "http")}`),
-    20_000,
+    100_000,
   );
 }

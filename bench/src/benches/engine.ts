@@ -8,9 +8,10 @@ import { systemActor } from "@holdfast/control-plane/audit/record";
 import { openOwner, openPool, type Sql, withOrg } from "@holdfast/control-plane/database/connect";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { setUpDatabase } from "@holdfast/control-plane/database/logins";
-import { acceptResults, deliver, type Ending } from "@holdfast/control-plane/tasks/delivery-queries";
 import { openTaskPools, type TaskPools } from "@holdfast/control-plane/tasks/engine";
-import { insertTask } from "@holdfast/control-plane/tasks/queries";
+import { acceptResults, type ReportedResult } from "@holdfast/control-plane/tasks/transitions/accept-results";
+import { insertTask } from "@holdfast/control-plane/tasks/transitions/create";
+import { deliver } from "@holdfast/control-plane/tasks/transitions/deliver";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Bench, Measured } from "../bench.ts";
 import type { Lab } from "../lab.ts";
@@ -141,8 +142,8 @@ async function timed<T>(rates: number[], count: number, work: () => Promise<T>):
 let turn = 0;
 
 /** One statement at a time, each for other nodes: as the engine claims. */
-async function claimStretch({ pools, nodeIds }: Filled): Promise<Ending[]> {
-  const endings: Ending[] = [];
+async function claimStretch({ pools, nodeIds }: Filled): Promise<ReportedResult[]> {
+  const endings: ReportedResult[] = [];
   const held = new Map<string, { task_id: string; generation: number }[]>();
   while (endings.length < STRETCH) {
     const asking = Array.from({ length: BATCH }, (_, index) => ({
@@ -162,7 +163,7 @@ async function claimStretch({ pools, nodeIds }: Filled): Promise<Ending[]> {
 }
 
 /** Two statements under way, as the engine has. */
-async function endStretch({ pools }: Filled, endings: Ending[]): Promise<void> {
+async function endStretch({ pools }: Filled, endings: ReportedResult[]): Promise<void> {
   const batches = Array.from({ length: STRETCH / BATCH }, (_, n) => endings.slice(n * BATCH, (n + 1) * BATCH));
   const work = async () => {
     for (let batch = batches.pop(); batch; batch = batches.pop()) {
@@ -174,14 +175,14 @@ async function endStretch({ pools }: Filled, endings: Ending[]): Promise<void> {
   await Promise.all([work(), work()]);
 }
 
-function endingOf(nodeId: string, taskId: string, generation: number): Ending {
+function endingOf(nodeId: string, taskId: string, generation: number): ReportedResult {
   const outcome = '{"status":"succeeded","result":{"echo":null}}';
   const result = '{"echo":null}';
   return {
     nodeId,
     taskId,
     generation,
-    status: "completed",
+    event: "result_succeeded",
     result,
     failure: null,
     timings: '{"run":1}',

@@ -12,7 +12,7 @@ import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { databaseName, readCredentials, roles } from "@holdfast/control-plane/database/embedded/credentials";
 import { socketUrl } from "@holdfast/control-plane/database/embedded/socket-url";
 import { deriveLogins } from "@holdfast/control-plane/database/logins";
-import { hashSecret } from "@holdfast/control-plane/people/secrets";
+import { hashSecret } from "@holdfast/control-plane/mechanisms/secrets";
 import { readSettings } from "@holdfast/kit/settings";
 import type { Bench, Measured } from "../bench.ts";
 import { startHoldfast } from "../holdfast.ts";

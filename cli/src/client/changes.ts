@@ -2,9 +2,8 @@
 // something new. It waits for a server that is restarting, because the watched work continues.
 
 import { setTimeout as delay } from "node:timers/promises";
-import { CallError } from "@holdfast/contracts/client";
 import { backoffDelay } from "@holdfast/kit/backoff";
-import { UnreachableError } from "../failure.ts";
+import { isTemporary } from "../failure.ts";
 
 /** Below what the server allows and what `connect` waits for an answer. */
 const WAIT_SECONDS = 20;
@@ -49,12 +48,8 @@ async function patiently<T>(
       return await ask(stop ? AbortSignal.any([stop, deadline]) : deadline);
     } catch (error) {
       if (stop?.aborted) return undefined;
-      if (!mayPass(error) || performance.now() > givenUpAt) throw error;
+      if (!isTemporary(error) || performance.now() > givenUpAt) throw error;
       await delay(backoffDelay(retry, failures), undefined, { signal: stop }).catch(() => undefined);
     }
   }
-}
-
-function mayPass(error: unknown): boolean {
-  return error instanceof UnreachableError || (error instanceof CallError && error.envelope.retryable);
 }

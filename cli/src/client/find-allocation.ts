@@ -1,9 +1,10 @@
 // Finds the allocation a person means: by id, or as user@node.
 
-import { CallError, type Client } from "@holdfast/contracts/client";
+import type { Client } from "@holdfast/contracts/client";
 import { type Allocation, getAllocation, listAllocations } from "@holdfast/contracts/endpoints/allocations";
 import { Refusal } from "../failure.ts";
 import { findNode, isNodeId as isId } from "./find-node.ts";
+import { ifFound } from "./if-found.ts";
 import { everyPage } from "./pages.ts";
 
 export async function findAllocation(client: Client, wanted: string): Promise<Allocation> {
@@ -19,12 +20,7 @@ export async function findAllocation(client: Client, wanted: string): Promise<Al
 
 async function byId(client: Client, id: string): Promise<Allocation | undefined> {
   if (!isId(id)) return undefined;
-  try {
-    return await client(getAllocation, { params: { allocation_id: id.toLowerCase() } });
-  } catch (error) {
-    if (error instanceof CallError && error.envelope.code === "not_found") return undefined;
-    throw error;
-  }
+  return ifFound(client(getAllocation, { params: { allocation_id: id.toLowerCase() } }));
 }
 
 /** The same name may have been used before: the newest allocation wins. */

@@ -1,8 +1,9 @@
 // Finds the node a person means: by id, or by name.
 
-import { CallError, type Client } from "@holdfast/contracts/client";
+import type { Client } from "@holdfast/contracts/client";
 import { getNode, listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";
 import { Refusal } from "../failure.ts";
+import { ifFound } from "./if-found.ts";
 
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const mostSuggested = 10;
@@ -12,7 +13,9 @@ export function isNodeId(wanted: string): boolean {
 }
 
 export async function findNode(client: Client, wanted: string): Promise<Node> {
-  const found = isNodeId(wanted) ? await byId(client, wanted) : await byName(client, wanted.toLowerCase());
+  const found = isNodeId(wanted)
+    ? await ifFound(client(getNode, { params: { node_id: wanted } }))
+    : await byName(client, wanted.toLowerCase());
   if (found) return found;
   throw new Refusal("not_found", {
     message: `Node "${wanted}" not found in this organization.`,
@@ -36,15 +39,6 @@ async function suggestion(client: Client, wanted: string): Promise<string> {
 function namesOf({ items, total }: { items: Node[]; total: number }): string {
   const others = total - items.length;
   return items.map(({ name }) => name).join(", ") + (others > 0 ? ` and ${others} more` : "");
-}
-
-async function byId(client: Client, id: string): Promise<Node | undefined> {
-  try {
-    return await client(getNode, { params: { node_id: id } });
-  } catch (error) {
-    if (error instanceof CallError && error.envelope.code === "not_found") return undefined;
-    throw error;
-  }
 }
 
 /** Several retired nodes may have had the same name: the newest wins, unless a node has the name now. */

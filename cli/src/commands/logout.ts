@@ -1,6 +1,6 @@
 // holdfast logout: revokes the token that `login` made, and forgets it. What was made with that token ends too.
 
-import { CallError } from "@holdfast/contracts/client";
+import { codeOf } from "@holdfast/contracts/client";
 import { revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import type { IssuedToken } from "@holdfast/contracts/issued-tokens";
 import { Command } from "commander";
@@ -26,8 +26,7 @@ export function logoutCommand(): Command {
       } catch (error) {
         forgetCredentials(process.env);
         // A token that the server refuses is revoked already.
-        if (!(error instanceof CallError && error.envelope.code === "unauthenticated"))
-          throw stillValid(error, saved);
+        if (codeOf(error) !== "unauthenticated") throw stillValid(error, saved);
       }
       forgetCredentials(process.env);
       printResult(options, { signed_out: true, ended }, () =>

@@ -1,6 +1,7 @@
-// holdfast status: the state of each process of this machine's installation. Exit code 1 when one is unhealthy.
+// holdfast status: the state of each process of this machine's installation. Exit code 1 when one is unhealthy. A background job that
+// fails is a warning: it runs again at its next turn.
 
-import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
+import { type BackgroundJob, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { readSettings } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { clientOf, findLocalServer } from "../client/connect.ts";
@@ -10,6 +11,7 @@ import { printResult, table } from "../output.ts";
 import { asItsUser, pathsIn } from "../up/data-directory.ts";
 import { dataDirectorySetting } from "../up/data-directory-setting.ts";
 import { livingSupervisor, readUpFile, type UpFile } from "../up/up-file.ts";
+import { describeJobs, summarizeJobs } from "./status-jobs.ts";
 
 type Part = { ok: boolean; url?: string; reason?: string };
 type Status = {
@@ -18,6 +20,7 @@ type Status = {
   worker: Part;
   database: Part & { embedded: boolean; version: string | null };
   agent: Part & { node_id: string | null };
+  background: Part & { warning?: string; jobs: BackgroundJob[] };
 };
 
 const ANSWER_WITHIN_MS = 3_000;
@@ -26,9 +29,10 @@ export function statusCommand(): Command {
   return new Command("status")
     .description("show the state of each process of the installation on this machine")
     .option("--json", "print JSON")
-    .action(async (options: { json?: boolean }) => {
+    .option("--jobs", "list all background jobs, not only failing ones")
+    .action(async (options: { json?: boolean; jobs?: boolean }) => {
       const status = await readStatus();
-      printResult(options, status, describe);
+      printResult(options, status, (shown) => describe(shown, { allJobs: options.jobs === true }));
       if (Object.values(status).some((part) => !part.ok)) process.exitCode = exitCodes.failed;
     });
 }
@@ -49,10 +53,12 @@ async function readStatus(): Promise<Status> {
   try {
     const platform = await clientOf(findLocalServer())(getPlatformStatus, {});
     const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "not responding" };
-    return { api, gateway, worker, database: { ok: true, embedded, version: platform.database.version }, agent };
+    const database = { ok: true, embedded, version: platform.database.version };
+    return { api, gateway, worker, database, agent, background: { ok: true, ...summarizeJobs(platform.jobs) } };
   } catch {
     const unknown = { ok: false, reason: "unknown: the api does not respond" };
-    return { api, gateway, worker: unknown, database: { ...unknown, embedded, version }, agent };
+    const background = { ...unknown, jobs: [] };
+    return { api, gateway, worker: unknown, database: { ...unknown, embedded, version }, agent, background };
   }
 }
 
@@ -65,6 +71,7 @@ function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
     worker: down,
     database: { ...down, embedded: file?.database.embedded ?? true, version: file?.database.version ?? null },
     agent: { ...down, node_id: null },
+    background: { ...down, jobs: [] },
   };
 }
 
@@ -88,24 +95,30 @@ async function probe(file: Pick<UpFile, "tls_cert_file">, url: string | null, pa
   }
 }
 
-function describe(status: Status): string {
+function describe(status: Status, { allJobs }: { allJobs: boolean }): string {
   const { reason } = status.api;
   const allDown = Object.values(status).every((part) => !part.ok && part.reason === reason);
   if (allDown && reason) return `${sentence(reason)}. Start it with \`npm start\`.`;
   const rows = Object.entries(status).map(([name, part]) => ({ name, part }));
-  return table(rows, [
+  const parts = table(rows, [
     { title: "process", of: ({ name }) => name },
-    { title: "state", of: ({ part }) => (part.ok ? "● healthy" : "■ unhealthy") },
+    {
+      title: "state",
+      of: ({ part }) => (!part.ok ? "■ unhealthy" : "warning" in part ? "▲ warning" : "● healthy"),
+    },
     {
       title: "",
-      of: ({ name, part }) =>
-        part.reason ??
-        part.url ??
-        (name === "database"
-          ? `PostgreSQL ${status.database.version}${status.database.embedded ? ", embedded" : ""}`
-          : ""),
+      of: ({ name, part }) => part.reason ?? part.url ?? remarkOn(name as keyof Status, status),
     },
   ]);
+  const jobs = describeJobs(status.background.jobs, { all: allJobs });
+  return jobs === "" ? parts : `${parts}\n\n${jobs}`;
+}
+
+function remarkOn(name: keyof Status, { database, background }: Status): string {
+  if (name === "database") return `PostgreSQL ${database.version}${database.embedded ? ", embedded" : ""}`;
+  if (name === "background") return background.warning ?? `${background.jobs.length} jobs`;
+  return "";
 }
 
 function sentence(text: string): string {

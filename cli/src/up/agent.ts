@@ -4,7 +4,7 @@
 
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
-import { CallError, type Client } from "@holdfast/contracts/client";
+import { type Client, codeOf } from "@holdfast/contracts/client";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { listOrganizations } from "@holdfast/contracts/endpoints/organizations";
 import type { Environment } from "@holdfast/kit/settings";
@@ -170,8 +170,7 @@ async function tokenFor(client: Client, nodeId: string): Promise<string | undefi
   try {
     return (await client(createEnrollmentToken, { body: { node_id: nodeId } })).token;
   } catch (error) {
-    if (error instanceof CallError && ["not_found", "node_retired"].includes(error.envelope.code))
-      return undefined;
+    if (["not_found", "node_retired"].includes(codeOf(error) ?? "")) return undefined;
     throw error;
   }
 }

@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { databaseSettings, type Logins, loginEnvironment } from "@holdfast/control-plane/database/settings";
-import { sealingSettings } from "@holdfast/control-plane/sealing/settings";
+import { sealingSettings } from "@holdfast/control-plane/mechanisms/sealing/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import type { Environment } from "@holdfast/kit/settings";
 import { urlOf } from "./addresses.ts";

@@ -17,7 +17,7 @@ describe.skipIf(lacks("root"))("what is typed", () => {
     const seed = randomInt(1, 2 ** 31);
     process.stdout.write(`typing torture with seed ${seed}\n`);
     expect(await tortureTyping(place, { rounds: 2, seed })).toMatchObject({ wrong: [] });
-  }, 240_000);
+  });
 
   it("TERM-10 is reported as unconfirmed, byte by byte, when the process that held the shell was killed", async () => {
     const typist = await startTypist(place, "cut-short");

@@ -1,127 +1,42 @@
-// Every endpoint of the public API. What is not listed here is not served: the api process
-// checks at start that each has exactly one handler.
+// Every endpoint of the installation, by the listener that serves it. The files beside this one are read from the disk,
+// so that declaring an endpoint is all it takes. The api checks at start that each has exactly one handler. Not for
+// browsers and agents, which import the endpoints that they call.
 
-import type { Endpoint } from "../endpoint.ts";
-import { getAgentRelease } from "./agent-release.ts";
-import {
-  createAllocation,
-  createAllocationGrant,
-  getAllocation,
-  listAllocationGrants,
-  listAllocations,
-  releaseAllocation,
-  repairAllocation,
-  revokeAllocationGrant,
-  transferAllocation,
-} from "./allocations.ts";
-import { listAudit, listPlatformAudit } from "./audit.ts";
-import {
-  createEnrollmentToken,
-  enrollNode,
-  getTrustBundle,
-  listEnrollmentTokens,
-  revokeEnrollmentToken,
-} from "./enrollment.ts";
-import { getFleet, getFleetPicture } from "./fleet.ts";
-import { changePassword, getMe } from "./me.ts";
-import {
-  cancelInvitation,
-  inviteMember,
-  listInvitations,
-  listMembers,
-  listMemberTokens,
-  removeMember,
-  updateMember,
-} from "./members.ts";
-import { changeNode, getNode, listNodeDiagnostics, listNodes, renameNode } from "./nodes.ts";
-import { createOrganization, getOrganization, listOrganizations, updateOrganization } from "./organizations.ts";
-import { createAdminLink, getPlatformStatus } from "./platform.ts";
-import { createProject, deleteProject, getProject, listProjects, updateProject } from "./projects.ts";
-import { getQuotas, updateMemberQuota, updateQuotas } from "./quotas.ts";
-import { endSession, listMyTokens, listSessions, signOutEverywhere } from "./sessions.ts";
-import { inspectLink, redeemLink, signIn, signOut } from "./sign-in.ts";
-import { listTaskSigningKeys, rotateTaskSigningKey } from "./task-signing-keys.ts";
-import { cancelTask, createTask, getTask, listTasks, listTaskTypes } from "./tasks.ts";
-import {
-  closeTerminal,
-  createTerminalToken,
-  getTerminal,
-  listMyTerminals,
-  listTerminals,
-  reportTerminalFailure,
-} from "./terminals.ts";
-import { createToken, listTokens, revokeToken } from "./tokens.ts";
+import { readdirSync } from "node:fs";
+import type { Endpoint, Method } from "../endpoint.ts";
+import { nodeApiEndpoints } from "../node-endpoints.ts";
+import { serviceEndpoints } from "../service-endpoints.ts";
 
-export const allEndpoints: readonly Endpoint[] = [
-  signIn,
-  signOut,
-  inspectLink,
-  redeemLink,
-  getMe,
-  changePassword,
-  listSessions,
-  endSession,
-  signOutEverywhere,
-  listMyTokens,
-  listOrganizations,
-  createOrganization,
-  getOrganization,
-  updateOrganization,
-  listProjects,
-  createProject,
-  getProject,
-  updateProject,
-  deleteProject,
-  listMembers,
-  listMemberTokens,
-  inviteMember,
-  listInvitations,
-  cancelInvitation,
-  updateMember,
-  removeMember,
-  listTokens,
-  createToken,
-  revokeToken,
-  createEnrollmentToken,
-  listEnrollmentTokens,
-  revokeEnrollmentToken,
-  getAgentRelease,
-  getTrustBundle,
-  enrollNode,
-  getFleet,
-  getFleetPicture,
-  listNodes,
-  getNode,
-  renameNode,
-  changeNode,
-  listNodeDiagnostics,
-  listTaskTypes,
-  createTask,
-  listTasks,
-  getTask,
-  cancelTask,
-  listAllocations,
-  createAllocation,
-  getAllocation,
-  releaseAllocation,
-  repairAllocation,
-  transferAllocation,
-  createAllocationGrant,
-  listAllocationGrants,
-  revokeAllocationGrant,
-  getQuotas,
-  updateQuotas,
-  updateMemberQuota,
-  createTerminalToken,
-  listTerminals,
-  listMyTerminals,
-  getTerminal,
-  closeTerminal,
-  reportTerminalFailure,
-  listAudit,
-  listPlatformAudit,
-  getPlatformStatus,
-  createAdminLink,
-  listTaskSigningKeys,
-  rotateTaskSigningKey,
+const here = new URL("./", import.meta.url);
+const methods: readonly Method[] = ["GET", "POST", "PATCH", "DELETE"];
+
+const declared = await loadDeclared();
+const isFor = (access: Endpoint["access"]) => (endpoint: Endpoint) => endpoint.access === access;
+
+/** Of the public API. */
+export const allEndpoints: readonly Endpoint[] = declared.filter(
+  (endpoint) => !isFor("node")(endpoint) && !isFor("service")(endpoint),
+);
+export const allNodeEndpoints: readonly Endpoint[] = [...nodeApiEndpoints, ...declared.filter(isFor("node"))];
+export const allInternalEndpoints: readonly Endpoint[] = [
+  ...serviceEndpoints,
+  ...declared.filter(isFor("service")),
 ];
+
+/** In order of their files, and within each of path and method: lists and creates come before single things. */
+async function loadDeclared(): Promise<Endpoint[]> {
+  const files = readdirSync(here)
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts") && name !== "all.ts")
+    .sort();
+  const modules = await Promise.all(files.map((name) => import(new URL(name, here).href) as Promise<object>));
+  return modules.flatMap((module) => Object.values(module).filter(isEndpoint).sort(byPathAndMethod));
+}
+
+function isEndpoint(value: unknown): value is Endpoint {
+  return typeof value === "object" && value !== null && "method" in value && "path" in value && "access" in value;
+}
+
+function byPathAndMethod(one: Endpoint, other: Endpoint): number {
+  if (one.path !== other.path) return one.path < other.path ? -1 : 1;
+  return methods.indexOf(one.method) - methods.indexOf(other.method);
+}

@@ -13,7 +13,7 @@ export type AllocationStatus = z.infer<typeof AllocationStatus>;
 
 export const UserName = z
   .string()
-  .regex(/^[a-z][a-z0-9-]{0,30}$/, "1 to 31 lower-case letters, digits and hyphens, beginning with a letter")
+  .regex(/^[a-z][a-z0-9-]{0,30}$/, "1 to 31 lower-case letters, digits and hyphens, starting with a letter")
   .describe("Name of the OS user.");
 /** One line of an authorized_keys file, without options: they could run commands. */
 export const SshPublicKey = z

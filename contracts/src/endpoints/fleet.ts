@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Text, Time } from "../fields.ts";
+import { reasonFields } from "../reason-fields.ts";
 
 /** One for each node that is not retired, the worst first. The first three need a person. */
 export const fleetStates = ["silent", "troubled", "fenced", "draining", "joining", "fine"] as const;
@@ -46,6 +47,7 @@ const Share = z.strictObject({
 /** One reason, and the nodes that have it. */
 const Trouble = z.strictObject({
   code: z.string(),
+  ...reasonFields,
   message: z.string(),
   next_step: z.string(),
   count: z.int(),

@@ -1,12 +1,14 @@
 // Nodes: the machines of an organization, as the server knows them.
 
 import { z } from "zod";
-import { diagnosticOwners, hopDetails, hops } from "../diagnostics.ts";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
 import { HostHealth } from "../host-health.ts";
 import { DiagnosticRecord, HostFacts, NodeStatus } from "../node-protocol.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
+import { reasonFields } from "../reason-fields.ts";
+import { hopDetails, hops } from "../reasons/hops.ts";
+import { nodeOwners } from "../reasons/owners.ts";
 import { NodeName } from "./enrollment.ts";
 import { FleetFilter, fleetStates } from "./fleet.ts";
 
@@ -17,14 +19,15 @@ export type NodeConnection = z.infer<typeof NodeConnection>;
 /** Something a person should look at, with what to do. */
 export const Attention = z.strictObject({
   code: z.string(),
-  /** Where the chain between agent and server is broken; null: not on it, or a newer agent's word. */
+  ...reasonFields,
+  /** Where the chain between agent and server is broken; null: not on it, or not known to this server. */
   hop: z.enum(hops).nullable(),
   /** What exactly is broken there. */
   hop_detail: z.enum(hopDetails).nullable(),
   /** What alarms call it. */
   signal: z.string().nullable(),
-  /** Who can repair it: the operator of the host, the network, or the server. */
-  owner: z.enum(diagnosticOwners),
+  /** Who can repair it: the operator of the host, of the network, or of the server. */
+  owner: z.enum(nodeOwners),
   message: z.string(),
   next_step: z.string(),
   /** Finds the same event in the audit trail and in the logs; null: nothing is recorded under an id of its own. */

@@ -4,12 +4,38 @@ import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Email, Time } from "../fields.ts";
 
+export const BackgroundJob = z.strictObject({
+  name: z.string(),
+  runs_in: z
+    .enum(["one worker", "each worker", "each api"])
+    .describe(
+      "`one worker`: one of all workers runs each turn. `each …`: every process of that kind runs it for itself.",
+    ),
+  every_seconds: z.number().nullable().describe("Null until a process has reported it."),
+  state: z
+    .enum(["waiting", "ok", "failing"])
+    .describe("`waiting`: has not run yet. `failing`: the last turn failed; the next one tries again."),
+  last_started_at: Time.nullable(),
+  last_duration_ms: z.number().nullable(),
+  last_result: z
+    .record(z.string(), z.number())
+    .nullable()
+    .describe("How much the last successful turn did, by kind."),
+  turns: z.number().int(),
+  overruns: z.number().int().describe("Turns that were due while the one before still ran, and were left out."),
+  failures: z.number().int(),
+  last_failed_at: Time.nullable(),
+  last_failure: z.string().nullable(),
+});
+export type BackgroundJob = z.infer<typeof BackgroundJob>;
+
 const PlatformStatus = z.strictObject({
   instance_id: z.string(),
   version: z.string(),
   worker: z.strictObject({ ok: z.boolean(), last_seen_at: Time.nullable() }),
   database: z.strictObject({ ok: z.boolean(), version: z.string(), migrations: z.number().int() }),
   administrator_exists: z.boolean(),
+  jobs: z.array(BackgroundJob).describe("Background jobs; counts are of the processes that run now."),
 });
 
 export const getPlatformStatus = endpoint({

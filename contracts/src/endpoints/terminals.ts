@@ -6,7 +6,8 @@ import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
 import { correlationIdForm } from "../headers.ts";
 import { PageQuery, pageOf } from "../pagination.ts";
-import { clientFailureCodes } from "../terminal-failures.ts";
+import { reasonFields } from "../reason-fields.ts";
+import { clientFailureCodes } from "../reasons/terminal.ts";
 import { chainSteps } from "../terminal-frames.ts";
 
 export const terminalStates = ["opening", "open", "closed", "failed"] as const;
@@ -32,6 +33,7 @@ export const TerminalSession = z.strictObject({
   failure: z
     .strictObject({
       code: z.string(),
+      ...reasonFields,
       hop: z.string(),
       owner: z.string(),
       detail: z.string().nullable(),

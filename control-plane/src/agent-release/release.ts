@@ -23,8 +23,12 @@ export type AgentRelease = z.infer<typeof Release> & {
   installer: { text: string; sha256: string };
 };
 
-/** Undefined: none was packed. */
-export type AgentReleases = { current(): AgentRelease | undefined };
+export type AgentReleases = {
+  /** Undefined: none was packed. */
+  current(): AgentRelease | undefined;
+  /** Under way, from both listeners together. */
+  downloads: number;
+};
 
 const packed = fileURLToPath(new URL("../../../node-agent/dist", import.meta.url));
 const installer = fileURLToPath(new URL("../../../deploy/install-agent.sh", import.meta.url));
@@ -33,6 +37,7 @@ export function openAgentReleases(log: Log, directory = packed): AgentReleases {
   const file = join(directory, "release.json");
   let known: { version: string; release: AgentRelease | undefined } | undefined;
   return {
+    downloads: 0,
     current() {
       // It is replaced by a rename: what is read is whole, and a new one has another inode, if not another time.
       const found = statSync(file, { throwIfNoEntry: false });

@@ -16,8 +16,8 @@ const AGAIN_SECONDS = 5;
 /** One that takes nothing for so long keeps others waiting no longer. */
 const STALLED_MS = 60_000;
 
-export function createAgentRoutes(releases: AgentReleases): (http: FastifyInstance) => void {
-  let underWay = 0;
+export function agentReleaseRoutes(api: { http: FastifyInstance; agentReleases: AgentReleases }): void {
+  const { http, agentReleases: releases } = api;
 
   const archive = async (request: FastifyRequest, reply: FastifyReply) => {
     const { file } = request.params as { file: string };
@@ -38,32 +38,30 @@ export function createAgentRoutes(releases: AgentReleases): (http: FastifyInstan
     if (part) reply.code(206).header("content-range", `bytes ${start}-${end}/${found.bytes}`);
     reply.header("content-length", end - start + 1);
     if (request.method === "HEAD") return reply.send();
-    if (underWay >= MOST_AT_ONCE) {
+    if (releases.downloads >= MOST_AT_ONCE) {
       throw new ApiError("rate_limit_exceeded", {
         message: `${MOST_AT_ONCE} machines download the agent at this moment.`,
         headers: { "retry-after": String(AGAIN_SECONDS) },
       });
     }
-    underWay += 1;
+    releases.downloads += 1;
     reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
     reply.raw.once("close", () => {
-      underWay -= 1;
+      releases.downloads -= 1;
     });
     return reply.send(createReadStream(join(release.directory, found.file), { start, end }));
   };
 
-  return (http) => {
-    http.get(agentRoutes.installer, async (request, reply) => {
-      const release = releases.current();
-      if (!release) throw unknown();
-      const { text, sha256 } = release.installer;
-      reply.type("text/x-shellscript; charset=utf-8").header("cache-control", "no-cache");
-      reply.header("etag", `"${sha256}"`);
-      return request.headers["if-none-match"] === `"${sha256}"` ? reply.code(304).send() : reply.send(text);
-    });
-    // Fastify's own HEAD would read the file to its end.
-    http.route({ method: ["GET", "HEAD"], url: agentRoutes.archive, handler: archive });
-  };
+  http.get(agentRoutes.installer, async (request, reply) => {
+    const release = releases.current();
+    if (!release) throw unknown();
+    const { text, sha256 } = release.installer;
+    reply.type("text/x-shellscript; charset=utf-8").header("cache-control", "no-cache");
+    reply.header("etag", `"${sha256}"`);
+    return request.headers["if-none-match"] === `"${sha256}"` ? reply.code(304).send() : reply.send(text);
+  });
+  // Fastify's own HEAD would read the file to its end.
+  http.route({ method: ["GET", "HEAD"], url: agentRoutes.archive, handler: archive });
 }
 
 function unknown(): ApiError {

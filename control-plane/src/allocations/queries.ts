@@ -13,6 +13,7 @@ import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Revision } from "../tasks/queries.ts";
 import { type Caller, callerSql, type Grant, type Owner, reaches } from "./access.ts";
+import { isInProgress } from "./state.ts";
 
 export type AllocationRow = Owner & {
   id: string;
@@ -255,7 +256,7 @@ export async function lockNextMovable(tx: Tx, but: readonly string[]): Promise<E
 
 const movable = (tx: Tx) => tx`
   FROM allocations a JOIN nodes n ON n.id = a.node_id LEFT JOIN tasks t ON t.id = a.task_id
-  WHERE a.status IN ('requested', 'releasing')
+  WHERE ${isInProgress}
     AND (t.finished_at IS NOT NULL OR n.status = 'retired' OR (a.task_id IS NOT NULL AND t.id IS NULL)
       OR (a.task_id IS NULL AND n.status = 'active' AND n.revoked_at IS NULL))`;
 

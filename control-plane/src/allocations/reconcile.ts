@@ -15,12 +15,12 @@ import { enqueueOrWait, type Work } from "./work.ts";
 type ProvisionedUser = { home: string; own_account: boolean };
 type RemovedUser = { removed: boolean; own_account: boolean };
 
-/** Everything there is to do now, one allocation and one transaction at a time. */
+/** Everything there is to do now, one allocation and one transaction at a time. Returns how many there were. */
 export async function reconcileAllocations(
   system: Sql,
   engine: TaskEngine,
   options: { log: Log; onMoved(allocationId: string, taskId: string | undefined): void },
-): Promise<void> {
+): Promise<number> {
   // Each at most once a turn: one that cannot be moved must not stop those behind it.
   const seen: string[] = [];
   for (;;) {
@@ -36,7 +36,7 @@ export async function reconcileAllocations(
       if (!row) throw error;
       options.log.warn({ err: error, allocation_id: row.id }, "allocation could not be moved on");
     }
-    if (!row) return;
+    if (!row) return seen.length;
     seen.push(row.id);
   }
 }

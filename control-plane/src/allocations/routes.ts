@@ -102,7 +102,7 @@ export function allocationRoutes(api: ApiContext): void {
     const outcome = allocationOutcome(row.status, "repair");
     if (typeof outcome === "string") throw notActive(row);
     const by = auditActor(actor, org.role);
-    const task = await enqueueWork(tx, api.tasks, { task: "repair", user: row, by, correlationId });
+    const task = await enqueueWork(tx, api.tasks, { task: outcome.task, user: row, by, correlationId });
     await changeAllocation(tx, row.id, { status: outcome.to, reason: row.reason, taskId: task.id });
     touched(target, { task_id: task.id });
     afterCommit(() => {
@@ -119,12 +119,12 @@ export function allocationRoutes(api: ApiContext): void {
     touched({ type: "allocation", id: row.id, name: `${row.username}@${row.node_name}` });
     const outcome = allocationOutcome(row.status, "release");
     if (typeof outcome === "string") return shownTo(caller, row);
-    // What was not begun need not be; what was begun is undone by the task behind it.
+    // A provision that was not begun is cancelled; one that was is undone by the task behind it.
     const unwanted =
       row.status === "requested" && row.task_id ? await api.tasks.cancel(tx, row.task_id) : undefined;
     const node = { name: row.node_name, status: row.node_status };
     const by = auditActor(actor, org.role);
-    const work = { task: "deprovision" as const, user: row, node, by, correlationId };
+    const work = { task: outcome.task, user: row, node, by, correlationId };
     const { task, reason } = await enqueueOrWait(tx, api.tasks, work);
     await changeAllocation(tx, row.id, { status: outcome.to, reason, taskId: task?.id ?? null });
     await recordRequester(tx, row.id, by);

@@ -1,13 +1,14 @@
-// The life of an allocation: what each event does in each status. Nothing else decides a status, and
-// queries.ts writes only what comes out of here. A node that is away never fails an allocation: its
-// work is asked for again until the node answers or is retired.
+// The transition table of allocations: what each event does in each status. Nothing else decides a status, which work
+// the node gets, or which rows the reconciler looks at; queries.ts writes only what comes out of here. An offline node
+// never fails an allocation: its task is enqueued again until the node reports a result or is retired.
 
 import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
+import { isOneOf, statesWhere } from "../mechanisms/transition-sql.ts";
 
 export const allocationEvents = [
-  /** The node has made the user. */
+  /** The node has created the user. */
   "provisioned",
-  /** The node tried to make the user, and could not. */
+  /** The node could not create the user. */
   "provision_failed",
   /** A person requests that its user is checked and restored. */
   "repair",
@@ -15,28 +16,26 @@ export const allocationEvents = [
   "release",
   /** The node has removed the user. */
   "deprovisioned",
-  /** The node tried to remove the user, and could not. */
+  /** The node could not remove the user. */
   "deprovision_failed",
-  /** The task that worked on it ended without the node's word: expired, cancelled, or no longer kept. */
+  /** Its task ended without a result of the node: expired, cancelled, or no longer stored. */
   "task_lost",
-  /** The node was retired, with everything on it. */
+  /** The node was retired, which cannot be undone, with whatever is on it. */
   "node_retired",
 ] as const;
 export type AllocationEvent = (typeof allocationEvents)[number];
 
-/** `task`: what the node is to be asked, together with the change. */
+/** `task`: what is enqueued for the node, in the transaction of the change. */
 export type Move = { to: AllocationStatus; task: "provision" | "repair" | "deprovision" | "none" };
-/**
- * `stays`: nothing to do, because it is so already or no longer matters. `refused`: whoever asks for it gets an error.
- */
+/** `stays`: nothing to do, because it is so already or no longer matters. `refused`: the request gets an error. */
 export type AllocationOutcome = Move | "stays" | "refused";
 
-const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutcome>> = {
+const table = {
   requested: {
     provisioned: { to: "active", task: "none" },
     provision_failed: { to: "failed", task: "none" },
     repair: "refused",
-    // The tasks of one user run in order: what was begun is undone behind it.
+    // The tasks of one user run in order: what was begun is undone by the next one.
     release: { to: "releasing", task: "deprovision" },
     deprovisioned: "stays",
     deprovision_failed: "stays",
@@ -46,13 +45,13 @@ const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutco
   active: {
     provisioned: "stays",
     provision_failed: "stays",
-    // It stays active: its terminals stay open, and the task alone says what was found.
+    // It stays active and its terminals stay open; the task reports what was found.
     repair: { to: "active", task: "repair" },
     release: { to: "releasing", task: "deprovision" },
     deprovisioned: "stays",
     deprovision_failed: "stays",
     task_lost: "stays",
-    // Its owner releases it, and learns then that the node was retired.
+    // Its owner releases it, and is informed then that the node was retired.
     node_retired: "stays",
   },
   releasing: {
@@ -79,15 +78,29 @@ const outcomes: Record<AllocationStatus, Record<AllocationEvent, AllocationOutco
     provisioned: "stays",
     provision_failed: "stays",
     repair: "refused",
-    // It may have left something on the node.
+    // Something of it may be left on the node.
     release: { to: "releasing", task: "deprovision" },
     deprovisioned: "stays",
     deprovision_failed: "stays",
     task_lost: "stays",
     node_retired: "stays",
   },
-};
+} as const satisfies Record<AllocationStatus, Record<AllocationEvent, AllocationOutcome>>;
 
-export function allocationOutcome(status: AllocationStatus, event: AllocationEvent): AllocationOutcome {
-  return outcomes[status][event];
+/** The type of the outcome is that of the event's cells: a release, for example, never enqueues a repair. */
+export function allocationOutcome<E extends AllocationEvent>(
+  status: AllocationStatus,
+  event: E,
+): (typeof table)[AllocationStatus][E] {
+  return table[status][event];
 }
+
+/** Of an allocation `a`: its node has work for it, so that the end of a task moves it on. */
+export const isInProgress = isOneOf(
+  "a.status",
+  statesWhere<AllocationStatus, AllocationEvent, AllocationOutcome>(
+    table,
+    "task_lost",
+    (outcome) => typeof outcome === "object",
+  ),
+);

@@ -9,12 +9,16 @@ import type { AgentReleases } from "../agent-release/release.ts";
 import type { Allocations } from "../allocations/watch.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Fleets } from "../fleet/view.ts";
-import type { AnswerVault } from "../idempotency/replay.ts";
 import type { Authority } from "../identity/authority.ts";
-import type { NodeDirectory } from "../nodes/directory.ts";
+import type { InternalUpkeep } from "../internal-api/upkeep.ts";
+import type { JobReports } from "../mechanisms/background/report.ts";
+import type { DeclaredJob } from "../mechanisms/background/stored.ts";
+import type { AnswerVault } from "../mechanisms/idempotency.ts";
+import type { Signals } from "../mechanisms/signals.ts";
+import type { NodeDirectory } from "../nodes/directory/standings.ts";
 import type { Authenticator } from "../people/authenticate.ts";
 import type { Cookies } from "../people/cookies.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Presence } from "../platform/presence.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
 import type { Terminals } from "../terminals/open.ts";
@@ -41,6 +45,27 @@ export type ApiContext = {
   fleets: Fleets;
   agentReleases: AgentReleases;
   terminals: Terminals;
+  /** Of all processes. */
+  declaredJobs: readonly DeclaredJob[];
+};
+
+/** What the background jobs of an api process have at hand besides. */
+export type ApiJobContext = ApiContext & {
+  presence: Presence;
+  /** Of the jobs of this process. */
+  reports(): JobReports;
+  /** Of the sockets of open pages. */
+  live: { checkSessions(): void };
+  nodeUpkeep: NodeUpkeep;
+  /** Undefined: there is no internal listener. */
+  internal: InternalUpkeep | undefined;
+};
+
+/** What the node-facing side keeps fresh. */
+export type NodeUpkeep = {
+  /** Replaces the listener's certificate when half of its life is over. */
+  renewCertificate(now: Date): Promise<boolean>;
+  refreshProfile(): Promise<void>;
 };
 
 /** What nodes need: who they are, whom they trust, where they find us. */

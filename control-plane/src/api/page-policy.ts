@@ -4,7 +4,7 @@
 import { pageHeaders } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
-import { presentTerminalUrls } from "../services/gateways.ts";
+import { presentTerminalUrls } from "../internal-api/gateways.ts";
 
 export type PagePolicy = { headers(): Promise<Record<string, string>> };
 

@@ -15,7 +15,7 @@ import { REPLAYED_HEADER } from "@holdfast/contracts/headers";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type AuditTarget, auditActor, recordAudit } from "../audit/record.ts";
 import { isUnavailable, type Sql, type Tx, withOrg } from "../database/connect.ts";
-import { createOnce } from "../idempotency/replay.ts";
+import { createOnce } from "../mechanisms/idempotency.ts";
 import { type Actor, holdsScope, isOperator, keyOf } from "../people/actor.ts";
 import { type ActingOrg, actingOrg, authenticate, refuseForeignOrigin } from "./access.ts";
 import type { ApiContext } from "./context.ts";
@@ -212,12 +212,12 @@ async function recordRefusal(
   endpoint: Endpoint,
   refused: { orgId: string | null; by: ReturnType<typeof auditActor>; call: Call<unknown>; reason: ErrorCode },
 ): Promise<void> {
-  const [targetId] = Object.values(refused.call.params as Record<string, string>);
+  const action = endpoint.action ?? `${endpoint.noun}.read`;
   await recordAudit(api.system, api.log, {
     orgId: refused.orgId,
     by: refused.by,
-    action: endpoint.action ?? `${endpoint.noun}.read`,
-    target: { type: endpoint.noun, id: targetId ?? null, name: nameTried(refused.call.body) },
+    action,
+    target: refusedTarget(action, refused.call),
     result: refused.reason === "forbidden" ? "denied" : "failed",
     reason: refused.reason,
     correlationId: refused.call.correlationId,
@@ -228,6 +228,19 @@ function reasonOf(error: unknown): ErrorCode {
   if (error instanceof HiddenError) return "forbidden";
   return error instanceof ApiError ? error.code : "internal_error";
 }
+
+/** What the path names; for something new, its type and the name it was to have. */
+function refusedTarget(action: string, { params, body }: Call<unknown>): AuditTarget {
+  const noun = action.slice(0, action.indexOf("."));
+  const name = nameTried(body);
+  const [named] = Object.entries(params as Record<string, string>);
+  if (!named) return { type: noun, id: null, name };
+  const [parameter, id] = named;
+  const type = typesByParameter[parameter] ?? parameter.replace(/_id$/, "");
+  return { type: noun.endsWith(type) ? noun : type, id, name };
+}
+
+const typesByParameter: Partial<Record<string, string>> = { org_id: "organization", user_id: "member" };
 
 /** What somebody wanted to make or invite, as they called it. */
 function nameTried(body: unknown): string | null {

@@ -1,19 +1,13 @@
-// Settings of the api process.
+// Settings of the api process: its own, its listeners' and those of all modules.
 
 import { integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress, drainSetting, exposureSettings, logLevelSetting } from "@holdfast/service/settings";
 import { databaseSettings } from "../database/settings.ts";
-import { staleAfterSetting } from "../nodes/settings.ts";
-import { httpsUrl, namedAddresses, namedUrls } from "../profiles/settings.ts";
-import { sealingSettings } from "../sealing/settings.ts";
-import { serviceSettings } from "../services/settings.ts";
-import { terminalSettings } from "../terminals/settings.ts";
-
-const seconds = integer({ min: 60, max: 86_400 });
-const probeInterval = {
-  allowed: `${seconds.allowed}; 0 never asks`,
-  parse: (text: string) => (text === "0" ? 0 : seconds.parse(text)),
-};
+import { internalApiSettings } from "../internal-api/settings.ts";
+import { sealingSettings } from "../mechanisms/sealing/settings.ts";
+import { settingsOf } from "../module.ts";
+import * as modules from "../modules.ts";
+import { nodeListenerSettings } from "../node-api/settings.ts";
 
 export const apiSettings = {
   port: setting(kinds.port, {
@@ -26,41 +20,9 @@ export const apiSettings = {
     default: "127.0.0.1",
     help: "Address the api listens on.",
   }),
-  nodePort: setting(kinds.port, {
-    env: "HOLDFAST_NODE_API_PORT",
-    default: 18_442,
-    help: "Port that agents connect to, with mutual TLS.",
-  }),
-  nodeBind: setting(bindAddress, {
-    env: "HOLDFAST_NODE_API_BIND",
-    default: "127.0.0.1",
-    help: "Address the node-facing API listens on. For agents on other machines, set one that they can reach, such as 0.0.0.0.",
-  }),
-  nodeUrl: optional(httpsUrl, {
-    env: "HOLDFAST_NODE_API_URL",
-    help: "URL by which agents reach the node-facing API, if it is not the address listened on.",
-  }),
-  nodeEndpoints: setting(namedUrls, {
-    env: "HOLDFAST_NODE_ENDPOINTS",
-    default: {},
-    defaultText: "none",
-    help: "Additional addresses in the environment profile, which nodes may probe by name.",
-  }),
-  nodeResolve: setting(namedAddresses, {
-    env: "HOLDFAST_NODE_RESOLVE",
-    default: {},
-    defaultText: "none",
-    help: "Host names with addresses that nodes use where there is no private DNS.",
-  }),
-  nodeHeartbeatStaleSeconds: staleAfterSetting,
-  nodeHealthProbeIntervalSeconds: setting(probeInterval, {
-    env: "HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS",
-    default: 900,
-    help: "Interval of the health probe of each online node: kernel, memory, virtualization, GPUs, network interfaces.",
-  }),
   drainSeconds: drainSetting,
-  ...serviceSettings,
-  ...terminalSettings,
+  ...nodeListenerSettings,
+  ...internalApiSettings,
   ...exposureSettings,
   ...databaseSettings,
   ...sealingSettings,
@@ -90,4 +52,5 @@ export const apiSettings = {
     help: "Maximum size of a request body of the public API, in bytes.",
   }),
   logLevel: logLevelSetting("HOLDFAST_API_LOG_LEVEL"),
+  ...settingsOf(modules, "apiSettings"),
 };

@@ -2,10 +2,9 @@
 // the other. Each is also a log line, found by the same correlation id.
 
 import { createHash } from "node:crypto";
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { AuditEvent, AuditResult } from "@holdfast/contracts/endpoints/audit";
 import type { ErrorCode } from "@holdfast/contracts/errors";
-import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import type { ReasonCode } from "@holdfast/contracts/reasons/catalogue";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import type { Queryable } from "../database/connect.ts";
@@ -27,7 +26,7 @@ export type NewAuditEvent = {
   target: AuditTarget;
   result: AuditResult;
   /** The code that says why; absent exactly when the action was allowed. */
-  reason?: ErrorCode | TerminalFailureCode | DiagnosticReason | "heartbeat_stale";
+  reason?: ErrorCode | ReasonCode;
   correlationId: string;
   details?: Record<string, unknown>;
 };

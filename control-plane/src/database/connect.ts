@@ -5,7 +5,7 @@ import { openSql, type Sql, type Tx } from "./sql/sql.ts";
 
 export { isUnavailable } from "./sql/errors.ts";
 export type { Queryable, Sql, Tx } from "./sql/sql.ts";
-export type { Fragment } from "./sql/template.ts";
+export { ConstantSql, type Fragment } from "./sql/template.ts";
 
 export type RuntimeRole = "holdfast_app" | "holdfast_system";
 

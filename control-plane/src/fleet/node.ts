@@ -1,14 +1,15 @@
 // One node as a part of the fleet: the one state it is in, why, and since when. Pure; what needs attention is
-// decided in nodes/attention.ts, as for the node's own page.
+// decided in nodes/presence/attention.ts, as for the node's own page.
 
 import { isIPv4, isIPv6 } from "node:net";
 import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
 import type { Heartbeat } from "@holdfast/contracts/node-protocol";
-import { attentionOf } from "../nodes/attention.ts";
-import type { Moment } from "../nodes/describe.ts";
-import { type Position, positionOf } from "../nodes/state.ts";
+import { isSilence } from "@holdfast/contracts/reasons/node";
+import type { Moment } from "../nodes/directory/describe.ts";
+import { type Position, positionOf } from "../nodes/directory/state.ts";
+import { attentionOf } from "../nodes/presence/attention.ts";
 import type { FleetRow } from "./read.ts";
 
 /** What a node said of itself in a heartbeat, as far as the fleet is concerned. */
@@ -42,8 +43,6 @@ export function toTold({ facts, findings }: Heartbeat): Told {
   };
 }
 
-const silentFor = new Set(["heartbeat_stale", "never_heard", "heartbeat_in_future"]);
-
 export function toFleetNode(
   row: FleetRow,
   known: {
@@ -73,7 +72,7 @@ export function toFleetNode(
     moment,
   ).map(({ code }) => code);
   const state = stateOf(position, reasons);
-  const reason = (state === "silent" ? reasons.find((code) => silentFor.has(code)) : reasons[0]) ?? null;
+  const reason = (state === "silent" ? reasons.find(isSilence) : reasons[0]) ?? null;
   return {
     id: row.id,
     name: row.name,
@@ -94,7 +93,7 @@ function noticedAt(noticed: ReadonlyMap<string, number>, reason: string | null):
 
 function stateOf(position: Position, reasons: readonly string[]): FleetState {
   if (position === "quarantined" || position === "revoked") return "fenced";
-  if (reasons.some((code) => silentFor.has(code))) return "silent";
+  if (reasons.some(isSilence)) return "silent";
   if (reasons.length > 0) return "troubled";
   if (position === "draining") return "draining";
   return position === "enrolling" ? "joining" : "fine";

@@ -1,7 +1,6 @@
 // The fleet in a few numbers: how many nodes are unhealthy, since when, what they have in common, and whether the control
 // plane is the likely cause. Pure.
 
-import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import {
   type Fleet,
   type FleetFilter,
@@ -10,6 +9,8 @@ import {
   notFineStates,
   type Trouble,
 } from "@holdfast/contracts/endpoints/fleet";
+import { presentReason } from "@holdfast/contracts/reasons/catalogue";
+import { isSilence, nodeReason } from "@holdfast/contracts/reasons/node";
 import { matches } from "./filter.ts";
 import type { FleetNode } from "./node.ts";
 import { suspectOurselves } from "./own-side.ts";
@@ -63,6 +64,7 @@ function troublesOf(nodes: readonly FleetNode[], all: readonly FleetNode[]): Tro
       const began = having.flatMap((node) => (node.reason === code && node.since !== null ? node.since : []));
       return {
         code,
+        ...presentReason(code),
         ...wordsOf(code),
         count: having.length,
         first_at: began.length === 0 ? null : timeOf(began.reduce((a, b) => Math.min(a, b))),
@@ -72,9 +74,7 @@ function troublesOf(nodes: readonly FleetNode[], all: readonly FleetNode[]): Tro
     })
     .sort(
       (a, b) =>
-        Number(Object.hasOwn(ofSilence, b.code)) - Number(Object.hasOwn(ofSilence, a.code)) ||
-        b.count - a.count ||
-        (a.code < b.code ? -1 : 1),
+        Number(isSilence(b.code)) - Number(isSilence(a.code)) || b.count - a.count || (a.code < b.code ? -1 : 1),
     );
 }
 
@@ -82,35 +82,13 @@ function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-const ofSilence: Record<string, { message: string; next_step: string }> = {
-  heartbeat_stale: {
-    message: "No heartbeat arrived in time.",
-    next_step:
-      "Check that hosts and agents run; `holdfast agent diagnose` on one of the hosts says why it is silent.",
-  },
-  heartbeat_in_future: {
-    message: "Their last heartbeats are recorded in the future, because a clock of the control plane was wrong.",
-    next_step:
-      "Check the time on the hosts of the database and the api (`timedatectl`); running agents report again within 20 seconds.",
-  },
-  never_heard: {
-    message: "They were enrolled and have never been heard from.",
-    next_step:
-      "Start the agent on the hosts: `holdfast agent run`; `holdfast agent diagnose` there says what it lacks.",
-  },
-};
-
 function wordsOf(code: string): { message: string; next_step: string } {
-  const own = ofSilence[code];
-  if (own) return own;
-  if (!Object.hasOwn(diagnosticReasons, code)) {
-    return {
-      message: "Their agents report something that this server has no words for.",
-      next_step: "Run `holdfast agent diagnose` on one of the hosts.",
-    };
-  }
-  const { message, nextStep } = diagnosticReasons[code as DiagnosticReason];
-  return { message, next_step: nextStep };
+  const reason = nodeReason(code);
+  if (reason) return { message: reason.message, next_step: reason.nextStep };
+  return {
+    message: "The agents report a reason that this server does not know.",
+    next_step: "Run `holdfast agent diagnose` on one of the hosts.",
+  };
 }
 
 /** Fewer are chance. */

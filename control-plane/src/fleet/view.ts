@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { byName } from "@holdfast/contracts/fleet-picture";
 import type { Log } from "@holdfast/service/log";
 import { type Sql, withOrg } from "../database/connect.ts";
-import { selectLateIn } from "../nodes/late-certificates.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
+import { selectLateIn } from "../nodes/identity/late-certificates.ts";
 import { type FleetChanges, keepHistory } from "./history.ts";
 import { type FleetNode, type Told, toFleetNode, toTold } from "./node.ts";
 import { type FleetRow, selectFleet, selectHeartbeats } from "./read.ts";
@@ -39,6 +39,8 @@ export type Fleets = {
   known(orgId: string): FleetView;
   /** Calls back when an organization's view has changed. Returns an unsubscribe function. */
   onChanged(listener: (orgId: string) => void): () => void;
+  /** Reads again what somebody looks at and was read some time ago; forgets what nobody asks for any more. */
+  refresh(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -80,6 +82,9 @@ export function createFleets(options: FleetsOptions): Fleets {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    async refresh() {
+      await Promise.all([...watched.values()].map((watch) => watch.refresh()));
+    },
     async stop() {
       end();
       await Promise.all([...watched.values()].map((watch) => watch.stop()));
@@ -91,6 +96,7 @@ type Watch = {
   current(): Promise<FleetView>;
   known(): FleetView | undefined;
   lookSoon(): void;
+  refresh(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -162,19 +168,19 @@ function watchFleet(
     clearTimeout(timer);
     looking ??= look().finally(() => {
       looking = undefined;
-      plan(outdated ? restMs() : Math.max(LOOK_MS, tookMs * REST));
+      if (outdated) lookAfterRest();
     });
     return looking;
   };
   const restMs = () => Math.max(0, lookedAt + (tookMs * REST) / 2 - now());
 
-  const plan = (ms: number) => {
+  /** Several changes within a moment become one look. */
+  const lookAfterRest = () => {
     clearTimeout(timer);
     if (stopped) return;
     timer = setTimeout(() => {
-      if (now() - askedAt > FORGET_MS) return tell.onForgotten();
-      lookOnce().catch((error: Error) => log.debug({ err: error }, "the fleet was not read; the next look does"));
-    }, ms);
+      lookOnce().catch((error: Error) => log.debug({ err: error }, "the fleet was not read; the next turn does"));
+    }, restMs());
     timer.unref();
   };
 
@@ -189,7 +195,12 @@ function watchFleet(
     known: () => view,
     lookSoon() {
       outdated = true;
-      if (!looking) plan(restMs());
+      if (!looking) lookAfterRest();
+    },
+    async refresh() {
+      if (now() - askedAt > FORGET_MS) return tell.onForgotten();
+      const due = now() - lookedAt >= Math.max(LOOK_MS, tookMs * REST);
+      if (due && !looking) await lookOnce();
     },
     async stop() {
       stopped = true;

@@ -6,7 +6,7 @@ import { hash, KeyObject, webcrypto, X509Certificate } from "node:crypto";
 import { type Signed, type Statement, signStatement } from "@holdfast/kit/signed-statement";
 import { type Issuers, issuersOf } from "@holdfast/service/node-identity/certificate";
 import type { Sql } from "../database/connect.ts";
-import type { Keyring } from "../sealing/keyring.ts";
+import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import {
   BACK_DATED_MS,
   importPrivateKey,

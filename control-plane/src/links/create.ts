@@ -4,7 +4,7 @@
 import type { Role } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../database/connect.ts";
-import { makeSecret } from "../people/secrets.ts";
+import { makeSecret } from "../mechanisms/secrets.ts";
 
 export type NewLink = { id: string; secret: string; expiresAt: Date };
 

@@ -5,8 +5,8 @@ import type { LinkPurpose } from "@holdfast/contracts/endpoints/sign-in";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { Role } from "@holdfast/contracts/permissions";
 import type { Queryable, Tx } from "../database/connect.ts";
+import { hashSecret } from "../mechanisms/secrets.ts";
 import { insertMembership, insertUser, operators, type UserRow } from "../people/queries.ts";
-import { hashSecret } from "../people/secrets.ts";
 import { isBacked } from "../tokens/standing.ts";
 
 export type LinkRow = {

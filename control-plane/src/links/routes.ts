@@ -8,10 +8,10 @@ import type { ApiContext } from "../api/context.ts";
 import { type PublicCall, publicRoute } from "../api/route.ts";
 import { recordAudit } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
+import { limits, networkOf, takeAttempt } from "../mechanisms/rate-limit.ts";
 import { takePasswordAttempt } from "../people/attempts.ts";
 import { hashPassword, verifyPassword } from "../people/passwords.ts";
 import { findUser, insertMembership } from "../people/queries.ts";
-import { limits, networkOf, takeAttempt } from "../people/rate-limit.ts";
 import { answerSignedIn, openSession, recordAttempt } from "../people/routes.ts";
 import { countsOf, replacePassword } from "../people/sign-out.ts";
 import {

@@ -6,7 +6,6 @@ import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
 import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/live";
-import type { Scope } from "@holdfast/contracts/permissions";
 import type { HttpServer } from "@holdfast/service/http";
 import { correlationIdOf } from "@holdfast/service/refusals";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
@@ -15,16 +14,13 @@ import { callerOf } from "../allocations/access.ts";
 import { actingOrg, authenticate } from "../api/access.ts";
 import type { ApiContext } from "../api/context.ts";
 import { isUnavailable } from "../database/connect.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { holdsScope, keyOf } from "../people/actor.ts";
-import type { Signals } from "../signals/signals.ts";
 import { gatherChanges, messageFor, type Viewer } from "./changes.ts";
+import type { LiveTopic } from "./topic.ts";
 
-/** A session that ended, or a member who left, hears no more after this time. */
-const CHECK_AGAIN_MS = 30_000;
 /** A reader this far behind is dropped; the page comes back and reads everything anew. */
 const MOST_UNSENT_BYTES = 256 * 1024;
-/** Of all that is told here. Every member has them; a token may have been given fewer. */
-const needed: readonly Scope[] = ["nodes:read", "tasks:read", "allocations:read"];
 /** RFC 6455 leaves 4000–4999 to applications. */
 const closeCodes = { signedOut: 4401, stopping: 1001 };
 
@@ -36,14 +32,24 @@ type Listener = {
   alive: boolean;
 };
 
+export type Live = {
+  /** Closes the sockets of sessions that ended and of members who left, and those that do not answer. */
+  checkSessions(): void;
+  stop(): void;
+};
+
 export function serveLive(
   api: ApiContext,
   options: {
+    topics: readonly LiveTopic[];
     signals: Signals;
     isAllowedHost: (host: string | undefined) => boolean;
     refuseForged: HttpServer["refuseForged"];
   },
-): { stop(): void } {
+): Live {
+  const { topics } = options;
+  // Every member has these scopes; a token may have been given fewer.
+  const needed = [...new Set(topics.map(({ scope }) => scope))];
   const listeners = new Set<Listener>();
   const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false });
   const publish = (orgId: string, messageOf: (viewer: Viewer) => LiveMessage | undefined) => {
@@ -53,16 +59,19 @@ export function serveLive(
     }
   };
   const changes = gatherChanges({
+    topics: topics.filter((topic) => "signal" in topic),
     signals: options.signals,
     system: api.system,
     listening: () => listeners.size > 0,
     publish: (orgId, topic, rows) => publish(orgId, (viewer) => messageFor(viewer, topic, rows)),
-    onFailed: (error) => api.log.debug({ err: error }, "open pages were not told of a change"),
+    onFailed: (error) => api.log.debug({ err: error }, "a change was not published to open pages"),
   });
 
-  const endFleet = api.fleets.onChanged((orgId) =>
-    publish(orgId, () => ({ type: "changed", topic: "fleet", ids: [], node_ids: [] })),
-  );
+  const ends = topics
+    .filter((topic) => "subscribe" in topic)
+    .map(({ topic, subscribe }) =>
+      subscribe(api, (orgId) => publish(orgId, () => ({ type: "changed", topic, ids: [], node_ids: [] }))),
+    );
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
@@ -108,7 +117,7 @@ export function serveLive(
     return { orgId: org.id, viewer: { caller: callerOf({ actor, org }), userKey: keyOf(actor) } };
   };
 
-  const checkAgain = setInterval(() => {
+  const checkSessions = () => {
     for (const listener of listeners) {
       if (!listener.alive) {
         listener.socket.terminate();
@@ -126,15 +135,14 @@ export function serveLive(
         },
       );
     }
-  }, CHECK_AGAIN_MS);
-  checkAgain.unref();
+  };
 
   api.http.server.on("upgrade", onUpgrade);
   return {
+    checkSessions,
     stop() {
-      clearInterval(checkAgain);
       changes.stop();
-      endFleet();
+      for (const end of ends) end();
       api.http.server.off("upgrade", onUpgrade);
       for (const { socket } of listeners) socket.close(closeCodes.stopping);
       server.close();

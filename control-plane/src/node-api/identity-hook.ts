@@ -4,15 +4,16 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError, type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
+import { certificateFaults } from "@holdfast/contracts/errors/nodes";
 import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import { judge, type ShownCertificate } from "@holdfast/service/node-identity/certificate";
 import { instanceOf } from "@holdfast/service/node-identity/instance";
 import type { Shown } from "@holdfast/service/node-identity/shown";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory.ts";
-import { identityRefusal } from "../nodes/identity-refusal.ts";
-import type { NodeRefusal } from "../nodes/refusals.ts";
+import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory/standings.ts";
+import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
+import type { NodeRefusal } from "../nodes/identity/refusals.ts";
 
 export type NodeIdentity = {
   id: string;
@@ -129,13 +130,7 @@ function limitEachNode() {
   };
 }
 
-/** What says that the certificate itself is at fault. */
-const ofCertificate: ReadonlySet<ErrorCode> = new Set([
-  "identity_revoked",
-  "identity_retired",
-  "cert_expired",
-  "certificate_not_yet_valid",
-]);
+const certificateCodes: ReadonlySet<ErrorCode> = new Set(certificateFaults);
 
 /** Claims of strangers are counted only: anybody can make as many of them as they like. */
 function noteRefusal(
@@ -151,7 +146,7 @@ function noteRefusal(
   if (shown.kind === "node") {
     const { nodeId: node_id, serial } = shown;
     options.log.warn({ ...details, node_id, serial }, "refused a node's request");
-    if (ofCertificate.has(code)) {
+    if (certificateCodes.has(code)) {
       options.onNodeRefused?.({ nodeId: node_id, serial, code, correlationId: request.id });
     }
   } else if (code === "ingress_identity_refused") {

@@ -1,24 +1,15 @@
 // The node-facing listener: mutual TLS, with the identity hook deciding about every request. Its own
 // certificate is made in memory and replaced while it runs.
 
-import type { Server } from "node:https";
 import { ApiError } from "@holdfast/contracts/errors";
 import { sendHeartbeat, waitForTasks } from "@holdfast/contracts/node-endpoints";
-import type { Forgery } from "@holdfast/service/forgeries";
-import { createHttpServer, type HttpServer } from "@holdfast/service/http";
-import type { Log } from "@holdfast/service/log";
-import type { Metrics } from "@holdfast/service/metrics";
-import { hostHeadersOf, type ListenerPlace, listenerNames } from "@holdfast/service/node-identity/names";
+import type { HttpServer } from "@holdfast/service/http";
 import { type Shown, shownCertificates } from "@holdfast/service/node-identity/shown";
-import { askForCertificate } from "@holdfast/service/node-identity/tls";
-import { bareExposure } from "@holdfast/service/settings";
 import type { FastifyInstance } from "fastify";
 import { agentRoutes } from "../agent-release/routes.ts";
-import { isUnavailable } from "../database/connect.ts";
-import type { Authority } from "../identity/authority.ts";
-import { makeListenerCertificate } from "../identity/listener-certificate.ts";
-import type { NodeDirectory } from "../nodes/directory.ts";
-import type { NodeRefusal } from "../nodes/refusals.ts";
+import { createMutualTlsListener, type MutualTlsOptions } from "../identity/mutual-tls-listener.ts";
+import type { NodeDirectory } from "../nodes/directory/standings.ts";
+import type { NodeRefusal } from "../nodes/identity/refusals.ts";
 import { paceHandshakes } from "./handshakes.ts";
 import { identifyNodes } from "./identity-hook.ts";
 import { type NodeApi, urlOf } from "./route.ts";
@@ -38,20 +29,11 @@ export type NodeListener = {
   stop(): Promise<void>;
 };
 
-export type NodeListenerOptions = {
-  place: ListenerPlace;
-  /** Signs the listener's own certificate and has signed those of nodes. */
-  authority: Authority;
+export type NodeListenerOptions = MutualTlsOptions & {
   directory: NodeDirectory;
-  /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
-  ticketKeys: Buffer;
   /** What certificates of ingresses that count carry; left out: there is no ingress. */
   ingressMark?: string | undefined;
-  onForged?: (forgery: Forgery) => void;
   onNodeRefused?: (refusal: NodeRefusal) => void;
-  log: Log;
-  metrics: Metrics;
-  now?: () => number;
   methodsOf?: (path: string) => string[];
 };
 
@@ -64,33 +46,21 @@ const routine: ReadonlySet<string> = new Set([sendHeartbeat, waitForTasks].map(u
 export async function createNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
   const { authority, directory, log, metrics } = options;
   const now = options.now ?? Date.now;
-  const names = listenerNames(options.place);
-  const { ticketKeys } = options;
-  const own = await makeListenerCertificate({
-    ...{ authority, names, ticketKeys },
-    purpose: "holdfast-node-api",
-    now: new Date(now()),
-  });
-
   const certificates = shownCertificates({
     issuers: () => authority,
     ingressMark: () => options.ingressMark,
     now,
   });
-  const server = createHttpServer({
-    process: "api",
-    exposure: bareExposure(options.place.bind),
-    tls: { ...askForCertificate, ...own.tls },
-    hosts: hostHeadersOf(names),
-    log,
-    metrics,
-    bodyLimit: BODY_LIMIT,
-    forPrograms: true,
-    routine,
-    isHandedOver: certificates.isHandedOver,
-    ...(options.onForged ? { onForged: options.onForged } : {}),
-    translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
-    ...(options.methodsOf ? { methodsOf: options.methodsOf } : {}),
+  const { server, renewIfDue } = await createMutualTlsListener(options, {
+    name: "node-facing",
+    purpose: "holdfast-node-api",
+    http: {
+      bodyLimit: BODY_LIMIT,
+      forPrograms: true,
+      routine,
+      isHandedOver: certificates.isHandedOver,
+      ...(options.methodsOf ? { methodsOf: options.methodsOf } : {}),
+    },
   });
   const http = server.app;
   const identityOf = identifyNodes(http, {
@@ -119,12 +89,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     http,
     addressOf: certificates.addressOf,
     listen: server.listen,
-    async renewIfDue(at) {
-      const notAfter = await own.renewIfDue(http.server as unknown as Server, at);
-      if (notAfter === undefined) return false;
-      log.info({ not_after: notAfter }, "renewed the certificate of the node-facing listener");
-      return true;
-    },
+    renewIfDue,
     startDraining() {
       server.startDraining();
       draining = true;

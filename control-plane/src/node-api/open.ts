@@ -6,24 +6,27 @@ import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import { listenerUrl } from "@holdfast/service/node-identity/names";
-import type { NodeServices } from "../api/context.ts";
-import { apiSettings } from "../api/settings.ts";
+import type { NodeServices, NodeUpkeep } from "../api/context.ts";
 import type { Sql } from "../database/connect.ts";
 import { openAuthority, temporaryAuthority } from "../identity/authority.ts";
-import { createNodeDirectory } from "../nodes/directory.ts";
-import { openRefusals } from "../nodes/refusals.ts";
+import { presentNodeUrl } from "../internal-api/gateways.ts";
+import { ingressMarkOf } from "../internal-api/ingress.ts";
+import type { internalApiSettings } from "../internal-api/settings.ts";
+import type { Keyring } from "../mechanisms/sealing/keyring.ts";
+import type { Signals } from "../mechanisms/signals.ts";
+import { createNodeDirectory } from "../nodes/directory/standings.ts";
+import { openRefusals } from "../nodes/identity/refusals.ts";
+import type { nodeApiSettings } from "../nodes/settings.ts";
 import { openProfile, type ProfileSource, profileContent } from "../profiles/profile.ts";
-import type { Keyring } from "../sealing/keyring.ts";
-import { presentNodeUrl } from "../services/gateways.ts";
-import { ingressMarkOf } from "../services/open.ts";
-import type { Signals } from "../signals/signals.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
-import { runPeriodically } from "../worker/periodic.ts";
+import type { terminalSettings } from "../terminals/settings.ts";
 import { createNodeListener, type NodeListener } from "./listener.ts";
+import { nodeListenerSettings } from "./settings.ts";
 
 export type NodeSide = {
   services: NodeServices;
   listener: NodeListener;
+  upkeep: NodeUpkeep;
   /** Returns its port. */
   listen(): Promise<number>;
   /** When both listeners are open: what nodes are told about them. */
@@ -33,11 +36,13 @@ export type NodeSide = {
   stop(): Promise<void>;
 };
 
-/** Often, because a certificate made by a clock that was wrong locks every node out until it is replaced. */
-const RENEWAL_SECONDS = 60;
+type NodeSideSettings = Values<typeof nodeListenerSettings> &
+  Pick<Values<typeof nodeApiSettings>, "nodeHeartbeatStaleSeconds"> &
+  Pick<Values<typeof terminalSettings>, "nodeTerminalUrl"> &
+  Pick<Values<typeof internalApiSettings>, "ingressToken">;
 
 export async function openNodeSide(options: {
-  settings: Values<typeof apiSettings>;
+  settings: NodeSideSettings;
   system: Sql;
   keyring: Keyring;
   signals: Signals;
@@ -68,12 +73,6 @@ export async function openNodeSide(options: {
     log,
     metrics: options.metrics,
   });
-  const renewal = runPeriodically({
-    name: "node-listener-certificate",
-    seconds: RENEWAL_SECONDS,
-    log,
-    work: async () => void (await listener.renewIfDue(new Date())),
-  });
   const profile = Promise.withResolvers<ProfileSource>();
   // Whoever asks for it gets the failure; without anybody asking it is the start that fails.
   profile.promise.catch(() => undefined);
@@ -94,8 +93,15 @@ export async function openNodeSide(options: {
       staleAfterSeconds: settings.nodeHeartbeatStaleSeconds,
     },
     listener,
+    upkeep: {
+      renewCertificate: listener.renewIfDue,
+      refreshProfile: async () => source?.refresh(),
+    },
     async listen() {
-      const port = await listener.listen({ port: settings.nodePort, portSetting: apiSettings.nodePort.env });
+      const port = await listener.listen({
+        port: settings.nodePort,
+        portSetting: nodeListenerSettings.nodePort.env,
+      });
       apiUrl = listenerUrl(place, port);
       return port;
     },
@@ -108,7 +114,7 @@ export async function openNodeSide(options: {
         resolve: settings.nodeResolve,
         caSha256: authority?.rootSha256 ?? [],
       });
-      source = await openProfile(system, content, log);
+      source = await openProfile(system, content);
       profile.resolve(source);
     },
     async gatewayAnnounced() {
@@ -119,7 +125,8 @@ export async function openNodeSide(options: {
       log.info({ node_terminal: url }, "nodes are told where the terminal gateway is");
     },
     async stop() {
-      await Promise.all([listener.stop(), renewal.stop(), directory.stop(), source?.stop()]);
+      directory.stop();
+      await listener.stop();
       await refusals.settled();
     },
   };

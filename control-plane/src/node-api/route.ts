@@ -9,8 +9,8 @@ import { MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node-limits";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readInput } from "../api/input.ts";
-import { isRevoked, type NodeDirectory } from "../nodes/directory.ts";
-import { identityRefusal } from "../nodes/identity-refusal.ts";
+import { isRevoked, type NodeDirectory } from "../nodes/directory/standings.ts";
+import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
 import type { NodeIdentity } from "./identity-hook.ts";
 
 /** The node-facing listener, as its routes see it. */

@@ -1,6 +1,5 @@
 // What agents ask about their own node: heartbeat, a new certificate, delivery of diagnostic records.
 
-import { diagnosticReasons, placeOf } from "@holdfast/contracts/diagnostics";
 import { ApiError } from "@holdfast/contracts/errors";
 import {
   checkIdentity,
@@ -9,17 +8,19 @@ import {
   sendHeartbeat,
 } from "@holdfast/contracts/node-endpoints";
 import type { DiagnosticRecord, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
+import { placeOf } from "@holdfast/contracts/reasons/hops";
+import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { auditForgery } from "../audit/forgeries.ts";
 import { type AuditActor, recordAudit } from "../audit/record.ts";
 import { readKeyRequest } from "../identity/requests.ts";
+import { takeAttempt } from "../mechanisms/rate-limit.ts";
 import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
-import { takeAttempt } from "../people/rate-limit.ts";
-import { certify, toIssued } from "./certificates.ts";
-import { createPresence, recordDiagnostics } from "./presence.ts";
-import { moveNode } from "./state.ts";
-import { trustFor } from "./trust.ts";
+import { moveNode } from "./directory/state.ts";
+import { certify, toIssued } from "./identity/certificates.ts";
+import { trustFor } from "./identity/trust.ts";
+import { createPresence, recordDiagnostics } from "./presence/presence.ts";
 
 /** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
 const renewals = { attempts: 60, windowSeconds: 60 * 60 };
@@ -68,20 +69,19 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   });
 }
 
-/** Terminals have audit events of their own, with the same correlation id. */
-const auditedElsewhere: ReadonlySet<string> = new Set(["terminal_gateway_unreachable", "terminal_failed"]);
 /** Of one delivery: the newest. */
 const MOST_AUDITED = 8;
 
+/** Terminals have audit events of their own, with the same correlation id. */
 function isAudited({ reason }: DiagnosticRecord): boolean {
-  return diagnosticReasons[reason].owner !== "nobody" && !auditedElsewhere.has(reason);
+  return isProblem(reason) && diagnosticReasons[reason].class !== "terminal";
 }
 
 /** Whatever an agent reports as wrong is found in the audit by the correlation id of its record. */
 async function auditReport(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
   const { system, log } = api;
   const { reason, detail } = record;
-  const { at, signal, owner } = diagnosticReasons[reason];
+  const { at, signal } = diagnosticReasons[reason];
   try {
     await takeAttempt(system, reports, reason, node.id);
   } catch (error) {
@@ -103,7 +103,7 @@ async function auditReport(api: ApiContext, node: { id: string; orgId: string },
     action: refused ? "node.trust_refuse" : "node.report",
     result: refused ? "denied" : "failed",
     target: { type: "node", id, name },
-    details: refused ? { detail } : { detail, at: record.at, ...placeOf(at), signal, owner },
+    details: refused ? { detail } : { detail, at: record.at, ...placeOf(at), signal, owner: ownerGroupOf(reason) },
   });
 }
 

@@ -1,9 +1,26 @@
-// Settings about nodes that several processes have.
+// Settings about nodes.
 
 import { integer, setting } from "@holdfast/kit/settings";
 
-export const staleAfterSetting = setting(integer({ min: 5, max: 86_400 }), {
+const staleAfterSetting = setting(integer({ min: 5, max: 86_400 }), {
   env: "HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS",
   default: 120,
   help: "Number of seconds without a heartbeat after which a node is offline.",
 });
+
+const seconds = integer({ min: 60, max: 86_400 });
+const probeInterval = {
+  allowed: `${seconds.allowed}; 0 never asks`,
+  parse: (text: string) => (text === "0" ? 0 : seconds.parse(text)),
+};
+
+export const nodeApiSettings = {
+  nodeHeartbeatStaleSeconds: staleAfterSetting,
+  nodeHealthProbeIntervalSeconds: setting(probeInterval, {
+    env: "HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS",
+    default: 900,
+    help: "Interval of the health probe of each online node: kernel, memory, virtualization, GPUs, network interfaces.",
+  }),
+};
+
+export const nodeWorkerSettings = { nodeHeartbeatStaleSeconds: staleAfterSetting };

@@ -3,8 +3,8 @@
 
 import { hash as digest } from "node:crypto";
 import type { Queryable, Sql } from "../database/connect.ts";
-import { forgetAttempts, type Limit, limits, networkOf, takeAttempt } from "./rate-limit.ts";
-import { hashSecret, isSecretOf, makeSecret } from "./secrets.ts";
+import { forgetAttempts, type Limit, limits, networkOf, takeAttempt } from "../mechanisms/rate-limit.ts";
+import { hashSecret, isSecretOf, makeSecret } from "../mechanisms/secrets.ts";
 
 /** Where a password comes from. `device` is the secret of the device cookie. */
 export type Place = { address: string; device: string | undefined };

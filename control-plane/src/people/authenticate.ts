@@ -4,9 +4,9 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Role, Scope } from "@holdfast/contracts/permissions";
 import type { Queryable, Sql } from "../database/connect.ts";
+import { hashSecret, isSecretOf } from "../mechanisms/secrets.ts";
 import { isBacked } from "../tokens/standing.ts";
 import type { Actor, Membership } from "./actor.ts";
-import { hashSecret, isSecretOf } from "./secrets.ts";
 import { isLive } from "./sessions.ts";
 
 /** "Last used" is kept to the minute: writing it on every request would double the load. */

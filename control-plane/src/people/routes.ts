@@ -7,11 +7,11 @@ import type { ApiContext } from "../api/context.ts";
 import { type BrowserCall, publicRoute, signedInRoute } from "../api/route.ts";
 import { auditActor, type NewAuditEvent, recordAudit } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
+import { limits, networkOf, takeAttempt } from "../mechanisms/rate-limit.ts";
 import { type Actor, describe, isOperator } from "./actor.ts";
 import { forgetPasswordAttempts, rememberPlace, takePasswordAttempt } from "./attempts.ts";
 import { hashPassword, verifyPassword } from "./passwords.ts";
 import { findUser, findUserById } from "./queries.ts";
-import { limits, networkOf, takeAttempt } from "./rate-limit.ts";
 import { endSession, startSession } from "./sessions.ts";
 import { countsOf, replacePassword } from "./sign-out.ts";
 

@@ -4,7 +4,8 @@
 import type { Session } from "@holdfast/contracts/endpoints/sessions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Queryable } from "../database/connect.ts";
-import { makeSecret } from "./secrets.ts";
+import { makeSecret } from "../mechanisms/secrets.ts";
+import { terminalIsLive } from "../terminals/state.ts";
 
 /** Sessions end this long after the last request, and in any case at their expiry. */
 export const SESSION_IDLE = "24 hours";
@@ -48,7 +49,7 @@ export async function selectSessions(db: Queryable, userId: string): Promise<Ses
   return db<SessionRow[]>`
     SELECT s.id, s.created_at, s.last_seen_at, s.expires_at, s.address, s.last_address, s.user_agent,
       (SELECT count(*)::integer FROM terminal_sessions t
-       WHERE t.sign_in_id = s.id AND t.state IN ('opening', 'open')) AS terminals
+       WHERE t.sign_in_id = s.id AND ${terminalIsLive("t")}) AS terminals
     FROM sessions s WHERE s.user_id = ${userId} AND ${isLive(db)}
     ORDER BY s.last_seen_at DESC, s.id DESC`;
 }

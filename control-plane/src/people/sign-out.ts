@@ -5,6 +5,7 @@ import type { SignedOut } from "@holdfast/contracts/endpoints/sessions";
 import type { Log } from "@holdfast/service/log";
 import type { Tx } from "../database/connect.ts";
 import { endLinksTo } from "../links/create.ts";
+import { terminalIsLive } from "../terminals/state.ts";
 import { endIssued } from "../tokens/issued.ts";
 import { forgetPlaces } from "./attempts.ts";
 import { setPassword } from "./queries.ts";
@@ -48,7 +49,7 @@ export function countsOf({ sessions, terminals, tokens }: SignedOut): Record<str
 async function closeTerminalsOf(tx: Tx, userId: string): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     UPDATE terminal_sessions SET close_code = 'terminal_signed_out', close_asked_at = now()
-    WHERE state IN ('opening', 'open') AND close_code IS NULL
+    WHERE ${terminalIsLive()} AND close_code IS NULL
       AND ((actor_type = 'user' AND actor_id = ${userId})
         OR (actor_type = 'token' AND actor_id IN (SELECT id FROM api_tokens WHERE created_by = ${userId})))
     RETURNING id`;

@@ -7,11 +7,10 @@ import type { ApiContext } from "../api/context.ts";
 import { operatorRoute } from "../api/route.ts";
 import type { Tx } from "../database/connect.ts";
 import { linkUrl, createAdminLink as storeAdminLink } from "../links/create.ts";
+import { selectJobs } from "../mechanisms/background/stored.ts";
 import { userIdOf } from "../people/actor.ts";
 import { findUser, operators } from "../people/queries.ts";
-
-/** The worker writes every few seconds (worker/main.ts). */
-const WORKER_SILENT_AFTER = "20 seconds";
+import { PROCESS_SILENT_AFTER } from "./presence.ts";
 
 export function platformRoutes(api: ApiContext): void {
   operatorRoute(api, getPlatformStatus, async ({ tx }) => {
@@ -19,7 +18,7 @@ export function platformRoutes(api: ApiContext): void {
       SELECT i.id AS instance_id, current_setting('server_version') AS server_version,
              (SELECT count(*)::int FROM schema_migrations) AS migrations,
              (SELECT max(last_seen_at) FROM processes WHERE kind = 'worker') AS worker_seen_at,
-             coalesce((SELECT max(last_seen_at) > now() - ${WORKER_SILENT_AFTER}::interval
+             coalesce((SELECT max(last_seen_at) > now() - ${PROCESS_SILENT_AFTER}::interval
                        FROM processes WHERE kind = 'worker'), false) AS worker_ok,
              EXISTS (SELECT FROM users WHERE operator) AS administrator_exists
       FROM installation i`;
@@ -30,6 +29,7 @@ export function platformRoutes(api: ApiContext): void {
       worker: { ok: row.worker_ok, last_seen_at: row.worker_seen_at?.toISOString() ?? null },
       database: { ok: true, version: row.server_version, migrations: row.migrations },
       administrator_exists: row.administrator_exists,
+      jobs: await selectJobs(tx, api.declaredJobs, { silentAfter: PROCESS_SILENT_AFTER }),
     };
   });
 

@@ -4,9 +4,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
-import type { Log } from "@holdfast/service/log";
 import type { Queryable, Sql } from "../database/connect.ts";
-import { runPeriodically } from "../worker/periodic.ts";
 
 export type ProfileContent = Omit<EnvironmentProfile, "name" | "version">;
 
@@ -16,12 +14,10 @@ export type ProfileSource = {
   refresh(): Promise<void>;
   /** Nodes find the terminal gateway there from now on. */
   terminalsAt(url: string): Promise<void>;
-  stop(): Promise<void>;
 };
 
 const NAME = "default";
 const TERMINALS = "node_terminal";
-const REFRESH_SECONDS = 30;
 
 export function profileContent(from: {
   nodeApiUrl: string;
@@ -42,13 +38,12 @@ export function profileContent(from: {
   return withTerminals(content, from.terminalUrl);
 }
 
-export async function openProfile(system: Sql, content: ProfileContent, log: Log): Promise<ProfileSource> {
+export async function openProfile(system: Sql, content: ProfileContent): Promise<ProfileSource> {
   // Which gateway there is no setting tells: nodes go on looking where it was last.
   let profile = await putInForce(system, (present) => withTerminals(content, present?.endpoints[TERMINALS]));
   const refresh = async () => {
     profile = (await newest(system)) ?? profile;
   };
-  const periodic = runPeriodically({ name: "profile", seconds: REFRESH_SECONDS, log, work: refresh });
   return {
     current: () => profile,
     refresh,
@@ -58,7 +53,6 @@ export async function openProfile(system: Sql, content: ProfileContent, log: Log
         return { ...before, endpoints: { ...before.endpoints, [TERMINALS]: url } };
       });
     },
-    stop: periodic.stop,
   };
 }
 

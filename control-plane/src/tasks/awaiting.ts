@@ -4,7 +4,7 @@
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
-import type { Signals, Topic } from "../signals/signals.ts";
+import type { Signals, Topic } from "../mechanisms/signals.ts";
 import type { Revision } from "./queries.ts";
 
 export type Awaited = { id: string; revision: number | undefined };

@@ -1,19 +1,22 @@
-// The task engine of one process: joins enqueueing, polls, results and waiting, and tells each of
-// them, and the other replicas, what the others did. All its state is in the database; what is in
-// memory here only makes it fast.
+// The task engine of one process: joins enqueueing, polls, results and waiting, and publishes what one of them did to the
+// others and to the other replicas. All its state is in the database; what is in memory here only makes it fast.
 
 import type { Held, ProgressReport, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { openPool, type Sql, type Tx } from "../database/connect.ts";
-import type { Signals } from "../signals/signals.ts";
+import type { Signals } from "../mechanisms/signals.ts";
 import { type Awaited, type AwaitOptions, createAwaiting } from "./awaiting.ts";
-import { deliveryParameters, storeProgress } from "./delivery-queries.ts";
+import { deliveryParameters } from "./delivery-queries.ts";
 import { createEnqueue, type EnqueueOptions, type NewTask } from "./enqueue.ts";
-import { createPolls, type Poll, type PollAnswer } from "./polls.ts";
-import { type Revision, requestCancel, selectRevisions, selectTask, type TaskRow } from "./queries.ts";
+import type { Poll, PollResponse } from "./held-polls.ts";
+import { createPolls } from "./polls.ts";
+import { type Revision, selectRevisions, selectTask, type TaskRow } from "./queries.ts";
 import { type Accepted, createResults } from "./results.ts";
 import type { TaskSigner } from "./signing.ts";
+import { requestCancel } from "./transitions/cancel.ts";
+import { storeProgress } from "./transitions/progress.ts";
+import { INITIAL_STATUS } from "./transitions/table.ts";
 
 export type TaskEngine = {
   types: ReadonlyMap<string, AnyTaskType>;
@@ -24,22 +27,22 @@ export type TaskEngine = {
   enqueue(tx: Tx, task: NewTask, options?: EnqueueOptions): Promise<TaskRow>;
   /**
    * For producers inside the control plane that change nothing else: enqueues in a transaction of its own, with an
-   * audit event, and waits for the end without asking the database. Undefined: not ended within that time.
+   * audit event, and waits for the end without polling the database. Undefined: not ended within that time.
    */
   run(task: NewTask, options: RunOptions): Promise<TaskEnding | undefined>;
   /** The beginning of `run`: resolves when the task is stored and on its way to the node. */
   start(task: NewTask): Promise<Pick<TaskRow, "id" | "revision">>;
   /** After the commit: wakes the node's poll. */
   enqueued(task: Pick<TaskRow, "id" | "node_id">): void;
-  wait(nodeId: string, poll: Poll): Promise<PollAnswer>;
+  wait(nodeId: string, poll: Poll): Promise<PollResponse>;
   renewLeases(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
   progress(nodeId: string, taskId: string, report: ProgressReport): Promise<{ cancel: boolean }>;
   results(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
-  /** Undefined: there is no such task. One that has ended stays as it is. */
+  /** Undefined: there is no such task. One that has ended does not change. */
   cancel(tx: Tx, taskId: string): Promise<TaskRow | undefined>;
-  /** After the commit: tells the node and whoever waits. */
+  /** After the commit: notifies the node and whoever waits. */
   cancelled(task: Pick<TaskRow, "id" | "node_id" | "revision" | "finished_at">): void;
-  /** Resolves when the revision differs from the one given, the task has ended, or the time is over. */
+  /** Resolves when the revision is not that of `task`, the task has ended, or the time is over. */
   changed(task: Awaited, options: AwaitOptions): Promise<void>;
   stop(): Promise<void>;
 };
@@ -54,7 +57,7 @@ export type TaskEnding = Pick<TaskRow, "id" | "status" | "result" | "failure">;
 export type TaskPools = {
   /** Claims, leases, progress: a crash of the database may undo the last ones, and they are made again. */
   swift: Sql;
-  /** Results: on the disk before the node is told. */
+  /** Results: on the disk before the node gets its response. */
   durable: Sql;
 };
 
@@ -74,13 +77,13 @@ export function createTaskEngine(options: {
   log: Log;
   /** Result statements under way at a time. */
   resultsAtOnce?: number;
-  /** Hears of every result that this replica takes, when it is stored. */
+  /** Called with every result that this replica accepts, when it is stored. */
   onTaken?: (accepted: readonly Accepted[]) => void;
 }): TaskEngine {
   const { pools, signals, signer, types, log } = options;
   const awaiting = createAwaiting({ sql: pools.swift, signals, log, topic: "task", read: selectRevisions });
 
-  const tell = (changes: readonly Revision[]) => {
+  const publish = (changes: readonly Revision[]) => {
     awaiting.happened(changes);
     signals.publish(
       "task",
@@ -101,8 +104,8 @@ export function createTaskEngine(options: {
     sql: pools.durable,
     types,
     signer,
-    takes: (nodeId) => polls.takes(nodeId),
-    hand: (nodeId, tasks) => polls.hand(nodeId, tasks),
+    roomOf: (nodeId) => polls.roomOf(nodeId),
+    offer: (nodeId, tasks) => polls.offer(nodeId, tasks),
   });
 
   const results = createResults({
@@ -111,11 +114,11 @@ export function createTaskEngine(options: {
     atOnce: options.resultsAtOnce ?? RESULTS_AT_ONCE,
     onAccepted(accepted) {
       for (const { nodeId, taskId, ending } of accepted) {
-        polls.ended(nodeId, taskId);
+        polls.resultAccepted(nodeId, taskId);
         endings.get(taskId)?.(ending);
       }
       options.onTaken?.(accepted);
-      tell(accepted.map(({ taskId, revision }) => ({ id: taskId, revision, ended: true })));
+      publish(accepted.map(({ taskId, revision }) => ({ id: taskId, revision, ended: true })));
       wakeNodes(accepted.filter((one) => one.ordered).map((one) => one.nodeId));
     },
   });
@@ -125,7 +128,7 @@ export function createTaskEngine(options: {
     log,
     onOffered(offers) {
       for (const offer of offers) results.rememberType(offer.id, offer.type);
-      // Not worth a notification: who waits elsewhere sees it within a second.
+      // Not worth a notification: other replicas find it within a second.
       awaiting.happened(offers);
     },
   });
@@ -135,16 +138,16 @@ export function createTaskEngine(options: {
     enqueue: enqueue.inTransaction,
     async start(task) {
       const { id, node_id, revision, status } = await enqueue.alone(task);
-      if (status === "queued") wakeNodes([node_id]);
+      if (status === INITIAL_STATUS) wakeNodes([node_id]);
       return { id, revision };
     },
     async run(task, { waitMs, signal }) {
       const { id, node_id, revision, status } = await enqueue.alone(task);
-      // Still in the turn in which the task was handed over, if it was: its result cannot be here before.
+      // Still in the turn in which the task was offered, if it was: its result cannot be here before.
       const here = Promise.withResolvers<TaskEnding>();
       endings.set(id, here.resolve);
-      if (status === "queued") wakeNodes([node_id]);
-      // Its result may come to another replica; then it is read when a signal or the look of every second tells.
+      if (status === INITIAL_STATUS) wakeNodes([node_id]);
+      // Its result may come to another replica; then it is read after a signal, or by the check of every second.
       const anywhere = awaiting.changed({ id, revision }, { waitMs, until: "end", ...(signal ? { signal } : {}) });
       try {
         const ended = await Promise.race([here.promise, anywhere]);
@@ -161,13 +164,13 @@ export function createTaskEngine(options: {
     async progress(nodeId, taskId, report) {
       const type = await results.typeOf(taskId);
       const { cancel, revision } = await storeProgress(pools.swift, { nodeId, taskId }, progressOf(type, report));
-      if (revision !== undefined) tell([{ id: taskId, revision, ended: false }]);
+      if (revision !== undefined) publish([{ id: taskId, revision, ended: false }]);
       return { cancel };
     },
     results: (nodeId, reports) => results.report(nodeId, reports),
     cancel: requestCancel,
     cancelled(task) {
-      tell([{ id: task.id, revision: task.revision, ended: task.finished_at !== null }]);
+      publish([{ id: task.id, revision: task.revision, ended: task.finished_at !== null }]);
       wakeNodes([task.node_id]);
     },
     changed: (task, waiting) => awaiting.changed(task, waiting),
@@ -180,13 +183,13 @@ export function createTaskEngine(options: {
 /** While one waits for the disk, the next is filled. */
 const RESULTS_AT_ONCE = 2;
 
-/** What does not have the form that the type promises is left out: how far a task is decides nothing. */
+/** Progress that does not match the schema of the type is left out: nothing depends on it. */
 function progressOf(type: AnyTaskType | undefined, { generation, phase, data, timings }: ProgressReport) {
-  const shown = type && data !== undefined ? type.progress.safeParse(data).data : undefined;
+  const valid = type && data !== undefined ? type.progress.safeParse(data).data : undefined;
   return {
     generation,
     phase,
-    progress: shown === undefined ? null : JSON.stringify(shown),
+    progress: valid === undefined ? null : JSON.stringify(valid),
     timings: JSON.stringify(timings),
   };
 }

@@ -1,6 +1,6 @@
-// Makes a task: checks it against its type's contract, signs it, and inserts it. In the producer's own
-// transaction, so that a task exists exactly when what asked for it does; or alone, for a producer that
-// changes nothing else, and then together with all others that come at the same time.
+// Creates a task: checks it against its type's contract, signs it, and inserts it. In the producer's own transaction, so
+// that a task exists exactly when what it is for does; or alone, for a producer that changes nothing else, and then
+// together with all others that come at the same time.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -9,9 +9,11 @@ import { fieldProblems } from "../api/input.ts";
 import type { AuditActor } from "../audit/record.ts";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../database/connect.ts";
 import { createBatches } from "./batches.ts";
-import type { Delivered } from "./delivery-queries.ts";
-import { insertTask, insertTasks, type SignedNewTask, selectNodeStanding, type TaskRow } from "./queries.ts";
+import { selectNodeStanding, type TaskRow } from "./queries.ts";
 import type { TaskSigner } from "./signing.ts";
+import { insertTask, insertTasks, type SignedNewTask } from "./transitions/create.ts";
+import type { Delivered } from "./transitions/deliver.ts";
+import { CLAIMED_STATUS } from "./transitions/table.ts";
 
 export type NewTask = {
   nodeId: string;
@@ -19,14 +21,14 @@ export type NewTask = {
   params: unknown;
   /** 0 to 9; the higher goes first. */
   priority?: number;
-  /** To begin within; left out, as its type says. */
+  /** The time within which it must begin; by default that of its type. */
   expiresInSeconds?: number;
-  /** Who asked for it: the audit names them, also when a reconciler enqueues it for them. */
+  /** Who requested it: the audit names them, also when a reconciler enqueues it for them. */
   by: AuditActor;
   correlationId: string;
   /** The allocation it works for: whoever cannot reach that one does not see the task. */
   allocationId?: string;
-  /** What its own audit event says beside the node. */
+  /** The details of its own audit event, beside the node. */
   details?: Record<string, unknown>;
 };
 
@@ -34,9 +36,9 @@ const DEFAULT_PRIORITY = 5;
 
 /** In the producer's transaction, one of them at most. */
 export type EnqueueOptions = {
-  /** With an event of its own, where what asked for it writes none. */
+  /** With an audit event of its own, where its producer writes none. */
   audited?: boolean;
-  /** Asked for by the system again and again, and summed up in the audit: no news, and not among people's tasks. */
+  /** Requested by the system regularly and summed up in the audit: not published, and not listed with people's tasks. */
   routine?: boolean;
 };
 
@@ -56,10 +58,10 @@ export function createEnqueue(options: {
   sql: Sql;
   types: ReadonlyMap<string, AnyTaskType>;
   signer: TaskSigner;
-  /** How many tasks the node takes at once: so many are claimed as they are made. */
-  takes(nodeId: string): number;
-  /** Tasks that were. */
-  hand(nodeId: string, tasks: readonly Delivered[]): void;
+  /** How many tasks the node can be offered at once: as many are claimed as they are created. */
+  roomOf(nodeId: string): number;
+  /** Offers the tasks that were claimed so. */
+  offer(nodeId: string, tasks: readonly Delivered[]): void;
 }): Enqueue {
   const { sql, types, signer } = options;
 
@@ -102,18 +104,18 @@ export function createEnqueue(options: {
     keyOf: (task) => task.id,
     concernsAll: isUnavailable,
     run: async (tasks) => {
-      const rows = await insertTasks(sql, claimWhatIsTaken(tasks));
+      const rows = await insertTasks(sql, claimWhereThereIsRoom(tasks));
       const made = new Map(rows.map((row) => [row.id, row]));
       const claimed = tasks.flatMap((task) => deliveredOf(task, made.get(task.id)));
-      for (const [nodeId, its] of Map.groupBy(claimed, (task) => task.node_id)) options.hand(nodeId, its);
+      for (const [nodeId, its] of Map.groupBy(claimed, (task) => task.node_id)) options.offer(nodeId, its);
       return tasks.map((task) => made.get(task.id));
     },
   });
 
-  const claimWhatIsTaken = (tasks: readonly SignedNewTask[]): SignedNewTask[] => {
+  const claimWhereThereIsRoom = (tasks: readonly SignedNewTask[]): SignedNewTask[] => {
     const room = new Map<string, number>();
     return tasks.map((task) => {
-      const left = room.get(task.nodeId) ?? options.takes(task.nodeId);
+      const left = room.get(task.nodeId) ?? options.roomOf(task.nodeId);
       room.set(task.nodeId, left - 1);
       return { ...task, claim: left > 0 && task.orderKey === null };
     });
@@ -133,9 +135,9 @@ export function createEnqueue(options: {
   };
 }
 
-/** As a claim gives it; nothing where the insert claimed it not. */
+/** As a claim returns it; empty where the insert did not claim the task. */
 function deliveredOf(task: SignedNewTask, row: TaskRow | undefined): Delivered[] {
-  if (row?.status !== "dispatched") return [];
+  if (row?.status !== CLAIMED_STATUS) return [];
   const { id: task_id, node_id, generation, type, params, expires_at, correlation_id, priority, revision } = row;
   const offer = { task_id, node_id, generation, type, params, expires_at, correlation_id, priority, revision };
   return [{ ...offer, stop: false, signature: task.signature }];
@@ -150,10 +152,10 @@ function checkedParams(type: AnyTaskType, params: unknown): unknown {
   return JSON.parse(JSON.stringify(result.data, refuseUnstorable));
 }
 
-/** PostgreSQL keeps no NUL character and no half of one; a signature over another text would be worth nothing. */
+/** PostgreSQL stores neither NUL nor a lone surrogate, and the signature would not match another text. */
 function refuseUnstorable(key: string, value: unknown): unknown {
   if (typeof value !== "string" || (value.isWellFormed() && !value.includes("\0"))) return value;
-  const problem = "holds a character that cannot be stored: NUL, or half of a pair";
+  const problem = "contains a character that cannot be stored: NUL, or a lone surrogate";
   throw new ApiError("task_params_invalid", { details: { fields: [{ field: `params.${key}`, problem }] } });
 }
 
@@ -174,8 +176,8 @@ async function refuse(tx: Queryable, task: NewTask, type: AnyTaskType): Promise<
 }
 
 function howToWorkAgain({ name, status, revoked }: { name: string; status: string; revoked: boolean }): string {
-  if (status === "retired") return "Choose another node; this one never comes back.";
-  if (revoked) return `Take it in again: \`holdfast node token create --node ${name}\`, then reactivate it.`;
-  if (status === "enrolling") return "Wait a moment: it works from its agent's first heartbeat on.";
+  if (status === "retired") return "Choose another node; this one is retired, which cannot be undone.";
+  if (revoked) return `Enroll it again: \`holdfast node token create --node ${name}\`, then reactivate it.`;
+  if (status === "enrolling") return "Wait for the first heartbeat of its agent, which makes it active.";
   return `Choose another node, or \`holdfast node reactivate ${name}\`.`;
 }

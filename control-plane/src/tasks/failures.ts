@@ -1,5 +1,5 @@
-// Failures in words. A code that is known gets its next step from the catalogue and not from the
-// node: what people are told to do is not a node's to decide.
+// The wording of failures. A known code gets its next step from the catalogue and never from the node: a node does not
+// decide what people are advised to do.
 
 import type { TaskFailure } from "@holdfast/contracts/node-protocol";
 import { type CommonFailure, commonTaskFailures, type FailureEntry } from "@holdfast/contracts/task-failures";
@@ -11,12 +11,12 @@ export function commonFailure(code: CommonFailure): TaskFailure {
   return { code, message, next_step: nextStep };
 }
 
-/** As the agent told it; its message may be more exact than the catalogue's. */
-export function reportedFailure(type: AnyTaskType | undefined, told: TaskFailure): TaskFailure {
-  const entry = entryOf(type, told.code);
-  const message = told.message.trim() || entry?.message || "The agent gave no reason.";
-  const nextStep = entry?.nextStep ?? told.next_step;
-  return { code: told.code, message: redact(message), next_step: redact(nextStep) };
+/** As the agent reported it; its message may be more exact than the one of the catalogue. */
+export function reportedFailure(type: AnyTaskType | undefined, reported: TaskFailure): TaskFailure {
+  const entry = entryOf(type, reported.code);
+  const message = reported.message.trim() || entry?.message || "The agent gave no reason.";
+  const nextStep = entry?.nextStep ?? reported.next_step;
+  return { code: reported.code, message: redact(message), next_step: redact(nextStep) };
 }
 
 function entryOf(type: AnyTaskType | undefined, code: string): FailureEntry | undefined {

@@ -5,7 +5,7 @@ import type { SignedKeySet } from "@holdfast/contracts/trust";
 import { keyringOf } from "@holdfast/kit/detached-jws";
 import { isSignedBy, signStatement } from "@holdfast/kit/signed-statement";
 import type { Queryable, Tx } from "../database/connect.ts";
-import type { Keyring } from "../sealing/keyring.ts";
+import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import { holdKeys, openPrivateKey, selectSigningKeys, type VerifierKey, verifierKey } from "./signing-keys.ts";
 
 /** More than a node can miss while its certificate lasts, and small enough for one answer. */

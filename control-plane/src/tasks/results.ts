@@ -1,6 +1,7 @@
-// Takes the results that nodes tell. What they mean is decided here from plain data; results that
-// arrive together are stored by one statement, because the commit is what costs.
+// Receives the results that nodes report. What a report means is decided here from plain data; results that arrive
+// together are stored by one statement, because the commit is what costs.
 
+import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import { ApiError } from "@holdfast/contracts/errors";
 import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
 import type { Outcome, TaskFailure, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
@@ -9,14 +10,15 @@ import { isDeeperThan } from "@holdfast/kit/json-depth";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import { createBatches } from "./batches.ts";
-import { acceptResults, type Ending, type Judged, selectTypes } from "./delivery-queries.ts";
+import { selectTypes } from "./delivery-queries.ts";
 import { commonFailure, reportedFailure } from "./failures.ts";
+import { acceptResults, type Judged, type ReportedResult } from "./transitions/accept-results.ts";
 
 export type Results = {
   report(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
-  /** Undefined: no such task, or a type that this server does not have. */
+  /** Undefined: no such task, or a type that this server does not know. */
   typeOf(taskId: string): Promise<AnyTaskType | undefined>;
-  /** Spares a look-up when its result comes. */
+  /** Saves a query when its result comes. */
   rememberType(taskId: string, type: string): void;
   settled(): Promise<void>;
 };
@@ -26,15 +28,15 @@ export type Accepted = {
   nodeId: string;
   revision: number;
   ordered: boolean;
-  /** Undefined: one that this server does not have. */
+  /** Undefined: a type that this server does not know. */
   type: string | undefined;
   /** As it was stored. */
-  ending: { id: string; status: Ending["status"]; result: unknown; failure: TaskFailure | null };
+  ending: { id: string; status: TaskStatus; result: unknown; failure: TaskFailure | null };
 };
 
 const MOST_IN_ONE = 256;
 const MOST_REMEMBERED = 20_000;
-/** Of a result. What is deeper is no result: PostgreSQL could not read it. */
+/** Of nesting in a result: PostgreSQL could not read deeper JSON. */
 const MOST_LEVELS = 100;
 
 export function createResults(options: {
@@ -47,21 +49,20 @@ export function createResults(options: {
   const { sql, types } = options;
   const typeNames = new Map<string, string>();
 
-  const endings = createBatches<Ending, Judged | undefined>({
+  const accepting = createBatches<ReportedResult, Judged | undefined>({
     most: MOST_IN_ONE,
     atOnce: options.atOnce,
-    keyOf: (ending) => ending.taskId,
+    keyOf: (result) => result.taskId,
     concernsAll: isUnavailable,
     run: async (batch) => {
       const judged = new Map((await acceptResults(sql, batch)).map((one) => [one.task_id, one]));
-      const answers = batch.map((ending) => judged.get(ending.taskId));
       options.onAccepted(
-        batch.flatMap((ending) => {
-          const one = judged.get(ending.taskId);
-          return one?.verdict === "accepted" ? [acceptedOf(ending, one, typeNames.get(ending.taskId))] : [];
+        batch.flatMap((result) => {
+          const one = judged.get(result.taskId);
+          return one?.verdict === "accepted" ? [acceptedOf(result, one, typeNames.get(result.taskId))] : [];
         }),
       );
-      return answers;
+      return batch.map((result) => judged.get(result.taskId));
     },
   });
 
@@ -80,12 +81,12 @@ export function createResults(options: {
   return {
     rememberType,
     typeOf: async (taskId) => (await findTypes([taskId]))(taskId),
-    settled: () => endings.settled(),
+    settled: () => accepting.settled(),
     async report(nodeId, reports) {
       const typeOf = await findTypes(reports.map((report) => report.task_id));
       return Promise.all(
         reports.map(async (report) => {
-          const judged = await endings.add(endingOf(nodeId, report, typeOf(report.task_id)));
+          const judged = await accepting.add(reportedResult(nodeId, report, typeOf(report.task_id)));
           if (judged?.verdict === "revoked") throw new ApiError("identity_revoked");
           if (judged?.verdict === "accepted") typeNames.delete(report.task_id);
           return { task_id: report.task_id, verdict: judged?.verdict ?? "unknown" };
@@ -95,8 +96,9 @@ export function createResults(options: {
   };
 }
 
-function acceptedOf(ending: Ending, { revision, ordered }: Judged, type: string | undefined): Accepted {
-  const { taskId, nodeId, status, result, failure } = ending;
+function acceptedOf(reported: ReportedResult, judged: Judged, type: string | undefined): Accepted {
+  const { taskId, nodeId, result, failure } = reported;
+  const { status, revision, ordered } = judged;
   return {
     taskId,
     nodeId,
@@ -112,17 +114,17 @@ function acceptedOf(ending: Ending, { revision, ordered }: Judged, type: string 
   };
 }
 
-function endingOf(nodeId: string, report: TaskResultReport, type: AnyTaskType | undefined): Ending {
+function reportedResult(nodeId: string, report: TaskResultReport, type: AnyTaskType | undefined): ReportedResult {
   const outcome = JSON.stringify(report.outcome);
   if (Buffer.byteLength(outcome) > MOST_RESULT_BYTES) {
     throw new ApiError("result_too_large", { details: { task_id: report.task_id, limit: MOST_RESULT_BYTES } });
   }
-  const { status, result, failure } = settle(type, report.outcome);
+  const { event, result, failure } = settle(type, report.outcome);
   return {
     nodeId,
     taskId: report.task_id,
     generation: report.generation,
-    status,
+    event,
     result: result === undefined ? null : JSON.stringify(result),
     failure: failure === undefined ? null : JSON.stringify(failure),
     timings: JSON.stringify(report.timings),
@@ -130,23 +132,24 @@ function endingOf(nodeId: string, report: TaskResultReport, type: AnyTaskType | 
   };
 }
 
-type Settled = Pick<Ending, "status"> & { result?: unknown; failure?: ReturnType<typeof commonFailure> };
+type Settled = Pick<ReportedResult, "event"> & { result?: unknown; failure?: ReturnType<typeof commonFailure> };
 
-/** What a node's word makes of the task. A result of another form than promised is no result. */
+/** The event that a report stands for. A result that does not match the type's schema is a failure. */
 function settle(type: AnyTaskType | undefined, outcome: Outcome): Settled {
-  if (isDeeperThan(outcome, MOST_LEVELS)) return { status: "failed", failure: commonFailure("result_invalid") };
+  if (isDeeperThan(outcome, MOST_LEVELS))
+    return { event: "result_failed", failure: commonFailure("result_invalid") };
   switch (outcome.status) {
     case "succeeded": {
       const checked = type ? type.result.safeParse(outcome.result) : { success: true, data: outcome.result };
-      if (!checked.success) return { status: "failed", failure: commonFailure("result_invalid") };
-      return { status: "completed", result: checked.data ?? null };
+      if (!checked.success) return { event: "result_failed", failure: commonFailure("result_invalid") };
+      return { event: "result_succeeded", result: checked.data ?? null };
     }
     case "cancelled":
-      return { status: "cancelled", failure: reportedFailure(type, outcome.failure) };
+      return { event: "result_cancelled", failure: reportedFailure(type, outcome.failure) };
     case "failed":
     case "refused":
     case "interrupted":
-      return { status: "failed", failure: reportedFailure(type, outcome.failure) };
+      return { event: "result_failed", failure: reportedFailure(type, outcome.failure) };
     default:
       return exhaustive(outcome);
   }

@@ -29,8 +29,9 @@ export function taskRoutes(api: ApiContext): void {
     const type = tasks.types.get(body.type);
     if (type && !type.byHand) {
       throw new ApiError("forbidden", {
-        message: `Tasks of the type ${type.type} are made by the control plane only.`,
-        nextStep: "Use the endpoint of what the task serves; GET /v1/task-types says which may be run by hand.",
+        message: `Tasks of type ${type.type} are created by the control plane only.`,
+        nextStep:
+          "Use the endpoint that the task belongs to. GET /v1/task-types lists the types that can be run by hand.",
         details: { type: type.type },
       });
     }

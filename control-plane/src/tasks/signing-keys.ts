@@ -6,7 +6,7 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node-limits";
 import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
 import type { Queryable, Tx } from "../database/connect.ts";
-import type { Keyring } from "../sealing/keyring.ts";
+import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 
 export type VerifierKey = VerifierKeys["keys"][number];
 

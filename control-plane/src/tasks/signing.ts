@@ -1,5 +1,5 @@
-// Signs tasks with Ed25519. Keys are named by kid; every replica reads them again once a minute, and when a node
-// names one that it does not know. What a key may do when is in signing-keys.ts.
+// Signs tasks with Ed25519. Keys are named by kid; every replica reads them again in the background, and when a
+// node names one that it does not know. What a key may do when is in signing-keys.ts.
 
 import type { KeyObject } from "node:crypto";
 import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
@@ -9,7 +9,7 @@ import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import type { Log } from "@holdfast/service/log";
 import type { Sql, Tx } from "../database/connect.ts";
-import type { Keyring } from "../sealing/keyring.ts";
+import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import { hasKids, linksAfter, publishKeySet, selectKeySets } from "./key-sets.ts";
 import {
   addFirstKey,
@@ -34,12 +34,9 @@ export type TaskSigner = {
   /** Makes the next key and publishes its set; `refresh` after the commit. Refuses with key_rotation_too_soon. */
   rotate(tx: Tx): Promise<SigningKeyRow>;
   refresh(): Promise<void>;
-  stop(): void;
 };
 
 type Key = SigningKeyRow & { privateKey: KeyObject; verifier: VerifierKey };
-
-const REFRESH_MS = 60_000;
 
 export async function openTaskSigner(
   system: Sql,
@@ -97,8 +94,6 @@ export async function openTaskSigner(
       });
     return reading;
   };
-  const timer = setInterval(() => void refresh(), REFRESH_MS);
-  timer.unref();
 
   return {
     sign(task) {
@@ -124,7 +119,6 @@ export async function openTaskSigner(
       return row;
     },
     refresh,
-    stop: () => clearInterval(timer),
   };
 }
 

@@ -4,6 +4,7 @@
 import { type CallerSql, reaches } from "../allocations/access.ts";
 import type { Queryable, Sql } from "../database/connect.ts";
 import { isBacked } from "../tokens/standing.ts";
+import { terminalIsLive } from "./state.ts";
 
 /** Of a terminal session `s` or its token `k`: the browser session that asked for it was ended, not merely expired. */
 export const signInEnded = (sql: Queryable, of: "s" | "k") => sql`
@@ -57,7 +58,7 @@ export async function endLostAccess(system: Sql): Promise<string[]> {
   const rows = await system<{ id: string }[]>`
     WITH lost AS MATERIALIZED (
       SELECT s.id, lost.code FROM terminal_sessions s CROSS JOIN LATERAL (SELECT ${lostAccessCode(system)} AS code) AS lost
-      WHERE s.state IN ('opening', 'open') AND s.close_code IS NULL AND lost.code IS NOT NULL
+      WHERE ${terminalIsLive("s")} AND s.close_code IS NULL AND lost.code IS NOT NULL
       ORDER BY s.id LIMIT 1000 FOR NO KEY UPDATE OF s SKIP LOCKED)
     UPDATE terminal_sessions s SET close_code = lost.code, close_asked_at = now()
     FROM lost WHERE s.id = lost.id RETURNING s.id`;

@@ -2,12 +2,12 @@
 // and whoever looks for it finds it in the audit trail and, where there was such a token, on its terminal.
 
 import { ApiError } from "@holdfast/contracts/errors";
+import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import type { TerminalEvent } from "@holdfast/contracts/service-endpoints";
-import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import type { ApiContext } from "../api/context.ts";
 import { actorOf, auditActor, recordAudit } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
-import { takeAttempt } from "../people/rate-limit.ts";
+import { takeAttempt } from "../mechanisms/rate-limit.ts";
 import { applyEvents } from "./events.ts";
 import { selectSession, selectTokenFacts, type TokenFacts } from "./queries.ts";
 import { hasEnded } from "./state.ts";

@@ -1,4 +1,4 @@
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { readinessSteps } from "@holdfast/contracts/terminal-frames";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

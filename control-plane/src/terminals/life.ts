@@ -2,8 +2,8 @@
 // tells nothing the second time, so that a gateway may repeat what it is not sure to have said.
 
 import type { TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import { isIntendedEnd, isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import type { TerminalEvent } from "@holdfast/contracts/service-endpoints";
-import { isIntendedEnd, isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { hasEnded, type TerminalTransition, terminalOutcome } from "./state.ts";

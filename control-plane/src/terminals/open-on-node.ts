@@ -4,17 +4,17 @@
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
-import type { awaitTerminalTask, openTerminal } from "@holdfast/contracts/service-endpoints";
-import { type CommonFailure, commonTaskFailures } from "@holdfast/contracts/task-failures";
 import {
   isTerminalFailure,
   type TerminalFailureCode,
   terminalFailures,
-} from "@holdfast/contracts/terminal-failures";
+} from "@holdfast/contracts/reasons/terminal";
+import type { awaitTerminalTask, openTerminal } from "@holdfast/contracts/service-endpoints";
+import { type CommonFailure, commonTaskFailures } from "@holdfast/contracts/task-failures";
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
-import { freshnessOf } from "../nodes/freshness.ts";
+import { freshnessOf } from "../nodes/presence/freshness.ts";
 import { hasOldTerminalAddress } from "../profiles/profile.ts";
 import type { TaskEnding, TaskEngine } from "../tasks/engine.ts";
 import { selectTask } from "../tasks/queries.ts";

@@ -2,7 +2,7 @@
 
 import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
-import type { TerminalFailureEntry } from "@holdfast/contracts/terminal-failures";
+import type { TerminalOwner } from "@holdfast/contracts/reasons/owners";
 import type { Tx } from "../database/connect.ts";
 
 export type Place = {
@@ -25,24 +25,24 @@ export async function selectPlace(tx: Tx, allocationId: string): Promise<Place |
 }
 
 /** `owner`: who can change that. */
-export type Refusal = { reason: string; owner: TerminalFailureEntry["owner"]; message: string; nextStep: string };
+export type Refusal = { reason: string; owner: TerminalOwner; message: string; nextStep: string };
 
 const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reason" | "owner">> = {
   requested: {
-    message: "The allocation's user is still being made on the node.",
+    message: "The allocation's user is still being created on the node.",
     nextStep: "Wait until the allocation is active, then try again.",
   },
   releasing: {
     message: "The allocation is being released: its user is removed from the node.",
-    nextStep: "Ask for a new allocation.",
+    nextStep: "Create a new allocation.",
   },
   released: {
-    message: "The allocation was released.",
-    nextStep: "Ask for a new allocation.",
+    message: "The allocation was released, and its user removed from the node.",
+    nextStep: "Create a new allocation.",
   },
   failed: {
-    message: "The allocation failed; there is no user to open a terminal for.",
-    nextStep: "See on the allocation's page why; release it, and ask for a new one.",
+    message: "The allocation failed: it has no user to open a terminal for.",
+    nextStep: "The allocation's page shows why. Release it and create a new one.",
   },
 };
 

@@ -1,8 +1,9 @@
 // SQL of terminals and their tokens.
 
 import type { MyTerminal, TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import { presentReason } from "@holdfast/contracts/reasons/catalogue";
+import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
-import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";
@@ -10,6 +11,10 @@ import type { Queryable, Sql, Tx } from "../database/connect.ts";
 import type { Revision } from "../tasks/queries.ts";
 import { accessIsLost, lostAccessCode, signInEnded } from "./access.ts";
 import type { Exit, Failure, Life } from "./life.ts";
+import { terminalIsLive } from "./state.ts";
+
+const sessionIsLive = terminalIsLive("s");
+const rowIsLive = terminalIsLive();
 
 export type SessionRow = {
   id: string;
@@ -84,7 +89,7 @@ export function toTerminal(row: SessionRow): TerminalSession {
 function toFailure({ failure, correlation_id }: SessionRow): TerminalSession["failure"] {
   if (!failure) return null;
   const { hop, owner } = terminalFailures[failure.code];
-  return { correlation_id, ...failure, hop, owner };
+  return { correlation_id, ...failure, ...presentReason(failure.code), hop, owner };
 }
 
 function toChain(
@@ -211,7 +216,7 @@ type OwnRow = SessionRow & { org_name: string };
 export async function selectOwnOpen(system: Sql, userKey: string): Promise<OwnRow[]> {
   return system<OwnRow[]>`
     SELECT ${columns(system)}, o.name AS org_name FROM ${joined(system)} JOIN organizations o ON o.id = s.org_id
-    WHERE s.user_key = ${userKey} AND s.state IN ('opening', 'open') AND s.gateway_id IS NOT NULL
+    WHERE s.user_key = ${userKey} AND ${sessionIsLive} AND s.gateway_id IS NOT NULL
     ORDER BY s.id DESC`;
 }
 
@@ -256,7 +261,7 @@ export async function askToClose(tx: Tx, id: string, code: string): Promise<void
   await tx`
     UPDATE terminal_sessions SET close_code = coalesce(close_code, ${code}),
       close_asked_at = coalesce(close_asked_at, now())
-    WHERE id = ${id} AND state IN ('opening', 'open')`;
+    WHERE id = ${id} AND ${rowIsLive}`;
 }
 
 export type Claimed = {
@@ -290,7 +295,7 @@ export async function claimToken(
         opening_until =
         CASE used.purpose WHEN 'open' THEN now() + ${claim.openSeconds} * interval '1 second' ELSE s.opening_until END
       FROM used
-      WHERE s.id = used.session_id AND s.state IN ('opening', 'open') AND s.close_code IS NULL
+      WHERE s.id = used.session_id AND ${sessionIsLive} AND s.close_code IS NULL
         AND NOT ${accessIsLost(system)}
       RETURNING s.id, s.org_id, s.allocation_id, s.node_id
     )
@@ -329,7 +334,7 @@ export async function bindToGateway(system: Sql, id: string, gatewayId: string):
     UPDATE terminal_sessions SET gateway_id = ${gatewayId}, heard_at = now(),
       attached = attached AND gateway_id IS NOT DISTINCT FROM ${gatewayId},
       attachment_at = CASE WHEN attached AND gateway_id IS DISTINCT FROM ${gatewayId} THEN now() ELSE attachment_at END
-    WHERE id = ${id} AND state IN ('opening', 'open')`;
+    WHERE id = ${id} AND ${rowIsLive}`;
 }
 
 export type Opening = SessionRow & {
@@ -359,7 +364,7 @@ export async function selectClosing(system: Sql, ids: readonly string[] | null):
   const rows = await system<{ id: string; close_code: string }[]>`
     SELECT id, close_code FROM terminal_sessions
     WHERE close_code IS NOT NULL
-      AND ${ids === null ? system`state IN ('opening', 'open')` : system`id = ANY(${ids as string[]}::uuid[])`}
+      AND ${ids === null ? system`${rowIsLive}` : system`id = ANY(${ids as string[]}::uuid[])`}
     ORDER BY id LIMIT 1000`;
   return rows.map((row) => ({ type: "close_terminal", session_id: row.id, code: row.close_code }));
 }

@@ -9,7 +9,7 @@ import {
   reportTerminalFailure,
 } from "@holdfast/contracts/endpoints/terminals";
 import { ApiError } from "@holdfast/contracts/errors";
-import { terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { callerOf } from "../allocations/access.ts";
 import { selectAllocation } from "../allocations/queries.ts";
@@ -20,9 +20,9 @@ import { pageStart, toPage } from "../api/page.ts";
 import { type OrgCall, orgRoute, signedInRoute } from "../api/route.ts";
 import { auditActor } from "../audit/record.ts";
 import { withOrg } from "../database/connect.ts";
+import { presentGateways } from "../internal-api/gateways.ts";
+import { makeSecret } from "../mechanisms/secrets.ts";
 import { type Actor, keyOf } from "../people/actor.ts";
-import { makeSecret } from "../people/secrets.ts";
-import { presentGateways } from "../services/gateways.ts";
 import { applyEvents } from "./events.ts";
 import { type Place, refusalOf, selectPlace } from "./place.ts";
 import {

@@ -1,12 +1,14 @@
-// The life of a terminal: what each event does in each state. Nothing else decides a state; events.ts
-// writes what comes out of here. A connection that fails does not end a shell that is there.
+// The transition table of terminals: what each event does in each state. Nothing else decides a state; events.ts writes
+// what comes out of here, and which states are live follows from the table. A failed connection does not end an open
+// shell.
 
 import type { TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import { isOneOf, statesWithExit } from "../mechanisms/transition-sql.ts";
 
 export const terminalTransitions = [
   /** The PTY is up, and its stream is at the gateway. */
   "ready",
-  /** A client did not get its terminal, or lost it; a shell that was open may go on. */
+  /** A client did not get its terminal, or lost it; an open shell may go on. */
   "failed",
   /** The terminal failed, and its shell is gone. */
   "broken",
@@ -20,7 +22,7 @@ export type TerminalTransition = (typeof terminalTransitions)[number];
 const outcomes: Record<TerminalState, Record<TerminalTransition, TerminalState>> = {
   opening: {
     ready: "open",
-    // Whoever waited for it was told so: a shell that comes up later would be nobody's.
+    // The client has got the failure: nobody would use a shell that starts later.
     failed: "failed",
     broken: "failed",
     closed: "closed",
@@ -53,6 +55,11 @@ export function terminalOutcome(state: TerminalState, transition: TerminalTransi
   return outcomes[state][transition];
 }
 
+const liveStates = statesWithExit(outcomes, (state) => state);
+
 export function hasEnded(state: TerminalState): boolean {
-  return state === "closed" || state === "failed";
+  return !liveStates.includes(state);
 }
+
+/** Of a row of terminal_sessions: it is opening or open. */
+export const terminalIsLive = (row = "terminal_sessions") => isOneOf(`${row}.state`, liveStates);

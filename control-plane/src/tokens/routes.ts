@@ -7,8 +7,8 @@ import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { rankTooLow, requireRank } from "../api/rank.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";
+import { makeSecret } from "../mechanisms/secrets.ts";
 import { userIdOf } from "../people/actor.ts";
-import { makeSecret } from "../people/secrets.ts";
 import { endIssued, endingOf } from "./issued.ts";
 import { insertToken, makerOf, selectToken, selectTokens, type TokenRow, toApiToken } from "./queries.ts";
 

@@ -2,7 +2,7 @@
 
 import { type Authority, openAuthority } from "../../src/identity/authority.ts";
 import { readKeyRequest } from "../../src/identity/requests.ts";
-import { openKeyring } from "../../src/sealing/keyring.ts";
+import { openKeyring } from "../../src/mechanisms/sealing/keyring.ts";
 import type { TestApi } from "./api.ts";
 import { openRoles } from "./database.ts";
 import { makeKeyRequest } from "./nodes.ts";

@@ -9,9 +9,9 @@ import provision from "@holdfast/tasks/allocation.provision_user/contract";
 import probe from "@holdfast/tasks/diag.health_probe/contract";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import type { Sql } from "../../src/database/connect.ts";
-import { keepHealth } from "../../src/nodes/health.ts";
-import { openKeyring } from "../../src/sealing/keyring.ts";
-import { openSignals, type Signals } from "../../src/signals/signals.ts";
+import { openKeyring } from "../../src/mechanisms/sealing/keyring.ts";
+import { openSignals, type Signals } from "../../src/mechanisms/signals.ts";
+import { keepHealth } from "../../src/nodes/presence/health.ts";
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../../src/tasks/engine.ts";
 import { openTaskSigner } from "../../src/tasks/signing.ts";
 import { atEnd } from "./at-end.ts";
@@ -33,7 +33,6 @@ export async function openReplica(database: TestDatabase, system: Sql): Promise<
   const engine = createTaskEngine({ pools, signals, signer, types, log: quiet, onTaken });
   atEnd(async () => {
     await engine.stop();
-    signer.stop();
     await signals.stop();
     await Promise.all([pools.swift.end({ timeout: 1 }), pools.durable.end({ timeout: 1 })]);
   });

@@ -9,8 +9,8 @@ import { type AnyTaskType, taskType } from "@holdfast/tasks/type";
 import { z } from "zod";
 import { systemActor } from "../../src/audit/record.ts";
 import { type Sql, withOrg } from "../../src/database/connect.ts";
-import { openKeyring } from "../../src/sealing/keyring.ts";
-import { openSignals, type Signals } from "../../src/signals/signals.ts";
+import { openKeyring } from "../../src/mechanisms/sealing/keyring.ts";
+import { openSignals, type Signals } from "../../src/mechanisms/signals.ts";
 import { createTaskEngine, openTaskPools, type TaskEngine } from "../../src/tasks/engine.ts";
 import type { NewTask } from "../../src/tasks/enqueue.ts";
 import type { TaskRow } from "../../src/tasks/queries.ts";
@@ -98,7 +98,6 @@ export async function openTaskLab(): Promise<TaskLab> {
       const engine = createTaskEngine({ pools, signals, signer, types, log });
       atEnd(async () => {
         await engine.stop();
-        signer.stop();
         await signals.stop();
         await Promise.all([pools.swift.end({ timeout: 1 }), pools.durable.end({ timeout: 1 })]);
       });

@@ -1,6 +1,6 @@
 // A client's socket as a session sees it: who types, what was sent to it, how it ends.
 
-import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import {
   type ClientFrame,
   readClientFrame,

@@ -7,6 +7,7 @@ import type { IncomingMessage } from "node:http";
 import type { Server } from "node:https";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
+import { certificateFaults } from "@holdfast/contracts/errors/nodes";
 import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { checkIdentity } from "@holdfast/contracts/node-endpoints";
 import type { Forgery } from "@holdfast/service/forgeries";
@@ -197,14 +198,8 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
   };
 }
 
-/** Refusals that say something about the certificate, not about the terminal. */
-const certificateCodes: ReadonlySet<string> = new Set([
-  "certificate_not_yet_valid",
-  "cert_expired",
-  "identity_revoked",
-  "identity_retired",
-  "certificate_unusable",
-]);
+/** Refusals because of the certificate, not because of the terminal. */
+const certificateCodes: ReadonlySet<string> = new Set([...certificateFaults, "certificate_unusable"]);
 
 function placeOf(request: IncomingMessage): Place {
   const [, nodeId, sessionId] = streamPath.exec((request.url ?? "").toLowerCase()) ?? [];

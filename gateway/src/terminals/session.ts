@@ -1,8 +1,8 @@
 // One terminal: the client's socket and the node's, joined. What happens next is state.ts's to say; here it
 // is done. Bytes pass through as they came: no copy, no parsing, no timer for any of them.
 
+import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import type { TerminalEvent, TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import type { TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import {
   type GatewayFrame,
   MOST_FRAME_BYTES,

@@ -3,6 +3,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { ApiError } from "@holdfast/contracts/errors";
+import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import {
   admitNodeStream,
   awaitTerminalTask,
@@ -11,7 +12,6 @@ import {
   type ServiceNews,
   type TerminalGrant,
 } from "@holdfast/contracts/service-endpoints";
-import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
 import type { GatewayFrame } from "@holdfast/contracts/terminal-frames";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { Log } from "@holdfast/service/log";

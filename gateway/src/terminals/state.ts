@@ -2,7 +2,7 @@
 // and what is to be done. Pure: sockets, clocks and numbers are session.ts's. Whatever happens, a client
 // that is there ends by exactly one error or exit, and a closed terminal does nothing more.
 
-import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/terminal-failures";
+import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 

@@ -23,7 +23,7 @@ import type {
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { proofOfAnswer } from "@holdfast/service/service-proof";
 import { type Authority, temporaryAuthority } from "../../../control-plane/src/identity/authority.ts";
-import { enroll } from "../../../control-plane/src/services/enroll.ts";
+import { enroll } from "../../../control-plane/src/internal-api/enroll.ts";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 
 export const SERVICE_TOKEN = `hfv_${"g".repeat(43)}`;

@@ -64,7 +64,7 @@ export async function startTestGateway(
   const url = `http://127.0.0.1:${running.ports["public"]}`;
   // On a busy machine it starts before it has found the api.
   if (settings.serviceToken !== undefined)
-    await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), 30_000);
+    await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), 100_000);
   return {
     url,
     terminalUrl: `${url.replace("http", "ws")}${TERMINAL_PATH}`,

@@ -3,14 +3,16 @@
 // itself told. `explain` makes the text from plain data, `lookAt` gathers it.
 
 import { accessSync, constants, existsSync } from "node:fs";
+import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { type PresentedReason, presentReason } from "@holdfast/contracts/reasons/catalogue";
+import { type Place, placeOf, placeText } from "@holdfast/contracts/reasons/hops";
 import {
   type DiagnosticReason,
-  diagnosticReasons,
-  type Place,
-  placeOf,
-  placeText,
-} from "@holdfast/contracts/diagnostics";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+  nodeReason,
+  ownerGroupOf,
+  standsUntilAnswered,
+} from "@holdfast/contracts/reasons/node";
+import { type NodeOwner, nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { isErrno } from "@holdfast/kit/files";
 import { isAlive } from "@holdfast/kit/processes";
 import { redact } from "@holdfast/kit/redact";
@@ -25,10 +27,11 @@ import { type Finding, findings, readState, rootUsedPercent, span } from "./self
 
 /** Where on the way to the server, which is null for a newer agent's word; and what alarms call it. */
 type Explained = Finding &
-  Place & {
+  Place &
+  PresentedReason & {
     signal: string | null;
     message: string;
-    owner: string;
+    owner: NodeOwner;
     next_step: string;
     /** Of the record that tells of it; null: found just now, and not recorded. */
     correlation_id: string | null;
@@ -133,7 +136,7 @@ export function explain(picture: AgentPicture, now: number): string[] {
     return [
       `This machine is not a node yet; what the agent tried is in ${state_dir}.`,
       "",
-      ...(last_problem ? [...problemLines([last_problem]), ""] : []),
+      ...(last_problem ? [...problemLines([last_problem], picture.node), ""] : []),
       ...historyLines(picture),
     ];
   }
@@ -145,20 +148,23 @@ export function explain(picture: AgentPicture, now: number): string[] {
     ];
   }
   const problems = [...findings, ...(last_problem && !findings.some(sameAs(last_problem)) ? [last_problem] : [])];
-  return [...facts(picture, now), "", ...problemLines(problems), "", ...historyLines(picture)];
+  return [...facts(picture, now), "", ...problemLines(problems, picture.node), "", ...historyLines(picture)];
 }
 
-function problemLines(problems: readonly Explained[]): string[] {
+/** Commands name the node, so that they can be pasted. */
+function problemLines(problems: readonly Explained[], node: AgentPicture["node"]): string[] {
   return [
     problems.length === 0 ? "Nothing is wrong as far as this host can tell." : "What is wrong:",
-    ...problems.flatMap(({ reason, signal, message, detail, owner, next_step, correlation_id, ...place }) => [
-      `  ${reason}: ${message}`,
-      ...(place.hop ? [`    hop    ${placeText(place)}, signal ${signal}`] : []),
-      `    seen   ${detail}`,
-      `    who    ${ownerText[owner] ?? owner}`,
-      `    next   ${next_step}`,
-      ...(correlation_id ? [`    id     ${correlation_id}`] : []),
-    ]),
+    ...problems.flatMap(
+      ({ title, reason, signal, message, detail, owner, next_step, correlation_id, ...place }) => [
+        `  ${title} (${reason}): ${message}`,
+        ...(place.hop ? [`    hop    ${placeText(place)}, signal ${signal}`] : []),
+        `    seen   ${detail}`,
+        `    who    ${nodeOwnerWords[owner].person}`,
+        `    next   ${next_step.replaceAll("<id>", node?.id ?? "<id>")}`,
+        ...(correlation_id ? [`    id     ${correlation_id}`] : []),
+      ],
+    ),
   ];
 }
 
@@ -228,47 +234,24 @@ const notRunning: Finding = { reason: "agent_down", detail: "no process holds th
 /** An agent that cannot have its journal cannot hold the directory either: whether it runs is not known. */
 const hidesTheLock = ({ reason }: Finding) => reason === "disk_full" || reason === "state_dir_read_only";
 
-/** What only the server's next good answer disproves. Everything else is checked anew, or is over. */
-const aboutTheLink: ReadonlySet<DiagnosticReason> = new Set([
-  "api_name_unresolved",
-  "api_unreachable",
-  "agent_version_drift",
-  "control_plane_unreachable",
-  "server_tls_untrusted",
-  "edge_rate_limited",
-  "auth_failed",
-  "cert_expired",
-  "identity_revoked",
-  "identity_retired",
-  "recovery_enrollment_blocked",
-  "node_quarantined",
-  "clock_skew",
-  "task_poll_failed",
-]);
-
-const ownerText: Record<string, string> = {
-  node: "whoever runs this host",
-  network: "whoever runs the network between here and the server",
-  platform: "the operator of the server",
-  nobody: "nobody",
-};
-
 type Recorded = Finding & { correlation_id?: string | null };
 
 const sameAs = (one: Finding) => (other: Finding) => other.reason === one.reason;
 
 function explained({ reason, detail, correlation_id = null }: Recorded): Explained {
   // A newer agent may have written a reason that this one does not know.
-  const entry = diagnosticReasons[reason] ?? {
+  const entry = nodeReason(reason) ?? {
     at: null,
     signal: null,
     message: "Unknown to this version.",
-    owner: "node",
-    nextStep: "Update holdfast here.",
+    nextStep: "Update holdfast on this host.",
   };
-  const { at, signal, message, owner, nextStep } = entry;
-  const said = { message, owner, next_step: nextStep };
-  return { reason, detail: redact(detail), ...placeOf(at), signal, ...said, correlation_id };
+  const { at, signal, message, nextStep } = entry;
+  const words = { message, owner: ownerGroupOf(reason), next_step: nextStep };
+  return {
+    ...{ reason, detail: redact(detail), ...presentReason(reason), ...placeOf(at), signal, ...words },
+    correlation_id,
+  };
 }
 
 type History = {
@@ -292,7 +275,7 @@ function readHistory(directory: string, now: number): History {
     const kept = readRing(ringPath(directory));
     // One that repeats itself is counted in its record: the newest is not always the latest.
     const latest = kept
-      .filter(({ reason }) => reason === "process_alive" || aboutTheLink.has(reason))
+      .filter(({ reason }) => reason === "process_alive" || standsUntilAnswered(reason))
       .reduce<(typeof kept)[number] | undefined>(
         (one, other) => (one && isLater(one, other, now) ? one : other),
         undefined,

@@ -2,9 +2,9 @@
 // file, to memory and to the log. A retry loop must not flush the history out: what repeats itself is
 // counted in its record.
 
-import { type DiagnosticReason, diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import { correlationIdForm } from "@holdfast/contracts/headers";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { type DiagnosticReason, diagnosticReasons, isProblem } from "@holdfast/contracts/reasons/node";
 import { isErrno } from "@holdfast/kit/files";
 import { redact } from "@holdfast/kit/redact";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -95,11 +95,11 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
       const named = redact(correlationId ?? "");
       const time = now();
       const at = new Date(time).toISOString();
-      const isProblem = diagnosticReasons[reason].owner !== "nobody";
+      const wrong = isProblem(reason);
       const before = repeated(reason, detail, time);
       const known = correlationIdForm.test(named) ? named : before?.correlation_id;
-      const correlation_id = known ?? (isProblem ? uuidv7() : null);
-      log[isProblem ? "warn" : "info"](`${reason}: ${diagnosticReasons[reason].message}`, {
+      const correlation_id = known ?? (wrong ? uuidv7() : null);
+      log[wrong ? "warn" : "info"](`${reason}: ${diagnosticReasons[reason].message}`, {
         ...{ reason, detail, correlation_id },
       });
       if (before) {

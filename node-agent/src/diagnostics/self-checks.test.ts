@@ -1,4 +1,4 @@
-import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findings, type SelfCheckFacts, span } from "./self-checks.ts";

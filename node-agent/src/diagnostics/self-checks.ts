@@ -3,8 +3,8 @@
 
 import { accessSync, constants, statfsSync } from "node:fs";
 import { certificateStage } from "@holdfast/contracts/certificate-stage";
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { isErrno } from "@holdfast/kit/files";
 import { type AgentFile, readAgentFile } from "../identity/agent-file.ts";

@@ -2,7 +2,6 @@
 // outcome in the journal. It never asks the server for anything but newer keys: what arrives late,
 // twice or out of order is decided from the journal alone.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { BATCH } from "@holdfast/contracts/node-limits";
 import type {
   Held,
@@ -12,6 +11,7 @@ import type {
   TaskOffer,
   TaskResultReport,
 } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { CommonFailure } from "@holdfast/contracts/task-failures";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { redact } from "@holdfast/kit/redact";

@@ -5,8 +5,8 @@
 import type { KeyObject } from "node:crypto";
 import type { Agent, RequestOptions } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { HostFacts, IssuedCertificate } from "@holdfast/contracts/node-protocol";
+import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
 import type { SignedEnrollment } from "@holdfast/contracts/trust";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import { certificateRequest, privateKeyPem } from "@holdfast/kit/certificate-request";
@@ -142,7 +142,7 @@ function joinFailure(error: unknown, origin: string): JoinFailure {
     return new JoinFailure("refused", code, {
       message: excerpt,
       nextStep: `${nextStep}${patience}`,
-      reason: aboutTheToken.has(reason) ? "recovery_enrollment_blocked" : reason,
+      reason: isAboutToken(reason) ? "recovery_enrollment_blocked" : reason,
       retryAfterMs,
       correlationId,
     });
@@ -176,13 +176,10 @@ function notYetValid(origin: string, behindMs: number, done: string): JoinFailur
   });
 }
 
-/** What these mean for a request with a certificate is not what they mean for a token. */
-const aboutTheToken: ReadonlySet<DiagnosticReason> = new Set([
-  "auth_failed",
-  "identity_revoked",
-  "identity_retired",
-  "task_poll_failed",
-]);
+/** A rejection of a request without a certificate is about its token. */
+function isAboutToken(reason: DiagnosticReason): boolean {
+  return isRejection(reason) || reason === "task_poll_failed";
+}
 
 /** The answer may have come through an ingress, which can change everything in it that is not signed. */
 function checkedTrust(answer: EnrollAnswer, key: KeyObject, root: string): Trust {

@@ -2,7 +2,7 @@
 // user may enter it, because the node's key is inside.
 
 import { accessSync, chmodSync, constants, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { isErrno } from "@holdfast/kit/files";
 
 /** Something on this host keeps the agent from working, with the reason of the catalogue. */

@@ -2,7 +2,7 @@
 // request through it was answered. What fails stays a candidate and is tried again more slowly; whatever the agent works
 // with stays in force. While the link fails, the same tries look for a way that works.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { HostProblem } from "../identity/state-directory.ts";
 import {
   type Attempt,

@@ -1,5 +1,5 @@
-import { diagnosticReasonNames } from "@holdfast/contracts/diagnostics";
 import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
+import { diagnosticReasonNames } from "@holdfast/contracts/reasons/node";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

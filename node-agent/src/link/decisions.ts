@@ -1,8 +1,8 @@
 // What the link does next, and how long it waits: functions of plain state, so that a simulator of
 // many agents decides exactly as one agent does. Time is a parameter, in milliseconds.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
+import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 
 export type LinkState = {
@@ -91,17 +91,6 @@ export function retryDelay(
 }
 
 function policyOf(reason: DiagnosticReason): BackoffPolicy {
-  switch (reason) {
-    case "edge_rate_limited":
-      return rateLimited;
-    case "identity_revoked":
-    case "identity_retired":
-    case "cert_expired":
-    case "auth_failed":
-    case "identity_key_missing":
-    case "trust_bundle_invalid":
-      return rejected;
-    default:
-      return ordinary;
-  }
+  if (reason === "edge_rate_limited") return rateLimited;
+  return isRejection(reason) ? rejected : ordinary;
 }

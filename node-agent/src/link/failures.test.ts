@@ -1,5 +1,5 @@
-import { diagnosticReasonNames } from "@holdfast/contracts/diagnostics";
 import { errorCatalogue } from "@holdfast/contracts/errors";
+import { diagnosticReasonNames } from "@holdfast/contracts/reasons/node";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { classify, type Failure, failureOf } from "./failures.ts";

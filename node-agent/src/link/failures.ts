@@ -2,7 +2,7 @@
 // because everything hangs on it: how long to wait, what the operator is told, and that an overloaded
 // or restarting server is never taken for a rejected identity.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { HostProblem } from "../identity/state-directory.ts";
 

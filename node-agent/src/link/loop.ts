@@ -2,8 +2,8 @@
 // again. What to do next is decided in decisions.ts; here it is done. Every failure is written down
 // before the next attempt, and nothing but a stop ends the loop.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
 import type { Heartbeat, Held, NodeStanding, WaitAnswer } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Offer } from "../identity/accept-trust.ts";
 import type { LinkCalls } from "./calls.ts";
 import { type ClockSkew, certainSkewSeconds, clockSkew } from "./clock-skew.ts";

@@ -2,7 +2,7 @@
 // adoption.ts's. A failure is written down and tried again more slowly; once renewal is overdue (contracts' certificate-stage) it
 // is also a finding that every heartbeat carries.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import type { CertificateFacts } from "../identity/identity-file.ts";
 import { type Pending, renewalDue, renewalDueAt } from "../identity/renew.ts";

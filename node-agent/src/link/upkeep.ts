@@ -1,7 +1,7 @@
 // Keeps identity, trust, profile and address current: asks for a new certificate when it is due, and tries whatever is
 // new before it is used. The same for a real agent, which keeps files, and for a simulated one, which keeps nothing.
 
-import type { DiagnosticReason } from "@holdfast/contracts/diagnostics";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { pendingOf, requestRenewal } from "../identity/renew.ts";
 import type { Attempt, Candidates, Situation, Way } from "../identity/trials.ts";

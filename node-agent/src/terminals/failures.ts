@@ -1,5 +1,6 @@
 // What a failed attempt to reach the terminal gateway means, in the words of the failure matrix. Pure.
 
+import { isRejection } from "@holdfast/contracts/reasons/node";
 import { HostProblem } from "../identity/state-directory.ts";
 import { classify, failureOf, LinkFailure } from "../link/failures.ts";
 
@@ -30,11 +31,8 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
     return told("terminal_session_unknown", false);
   if (failure.kind === "answer" && failure.code?.startsWith("certificate_"))
     return told("terminal_node_stream_mtls_failed", false);
+  if (isRejection(reason)) return told("terminal_node_stream_mtls_failed", false);
   switch (reason) {
-    case "identity_revoked":
-    case "identity_retired":
-    case "cert_expired":
-    case "auth_failed":
     case "clock_skew":
       return told("terminal_node_stream_mtls_failed", false);
     case "server_tls_untrusted":

@@ -1,6 +1,6 @@
 // holdfast agent join, run, diagnose: commands for a host that is, or becomes, a node.
 
-import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
+import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { readSettings, UsageError } from "@holdfast/kit/settings";
 import type { Log } from "@holdfast/node-agent/log";

@@ -1,7 +1,7 @@
 // Nodes as text for people.
 
-import { placeText } from "@holdfast/contracts/diagnostics";
 import type { Node, NodeConnection, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { placeText } from "@holdfast/contracts/reasons/hops";
 import { nodeConnectionTitles } from "@holdfast/contracts/state-titles";
 import { ago, gibibytes, localTime, table } from "../../output.ts";
 import { describeHealth } from "./health.ts";
@@ -24,7 +24,7 @@ export function nodeTable(nodes: readonly Node[], options: { filtered: boolean }
     { title: "agent", of: (row) => row.agent_version },
     { title: "system", of: (row) => (row.os ? `${row.os} ${row.arch ?? ""}` : null) },
     { title: "running", of: (row) => String(row.running_tasks) },
-    { title: "attention", of: (row) => row.attention.map(({ code }) => code).join(" ") || "" },
+    { title: "attention", of: (row) => row.attention.map(({ title, code }) => `${title} (${code})`).join(", ") },
     { title: "id", of: (row) => row.id },
   ]);
 }
@@ -56,12 +56,16 @@ export function describeNode(node: NodeDetail): string {
     node.name,
     ...shown.map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
     ...describeHealth(node.health),
-    ...node.attention.flatMap(({ code, message, next_step, correlation_id, ...place }) => [
-      "",
-      `  ! ${message} (${code}${place.hop ? `, hop ${placeText(place)}` : ""})`,
-      `    ${next_step}`,
-      ...(correlation_id ? [`    correlation id ${correlation_id}`] : []),
-    ]),
+    ...node.attention.flatMap(
+      ({ code, title, severity, message, next_step, runbook, correlation_id, ...place }) => [
+        "",
+        `  ! ${title}: ${message}`,
+        `    ${[code, severity, place.hop && `hop ${placeText(place)}`].filter(Boolean).join(", ")}`,
+        `    ${next_step.replaceAll("<id>", node.name)}`,
+        ...(runbook ? [`    runbook ${runbook}`] : []),
+        ...(correlation_id ? [`    correlation id ${correlation_id}`] : []),
+      ],
+    ),
   ].join("\n");
 }
 

@@ -119,7 +119,7 @@ function describeFleet(fleet: Fleet, { retired }: { retired: number }): string[]
     ...fleet.troubles
       .slice(0, MOST_TROUBLES)
       .flatMap((trouble) => [
-        `  ! ${trouble.count} ${trouble.code}${since(trouble, fleet.at)}${shared(trouble)}`,
+        `  ! ${trouble.count} ${trouble.title} (${trouble.code})${since(trouble, fleet.at)}${shared(trouble)}`,
         `    ${trouble.next_step}`,
       ]),
     ...(others > 0 ? [`  and ${others} more reasons: holdfast node list --state unhealthy`] : []),

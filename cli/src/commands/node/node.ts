@@ -1,8 +1,9 @@
 // holdfast node: the nodes of an organization, from enrollment to retirement.
 
-import { diagnosticReasons } from "@holdfast/contracts/diagnostics";
 import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
 import { getNode, listNodeDiagnostics, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
+import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
@@ -47,8 +48,11 @@ export function nodeCommand(): Command {
           ? `The agent on ${name} has reported nothing. On the node, run: holdfast agent diagnose`
           : table(items, [
               { title: "time", of: (row) => localTime(row.at) },
-              { title: "reason", of: (row) => row.reason },
-              { title: "what to do", of: (row) => diagnosticReasons[row.reason].nextStep },
+              { title: "reason", of: (row) => `${titleOf(row.reason)} (${row.reason})` },
+              {
+                title: "what to do",
+                of: (row) => diagnosticReasons[row.reason].nextStep.replaceAll("<id>", name),
+              },
               { title: "detail", of: (row) => row.detail },
             ]),
       );

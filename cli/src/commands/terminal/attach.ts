@@ -2,7 +2,7 @@
 // a script's, is brought back to the same shell, and what the shell has not confirmed is sent again.
 
 import { constants } from "node:os";
-import { mayFindShellAgain } from "@holdfast/contracts/terminal-reconnect";
+import { mayFindShellAgain } from "@holdfast/contracts/reasons/terminal";
 import { clientOf, findServerAndOrg, type ServerOptions } from "../../client/connect.ts";
 import { findAllocation } from "../../client/find-allocation.ts";
 import { exitCodes } from "../../failure.ts";

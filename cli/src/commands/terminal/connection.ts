@@ -3,7 +3,7 @@
 
 import type { Client } from "@holdfast/contracts/client";
 import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
-import type { clientFailureCodes } from "@holdfast/contracts/terminal-failures";
+import type { clientFailureCodes } from "@holdfast/contracts/reasons/terminal";
 import {
   MOST_FRAME_BYTES,
   type Size,

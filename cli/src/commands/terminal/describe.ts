@@ -1,13 +1,13 @@
 // A terminal in words: its state in a list, and all that is known of it for whoever looks for a correlation id.
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
-import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { chainSteps } from "@holdfast/contracts/terminal-frames";
 import { ago, localTime, span } from "../../output.ts";
 
 export function stateOf({ state, attached, detached_at, failure, exit, ending }: TerminalSession): string {
   if (ending) return "ending";
-  const why = failure ? ` (${failure.code})` : "";
+  const why = failure ? `: ${failure.title} (${failure.code})` : "";
   switch (state) {
     case "opening":
       return state;
@@ -45,6 +45,8 @@ export function describeTerminal(terminal: TerminalSession): string {
 
 function describeFailure({
   code,
+  title,
+  severity,
   hop,
   owner,
   detail,
@@ -53,9 +55,9 @@ function describeFailure({
 }: NonNullable<TerminalSession["failure"]>) {
   const entry = isTerminalFailure(code) ? terminalFailures[code] : undefined;
   return [
-    `Failure: ${code}, ${localTime(at)}, correlation id ${correlation_id}`,
+    `Failure: ${title} (${code}), ${localTime(at)}, correlation id ${correlation_id}`,
     ...[entry?.message, detail].flatMap((text) => (text ? [`  ${text}`] : [])),
-    `  Where: ${hop}. Owner: ${owner}.`,
+    `  Where: ${hop}. Owner: ${owner}${severity === null ? "" : `. Severity: ${severity}`}.`,
     ...(entry ? [`  What to do: ${entry.action}`] : []),
   ];
 }

@@ -3,12 +3,13 @@
 
 import { CallError } from "@holdfast/contracts/client";
 import {
+  alsoOffered,
   isTerminalFailure,
   type TerminalFailureCode,
   terminalFailures,
-} from "@holdfast/contracts/terminal-failures";
+} from "@holdfast/contracts/reasons/terminal";
 import type { TerminalError } from "@holdfast/contracts/terminal-frames";
-import { Refusal, UnreachableError } from "../../failure.ts";
+import { isTemporary, Refusal } from "../../failure.ts";
 
 export class TerminalFailure extends Refusal {
   readonly retryable: boolean;
@@ -61,7 +62,7 @@ export function withRepair(
   error: unknown,
   { username, node_name }: { username: string; node_name: string },
 ): unknown {
-  if (!(error instanceof TerminalFailure) || error.code !== "terminal_pty_failed") return error;
+  if (!(error instanceof TerminalFailure) || alsoOffered(error.code) !== "repair") return error;
   const command = `holdfast allocation repair ${username}@${node_name}`;
   return error.advising(
     `\`${command}\` checks the user on the node and restores it; then open the terminal again.`,
@@ -70,5 +71,5 @@ export function withRepair(
 
 export function mayPass(error: unknown): boolean {
   if (error instanceof TerminalFailure) return error.retryable;
-  return error instanceof UnreachableError || (error instanceof CallError && error.envelope.retryable);
+  return isTemporary(error);
 }

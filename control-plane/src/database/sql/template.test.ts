@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compile, Fragment, Identifier, type TemplateValue } from "./template.ts";
+import { ConstantSql, compile, Fragment, Identifier, type TemplateValue } from "./template.ts";
 
 const sql = (strings: TemplateStringsArray, ...values: TemplateValue[]) => new Fragment(strings, values);
 
@@ -64,6 +64,21 @@ describe("a statement from a template", () => {
     expect(read("a").digest).not.toBe(read(new Identifier("a")).digest);
     expect(read(sql`${"a"}`)).toEqual(read("a"));
     expect(compile(sql`SELECT ${1}, ${sql``}`).text).toBe("SELECT $1, ");
+  });
+
+  it("has the text of its constants, also when another constant takes their place", () => {
+    const read = (condition: string, id: string) =>
+      compile(sql`SELECT ${id} WHERE ${new ConstantSql(condition)} AND ${1} = 1`);
+    for (const condition of ["a = 'b'", "a = 'c'", "a = 'b'"]) {
+      const { text, values } = read(condition, condition);
+      expect({ text, values }).toEqual({
+        text: `SELECT $1 WHERE ${condition} AND $2 = 1`,
+        values: [condition, "1"],
+      });
+    }
+    expect(read("true", "x").digest).not.toBe(read("false", "x").digest);
+    const mixed = (value: TemplateValue) => compile(sql`SELECT ${value}`).text;
+    expect([mixed("a"), mixed(new ConstantSql("b")), mixed("a")]).toEqual(["SELECT $1", "SELECT b", "SELECT $1"]);
   });
 
   it("SEC-01 refuses a value that is not there, and an object that is no JSON parameter", () => {

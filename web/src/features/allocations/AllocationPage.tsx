@@ -7,16 +7,13 @@ import { useState } from "react";
 import { Button } from "../../design/Button.tsx";
 import { Card } from "../../design/Card.tsx";
 import { CopyableId } from "../../design/Copy.tsx";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { Fact, Facts } from "../../design/Facts.tsx";
-import { Loading } from "../../design/Loading.tsx";
 import { Notice } from "../../design/Notice.tsx";
+import { NotLoaded } from "../../design/NotLoaded.tsx";
 import { PageHeader } from "../../design/PageHeader.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { When } from "../../design/When.tsx";
-import { codeOf } from "../../problem.ts";
 import { useActing } from "../../session.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
@@ -36,22 +33,14 @@ export function AllocationPage() {
   const { allocationId } = route.useParams();
   const allocation = useAllocation(allocationId);
   if (allocation.data) return <Shown allocation={allocation.data} />;
-  const unknown = ["not_found", "invalid_request"].includes(codeOf(allocation.error) ?? "");
   return (
     <>
       <PageHeader title="Allocation" above={<ToAllocations />} />
-      {!allocation.error && <Loading what="the allocation" />}
-      {unknown && (
-        <EmptyState title="Allocation not found">
-          <p>
-            It does not exist, or you have no access to it. If it belongs to another of your organizations, switch
-            to that one first.
-          </p>
-        </EmptyState>
-      )}
-      {allocation.error && !unknown && (
-        <ErrorNotice error={allocation.error} onRetry={() => void allocation.refetch()} />
-      )}
+      <NotLoaded
+        noun="allocation"
+        query={allocation}
+        explanation="It does not exist, or you have no access to it. If it belongs to another of your organizations, switch to that one first."
+      />
     </>
   );
 }

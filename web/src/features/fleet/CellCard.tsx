@@ -1,13 +1,14 @@
 // The node of a cell, with its state and reason.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
+import { nodeReason } from "@holdfast/contracts/reasons/node";
 import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { Button } from "../../design/Button.tsx";
 import { classes } from "../../design/classes.ts";
 import { duration } from "../../design/time.ts";
 import { useNow } from "../../design/use-now.ts";
 import { FleetMark } from "./FleetMark.tsx";
-import { reasonMeaning, reasonWords } from "./words.ts";
 
 const WIDTH = 264;
 
@@ -40,7 +41,7 @@ export function CellCard({ node, at, roomWidth, onOpen }: CellCardProps) {
         )}
       </p>
       <p className="mt-1 text-ink-muted">
-        {(node.reason && (reasonMeaning(node.reason) ?? reasonWords(node.reason))) ??
+        {(node.reason && (nodeReason(node.reason)?.message ?? titleOf(node.reason))) ??
           fleetStateTitles[node.state].meaning}
       </p>
       {(node.version || node.block) && (

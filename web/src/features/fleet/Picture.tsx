@@ -2,6 +2,7 @@
 // related. The table below has the same nodes in accessible form.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
@@ -11,7 +12,7 @@ import { cellSize, coloursOf, drawFleet } from "./draw.ts";
 import { type Grouping, groupNodes } from "./grouping.ts";
 import { type CellAt, cellAt, cellPosition, layOut, stepFrom } from "./layout.ts";
 import { useFindNode } from "./queries.ts";
-import { nodesInWords, reasonWords } from "./words.ts";
+import { nodesInWords } from "./words.ts";
 
 /** Of the picture; more only where the smallest cells need it. */
 const ROOM_HEIGHT = 520;
@@ -124,7 +125,7 @@ export function Picture({ nodes, grouping }: PictureProps) {
       )}
       <p role="status" className="sr-only">
         {node &&
-          `${node.name}: ${fleetStateTitles[node.state].title}${node.reason ? `, ${reasonWords(node.reason)}` : ""}`}
+          `${node.name}: ${fleetStateTitles[node.state].title}${node.reason ? `, ${titleOf(node.reason)}` : ""}`}
       </p>
     </div>
   );

@@ -10,7 +10,7 @@ import { Prose } from "../../design/Prose.tsx";
 import { duration, exactTime } from "../../design/time.ts";
 import { useNow } from "../../design/use-now.ts";
 import type { NodeFilters } from "../nodes/filters.ts";
-import { count, nodesInWords, reasonWords } from "./words.ts";
+import { count, nodesInWords } from "./words.ts";
 
 export function ControlPlaneSuspicion({ suspicion }: { suspicion: Fleet["own_side"] }) {
   if (!suspicion) return null;
@@ -53,17 +53,17 @@ export function Troubles({ troubles }: { troubles: readonly Trouble[] }) {
 }
 
 function TroubleItem({ trouble }: { trouble: Trouble }) {
-  const { code, message, next_step } = trouble;
+  const { code, title, message, next_step } = trouble;
   return (
     <li className="bg-surface px-5 py-3.5">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
         <Filter to={{ attention: code }} className="font-semibold text-kelp">
-          {nodesInWords(trouble.count)}: {reasonWords(code).toLowerCase()}
+          {title}: {nodesInWords(trouble.count)}
         </Filter>
         <Began trouble={trouble} />
       </div>
       <p className="mt-0.5">
-        <Prose text={message} />
+        <Prose text={message} /> <span className="font-mono text-sm text-ink-muted">{code}</span>
       </p>
       {trouble.common.length > 0 && (
         <ul className="mt-1.5 flex flex-wrap gap-1.5" aria-label="In common">

@@ -2,8 +2,8 @@
 
 import { fleetStates, notFineStates } from "@holdfast/contracts/endpoints/fleet";
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { fleetStateTitles } from "@holdfast/contracts/state-titles";
-import { reasonWords } from "./words.ts";
 
 export const groupings = ["state", "reason", "version", "block"] as const;
 export type Grouping = (typeof groupings)[number];
@@ -46,7 +46,7 @@ const withoutAny: Record<Grouping, string> = {
 function labelOf(key: string, by: Grouping): string {
   if (key === "") return withoutAny[by];
   if (by === "state") return fleetStateTitles[key as PictureNode["state"]].title;
-  if (by === "reason") return reasonWords(key);
+  if (by === "reason") return titleOf(key);
   return by === "version" ? `Agent ${key}` : key;
 }
 

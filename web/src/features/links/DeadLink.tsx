@@ -1,12 +1,12 @@
 // A link that no longer works: the reason, and how to get another.
 
+import { codeOf } from "@holdfast/contracts/client";
 import type { ErrorCode } from "@holdfast/contracts/errors";
 import { Link } from "@tanstack/react-router";
 import { buttonClasses } from "../../design/Button.tsx";
 import { EntryFrame } from "../../design/EntryFrame.tsx";
 import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { Code } from "../../design/Prose.tsx";
-import { codeOf } from "../../problem.ts";
 
 const reasons: Partial<Record<ErrorCode, { title: string; text: string }>> = {
   link_used: {

@@ -1,5 +1,6 @@
 // The form behind a one-time link. Sending it uses the link up and signs the person in.
 
+import { codeOf } from "@holdfast/contracts/client";
 import { redeemLink } from "@holdfast/contracts/endpoints/sign-in";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRouter } from "@tanstack/react-router";
@@ -13,7 +14,6 @@ import { PasswordField } from "../../design/PasswordField.tsx";
 import { minimumPasswordLength } from "../../design/password-hint.ts";
 import { Tag } from "../../design/Tag.tsx";
 import { When } from "../../design/When.tsx";
-import { codeOf } from "../../problem.ts";
 import { meQuery } from "../../session.ts";
 import { DeadLink } from "./DeadLink.tsx";
 import { formOfLink, type LinkFacts, type Standing } from "./link-form.ts";

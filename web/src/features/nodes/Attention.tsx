@@ -1,12 +1,12 @@
 // The problems of a node that need a person, each with its next step. Commands name the node, so that
 // they can be pasted as they stand.
 
-import { placeText } from "@holdfast/contracts/diagnostics";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { placeText } from "@holdfast/contracts/reasons/hops";
+import { nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { CopyableId } from "../../design/Copy.tsx";
 import { Notice } from "../../design/Notice.tsx";
 import { Prose } from "../../design/Prose.tsx";
-import { owners } from "./owners.ts";
 
 export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) {
   const items = node.attention;
@@ -15,11 +15,27 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
     <ul className="grid gap-2" aria-label="Needs attention">
       {items.map((item) => (
         <li key={`${item.code} ${item.message}`}>
-          <Notice state="degraded" title={item.message}>
-            <Prose text={item.next_step.replaceAll("<id>", node.name)} />
-            {item.hop && (
-              <p className="mt-1 text-sm text-ink-muted">
-                {owners[item.owner]} · hop {placeText(item)} · <span className="font-mono">{item.signal}</span>
+          <Notice state="degraded" title={item.title}>
+            <p>
+              <Prose text={item.message} />
+            </p>
+            <p>
+              <Prose text={item.next_step.replaceAll("<id>", node.name)} />
+            </p>
+            <p className="mt-1 text-sm text-ink-muted">
+              {item.severity && `${item.severity} · `}
+              {item.hop && `${nodeOwnerWords[item.owner].place} · hop ${placeText(item)} · `}
+              <span className="font-mono">{item.code}</span>
+              {item.signal && item.signal !== item.code && (
+                <>
+                  {" "}
+                  · signal <span className="font-mono">{item.signal}</span>
+                </>
+              )}
+            </p>
+            {item.runbook && (
+              <p className="text-sm text-ink-muted">
+                Runbook <span className="font-mono">{item.runbook}</span>
               </p>
             )}
             {item.correlation_id && (

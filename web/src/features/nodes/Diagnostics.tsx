@@ -1,8 +1,10 @@
 // What the node's agent recorded about itself, newest first. The texts come from the catalogue of reasons.
 
-import { diagnosticReasons, placeOf, placeText } from "@holdfast/contracts/diagnostics";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { placeOf, placeText } from "@holdfast/contracts/reasons/hops";
+import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/reasons/node";
+import { nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { useState } from "react";
 import { Button } from "../../design/Button.tsx";
 import { Card } from "../../design/Card.tsx";
@@ -11,7 +13,6 @@ import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { When } from "../../design/When.tsx";
-import { owners } from "./owners.ts";
 import { useNodeDiagnostics } from "./queries.ts";
 
 const shownAtFirst = 5;
@@ -47,15 +48,17 @@ export function Diagnostics({ node }: { node: Pick<Node, "id" | "name"> }) {
 }
 
 function Entry({ record, nodeName }: { record: DiagnosticRecord; nodeName: string }) {
-  const { message, owner, nextStep, at } = diagnosticReasons[record.reason];
-  const well = owner === "nobody";
+  const { title, message, nextStep, at } = diagnosticReasons[record.reason];
+  const well = !isProblem(record.reason);
+  const { place } = nodeOwnerWords[ownerGroupOf(record.reason)];
   return (
     <li className="border-b border-line px-5 py-3 last:border-b-0">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
         <span className="inline-flex flex-wrap items-baseline gap-x-2">
-          <StatusMark state={well ? "ok" : "degraded"}>{record.reason}</StatusMark>
+          <StatusMark state={well ? "ok" : "degraded"}>{title}</StatusMark>
+          <span className="font-mono text-sm text-ink-muted">{record.reason}</span>
           {at && <span className="text-sm text-ink-muted">at {placeText(placeOf(at))}</span>}
-          {owners[owner] && <span className="text-sm text-ink-muted">{owners[owner]}</span>}
+          {place && <span className="text-sm text-ink-muted">{place}</span>}
         </span>
         <span className="text-sm text-ink-muted">
           <When at={record.at} />

@@ -5,7 +5,7 @@ import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { Button } from "../../design/Button.tsx";
 import { SelectField } from "../../design/Field.tsx";
 import { SettlingField } from "../../design/SettlingField.tsx";
-import { count, reasonWords } from "../fleet/words.ts";
+import { count } from "../fleet/words.ts";
 import { isNarrowed, type NodeFilters } from "./filters.ts";
 
 type NodeFilterBarProps = { fleet: Fleet; filters: NodeFilters; onChange: (filters: NodeFilters) => void };
@@ -43,7 +43,7 @@ export function NodeFilterBar({ fleet, filters, onChange }: NodeFilterBarProps) 
         label="Reason"
         value={filters.attention}
         onChoose={choose("attention")}
-        options={fleet.troubles.map(({ code, count }) => ({ value: code, word: reasonWords(code), count }))}
+        options={fleet.troubles.map(({ code, title, count }) => ({ value: code, word: title, count }))}
       />
       <Choice
         label="Agent version"

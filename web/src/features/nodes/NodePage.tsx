@@ -2,12 +2,9 @@
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Loading } from "../../design/Loading.tsx";
+import { NotLoaded } from "../../design/NotLoaded.tsx";
 import { PageHeader } from "../../design/PageHeader.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
-import { codeOf } from "../../problem.ts";
 import { useActing } from "../../session.ts";
 import { NodeAllocations } from "../allocations/NodeAllocations.tsx";
 import { LiveMark } from "../shell/LiveMark.tsx";
@@ -33,20 +30,11 @@ export function NodePage() {
   return (
     <>
       <PageHeader title="Node" above={<ToNodes />} />
-      {node.error ? (
-        codeOf(node.error) === "not_found" || codeOf(node.error) === "invalid_request" ? (
-          <EmptyState title="Node not found">
-            <p>
-              It does not exist, or you have no access to it. If it belongs to another of your organizations,
-              switch to that one first.
-            </p>
-          </EmptyState>
-        ) : (
-          <ErrorNotice error={node.error} onRetry={() => void node.refetch()} />
-        )
-      ) : (
-        <Loading what="the node" />
-      )}
+      <NotLoaded
+        noun="node"
+        query={node}
+        explanation="It does not exist, or you have no access to it. If it belongs to another of your organizations, switch to that one first."
+      />
     </>
   );
 }

@@ -2,12 +2,12 @@
 // on the node's page.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
-import { Link } from "@tanstack/react-router";
 import { classes } from "../../design/classes.ts";
 import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { Cell, Table, wideOnly } from "../../design/Table.tsx";
 import { SecondsAgo } from "../../design/When.tsx";
+import { NodeLink } from "./NodeLink.tsx";
 import { connectionMarks, statusMarks } from "./node-marks.ts";
 
 const columns = [
@@ -35,13 +35,7 @@ function NodeRow({ node }: { node: Node }) {
   return (
     <tr className={node.status === "retired" ? "text-ink-muted" : undefined}>
       <Cell className="min-w-26">
-        <Link
-          to="/nodes/$nodeId"
-          params={{ nodeId: node.id }}
-          className="rounded-sm font-medium text-kelp [overflow-wrap:anywhere] hover:underline"
-        >
-          {node.name}
-        </Link>
+        <NodeLink node={node} />
         <div className="text-sm md:hidden">
           <Reasons node={node} />
         </div>

@@ -5,13 +5,13 @@ import { Button } from "../../design/Button.tsx";
 import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { Loading } from "../../design/Loading.tsx";
 import { PageTitle } from "../../design/PageHeader.tsx";
-import type { useListing } from "../../listing.ts";
+import type { Listing } from "../../listing.ts";
 
 type TabFrameProps<Item> = {
   title: string;
   intro: string;
   action?: ReactNode;
-  listing: ReturnType<typeof useListing<Item>>;
+  listing: Listing<Item>;
   empty?: ReactNode;
   children: (items: Item[]) => ReactNode;
 };

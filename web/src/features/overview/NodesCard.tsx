@@ -11,6 +11,7 @@ import { FleetShape } from "../fleet/FleetMark.tsx";
 import { useFleet, useNodePage } from "../fleet/queries.ts";
 import { ControlPlaneSuspicion } from "../fleet/Troubles.tsx";
 import { count, stateInWords } from "../fleet/words.ts";
+import { NodeLink } from "../nodes/NodeLink.tsx";
 
 const mostShown = 3;
 
@@ -68,13 +69,7 @@ export function NodesCard() {
 function Trouble({ node }: { node: Node }) {
   return (
     <li className="border-b border-line px-5 py-3 last:border-b-0">
-      <Link
-        to="/nodes/$nodeId"
-        params={{ nodeId: node.id }}
-        className="rounded-sm font-medium text-kelp [overflow-wrap:anywhere] hover:underline"
-      >
-        {node.name}
-      </Link>
+      <NodeLink node={node} />
       {node.attention.map((item) => (
         <div key={`${item.code} ${item.message}`} className="mt-1">
           <StatusMark state="degraded" long>

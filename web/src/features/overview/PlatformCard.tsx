@@ -1,22 +1,19 @@
-// The state of the platform's processes, for its operator. Refreshed every ten seconds.
+// The state of the platform's processes, for its operator.
 
-import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
+import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { call } from "../../api.ts";
 import { Card } from "../../design/Card.tsx";
 import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { Loading } from "../../design/Loading.tsx";
 import { Code } from "../../design/Prose.tsx";
 import { type State, StatusMark } from "../../design/StatusMark.tsx";
 import { When } from "../../design/When.tsx";
+import { platformStatusQuery } from "../platform/queries.ts";
 
 export function PlatformCard() {
-  const status = useQuery({
-    queryKey: ["platform", "status"],
-    queryFn: ({ signal }) => call(getPlatformStatus, { signal }),
-    refetchInterval: 10_000,
-  });
+  const status = useQuery(platformStatusQuery);
   return (
     <Card title="Platform" note={status.data && <span className="font-mono">{status.data.version}</span>}>
       {status.error && (
@@ -42,6 +39,7 @@ export function PlatformCard() {
           >
             PostgreSQL {status.data.database.version}, {status.data.database.migrations} migrations applied
           </Part>
+          <Jobs jobs={status.data.jobs} />
         </dl>
       )}
     </Card>
@@ -72,6 +70,21 @@ function Worker({ worker }: { worker: { ok: boolean; last_seen_at: string | null
         </>
       )}
       Background jobs do not run without it. Start <Code>holdfast worker</Code>, or check its log.
+    </Part>
+  );
+}
+
+function Jobs({ jobs }: { jobs: readonly BackgroundJob[] }) {
+  const failing = jobs.filter(({ state }) => state === "failing").length;
+  return (
+    <Part
+      name="Jobs"
+      state={failing > 0 ? "degraded" : "ok"}
+      word={failing > 0 ? `${failing} of ${jobs.length} failing` : "OK"}
+    >
+      <Link to="/platform/background-jobs" className="rounded-sm font-medium text-kelp hover:underline">
+        {jobs.length} background jobs
+      </Link>
     </Part>
   );
 }

@@ -4,15 +4,12 @@ import type { Task } from "@holdfast/contracts/endpoints/tasks";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { Card } from "../../design/Card.tsx";
 import { CopyableId } from "../../design/Copy.tsx";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
 import { Fact, Facts } from "../../design/Facts.tsx";
-import { Loading } from "../../design/Loading.tsx";
+import { NotLoaded } from "../../design/NotLoaded.tsx";
 import { PageHeader } from "../../design/PageHeader.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { Structured } from "../../design/Structured.tsx";
 import { When } from "../../design/When.tsx";
-import { codeOf } from "../../problem.ts";
 import { useActing } from "../../session.ts";
 import { useNode } from "../nodes/queries.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
@@ -29,20 +26,14 @@ export function TaskPage() {
   const { taskId } = route.useParams();
   const task = useTask(taskId);
   if (task.data) return <Shown task={task.data} />;
-  const unknown = ["not_found", "invalid_request"].includes(codeOf(task.error) ?? "");
   return (
     <>
       <PageHeader title="Task" />
-      {!task.error && <Loading what="the task" />}
-      {unknown && (
-        <EmptyState title="Task not found">
-          <p>
-            It does not exist, is older than the retained history, or you have no access to it. If it belongs to
-            another of your organizations, switch to that one first.
-          </p>
-        </EmptyState>
-      )}
-      {task.error && !unknown && <ErrorNotice error={task.error} onRetry={() => void task.refetch()} />}
+      <NotLoaded
+        noun="task"
+        query={task}
+        explanation="It does not exist, is older than the retained history, or you have no access to it. If it belongs to another of your organizations, switch to that one first."
+      />
     </>
   );
 }

@@ -1,6 +1,9 @@
 // What stands in place of the terminal, or beside it once there is something to read: how it comes up,
 // why it does not, how it ended. What is lost for a moment has its bar in ReconnectBar.tsx.
 
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
+import { alsoOffered } from "@holdfast/contracts/reasons/terminal";
+import type { Remedy } from "@holdfast/contracts/reasons/vocabulary";
 import { readinessSteps } from "@holdfast/contracts/terminal-frames";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -12,7 +15,7 @@ import { StatusMark } from "../../design/StatusMark.tsx";
 import { tookMs } from "../../design/time.ts";
 import type { Connecting } from "./connecting-states.ts";
 import type { Connection } from "./connection.ts";
-import { type Failure, hopInWords, ownerInWords, type Remedy, remedyOf } from "./failures.ts";
+import { type Failure, hopInWords, ownerInWords, remedyOf } from "./failures.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
 import { ReconnectBar } from "./ReconnectBar.tsx";
 import { useTicking } from "./use-ticking.ts";
@@ -157,7 +160,7 @@ function FailureView({ failure, docked, children }: FailureViewProps) {
         <Fact name="Who can fix it">{sentence(ownerInWords(owner))}</Fact>
         <Fact name="To quote">
           <span className="block">
-            <span className="font-mono text-sm">{code}</span>
+            {titleOf(code)} <span className="font-mono text-sm">{code}</span>
             {correlationId && <CopyableId id={correlationId} label="Copy correlation id" />}
           </span>
         </Fact>
@@ -174,11 +177,10 @@ const again: Partial<Record<Remedy, string>> = {
 
 /** What helps beside trying again. */
 function Further({ failure, onRepair }: { failure: Failure; onRepair: (() => void) | undefined }) {
-  switch (failure.code) {
-    case "terminal_pty_failed":
+  switch (alsoOffered(failure.code)) {
+    case "repair":
       return onRepair ? <Button onClick={onRepair}>Repair</Button> : null;
-    case "terminal_sessions_exhausted":
-    case "terminal_node_full":
+    case "own_terminals":
       return (
         <Link to="/terminals" className={buttonClasses()}>
           My terminals

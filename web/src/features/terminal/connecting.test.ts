@@ -1,4 +1,4 @@
-import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/terminal-failures";
+import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import {
   chainSteps,
   readinessSteps,

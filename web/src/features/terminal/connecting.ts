@@ -1,8 +1,9 @@
 // How a terminal comes up and comes back: every state, every event, what follows. Nothing here touches
 // a socket or a clock; connection.ts does what the effects say. Times are milliseconds of one clock.
 
+import { mayFindShellAgain } from "@holdfast/contracts/reasons/terminal";
 import type { ChainStep, ServerFrame } from "@holdfast/contracts/terminal-frames";
-import { asksGatewayFirst, mayFindShellAgain, reconnectPauseMs } from "@holdfast/contracts/terminal-reconnect";
+import { asksGatewayFirst, reconnectPauseMs } from "@holdfast/contracts/terminal-reconnect";
 import type { Chain, Connecting, Effect, Event, Exit, Lost, Open, Phase, Round } from "./connecting-states.ts";
 import { type Failure, noticed, ofFrame, remedyOf } from "./failures.ts";
 

@@ -2,7 +2,8 @@
 
 import { CallError } from "@holdfast/contracts/client";
 import { ApiError } from "@holdfast/contracts/errors";
-import { terminalFailures, terminalHops } from "@holdfast/contracts/terminal-failures";
+import { terminalHops } from "@holdfast/contracts/reasons/hops";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { ACKNOWLEDGE_BYTES } from "@holdfast/contracts/terminal-frames";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,7 +1,7 @@
 // A terminal for as long as its page stands: the connection, the screen on it, and what both have to say.
 
 import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
-import { clientFailureCodes } from "@holdfast/contracts/terminal-failures";
+import { clientFailureCodes } from "@holdfast/contracts/reasons/terminal";
 import { useMutation } from "@tanstack/react-query";
 import { type RefObject, useEffect, useEffectEvent, useState } from "react";
 import { untilReached } from "../../connection.ts";

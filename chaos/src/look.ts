@@ -1,0 +1,34 @@
+// What an operator sees of the node at one moment: its connection and attention items on the page, and what
+// `holdfast agent diagnose` explains on the host.
+
+import { codeOf } from "@holdfast/contracts/client";
+import { getNode } from "@holdfast/contracts/endpoints/nodes";
+import type { Look } from "./evidence.ts";
+import type { Lab } from "./lab/lab.ts";
+import { PATIENCE_SECONDS, until } from "./until.ts";
+
+/** Returns the last look when the wanted one never came, so that it can be judged. `ignored` is a reason on the host. */
+export async function lookUntil(
+  lab: Lab,
+  ignored: string | undefined,
+  wanted: (look: Look) => boolean,
+): Promise<Look> {
+  let latest = await look(lab, ignored);
+  await until("the wanted look", PATIENCE_SECONDS, async () => {
+    if (!wanted(latest)) latest = await look(lab, ignored);
+    return wanted(latest);
+  }).catch(() => undefined);
+  return latest;
+}
+
+async function look(lab: Lab, ignored: string | undefined): Promise<Look> {
+  const { findings, last_problem } = await lab.node.diagnose();
+  const reasons = [...findings, ...(last_problem ? [last_problem] : [])].map(({ reason }) => reason as string);
+  const host = [...new Set(reasons)].filter((reason) => reason !== ignored);
+  try {
+    const { attention, connection } = await lab.control.operator(getNode, { params: { node_id: lab.node.id } });
+    return { connection, attention: attention.map(({ code }) => code), host };
+  } catch (error) {
+    return { connection: codeOf(error) ?? "unreachable", attention: [], host };
+  }
+}

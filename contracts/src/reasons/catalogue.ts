@@ -1,0 +1,72 @@
+// The one catalogue of everything that can be wrong. An entry in one of its parts is all that a new reason needs, beside
+// the code that raises it: API, page, command line, audit and the reference page read it from here.
+
+import { silenceReasons } from "./node/silence.ts";
+import { diagnosticReasons, type NodeReasonCode } from "./node.ts";
+import type { OwnerId } from "./owners.ts";
+import { signalReasons } from "./signals.ts";
+import { type TerminalFailureCode, terminalReasons } from "./terminal.ts";
+import type { NextAction, NodeReason, ReasonFacts, Severity, TerminalReason } from "./vocabulary.ts";
+
+type SignalCode = keyof typeof signalReasons;
+export type ReasonCode = NodeReasonCode | TerminalFailureCode | SignalCode;
+
+/**
+ * `diagnostic`: an agent records it. `attention`: the control plane notices it about a node. `terminal`: a terminal fails
+ * or ends with it. `signal`: what alarms call one or more of them.
+ */
+export type Reason =
+  | ({ kind: "diagnostic" | "attention" } & NodeReason)
+  | ({ kind: "terminal" } & TerminalReason)
+  | ({ kind: "signal" } & ReasonFacts);
+
+function ofKind<Kind extends Reason["kind"], Code extends string, Entry>(
+  kind: Kind,
+  entries: Record<Code, Entry>,
+) {
+  return Object.fromEntries(
+    Object.entries<Entry>(entries).map(([code, entry]) => [code, { kind, ...entry }]),
+  ) as Record<Code, { kind: Kind } & Entry>;
+}
+
+export const reasons: Record<ReasonCode, Reason> = {
+  ...ofKind("diagnostic", diagnosticReasons),
+  ...ofKind("attention", silenceReasons),
+  ...ofKind("terminal", terminalReasons),
+  ...ofKind("signal", signalReasons),
+};
+export const reasonCodes = Object.keys(reasons) as ReasonCode[];
+
+export function isReason(code: string): code is ReasonCode {
+  return Object.hasOwn(reasons, code);
+}
+
+/** For a heading. A code that only a newer agent knows is shown in words: `moon_phase` is Moon phase. */
+export function titleOf(code: string): string {
+  if (isReason(code)) return reasons[code].title;
+  const words = code.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Its path in the repository: a page of its own, or its section of the generated reference. */
+export function runbookOf(code: ReasonCode): string {
+  const { runbook } = reasons[code];
+  return runbook === undefined ? `docs/reference/reasons.md#${code}` : `docs/runbooks/${runbook}`;
+}
+
+/** The facts that the API presents of every reason, in its own field names. */
+export type PresentedReason = {
+  title: string;
+  severity: Severity | null;
+  owner_id: OwnerId | null;
+  next_action: NextAction | null;
+  runbook: string | null;
+};
+
+/** A code that only a newer agent knows has a title and nothing else. */
+export function presentReason(code: string): PresentedReason {
+  const title = titleOf(code);
+  if (!isReason(code)) return { title, severity: null, owner_id: null, next_action: null, runbook: null };
+  const { severity, owner, nextAction } = reasons[code];
+  return { title, severity, owner_id: owner, next_action: nextAction, runbook: runbookOf(code) };
+}

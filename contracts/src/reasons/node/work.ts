@@ -1,0 +1,75 @@
+// What can be wrong with the work of a node: its tasks and its terminals.
+
+import type { NodeReason } from "../vocabulary.ts";
+
+export const workReasons = {
+  task_poll_failed: {
+    title: "Task poll failed",
+    at: "task_claim",
+    signal: "node_task_claim_failed",
+    message: "The agent's request for tasks failed.",
+    nextStep: "The detail names the error. The agent retries.",
+    class: "task",
+    owner: "environment_networking",
+    severity: "P1",
+    userState: "temporary",
+    nextAction: "repair_network",
+    dependsOn: ["edge_rate_limited", "agent_version_drift", "disk_full"],
+    untilAnswered: true,
+  },
+  task_result_failed: {
+    title: "Result not delivered",
+    at: "task_result",
+    signal: "node_task_result_post_failed",
+    message: "The agent could not deliver a task's result yet. It keeps the result in its journal.",
+    nextStep: "Nothing is lost: the agent delivers the result when the server responds again.",
+    class: "task",
+    owner: "environment_networking",
+    severity: "P2",
+    userState: "temporary",
+    nextAction: "repair_network",
+    dependsOn: ["control_plane_unreachable", "node_agent_api_unreachable"],
+  },
+  task_refused: {
+    title: "Task refused",
+    at: "task_claim",
+    signal: "node_task_claim_failed",
+    message: "The agent refused a task.",
+    nextStep:
+      "The detail names the reason. An invalid signature points to tampering, or to task signing keys that differ.",
+    class: "task",
+    owner: "control_plane",
+    severity: "P1",
+    userState: "temporary",
+    nextAction: "fix_control_plane",
+    dependsOn: ["agent_version_drift", "disk_full"],
+  },
+  terminal_gateway_unreachable: {
+    title: "Terminal gateway unreachable",
+    at: "terminal_stream",
+    signal: "terminal_node_stream_timeout",
+    message: "The node's stream of a terminal did not reach the terminal gateway.",
+    nextStep:
+      "From this host, check name resolution, route and firewall to the gateway's node-facing address, which HOLDFAST_NODE_TERMINAL_URL sets on the gateway.",
+    class: "terminal",
+    owner: "environment_networking",
+    severity: "P1",
+    userState: "operator_action_required",
+    nextAction: "repair_network",
+    dependsOn: ["endpoint_profile_drift", "terminal_node_stream_mtls_failed", "terminal_pty_failed"],
+  },
+  terminal_failed: {
+    title: "Terminal failed",
+    at: "terminal_pty",
+    signal: "terminal_pty_failed",
+    message: "A terminal on this host did not open, or ended with an error.",
+    nextStep:
+      "The detail names the cause: the user, its shell, its home or the PTY. Repair it, then open a new terminal.",
+    class: "terminal",
+    owner: "node_runtime",
+    severity: "P1",
+    userState: "operator_action_required",
+    nextAction: "repair_allocation_user",
+    dependsOn: ["disk_full"],
+  },
+} as const satisfies Record<string, NodeReason>;

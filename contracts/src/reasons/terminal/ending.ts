@@ -1,0 +1,145 @@
+// Why an open terminal ends: because of its node, because of its user, or because somebody asked for it.
+
+import type { TerminalReason } from "../vocabulary.ts";
+
+/** An end that somebody or a limit asked for is not a fault. */
+const intended = {
+  class: "none",
+  owner: "authorization",
+  severity: null,
+  userState: "normal",
+  nextAction: "none",
+  dependsOn: [],
+  intendedEnd: true,
+} as const;
+
+/** The operator changed the node while the terminal was in use. */
+const nodeChanged = {
+  hop: "gateway_node_stream",
+  class: "rejection",
+  owner: "node_enrollment",
+  severity: "P0",
+  userState: "operator_action_required",
+  dependsOn: ["identity_revoked_or_fenced"],
+  retryable: false,
+} as const;
+
+export const endingReasons = {
+  terminal_node_revoked: {
+    ...nodeChanged,
+    title: "Node revoked",
+    message: "The node's identity was revoked while the terminal was in use, so its terminals were ended.",
+    nextStep: "Ask the operator of the node: it must be enrolled again before terminals can be opened on it.",
+    nextAction: "re_enroll",
+    remedy: "later",
+  },
+  terminal_node_quarantined: {
+    ...nodeChanged,
+    title: "Node quarantined",
+    message: "The node was quarantined while the terminal was in use, so its terminals were ended.",
+    nextStep:
+      "Ask the operator of the node; its page says why it is quarantined. Open a new terminal once it is active.",
+    nextAction: "reactivate",
+    remedy: "later",
+  },
+  terminal_node_retired: {
+    ...nodeChanged,
+    title: "Node retired",
+    message: "The node was retired while the terminal was in use, so its terminals were ended.",
+    nextStep: "Create an allocation on another node.",
+    nextAction: "fix_access",
+    remedy: "none",
+  },
+  terminal_session_unknown: {
+    title: "Shell ended",
+    hop: "terminal_token_mint",
+    message: "The shell has ended.",
+    nextStep: "Open a new one.",
+    class: "access",
+    owner: "authorization",
+    severity: "P2",
+    userState: "normal",
+    nextAction: "fix_access",
+    dependsOn: [],
+    retryable: false,
+    remedy: "new",
+  },
+  terminal_taken_over: {
+    title: "Opened in another window",
+    hop: "browser_terminal_ws",
+    message: "This shell was opened in another tab or window and continues there.",
+    nextStep: "Take it back here, or open a second shell.",
+    class: "none",
+    owner: "authorization",
+    severity: null,
+    userState: "normal",
+    nextAction: "none",
+    dependsOn: [],
+    retryable: true,
+    remedy: "take_back",
+  },
+  terminal_idle: {
+    ...intended,
+    title: "Closed: idle",
+    hop: "browser_terminal_ws",
+    message: "The terminal was closed because it had no input and no output for too long.",
+    nextStep: "Open a new one.",
+    retryable: true,
+    remedy: "new",
+  },
+  terminal_time_over: {
+    ...intended,
+    title: "Closed: time limit",
+    hop: "browser_terminal_ws",
+    message: "The terminal was closed because it reached the longest time that a terminal may be open.",
+    nextStep: "Open a new one. Start long work in tmux or as a job.",
+    retryable: true,
+    remedy: "new",
+  },
+  terminal_closed: {
+    ...intended,
+    title: "Closed",
+    hop: "browser_terminal_ws",
+    message: "The terminal was closed from elsewhere, and all its processes were ended.",
+    nextStep: "Open a new one. The audit trail says who closed it.",
+    retryable: true,
+    remedy: "new",
+  },
+  terminal_allocation_released: {
+    ...intended,
+    title: "Allocation released",
+    hop: "terminal_token_mint",
+    message: "The allocation was released, so its terminals were ended and its user is removed from the node.",
+    nextStep: "Create a new allocation. The audit trail says who released this one.",
+    retryable: false,
+    remedy: "none",
+  },
+  terminal_signed_out: {
+    ...intended,
+    title: "Signed out",
+    hop: "terminal_token_mint",
+    message: "The user who opened this terminal signed out, or set a new password.",
+    nextStep: "Sign in again and open a new terminal.",
+    retryable: false,
+    remedy: "none",
+  },
+  terminal_api_token_ended: {
+    ...intended,
+    title: "API token no longer valid",
+    hop: "terminal_token_mint",
+    message:
+      "The API token that opened this terminal is no longer valid: it was revoked, it expired, or its owner left.",
+    nextStep: "Create a new API token and open a new terminal with it.",
+    retryable: false,
+    remedy: "none",
+  },
+  terminal_access_ended: {
+    ...intended,
+    title: "Access ended",
+    hop: "terminal_token_mint",
+    message: "You may no longer use this allocation: your membership, your role or your access to it was changed.",
+    nextStep: "Ask the owner of the allocation or an administrator of your organization.",
+    retryable: false,
+    remedy: "none",
+  },
+} as const satisfies Record<string, TerminalReason>;

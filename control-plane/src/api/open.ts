@@ -1,0 +1,108 @@
+// Opens what an api process works with before it listens: database, keys, signals, the task engine and both inner sides.
+// Closed in the reverse order by `close`.
+
+import { UsageError, type Values } from "@holdfast/kit/settings";
+import type { Log } from "@holdfast/service/log";
+import { createMetrics, type Metrics } from "@holdfast/service/metrics";
+import { loadAllContracts } from "@holdfast/tasks/registry";
+import { watchAllocations } from "../allocations/watch.ts";
+import { auditForgeries } from "../audit/forgeries.ts";
+import { openPool, type Sql } from "../database/connect.ts";
+import { checkAppLogin, deriveLogins, givenLogins, setUpDatabase } from "../database/logins.ts";
+import { createFleets } from "../fleet/view.ts";
+import { createNews } from "../internal-api/news.ts";
+import { openKeyring } from "../mechanisms/sealing/keyring.ts";
+import { openSignals } from "../mechanisms/signals.ts";
+import { openNodeSide } from "../node-api/open.ts";
+import { measureLate } from "../nodes/identity/late-certificates.ts";
+import { keepHealth } from "../nodes/presence/health.ts";
+import { ensureFirstOrganization } from "../platform/first-organization.ts";
+import { announceProcess } from "../platform/presence.ts";
+import { createTaskEngine, openTaskPools } from "../tasks/engine.ts";
+import { openTaskSigner } from "../tasks/signing.ts";
+import { openTerminals } from "../terminals/open.ts";
+import { selectClosing } from "../terminals/queries.ts";
+import { apiSettings } from "./settings.ts";
+
+export type ApiParts = Awaited<ReturnType<typeof openParts>>;
+
+type Options = {
+  settings: Values<typeof apiSettings>;
+  log: Log;
+  /** Starts a turn of a background job now; the jobs run later than these parts are opened. */
+  wake(job: string): void;
+};
+
+export async function openParts({ settings, log, wake }: Options) {
+  const { app, system, systemUrl } = await openDatabase(settings);
+  const keyring = await openKeyring(system, { current: currentKek(settings), previous: previousKek(settings) });
+  await ensureFirstOrganization(system);
+  const taskPools = openTaskPools({ url: systemUrl, application: "holdfast-api" });
+  const presence = await announceProcess(system, "api");
+  const signals = await openSignals(system, log, { notifier: taskPools.swift, alone: presence.alone });
+  const signer = await openTaskSigner(system, keyring, { log });
+  const types = await loadAllContracts();
+  const onTaken = keepHealth(system, log);
+  const tasks = createTaskEngine({ pools: taskPools, signals, signer, types, log, onTaken });
+  const allocations = watchAllocations({ system, engine: tasks, signals, wake, log });
+
+  const metrics: Metrics = createMetrics("api");
+  measureLate(metrics, system);
+  const forgeries = auditForgeries(system, log);
+  const nodeSide = await openNodeSide({
+    ...{ settings, system, keyring, signals, keys: signer, metrics, log },
+    onForged: (forgery) => forgeries.saw("node_api", forgery),
+  });
+  const news = createNews({ missed: () => selectClosing(system, null), log });
+  const terminals = openTerminals({
+    ...{ limits: settings, metrics, system, signals, wake, log },
+    publish: news.publish,
+  });
+  const { staleAfterSeconds } = nodeSide.services;
+  const fleets = createFleets({ app, signals, log, staleAfterSeconds });
+  return {
+    ...{ app, system, keyring, presence, signals, tasks, allocations, metrics, forgeries },
+    ...{ nodeSide, news, terminals, fleets },
+    /** So that nobody who waits for something keeps a listener open. */
+    stopWaiting: () => Promise.all([allocations.stop(), tasks.stop(), terminals.watch.stop()]),
+    async close() {
+      news.stop();
+      forgeries.stop();
+      await forgeries.settled();
+      await Promise.all([signals.stop(), fleets.stop()]);
+      const pools = [app, system, taskPools.swift, taskPools.durable];
+      await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
+    },
+  };
+}
+
+async function openDatabase(
+  settings: Values<typeof apiSettings>,
+): Promise<{ app: Sql; system: Sql; systemUrl: string }> {
+  const { databaseUrl: ownerUrl } = settings;
+  const given = givenLogins(settings);
+  currentKek(settings);
+  if (ownerUrl && settings.migrateOnStart === "yes") await setUpDatabase({ ownerUrl, logins: given });
+  const { appUrl, systemUrl } = given ?? deriveLogins(ownerUrl ?? missing(apiSettings.databaseUrl.env));
+  const pool = { max: settings.databasePoolSize, application: "holdfast-api" };
+  const app = openPool({ ...pool, url: appUrl, role: "holdfast_app" });
+  await checkAppLogin(app);
+  return { app, system: openPool({ ...pool, url: systemUrl, role: "holdfast_system" }), systemUrl };
+}
+
+function currentKek(settings: Values<typeof apiSettings>) {
+  return { id: settings.kekId, key: settings.kek ?? missing(apiSettings.kek.env) };
+}
+
+function previousKek(settings: Values<typeof apiSettings>) {
+  const { previousKek: key, previousKekId: id } = settings;
+  if (key && id) return { id, key };
+  if (key || id) {
+    throw new UsageError(`Set ${apiSettings.previousKek.env} and ${apiSettings.previousKekId.env} together.`);
+  }
+  return undefined;
+}
+
+function missing(name: string): never {
+  throw new UsageError(`${name} is not set. \`holdfast up\` sets it by itself; a process run alone needs it.`);
+}

@@ -1,0 +1,55 @@
+// The routes of all modules, each on the listener it is meant for. A declared endpoint without a handler stops the start.
+
+import { fileURLToPath } from "node:url";
+import type { Endpoint } from "@holdfast/contracts/endpoint";
+import { allEndpoints, allInternalEndpoints, allNodeEndpoints } from "@holdfast/contracts/endpoints/all";
+import { openApiDocument } from "@holdfast/contracts/openapi";
+import { version } from "@holdfast/service/version";
+import type { FastifyInstance } from "fastify";
+import type { InternalApi } from "../internal-api/route.ts";
+import type { Module } from "../module.ts";
+import * as modules from "../modules.ts";
+import type { NodeApi } from "../node-api/route.ts";
+import type { ApiContext } from "./context.ts";
+import { createPagePolicy } from "./page-policy.ts";
+import { serveWebApp } from "./web-app.ts";
+
+const all: readonly Module[] = Object.values(modules);
+const webApp = fileURLToPath(new URL("../../../web/dist", import.meta.url));
+
+export async function addPublicRoutes(api: ApiContext): Promise<void> {
+  for (const module of all) await module.publicRoutes?.(api);
+  const document = JSON.stringify(openApiDocument(allEndpoints, { version }));
+  api.http.get("/openapi.json", (_request, reply) => reply.type("application/json; charset=utf-8").send(document));
+  serveWebApp(api.http, webApp, createPagePolicy(api));
+  checkHandlers(api.http, allEndpoints);
+}
+
+/** What agents may ask, and nothing else: none of it exists on the public listener but enrollment and the agent itself. */
+export async function addNodeRoutes(nodeApi: NodeApi, api: ApiContext): Promise<void> {
+  for (const module of all) await module.nodeRoutes?.(nodeApi, api);
+  checkHandlers(nodeApi.http, allNodeEndpoints);
+}
+
+/** What other processes of the installation may ask; on the internal listener alone. */
+export async function addInternalRoutes(internalApi: InternalApi, api: ApiContext): Promise<void> {
+  for (const module of all) await module.internalRoutes?.(internalApi, api);
+  checkHandlers(internalApi.http, allInternalEndpoints);
+}
+
+function checkHandlers(http: FastifyInstance, endpoints: readonly Endpoint[]): void {
+  for (const { name, method, path } of endpoints) {
+    const url = path.replace(/\{(\w+)\}/g, ":$1");
+    if (!http.hasRoute({ method, url })) throw new Error(`${name} has no handler`);
+  }
+}
+
+const patterns = allEndpoints.map(({ method, path }) => ({
+  method,
+  pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`),
+}));
+
+/** Which methods the public API has for a path. */
+export function methodsOf(path: string): string[] {
+  return patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+}

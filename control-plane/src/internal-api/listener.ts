@@ -1,0 +1,51 @@
+// The internal listener: mutual TLS like the node-facing one, for the other processes of this
+// installation. It shows a certificate of our own CA, replaced while it runs.
+
+import { enrollIngress, enrollService } from "@holdfast/contracts/service-endpoints";
+import type { HttpServer } from "@holdfast/service/http";
+import { createMutualTlsListener, type MutualTlsOptions } from "../identity/mutual-tls-listener.ts";
+import { identifyServices } from "./identity-hook.ts";
+import type { InternalApi } from "./route.ts";
+
+export type InternalListener = {
+  api: InternalApi;
+  listen: HttpServer["listen"];
+  /** Replaces the server certificate when half of its life is over; connections go on. */
+  renewIfDue(now: Date): Promise<boolean>;
+  stop(): Promise<void>;
+};
+
+/** Without a certificate: how a process gets one. */
+const openRoutes: ReadonlySet<string> = new Set([enrollService.path, enrollIngress.path]);
+const BODY_LIMIT = 64 * 1024;
+
+export async function createInternalListener(options: MutualTlsOptions): Promise<InternalListener> {
+  const { authority, metrics } = options;
+  const now = options.now ?? Date.now;
+  const { server, renewIfDue } = await createMutualTlsListener(options, {
+    name: "internal",
+    purpose: "holdfast-internal-api",
+    http: { bodyLimit: BODY_LIMIT },
+  });
+  const http = server.app;
+  const identityOf = identifyServices(http, {
+    issuers: authority,
+    open: openRoutes,
+    onRefused: metrics.countByCode(
+      "holdfast_internal_api_refusals_total",
+      "Requests on the internal listener that the identity hook refused",
+    ),
+    now,
+  });
+  const held: InternalApi["held"] = new Set();
+  http.addHook("preClose", async () => {
+    for (const end of [...held]) end();
+  });
+
+  return {
+    api: { http, identityOf, held },
+    listen: server.listen,
+    renewIfDue,
+    stop: server.stop,
+  };
+}

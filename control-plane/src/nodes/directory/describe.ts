@@ -1,0 +1,96 @@
+// A node's row as the API shows it.
+
+import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { attentionOf } from "../presence/attention.ts";
+import { freshnessOf } from "../presence/freshness.ts";
+import type { HealthRow } from "../presence/health.ts";
+import type { CertificateFacts, NodeRow } from "./queries.ts";
+import { positionOf } from "./state.ts";
+
+export type Moment = { now: Date; staleAfterSeconds: number };
+
+export function toNode(row: NodeRow, { staleAfterSeconds }: { staleAfterSeconds: number }): Node {
+  const moment = { now: row.read_at, staleAfterSeconds };
+  const facts = row.heartbeat?.facts;
+  const certificate = certificateOf(row);
+  return {
+    id: row.id,
+    name: row.name,
+    status: row.status,
+    status_reason: row.status_reason,
+    connection: connectionOf(row, moment),
+    heartbeat_at: row.heartbeat_at?.toISOString() ?? null,
+    created_at: row.created_at.toISOString(),
+    agent_version: facts?.agent_version ?? null,
+    os: facts ? `${facts.os.flavour} ${facts.os.version}`.trim() : null,
+    arch: facts?.arch ?? null,
+    capabilities: facts?.capabilities ?? [],
+    running_tasks: row.heartbeat?.running ?? 0,
+    attention: attentionOf(
+      {
+        position: positionOf(row),
+        reason: row.status_reason,
+        createdAt: row.created_at,
+        heartbeatAt: row.heartbeat_at ?? undefined,
+        heartbeatId: row.heartbeat_id ?? undefined,
+        clockSkewMs: row.clock_skew_ms ?? 0,
+        certificate: certificate && {
+          notBefore: new Date(certificate.not_before),
+          notAfter: new Date(certificate.not_after),
+        },
+        findings: row.heartbeat?.findings ?? [],
+        refusal: row.refused
+          ? { at: new Date(row.refused.at), code: row.refused.code, correlationId: row.refused.correlation_id }
+          : undefined,
+      },
+      moment,
+    ),
+  };
+}
+
+export function toNodeDetail(
+  row: NodeRow,
+  health: HealthRow | undefined,
+  rules: { staleAfterSeconds: number },
+): NodeDetail {
+  const { heartbeat } = row;
+  const certificate = certificateOf(row);
+  const due = heartbeat?.certificate;
+  return {
+    ...toNode(row, rules),
+    facts: heartbeat?.facts ?? null,
+    instance_id: row.instance_id,
+    boot_id: row.boot_id,
+    agent_started_at: heartbeat?.started_at ?? null,
+    clock_skew_seconds: row.clock_skew_ms === null ? null : row.clock_skew_ms / 1000,
+    unsent_results: heartbeat?.unsent_results ?? null,
+    certificate: certificate
+      ? {
+          serial: certificate.serial,
+          not_before: utc(certificate.not_before),
+          not_after: utc(certificate.not_after),
+          renewal_due_at: due?.serial === certificate.serial ? due.renewal_due_at : null,
+          revoked_at: certificate.revoked_at && utc(certificate.revoked_at),
+        }
+      : null,
+    profile: heartbeat?.profile ?? null,
+    health: health ? { observed_at: health.observed_at.toISOString(), host: health.health } : null,
+  };
+}
+
+/** The one the agent uses, as far as a heartbeat since the last issue tells; else the last issued. */
+function certificateOf({ issued, in_use, heartbeat_at }: NodeRow): CertificateFacts | undefined {
+  if (!issued) return undefined;
+  const heardSince = heartbeat_at !== null && heartbeat_at.getTime() > new Date(issued.issued_at).getTime();
+  return heardSince && in_use ? in_use : issued;
+}
+
+function connectionOf({ heartbeat_at }: NodeRow, { now, staleAfterSeconds }: Moment): Node["connection"] {
+  const age = heartbeat_at === null ? undefined : now.getTime() - heartbeat_at.getTime();
+  const freshness = freshnessOf(age, staleAfterSeconds);
+  return freshness === "in_future" ? "stale" : freshness;
+}
+
+function utc(text: string): string {
+  return new Date(text).toISOString();
+}

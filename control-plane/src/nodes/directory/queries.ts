@@ -1,0 +1,181 @@
+// SQL of nodes and enrollment tokens as operators see them. Runs confined to one organization.
+
+import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollment";
+import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node-protocol";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import type { Tx } from "../../database/connect.ts";
+
+export type NodeRow = {
+  id: string;
+  name: string;
+  status: NodeStatus;
+  status_reason: string | null;
+  revoked_at: Date | null;
+  created_at: Date;
+  heartbeat_at: Date | null;
+  instance_id: string | null;
+  boot_id: string | null;
+  clock_skew_ms: number | null;
+  heartbeat: Heartbeat | null;
+  /** Correlation id of that heartbeat. */
+  heartbeat_id: string | null;
+  /** When this was read, by the clock that `heartbeat_at` is of. */
+  read_at: Date;
+  /** The certificate last issued, and the one that the last heartbeat came with. */
+  issued: CertificateFacts | null;
+  in_use: CertificateFacts | null;
+  /** The last time that a certificate of the node was refused; its time as JSON has it. */
+  refused: { at: string; code: string; correlation_id: string } | null;
+};
+/** Times as JSON has them. */
+export type CertificateFacts = {
+  serial: string;
+  not_before: string;
+  not_after: string;
+  issued_at: string;
+  revoked_at: string | null;
+};
+
+const columns = (tx: Tx) => tx`
+  n.id, n.name, n.status, n.status_reason, n.revoked_at, n.created_at,
+  p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat, p.correlation_id AS heartbeat_id,
+  now() AS read_at,
+  (SELECT to_json(c) FROM (
+     SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
+     WHERE node_id = n.id ORDER BY not_after DESC, issued_at DESC LIMIT 1) c) AS issued,
+  (SELECT to_json(c) FROM (
+     SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
+     WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use,
+  (SELECT to_json(r) FROM (
+     SELECT at, code, correlation_id FROM node_refusals WHERE node_id = n.id) r) AS refused`;
+
+/** What is decided by columns alone, and so is true at once after a change. */
+export type ColumnFilter = {
+  name?: string | undefined;
+  status?: NodeStatus | undefined;
+  state?: "present" | "retired" | undefined;
+  /** A part of the name, or the beginning of the id. */
+  search?: string | undefined;
+};
+
+export async function selectNodes(
+  tx: Tx,
+  filter: ColumnFilter,
+  page: { before: string; limit: number },
+): Promise<{ rows: NodeRow[]; total: number }> {
+  const [rows, [counted]] = await Promise.all([
+    tx<NodeRow[]>`
+      SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+      WHERE n.id < ${page.before} AND ${passes(tx, filter)} ORDER BY n.id DESC LIMIT ${page.limit + 1}`,
+    tx<{ total: number }[]>`SELECT count(*)::int AS total FROM nodes n WHERE ${passes(tx, filter)}`,
+  ]);
+  return { rows, total: counted?.total ?? 0 };
+}
+
+function passes(tx: Tx, { state, ...filter }: ColumnFilter) {
+  const name = filter.name ?? null;
+  const status = filter.status ?? null;
+  const text = filter.search?.toLowerCase() ?? null;
+  return tx`
+    (${name}::text IS NULL OR n.name = ${name}) AND (${status}::text IS NULL OR n.status = ${status})
+    AND ${state === undefined ? tx`true` : state === "retired" ? tx`n.status = 'retired'` : tx`n.status <> 'retired'`}
+    AND (${text}::text IS NULL OR strpos(n.name, ${text}) > 0 OR starts_with(n.id::text, ${text}))`;
+}
+
+export async function selectNodesById(tx: Tx, ids: readonly string[]): Promise<NodeRow[]> {
+  return tx<NodeRow[]>`
+    SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+    WHERE n.id = ANY(${ids as string[]}::uuid[]) ORDER BY n.id DESC`;
+}
+
+export async function selectNode(tx: Tx, id: string): Promise<NodeRow | undefined> {
+  const [row] = await tx<NodeRow[]>`
+    SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id WHERE n.id = ${id}`;
+  return row;
+}
+
+export async function updateName(tx: Tx, id: string, name: string): Promise<void> {
+  await tx`UPDATE nodes SET name = ${name} WHERE id = ${id}`;
+}
+
+/** The node that a token is to be made for, held as it is until the token is there. */
+export async function holdNode(
+  tx: Tx,
+  node: { id: string } | { name: string },
+): Promise<Pick<NodeRow, "id" | "name" | "status" | "revoked_at"> | undefined> {
+  const [row] = await tx<NodeRow[]>`
+    SELECT id, name, status, revoked_at FROM nodes
+    WHERE ${"id" in node ? tx`id = ${node.id}` : tx`name = ${node.name} AND status <> 'retired'`} FOR SHARE`;
+  return row;
+}
+
+export type TokenRow = {
+  id: string;
+  kind: EnrollmentTokenKind;
+  node_id: string | null;
+  /** Of its node as it is called now, else as it was asked for. */
+  node_name: string | null;
+  creator_name: string;
+  created_at: Date;
+  expires_at: Date;
+  used_at: Date | null;
+  uses: number;
+  revoked_at: Date | null;
+  enrolled_node_id: string | null;
+};
+
+const selectTokens = (tx: Tx) => tx`
+  SELECT t.id, t.kind, t.node_id, coalesce(n.name, t.node_name) AS node_name, t.creator_name, t.created_at,
+         t.expires_at, t.used_at, t.uses, t.revoked_at, t.enrolled_node_id
+  FROM enrollment_tokens t LEFT JOIN nodes n ON n.id = t.node_id`;
+
+export async function insertEnrollmentToken(
+  tx: Tx,
+  token: {
+    orgId: string;
+    kind: EnrollmentTokenKind;
+    hash: Buffer;
+    nodeId: string | null;
+    nodeName: string | null;
+    createdBy: string | null;
+    creatorName: string;
+    parentId: string | null;
+    expiresInMinutes: number;
+  },
+): Promise<TokenRow> {
+  const id = uuidv7();
+  await tx`
+    INSERT INTO enrollment_tokens (id, org_id, kind, secret_hash, node_id, node_name, created_by, creator_name,
+                                   parent_id, expires_at)
+    VALUES (${id}, ${token.orgId}, ${token.kind}, ${token.hash}, ${token.nodeId}, ${token.nodeName},
+            ${token.createdBy}, ${token.creatorName}, ${token.parentId},
+            now() + ${token.expiresInMinutes}::int * interval '1 minute')`;
+  const row = await selectEnrollmentToken(tx, id);
+  if (!row) throw new Error("a token vanished in its own transaction");
+  return row;
+}
+
+export async function selectEnrollmentTokens(
+  tx: Tx,
+  page: { before: string; limit: number },
+): Promise<TokenRow[]> {
+  return tx<TokenRow[]>`
+    ${selectTokens(tx)} WHERE t.id < ${page.before} ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
+}
+
+export async function selectEnrollmentToken(tx: Tx, id: string): Promise<TokenRow | undefined> {
+  const [row] = await tx<TokenRow[]>`${selectTokens(tx)} WHERE t.id = ${id}`;
+  return row;
+}
+
+/** Revoking twice keeps the first time; a pairing token that was used stays used. */
+export async function markTokenRevoked(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE enrollment_tokens SET revoked_at = now() WHERE id = ${id} AND ${stillWorks(tx)}`;
+}
+
+/** Those of this node that could still be used. */
+export async function revokeTokensFor(tx: Tx, nodeId: string): Promise<void> {
+  await tx`UPDATE enrollment_tokens SET revoked_at = now() WHERE node_id = ${nodeId} AND ${stillWorks(tx)}`;
+}
+
+const stillWorks = (tx: Tx) => tx`revoked_at IS NULL AND (used_at IS NULL OR kind = 'bootstrap')`;

@@ -1,0 +1,195 @@
+// Exchanges an enrollment token for a node's identity, in one transaction: token, node, certificate
+// and audit, all of it or nothing. Of two machines with the same pairing token exactly one becomes a
+// node; of two with the same bootstrap token the newest is the node. The same machine may ask again and
+// gets the same answer.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import type { HostFacts } from "@holdfast/contracts/node-protocol";
+import type { Log } from "@holdfast/service/log";
+import { recordAudit } from "../../audit/record.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
+import type { Authority } from "../../identity/authority.ts";
+import { type KeyRequest, readKeyRequest } from "../../identity/requests.ts";
+import { networkOf, takeAttempt } from "../../mechanisms/rate-limit.ts";
+import { hashSecret, isSecretOf } from "../../mechanisms/secrets.ts";
+import { nodeNameFrom, numbered } from "../directory/name.ts";
+import type { NodeDirectory } from "../directory/standings.ts";
+import { moveNode, type StatusRow } from "../directory/state.ts";
+import { certify } from "../identity/certificates.ts";
+import {
+  bindNamesakes,
+  checkBootstrap,
+  type Enrolled,
+  sameAgain,
+  takeToken,
+  type UsedToken,
+} from "./token-use.ts";
+
+export type EnrollmentRequest = {
+  token: string;
+  csr: string;
+  node_id?: string | undefined;
+  node_name?: string | undefined;
+  facts: HostFacts;
+};
+
+type Dependencies = { system: Sql; authority: Authority; directory: NodeDirectory; log: Log };
+type Joined = Enrolled & { changed?: () => void };
+type Origin = { address: string; correlationId: string };
+
+/** A host that loses its state at every start, or two that take the node from each other, must not fill the tables. */
+const bootstrapUses = { attempts: 30, windowSeconds: 60 * 60 };
+
+/**
+ * Only failures are limited, so that a fleet behind one address joins as fast as it can: unknown tokens by address, a
+ * known token that is refused by itself. An honest machine waits a minute at most.
+ */
+const failedJoins = { attempts: 60, windowSeconds: 60 };
+
+/** What is stored of a token is the hash of this part; the rest tells the agent whom to trust. */
+function secretOf(token: string): string {
+  return token.split(".", 1)[0] ?? "";
+}
+
+export async function enroll(deps: Dependencies, request: EnrollmentRequest, from: Origin): Promise<Enrolled> {
+  const secret = secretOf(request.token);
+  const secretHash = hashSecret(secret);
+  const known = await selectKnown(deps.system, secretHash);
+  try {
+    // Before anything that costs more than this one look.
+    if (!known) throw new ApiError("enrollment_token_unknown");
+    if (isSecretOf("bootstrap", secret)) {
+      await takeAttempt(deps.system, bootstrapUses, "bootstrap", secretHash.toString("hex"));
+    }
+    const key = await readKeyRequest(request.csr);
+    const use = { secretHash, keySha256: key.keySha256, nodeId: request.node_id };
+    const { changed, ...enrolled } = await deps.system.begin(async (tx): Promise<Joined> => {
+      const token = await takeToken(tx, use);
+      if (!token) return sameAgain(tx, use);
+      const joined = token.makes_node
+        ? await join(deps, tx, token, key, request)
+        : await rejoin(deps, tx, token, key, request);
+      await recordEnrolled(deps, tx, joined, { token, request, correlationId: from.correlationId });
+      return joined;
+    });
+    changed?.();
+    return enrolled;
+  } catch (error) {
+    if (error instanceof ApiError) await countRefused(deps, known, request, { ...from, error });
+    throw error;
+  }
+}
+
+async function join(
+  deps: Dependencies,
+  tx: Tx,
+  token: UsedToken,
+  key: KeyRequest,
+  request: EnrollmentRequest,
+): Promise<Joined> {
+  checkBootstrap(token, request.node_name, undefined);
+  const asked = token.node_name ?? request.node_name ?? request.facts.hostname;
+  const node = { id: token.enrolled_node_id, orgId: token.org_id };
+  const name = await insertNode(tx, token, nodeNameFrom(asked));
+  if (token.kind === "bootstrap") await bindNamesakes(tx, token);
+  const certificate = await certify(tx, deps.authority, node, key, "enrollment");
+  return { nodeId: node.id, orgId: node.orgId, name, certificate };
+}
+
+/** A name that is taken is numbered; but a bootstrap token makes the node of its name, and no other. */
+async function insertNode(tx: Tx, token: UsedToken, wanted: string): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    const name = numbered(wanted, attempt);
+    const inserted = await tx`
+      INSERT INTO nodes (id, org_id, name) VALUES (${token.enrolled_node_id}, ${token.org_id}, ${name})
+      ON CONFLICT (org_id, name) WHERE status <> 'retired' DO NOTHING RETURNING id`;
+    if (inserted.length === 1) return name;
+    if (token.kind === "bootstrap") {
+      throw new ApiError("name_taken", {
+        message: `There is a node called ${name} by now, which this bootstrap token was not made for.`,
+        nextStep: `Make one for it, \`holdfast node token create --bootstrap --node ${name}\`; or rename or retire it.`,
+      });
+    }
+  }
+}
+
+/** A new key for a node that exists. Its earlier certificates end: whoever held them is replaced. */
+async function rejoin(
+  deps: Dependencies,
+  tx: Tx,
+  token: UsedToken,
+  key: KeyRequest,
+  request: EnrollmentRequest,
+): Promise<Joined> {
+  const node = { id: token.enrolled_node_id, orgId: token.org_id };
+  // Before the certificate, whose row would lock the node's more weakly: two would wait for each other.
+  const [before] = await tx<StatusRow[]>`
+    SELECT id, org_id, name, status, status_reason, revoked_at FROM nodes WHERE id = ${node.id} FOR UPDATE`;
+  checkBootstrap(token, request.node_name, before);
+  const certificate = await certify(tx, deps.authority, node, key, "enrollment");
+  const moved = await moveNode(tx, node.id, "enrolled", { keepSerial: certificate.serial });
+  if (!moved) throw new Error("a token for a node that does not exist");
+  if ("refused" in moved) throw new ApiError("node_retired");
+  const changed = () => deps.directory.changed(moved);
+  return { nodeId: node.id, orgId: node.orgId, name: moved.row.name, certificate, changed };
+}
+
+async function recordEnrolled(
+  { log }: Dependencies,
+  tx: Tx,
+  { nodeId, orgId, name, certificate }: Joined,
+  { token, request, correlationId }: { token: UsedToken; request: EnrollmentRequest; correlationId: string },
+): Promise<void> {
+  const { hostname, agent_version } = request.facts;
+  // Of the identity that ends: when it was heard a moment ago, two machines use the token.
+  const [heard] = await tx<{ heartbeat_at: Date }[]>`
+    SELECT heartbeat_at FROM node_presence WHERE node_id = ${nodeId}`;
+  await recordAudit(tx, log, {
+    orgId,
+    by: { actor_type: "node", actor_id: nodeId, actor_name: name, role: "none" },
+    action: "node.enroll",
+    target: { type: "node", id: nodeId, name },
+    result: "allowed",
+    correlationId,
+    details: {
+      token_id: token.id,
+      token_kind: token.kind,
+      serial: certificate.serial,
+      again: !token.makes_node,
+      last_heard_at: heard?.heartbeat_at.toISOString() ?? null,
+      hostname,
+      agent_version,
+    },
+  });
+}
+
+type KnownToken = { id: string; org_id: string; kind: string; node_id: string | null };
+
+async function selectKnown(system: Sql, secretHash: Buffer): Promise<KnownToken | undefined> {
+  const [token] = await system<KnownToken[]>`
+    SELECT id, org_id, kind, node_id FROM enrollment_tokens WHERE secret_hash = ${secretHash}`;
+  return token;
+}
+
+/**
+ * Refuses with `rate_limit_exceeded` instead, and writes no audit, when it is one too many. Else it is in the trail of the
+ * token's organization, when it is one of ours.
+ */
+async function countRefused(
+  { system, log }: Dependencies,
+  token: KnownToken | undefined,
+  request: EnrollmentRequest,
+  { error, address, correlationId }: Origin & { error: ApiError },
+): Promise<void> {
+  await takeAttempt(system, failedJoins, "failed-join", token?.id ?? networkOf(address));
+  await recordAudit(system, log, {
+    orgId: token?.org_id ?? null,
+    by: { actor_type: "anonymous", actor_id: null, actor_name: "anonymous", role: "none" },
+    action: "node.enroll",
+    target: { type: "enrollment_token", id: token?.id ?? null, name: request.facts.hostname },
+    result: "failed",
+    reason: error.code,
+    correlationId,
+    details: token ? { token_kind: token.kind, node_id: token.node_id } : {},
+  });
+}

@@ -1,0 +1,179 @@
+// Enrollment over HTTP: tokens for operators, and for machines the two endpoints that need no
+// certificate yet, which both listeners serve.
+
+import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
+import {
+  createEnrollmentToken,
+  type EnrollmentToken,
+  enrollNode,
+  getTrustBundle,
+  listEnrollmentTokens,
+  revokeEnrollmentToken,
+  tokenMinutes,
+} from "@holdfast/contracts/endpoints/enrollment";
+import { ApiError } from "@holdfast/contracts/errors";
+import { installCommand } from "../../agent-release/install-command.ts";
+import type { ApiContext } from "../../api/context.ts";
+import { pageStart, toPage } from "../../api/page.ts";
+import { type OrgCall, orgRoute, publicRoute } from "../../api/route.ts";
+import type { Authority } from "../../identity/authority.ts";
+import { makeSecret } from "../../mechanisms/secrets.ts";
+import { onlyThisMachine } from "../../node-api/names.ts";
+import { nameOf } from "../../people/actor.ts";
+import { makerOf } from "../../tokens/queries.ts";
+import {
+  holdNode,
+  insertEnrollmentToken,
+  markTokenRevoked,
+  selectEnrollmentToken,
+  selectEnrollmentTokens,
+  type TokenRow,
+} from "../directory/queries.ts";
+import { toIssued } from "../identity/certificates.ts";
+import { trustAtEnrollment } from "../identity/trust.ts";
+import { enroll } from "./enroll.ts";
+
+export function enrollmentTokenRoutes(api: ApiContext): void {
+  orgRoute(api, createEnrollmentToken, async (call) => {
+    const { rootDigest } = requireAuthority(api);
+    const { body, org, tx } = call;
+    const { kind } = body;
+    const { secret, hash } = makeSecret(kind === "pairing" ? "enrollment" : kind);
+    const row = await insertEnrollmentToken(tx, {
+      orgId: org.id,
+      kind,
+      hash,
+      ...(await bindingOf(call)),
+      ...(await makerOf(tx, call.actor)),
+      creatorName: nameOf(call.actor),
+      expiresInMinutes: body.expires_in_minutes ?? tokenMinutes[kind].usual,
+    });
+    const { id, node_id, node_name, expires_at } = row;
+    call.touched({ type: "enrollment_token", id, name: node_name }, { kind, node_id, expires_at });
+    const token = `${secret}.${rootDigest}`;
+    const apiUrl = api.nodes.apiUrl();
+    const release = api.agentReleases.current();
+    return {
+      ...toEnrollmentToken(row),
+      token,
+      api_url: apiUrl,
+      join_command: `holdfast agent join --token ${token} --api ${apiUrl}`,
+      install_command: release ? installCommand(release, { token, apiUrl, rejoin: node_id !== null }) : null,
+      only_this_machine: onlyThisMachine(apiUrl),
+    };
+  });
+
+  orgRoute(api, getAgentRelease, async () => {
+    const release = api.agentReleases.current();
+    if (!release) {
+      throw new ApiError("not_found", {
+        message: "This server has no agent packed to hand out.",
+        nextStep: "Pack it where the server runs: `npm run pack-agent`.",
+      });
+    }
+    const apiUrl = api.nodes.apiUrl();
+    return {
+      version: release.version,
+      archives: release.archives.map(({ arch, file, sha256, bytes }) => {
+        return { arch, url: `${apiUrl}/agent/${file}`, sha256, bytes };
+      }),
+      upgrade_command: installCommand(release, { apiUrl }),
+    };
+  });
+
+  orgRoute(api, listEnrollmentTokens, async ({ tx, query }) => {
+    const { limit, cursor } = query;
+    const rows = await selectEnrollmentTokens(tx, { before: pageStart(listEnrollmentTokens, cursor), limit });
+    return toPage(listEnrollmentTokens, rows, { limit, idOf: (row) => row.id, toItem: toEnrollmentToken });
+  });
+
+  orgRoute(api, revokeEnrollmentToken, async ({ tx, params, touched }) => {
+    const row = await selectEnrollmentToken(tx, params.token_id);
+    if (!row) throw new ApiError("not_found");
+    await markTokenRevoked(tx, row.id);
+    touched(
+      { type: "enrollment_token", id: row.id, name: row.node_name },
+      { kind: row.kind, node_id: row.node_id },
+    );
+    return undefined;
+  });
+}
+
+/** For `http` of either listener. */
+export function enrollmentRoutes(api: ApiContext): void {
+  publicRoute(api, getTrustBundle, async () => ({ roots: [...requireAuthority(api).trustBundle] }));
+
+  publicRoute(api, enrollNode, async ({ body, address, correlationId }) => {
+    const authority = requireAuthority(api);
+    const { system, log, nodes } = api;
+    const deps = { system, log, authority, directory: nodes.directory };
+    const enrolled = await enroll(deps, body, { address, correlationId });
+    return {
+      ...toIssued(enrolled.certificate),
+      node_id: enrolled.nodeId,
+      org_id: enrolled.orgId,
+      node_name: enrolled.name,
+      trust: await trustAtEnrollment(nodes, authority, {
+        id: enrolled.nodeId,
+        chain: enrolled.certificate.chain,
+      }),
+      trust_bundle: [...authority.trustBundle],
+      verifiers: nodes.keys.verifiers(),
+      profile: await nodes.profile(),
+    };
+  });
+}
+
+function requireAuthority(api: ApiContext): Authority {
+  if (!api.nodes.authority) throw new ApiError("ca_unavailable");
+  return api.nodes.authority;
+}
+
+type Binding = { nodeId: string | null; nodeName: string | null };
+
+/** The node that alone may use the token, if there is one already; else what the new one is called. */
+async function bindingOf({ tx, body }: OrgCall<typeof createEnrollmentToken>): Promise<Binding> {
+  const { kind, node_id, node_name = null } = body;
+  if (node_id !== undefined) {
+    const node = await holdNode(tx, { id: node_id });
+    if (!node) throw new ApiError("not_found", { message: "Node not found, or you have no access to it." });
+    return kind === "pairing" ? pairingFor(node) : bootstrapFor(node);
+  }
+  const node = kind === "bootstrap" && node_name !== null ? await holdNode(tx, { name: node_name }) : undefined;
+  return node ? bootstrapFor(node) : { nodeId: null, nodeName: node_name };
+}
+
+type HeldNode = NonNullable<Awaited<ReturnType<typeof holdNode>>>;
+
+function pairingFor({ id, status }: HeldNode): Binding {
+  if (status === "retired") throw new ApiError("node_retired");
+  return { nodeId: id, nodeName: null };
+}
+
+function bootstrapFor({ id, name, status, revoked_at }: HeldNode): Binding {
+  if (status === "retired") throw new ApiError("node_retired");
+  if (revoked_at) {
+    throw new ApiError("node_change_refused", {
+      message: `${name} is revoked, and a bootstrap token does not end that.`,
+      nextStep: `Take it in again first, with \`holdfast node token create --node ${name}\`; then make this one.`,
+      details: { status, revoked: true },
+    });
+  }
+  return { nodeId: id, nodeName: name };
+}
+
+function toEnrollmentToken(row: TokenRow): EnrollmentToken {
+  return {
+    id: row.id,
+    kind: row.kind,
+    node_id: row.node_id,
+    node_name: row.node_name,
+    created_by: row.creator_name,
+    created_at: row.created_at.toISOString(),
+    expires_at: row.expires_at.toISOString(),
+    used_at: row.used_at?.toISOString() ?? null,
+    uses: row.uses,
+    revoked_at: row.revoked_at?.toISOString() ?? null,
+    enrolled_node_id: row.enrolled_node_id,
+  };
+}

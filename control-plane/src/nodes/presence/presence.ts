@@ -1,0 +1,115 @@
+// Stores what agents tell about themselves: heartbeats and diagnostic records. Both are observations,
+// taken again soon: their commits do not wait for the disk.
+
+import type { BodyOf } from "@holdfast/contracts/endpoint";
+import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
+import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { isUnavailable, type Queryable, type Sql, type Tx } from "../../database/connect.ts";
+import { createBatches } from "../../tasks/batches.ts";
+
+const DIAGNOSTICS_KEPT = 200;
+
+type NodeRef = { id: string; orgId: string };
+type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
+type HeardHeartbeat = {
+  node: NodeRef & { serial: string };
+  from: { instanceId: string; bootId: string; correlationId: string };
+  report: HeartbeatReport;
+  /** By the clock of this process: what the node's is compared with. */
+  at: Date;
+};
+
+export type Presence = {
+  /** Resolves when it is stored. */
+  heard(heartbeat: HeardHeartbeat): Promise<void>;
+};
+
+/** A fleet's heartbeats come evenly, so that without a rest each would be a statement of its own. */
+const GATHER_MS = 50;
+const MOST_IN_ONE = 256;
+
+export function createPresence(system: Sql): Presence {
+  const heartbeats = createBatches<HeardHeartbeat, undefined>({
+    most: MOST_IN_ONE,
+    atOnce: 1,
+    restMs: GATHER_MS,
+    keyOf: ({ node }) => node.id,
+    concernsAll: isUnavailable,
+    run: async (batch) => {
+      await recordHeartbeats(system, batch);
+      return batch.map(() => undefined);
+    },
+  });
+  return { heard: (heartbeat) => heartbeats.add(heartbeat) };
+}
+
+/**
+ * The setting holds for the statement's own transaction, and is part of it: no round trip of its own. In order of the
+ * ids, so that no two replicas wait for each other. Received at the database's time, which all replicas share.
+ */
+async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): Promise<void> {
+  const sorted = batch.toSorted((a, b) => (a.node.id < b.node.id ? -1 : 1));
+  await system`
+    INSERT INTO node_presence
+      (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
+    SELECT node_id, org_id, now(), instance_id, boot_id, clock_skew_ms, heartbeat::json, correlation_id
+    FROM unnest(
+      ${sorted.map(({ node }) => node.id)}::uuid[], ${sorted.map(({ node }) => node.orgId)}::uuid[],
+      ${sorted.map(({ from }) => from.instanceId)}::uuid[],
+      ${sorted.map(({ from }) => from.bootId)}::text[],
+      ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[],
+      ${sorted.map(({ from }) => from.correlationId)}::text[]
+    ) AS heard (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
+    WHERE set_config('synchronous_commit', 'off', true) = 'off'
+    ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
+      boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat,
+      correlation_id = excluded.correlation_id`;
+}
+
+/** Which certificate it came with we have seen ourselves. */
+function textOf({ node, report }: HeardHeartbeat): string {
+  return JSON.stringify({ ...report, certificate: { ...report.certificate, serial: node.serial } });
+}
+
+const MOST_SKEW_MS = 2_147_483_647;
+
+/** Positive: the node's clock is ahead. The way here counts as skew, which is far below what matters. */
+function clockSkewMs(sentAt: string, now: Date): number {
+  const skew = new Date(sentAt).getTime() - now.getTime();
+  return Math.max(-MOST_SKEW_MS, Math.min(MOST_SKEW_MS, Math.round(skew)));
+}
+
+/**
+ * Returns the newest number of this report, and the records that were not there before: an agent that was restarted
+ * sends what it has once more. A number that was there already is overwritten: an agent that lost its state counts
+ * from the beginning again.
+ */
+export async function recordDiagnostics(
+  system: Sql,
+  node: NodeRef,
+  { records }: BodyOf<typeof sendDiagnostics>,
+): Promise<{ seq: number; fresh: DiagnosticRecord[] }> {
+  const rows = new Map(records.map((record) => [record.seq, record]));
+  const store = async (tx: Tx) => {
+    const stored = await tx<{ seq: string; fresh: boolean }[]>`
+      INSERT INTO node_diagnostics (org_id, node_id, seq, record)
+      SELECT ${node.orgId}, ${node.id}, seq, record
+      FROM unnest(${[...rows.keys()]}::bigint[], ${[...rows.values()].map((one) => JSON.stringify(one))}::text[]::json[])
+        AS reported (seq, record)
+      ON CONFLICT (node_id, seq) DO UPDATE SET record = excluded.record, received_at = now()
+      RETURNING seq, xmax = 0 AS fresh`;
+    await tx`
+      DELETE FROM node_diagnostics WHERE node_id = ${node.id} AND seq IN (
+        SELECT seq FROM node_diagnostics WHERE node_id = ${node.id}
+        ORDER BY received_at DESC, seq DESC OFFSET ${DIAGNOSTICS_KEPT})`;
+    return stored.flatMap(({ seq, fresh }) => (fresh ? (rows.get(Number(seq)) ?? []) : []));
+  };
+  const fresh = await system.begin(store, { settings: { synchronous_commit: "off" } });
+  return { seq: Math.max(...rows.keys()), fresh };
+}
+
+export async function selectDiagnostics(db: Queryable, nodeId: string): Promise<DiagnosticRecord[]> {
+  const rows = await db<{ record: DiagnosticRecord }[]>`
+    SELECT record FROM node_diagnostics WHERE node_id = ${nodeId} ORDER BY received_at DESC, seq DESC`;
+  return rows.map(({ record }) => record);
+}

@@ -1,0 +1,27 @@
+// Removes what has had its time: sessions, links, idempotency keys, rate-limit windows, silent
+// processes. Nothing reads such rows any more, so it may run at any time, anywhere, more than once.
+
+import type { Sql } from "../database/connect.ts";
+import { KEPT_FOR as IDEMPOTENCY_KEPT_FOR } from "../mechanisms/idempotency.ts";
+import { KNOWN_DAYS } from "../people/attempts.ts";
+import { SESSION_IDLE } from "../people/sessions.ts";
+
+/** Used and expired links stay a while, so that the page can say which of the two it is. */
+const LINKS_KEPT_FOR = "7 days";
+
+export async function removeExpired(system: Sql): Promise<Record<string, number>> {
+  const removed = {
+    sessions: await system`
+      DELETE FROM sessions WHERE ended_at <= now() - interval '1 day'
+        OR (ended_at IS NULL AND (expires_at <= now() OR last_seen_at <= now() - ${SESSION_IDLE}::interval))`,
+    known_sign_ins: await system`
+      DELETE FROM known_sign_ins WHERE last_used_at <= now() - ${KNOWN_DAYS} * interval '1 day'`,
+    one_time_links: await system`
+      DELETE FROM one_time_links WHERE expires_at <= now() - ${LINKS_KEPT_FOR}::interval`,
+    idempotency_keys: await system`
+      DELETE FROM idempotency_keys WHERE created_at <= now() - ${IDEMPOTENCY_KEPT_FOR}::interval`,
+    rate_limits: await system`DELETE FROM rate_limits WHERE window_ends_at <= now()`,
+    processes: await system`DELETE FROM processes WHERE last_seen_at <= now() - interval '1 hour'`,
+  };
+  return Object.fromEntries(Object.entries(removed).map(([table, result]) => [table, result.count]));
+}

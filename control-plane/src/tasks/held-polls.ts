@@ -1,0 +1,99 @@
+// The polls that this process holds open. A poll ends once: with a response, a failure, when its connection closes, when
+// its time is over, or because the same agent polls again.
+
+import type { Held, TaskOffer } from "@holdfast/contracts/node-protocol";
+import { createTicks } from "./ticks.ts";
+import type { Asking } from "./transitions/deliver.ts";
+
+export type Poll = { instanceId: string; room: number; holding: Held[]; waitMs: number; signal: AbortSignal };
+export type PollResponse = { tasks: TaskOffer[]; cancel: string[] };
+
+export type HeldPoll = {
+  nodeId: string;
+  instanceId: string;
+  asking: Asking;
+  /** Set while a statement is under way for it. */
+  serving: Promise<void> | undefined;
+  /** Woken since that statement began, which may have missed the reason. */
+  wokenAgain: boolean;
+  done: boolean;
+  respond(response: PollResponse): void;
+  fail(error: unknown): void;
+  response: Promise<PollResponse>;
+};
+
+export type HeldPolls = {
+  /** `onTimeout` is called after a poll has ended with nothing because its time was over. */
+  open(nodeId: string, poll: Poll, onTimeout: (poll: HeldPoll) => void): HeldPoll;
+  of(nodeId: string): readonly HeldPoll[];
+  all(): HeldPoll[];
+  heldTaskIds(): string[];
+};
+
+export const emptyResponse: PollResponse = { tasks: [], cancel: [] };
+
+/** Polls that end with nothing end together: such a response is not urgent. */
+const TICK_MS = 100;
+
+export function createHeldPolls(): HeldPolls {
+  const byNode = new Map<string, readonly HeldPoll[]>();
+  const ticks = createTicks(TICK_MS);
+  const of = (nodeId: string) => byNode.get(nodeId) ?? none;
+
+  const add = (poll: HeldPoll) => {
+    for (const older of of(poll.nodeId)) if (older.instanceId === poll.instanceId) older.respond(emptyResponse);
+    byNode.set(poll.nodeId, [...of(poll.nodeId), poll]);
+  };
+  const remove = (poll: HeldPoll) => {
+    const left = of(poll.nodeId).filter((one) => one !== poll);
+    if (left.length > 0) byNode.set(poll.nodeId, left);
+    else byNode.delete(poll.nodeId);
+  };
+
+  return {
+    of,
+    all: () => [...byNode.values()].flat(),
+    heldTaskIds() {
+      const ids: string[] = [];
+      for (const polls of byNode.values()) {
+        for (const { asking } of polls) for (const { task_id } of asking.holding) ids.push(task_id);
+      }
+      return ids;
+    },
+    open(nodeId, { instanceId, room, holding, waitMs, signal }, onTimeout) {
+      const { promise, resolve, reject } = Promise.withResolvers<PollResponse>();
+      const end = (settle: () => void) => {
+        if (poll.done) return;
+        poll.done = true;
+        cancelTimeout();
+        signal.removeEventListener("abort", abandon);
+        remove(poll);
+        settle();
+      };
+      const poll: HeldPoll = {
+        nodeId,
+        instanceId,
+        asking: { nodeId, room, holding },
+        serving: undefined,
+        wokenAgain: false,
+        done: false,
+        respond: (response) => end(() => resolve(response)),
+        fail: (error) => end(() => reject(error)),
+        response: promise,
+      };
+      const abandon = () => poll.respond(emptyResponse);
+      signal.addEventListener("abort", abandon);
+      const cancelTimeout = ticks.after(waitMs, async () => {
+        // What is being claimed at that moment is still offered.
+        if (poll.serving) await poll.serving;
+        if (poll.done) return;
+        abandon();
+        onTimeout(poll);
+      });
+      add(poll);
+      return poll;
+    },
+  };
+}
+
+const none: readonly HeldPoll[] = [];

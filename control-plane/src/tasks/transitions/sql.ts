@@ -1,0 +1,65 @@
+// The transition table as SQL: conditions, new statuses and the generation fence, for the statements in this folder. A
+// statement names its row `t` unless it says otherwise.
+
+import { type TaskStatus, taskStatuses } from "@holdfast/contracts/endpoints/tasks";
+import { LEASE_SECONDS } from "@holdfast/contracts/node-limits";
+import { ConstantSql } from "../../database/connect.ts";
+import { caseOf, isOneOf } from "../../mechanisms/transition-sql.ts";
+import { type Outcome, statusesChangedBy, statusesWith, type TaskEvent, targetOf, taskTable } from "./table.ts";
+
+/** The event changes the status. */
+export const isChangedBy = (event: TaskEvent, row = "t") => isOneOf(`${row}.status`, statusesChangedBy(event));
+
+/** The event has this outcome in the row's status. */
+export const hasOutcome = (event: TaskEvent, outcome: Exclude<Outcome, object>, row = "t") =>
+  isOneOf(`${row}.status`, statusesWith(event, outcome));
+
+/** It waits for a node to claim it. */
+export const isWaiting = (row = "t") => isChangedBy("claim", row);
+
+/** It was delivered, and its node may be at work. */
+export const isDelivered = (row = "t") => hasOutcome("claim", "renewed", row);
+
+/** The status of `t` after the event; where the table changes nothing, the status it has. */
+export const statusAfter = (event: TaskEvent) =>
+  byStatus("t.status", event, targetOf, new ConstantSql("t.status"));
+
+/** What `read` returns for the cell of the event and the status that are in these columns, for the events given. */
+export function byEvent(
+  { event, status }: { event: string; status: string },
+  events: readonly TaskEvent[],
+  read: (outcome: Outcome) => string | undefined,
+): ConstantSql {
+  return caseOf(
+    event,
+    events.map((one) => [one, byStatus(status, one, read)]),
+  );
+}
+
+function byStatus(
+  column: string,
+  event: TaskEvent,
+  read: (outcome: Outcome) => string | undefined,
+  otherwise?: ConstantSql,
+): ConstantSql {
+  const cell = (status: TaskStatus) => read(taskTable[status][event]);
+  const cases = taskStatuses.flatMap((status) => {
+    const value = cell(status);
+    return value === undefined ? [] : [[status, value] as const];
+  });
+  return caseOf(column, cases, otherwise);
+}
+
+/**
+ * The generation fence: a node speaks for the current delivery if it names its generation. It may also name the next
+ * one: a claim is committed without waiting for the disk, and a crash can undo one claim of a task, not two, because a
+ * lease lies between them.
+ */
+export const isCurrent = (row: string, generation: string) =>
+  new ConstantSql(`${generation} BETWEEN ${row}.generation AND ${row}.generation + 1`);
+
+/** The node has reported the end of this delivery before. */
+export const isRepeated = (row: string, generation: string) =>
+  new ConstantSql(`${row}.reported AND ${row}.generation = ${generation}`);
+
+export const newLease = new ConstantSql(`now() + ${LEASE_SECONDS} * interval '1 second'`);

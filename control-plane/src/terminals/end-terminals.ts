@@ -1,0 +1,65 @@
+// Ends terminals that nobody speaks for any more, and removes what is long over. What an end means is
+// decided in terminals/state.ts, as for the ends that gateways tell of.
+
+import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
+import type { Log } from "@holdfast/service/log";
+import { systemActor } from "../audit/record.ts";
+import type { Sql } from "../database/connect.ts";
+import type { Signals } from "../mechanisms/signals.ts";
+import { applyEvents } from "./events.ts";
+import type { Observed } from "./life.ts";
+import { terminalIsLive } from "./state.ts";
+
+const BATCH = 1_000;
+/** A gateway has so long beyond each deadline to say what became of it. */
+const MARGIN = "60 seconds";
+const LONG_MARGIN = "5 minutes";
+
+const reconciler = systemActor("reconciler");
+
+type Due = { id: string; correlation_id: string; why: "unused" | TerminalFailureCode };
+
+export async function endTerminals(system: Sql, signals: Pick<Signals, "publish">, log: Log): Promise<number> {
+  let ended = 0;
+  for (;;) {
+    const due = await selectDue(system);
+    for (const { id, correlation_id, why } of due) {
+      const at = new Date().toISOString();
+      const event: Observed =
+        why === "unused" ? { type: "unused", at } : { type: "abandoned", at, code: why, correlation_id };
+      await system.begin((tx) => applyEvents(tx, log, id, [event], { by: reconciler }));
+      signals.publish("terminal", [id]);
+    }
+    ended += due.length;
+    if (due.length < BATCH) return ended;
+  }
+}
+
+function selectDue(system: Sql): Promise<Due[]> {
+  return system<Due[]>`
+    SELECT * FROM (
+      SELECT s.id, s.correlation_id, CASE
+        WHEN s.close_asked_at < now() - ${MARGIN}::interval THEN s.close_code
+        WHEN s.state = 'opening' AND s.opening_until < now() - ${MARGIN}::interval
+          THEN CASE WHEN s.gateway_id IS NULL THEN 'unused' ELSE 'terminal_ui_connecting_stuck' END
+        WHEN s.state = 'open' AND s.ends_by < now() - ${LONG_MARGIN}::interval THEN 'terminal_time_over'
+        WHEN s.state = 'open' AND s.heard_at < now() - s.detached_seconds * interval '1 second' - ${MARGIN}::interval
+          AND NOT EXISTS (
+            SELECT FROM gateways g WHERE g.id = s.gateway_id
+              AND g.last_seen_at > now() - s.detached_seconds * interval '1 second' - ${MARGIN}::interval)
+          THEN 'terminal_stream_lost'
+        END AS why
+      FROM terminal_sessions s WHERE ${terminalIsLive("s")}
+    ) AS looked_at WHERE why IS NOT NULL ORDER BY id LIMIT ${BATCH}`;
+}
+
+/** A used token stays for an hour, so that a second use of it is told from one that never was. */
+export async function removeOldTerminals(system: Sql, options: { days: number }): Promise<Record<string, number>> {
+  const removed = {
+    terminal_tokens: await system`DELETE FROM terminal_tokens WHERE expires_at < now() - interval '1 hour'`,
+    terminal_sessions: await system`
+      DELETE FROM terminal_sessions WHERE closed_at < now() - ${options.days} * interval '1 day'`,
+    gateways: await system`DELETE FROM gateways WHERE last_seen_at < now() - interval '2 days'`,
+  };
+  return Object.fromEntries(Object.entries(removed).map(([table, result]) => [table, result.count]));
+}

@@ -1,0 +1,88 @@
+// What a gateway asks and tells about terminals, on the internal listener.
+
+import { ApiError } from "@holdfast/contracts/errors";
+import {
+  admitNodeStream,
+  awaitTerminalTask,
+  claimTerminalToken,
+  openTerminal,
+  reportTerminalEvents,
+  reportUnclaimedToken,
+} from "@holdfast/contracts/service-endpoints";
+import type { ApiContext } from "../api/context.ts";
+import { type InternalApi, internalRoute } from "../internal-api/route.ts";
+import { hashSecret } from "../mechanisms/secrets.ts";
+import { isRevoked, type Standing } from "../nodes/directory/standings.ts";
+import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
+import { recordUnclaimed, refuseClaim } from "./claims.ts";
+import { applyEvents } from "./events.ts";
+import { grantOfSession, grantOfToken } from "./grants.ts";
+import { awaitOpening, openOnNode } from "./open-on-node.ts";
+import { bindToGateway, claimToken, selectSession } from "./queries.ts";
+import { hasEnded } from "./state.ts";
+
+export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext): void {
+  const { system, log, terminals } = api;
+
+  internalRoute(internalApi, claimTerminalToken, async ({ body, service, correlationId }) => {
+    const hash = hashSecret(body.token);
+    const openSeconds = terminals.limits.terminalOpenSeconds;
+    const claimed = await claimToken(system, { hash, gatewayId: service.instanceId, openSeconds });
+    if (claimed && claimed !== "used_up") return grantOfToken(claimed, terminals.limits);
+    throw await refuseClaim(api, { hash, correlationId, wasGood: claimed === "used_up" });
+  });
+
+  internalRoute(internalApi, reportUnclaimedToken, async ({ body }) => {
+    const hash = Buffer.from(body.token_hash, "base64url");
+    const sessionId = await recordUnclaimed(api, { hash, failed: body.failed });
+    if (sessionId !== undefined) terminals.watch.changed(sessionId);
+    return undefined;
+  });
+
+  const opening = {
+    ...{ system, tasks: api.tasks, log },
+    staleAfterSeconds: api.nodes.staleAfterSeconds,
+    detachedSeconds: terminals.limits.terminalDetachedSeconds,
+    onSent: terminals.watch.changed,
+  };
+
+  internalRoute(internalApi, openTerminal, ({ params, body }) =>
+    openOnNode(opening, params.session_id, { cols: body.cols, rows: body.rows }),
+  );
+
+  internalRoute(internalApi, awaitTerminalTask, ({ params, body, signal }) =>
+    awaitOpening(opening, { sessionId: params.session_id, taskId: body.task_id }, signal),
+  );
+
+  internalRoute(internalApi, reportTerminalEvents, async ({ params, body }) => {
+    const applied = await system.begin((tx) => applyEvents(tx, log, params.session_id, body.events));
+    if (!applied) throw new ApiError("terminal_session_unknown");
+    for (const note of applied.notes) terminals.metrics.note(note);
+    terminals.watch.changed(params.session_id);
+    return undefined;
+  });
+
+  internalRoute(internalApi, admitNodeStream, async ({ params, body, service }) => {
+    const [session, standing] = await Promise.all([
+      selectSession(system, params.session_id),
+      api.nodes.directory.standing(body.node_id),
+    ]);
+    if (!standing || isRevoked(standing, body.serial.toLowerCase())) throw withReason(standing);
+    const theirs = session?.node_id === body.node_id && !hasEnded(session.state) ? session : undefined;
+    if (!theirs) throw new ApiError("terminal_session_unknown");
+    // For the gateway, which may have missed that it is to close.
+    if (theirs.close_code !== null)
+      throw new ApiError("terminal_session_unknown", { details: { reason: theirs.close_code } });
+    await bindToGateway(system, theirs.id, service.instanceId);
+    return { grant: grantOfSession(theirs, terminals.limits) };
+  });
+}
+
+/** Of a node that is gone, the terminal ends for that reason; a replaced certificate ends none. */
+function withReason(standing: Standing | undefined): ApiError {
+  const { code, message, nextStep } = identityRefusal(standing);
+  if (!standing || (standing.revokedAt === null && standing.status !== "retired"))
+    return new ApiError(code, { message, nextStep });
+  const reason = standing.status === "retired" ? "terminal_node_retired" : "terminal_node_revoked";
+  return new ApiError(code, { message, nextStep, details: { reason } });
+}

@@ -1,0 +1,17 @@
+// What the background jobs of a worker process have at hand.
+
+import type { Log } from "@holdfast/service/log";
+import type { Sql } from "../database/connect.ts";
+import type { JobReports } from "../mechanisms/background/report.ts";
+import type { Signals } from "../mechanisms/signals.ts";
+import type { Presence } from "../platform/presence.ts";
+
+export type WorkerContext = {
+  /** Sees all organizations. */
+  system: Sql;
+  signals: Signals;
+  log: Log;
+  presence: Presence;
+  /** Of the jobs of this process. */
+  reports(): JobReports;
+};

@@ -1,0 +1,19 @@
+// One background job of the api, for a test that has a part of it and no process.
+
+import type { ApiJobContext } from "../../src/api/context.ts";
+import { startBackground } from "../../src/mechanisms/background/driver.ts";
+import type { Job } from "../../src/mechanisms/background/job.ts";
+import type { Signals } from "../../src/mechanisms/signals.ts";
+import * as modules from "../../src/modules.ts";
+import { atEnd } from "./at-end.ts";
+import { quiet } from "./replica.ts";
+
+const apiJobs: readonly Job<never>[] = Object.values(modules).flatMap((module) => [...module.apiJobs]);
+
+/** Until the end of the test file, with as much of the context as that job needs. */
+export function runApiJob(name: string, signals: Signals, context: Partial<ApiJobContext>): void {
+  const job = apiJobs.find((one) => one.name === name);
+  if (!job) throw new Error(`there is no job ${name}`);
+  const background = startBackground({ jobs: [job], context: context as never, signals, log: quiet });
+  atEnd(() => background.stop());
+}
