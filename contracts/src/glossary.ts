@@ -7,6 +7,7 @@ import {
   cancellingTitle,
   certificateTitles,
   fleetStateTitles,
+  jobStateTitles,
   nodeConnectionTitles,
   nodeStatusTitles,
   type StateTitle,
@@ -21,6 +22,8 @@ export const nouns: Record<string, string> = {
   allocation: "A tenant's place on a node: an OS user with a home directory, owned by one member.",
   attention: "A problem that needs a person, with its reason, hop, owner and next step.",
   audit: "The append-only record of who did what, to what, with which result.",
+  "background job":
+    "Work that a process repeats on a schedule, such as expiring tasks. Its last result is in `holdfast status`.",
   "bootstrap token":
     "A reusable enrollment token (`hfb_`) for one node, with which a rebuilt machine enrolls again without a person.",
   certificate: "The 24-hour X.509 client certificate with which an agent proves which node it is.",
@@ -48,7 +51,6 @@ export const nouns: Record<string, string> = {
   quarantine: "To stop a node from getting any task. Running tasks are not stopped.",
   reactivate: "To let a drained or quarantined node get tasks again.",
   reason: "The code of a failure, such as `heartbeat_stale`. Each has one title, owner and next step.",
-  reconciler: "A background job of the worker that compares stored state with what it should be, and corrects it.",
   release: "To end an allocation: its terminals are closed and the node removes its user.",
   repair: "To restore an allocation's user that was deleted or damaged on the node. Its home is not changed.",
   retire: "To remove a node. This cannot be undone; the machine can be enrolled again as a new node.",
@@ -58,7 +60,7 @@ export const nouns: Record<string, string> = {
   task: "One typed operation on a node, such as `diag.health_probe`. There is no task that runs a shell command.",
   terminal:
     "A shell of an allocation's user, in the browser or on the command line. It survives lost connections.",
-  worker: "The process that runs the reconcilers. It has no listener for people or nodes.",
+  worker: "The process that runs most background jobs. It has no listener for people or nodes.",
 };
 
 export type StateGroup = {
@@ -97,5 +99,6 @@ export const stateGroups: StateGroup[] = [
     derived: { detached, ending },
   },
   { heading: "Audit event", field: "`result` of an audit event", titles: auditResultTitles },
+  { heading: "Background job", field: "`state` of a background job", titles: jobStateTitles },
   { heading: "Task signing key", field: "`state` of a key", titles: taskSigningKeyTitles },
 ];

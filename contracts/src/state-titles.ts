@@ -6,6 +6,7 @@ import type { AllocationStatus } from "./endpoints/allocations.ts";
 import type { AuditResult } from "./endpoints/audit.ts";
 import type { FleetState } from "./endpoints/fleet.ts";
 import type { NodeConnection } from "./endpoints/nodes.ts";
+import type { BackgroundJob } from "./endpoints/platform.ts";
 import type { TaskSigningKeyState } from "./endpoints/task-signing-keys.ts";
 import type { TaskStatus } from "./endpoints/tasks.ts";
 import type { TerminalState } from "./endpoints/terminals.ts";
@@ -110,4 +111,10 @@ export const taskSigningKeyTitles: Record<TaskSigningKeyState, StateTitle> = {
     title: "Verifying only",
     meaning: "It signs nothing; tasks that it signed earlier are still accepted.",
   },
+};
+
+export const jobStateTitles: Record<BackgroundJob["state"], StateTitle> = {
+  waiting: { title: "Waiting", meaning: "The job has not run yet." },
+  ok: { title: "Healthy", meaning: "The last turn succeeded." },
+  failing: { title: "Failing", meaning: "The last turn failed; the next one tries again." },
 };

@@ -53,8 +53,12 @@ function partsOf(name: string): string[] {
 
 /** Parsing takes most of the time, and nearly every file has none of the words. */
 function mayName(text: string, banned: Banned): boolean {
-  const words = Object.keys(banned);
-  return words.length > 0 && new RegExp(words.join("|"), "i").test(text);
+  const spellings = Object.keys(banned).flatMap((word) => [
+    word,
+    word.charAt(0).toUpperCase() + word.slice(1),
+    word.toUpperCase(),
+  ]);
+  return spellings.length > 0 && new RegExp(`(${spellings.join("|")})(?![a-z])`).test(text);
 }
 
 function identifiersOf(path: string, text: string): { name: string; line: number }[] {
