@@ -80,7 +80,7 @@ function Jobs({ jobs }: { jobs: readonly BackgroundJob[] }) {
     <Part
       name="Jobs"
       state={failing > 0 ? "degraded" : "ok"}
-      word={failing > 0 ? `${failing} of ${jobs.length} failing` : "OK"}
+      word={failing > 0 ? `${failing} of ${jobs.length} failing` : "Healthy"}
     >
       <Link to="/platform/background-jobs" className="rounded-sm font-medium text-kelp hover:underline">
         {jobs.length} background jobs
