@@ -1,6 +1,6 @@
 #!/bin/sh
-# The `holdfast` command on a node: the agent with the Node.js that came with it. What changes the installation
-# itself is the installer's.
+# The `holdfast` command on a node: the agent with its own Node.js. Commands that change the installation
+# are passed to the installer.
 
 here=$(dirname -- "$(readlink -f -- "$0")")/..
 case "$1 $2" in

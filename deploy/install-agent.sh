@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs Holdfast's agent on this machine, joins it to a server and starts it; upgrades it in place; removes it.
-# See deploy/README.md. A server hands this file out with the digests of its archives filled in below, and with a
-# digest of its own, so nothing here has to trust the way it came.
+# Installs Holdfast's agent on this machine, enrolls it with a server and starts it; upgrades it in place; removes it.
+# See deploy/README.md. A server serves this file with the digests of its archives filled in below, and the install
+# command contains the digest of this file, so the connection it was downloaded over need not be trusted.
 #
-# Everything may be interrupted at any point and run again: a version is unpacked beside the others and appears by a
+# It can be interrupted at any point and run again: a version is unpacked beside the others and put in place by a
 # rename, and which one runs is a symbolic link that is replaced by a rename.
 
 set -eu
@@ -31,15 +31,15 @@ usage: install-agent.sh [install|upgrade] [options]
        holdfast agent rollback
        holdfast agent uninstall [--keep-state] [--remove-users]
 
-  --api URL        the server's address for nodes, as "Add a node" prints it
-  --token -        read an enrollment token from standard input, and join with it; it is taken no other way, because
-                   arguments can be read by every user of a machine
+  --api URL        the server's URL for nodes, as printed by "Add a node"
+  --token -        enroll with a token read from standard input; an argument is not accepted, because
+                   every user of a machine can read arguments
   --token-file F   the same, from a file
-  --name NAME      what the node is called; left out, its host name
-  --rejoin         join although this machine is a node already, with a token made for it
+  --name NAME      name of the node; default: its host name
+  --rejoin         enroll again although this machine is already a node, with a token created for it
   --file F         install from this archive instead of downloading one
-  --sha256 HEX     what the archive must be; only for an archive that this script does not know
-  --no-start       install and join, but do not start the agent
+  --sha256 HEX     SHA-256 of the archive; only for an archive that this script does not know
+  --no-start       install and enroll, but do not start the agent
 TEXT
 }
 
@@ -89,7 +89,7 @@ read_options() {
 		case $1 in
 		--api) api=${2%/} && shift ;;
 		--token)
-			[ "$2" = - ] || wrong_usage "A token on the command line could be read by every user of this machine. Give it on standard input: --token -"
+			[ "$2" = - ] || wrong_usage "Every user of this machine could read a token on the command line. Pass it on standard input: --token -"
 			token_from=- && shift
 			;;
 		--token-file) token_from=$2 && shift ;;
@@ -101,16 +101,16 @@ read_options() {
 		--keep-state) keep_state=yes ;;
 		--remove-users) remove_users=yes ;;
 		-h | --help) usage && exit 0 ;;
-		*) wrong_usage "There is no option $1." ;;
+		*) wrong_usage "Unknown option $1." ;;
 		esac
 		shift
 	done
 }
 
-# Standard input goes along, and with it the token.
+# Standard input is inherited, and with it the token.
 become_root() {
-	has sudo || fail "Only root can install the agent: it makes users for tenants." "Run the same line as root."
-	say "Going on as root, by sudo."
+	has sudo || fail "Only root can install the agent: it creates users for tenants." "Run the same command as root."
+	say "Continuing as root with sudo."
 	exec sudo sh "$0" "$@"
 }
 
@@ -120,7 +120,7 @@ install_agent() {
 	check_host
 	before=$(version_of current)
 	[ "$action" = install ] || [ -n "$before" ] ||
-		fail "There is no agent here to upgrade." "Install it: the line is printed by \"Add a node\" or \`holdfast node token create\`."
+		fail "No agent is installed on this machine." "Install it with the command that \"Add a node\" or \`holdfast node token create\` prints."
 	read_token
 	take_lock
 	clear_leftovers
@@ -140,30 +140,30 @@ install_agent() {
 
 check_host() {
 	[ "$(uname -s)" = Linux ] ||
-		fail "This installer is for Linux, and this is $(uname -s)." "For DragonFlyBSD there is an rc.d script: see deploy/README.md."
+		fail "This installer supports Linux only; this is $(uname -s)." "For DragonFlyBSD there is an rc.d script: see deploy/README.md."
 	case "$(uname -m)" in
 	x86_64 | amd64) arch=x64 served=$SERVED_X64 ;;
 	aarch64 | arm64) arch=arm64 served=$SERVED_ARM64 ;;
-	*) fail "There is no agent for this processor, $(uname -m)." "It runs on x86_64 and aarch64." ;;
+	*) fail "There is no agent for this processor ($(uname -m))." "Supported: x86_64 and aarch64." ;;
 	esac
 	[ -d /run/systemd/system ] ||
-		fail "This machine is not run by systemd, which starts, watches and restarts the agent." \
+		fail "This machine does not use systemd, which starts, watches and restarts the agent." \
 			"Run it under your own supervisor instead: see \"Without systemd\" in deploy/README.md."
 	for tool in systemd-run systemd-notify tar gzip sha256sum mktemp readlink; do
-		has "$tool" || fail "This machine has no $tool." "Install it, then run the same line again."
+		has "$tool" || fail "$tool is not installed." "Install it, then run the same command again."
 	done
 	if [ -z "$file" ] && [ -z "$served" ]; then
 		[ -n "$SERVED_VERSION" ] &&
-			fail "The server has no agent for this processor, $arch." \
-				"On the server run: npm run pack-agent -- $arch" "Then take a new line from \"Add a node\"."
+			fail "The server has no agent for this processor ($arch)." \
+				"On the server run: npm run pack-agent -- $arch" "Then create a new command with \"Add a node\"."
 		fail "This copy of the installer does not know which agent to download." \
-			"Take the line that \"Add a node\" prints, or to upgrade the one that \`holdfast node release\` prints on the server; or give an archive with --file."
+			"Use the command that \"Add a node\" prints, or, to upgrade, the one that \`holdfast node release\` prints on the server; or pass an archive with --file."
 	fi
 	[ -n "$file" ] || [ -n "$api" ] || api=$(joined_api)
-	[ -n "$file" ] || [ -n "$api" ] || wrong_usage "Give the server's address with --api."
+	[ -n "$file" ] || [ -n "$api" ] || wrong_usage "The server's URL is missing: use --api."
 	[ -n "$file" ] || has curl || has wget ||
-		fail "This machine has neither curl nor wget to download with." \
-			"Install one of them, or bring the archive and give it with --file: see \"Offline\" in deploy/README.md."
+		fail "Neither curl nor wget is installed." \
+			"Install one of them, or copy the archive to this machine and use --file: see \"Offline\" in deploy/README.md."
 }
 
 read_token() {
@@ -171,8 +171,8 @@ read_token() {
 	case $token_from in
 	'') return ;;
 	-)
-		[ ! -t 0 ] || fail "No token comes on standard input." "Use the whole line that \"Add a node\" printed."
-		read -r token || [ -n "$token" ] || fail "Standard input was empty instead of the token." "Use the whole line that \"Add a node\" printed."
+		[ ! -t 0 ] || fail "No token on standard input." "Use the complete command that \"Add a node\" printed."
+		read -r token || [ -n "$token" ] || fail "Standard input is empty; a token was expected." "Use the complete command that \"Add a node\" printed."
 		;;
 	*)
 		[ -r "$token_from" ] || fail "$token_from cannot be read."
@@ -185,10 +185,10 @@ take_lock() {
 	mkdir -p "$PREFIX/versions"
 	has flock || return 0
 	exec 9>"$PREFIX/.lock"
-	flock -n 9 || fail "Another run of this installer is under way." "Wait until it has ended, then run the same line again."
+	flock -n 9 || fail "Another run of this installer is in progress." "Wait until it has finished, then run the same command again."
 }
 
-# Of a run that was ended by force.
+# Removes what an interrupted run left behind.
 clear_leftovers() {
 	rm -rf "$PREFIX"/incoming.* "$PREFIX"/*.new
 	incoming=$(mktemp -d "$PREFIX/incoming.XXXXXX")
@@ -197,7 +197,7 @@ clear_leftovers() {
 	trap 'exit 143' TERM HUP
 }
 
-# Where nothing was installed, nothing stays.
+# If nothing was installed, nothing is left behind.
 clear_up() {
 	rm -rf "$incoming"
 	! rmdir "$PREFIX/versions" 2>/dev/null || rm -rf "$PREFIX"
@@ -210,17 +210,17 @@ unpack_archive() {
 		found=$(digest_of "$file")
 		known=$(printf '%s\n' "$served" | cut -d' ' -f2)
 		want=${sha256:-$known}
-		[ -n "$want" ] || fail "What $file should be is not known." "Give its SHA-256, as \`npm run pack-agent\` printed it: --sha256 <64 digits>"
+		[ -n "$want" ] || fail "The expected SHA-256 of $file is not known." "Pass it as \`npm run pack-agent\` printed it: --sha256 <64 digits>"
 		archive=$file
 	else
 		archive=$incoming/archive.tar.gz
 		want=$(printf '%s\n' "$served" | cut -d' ' -f2)
 	fi
 	label=$(printf %.16s "$want")
-	# A version appears by a rename, so one that is there is whole.
+	# A version is put in place by a rename, so an existing one is complete.
 	for directory in "$PREFIX/versions/"*"-$label"; do
 		new=${directory##*/}
-		! works "$new" || { say "Version $new is here already." && return; }
+		! works "$new" || { say "Version $new is already installed." && return; }
 	done
 	check_space
 	if [ -z "$file" ]; then
@@ -228,20 +228,20 @@ unpack_archive() {
 		found=$(digest_of "$archive")
 	fi
 	[ "$found" = "$want" ] ||
-		fail "The archive is not the one that was promised: nothing was installed." "SHA-256 expected: $want" "SHA-256 found:    $found" \
-			"Take a new line from \"Add a node\"; if it happens again, something changes files on the way."
+		fail "The archive has the wrong SHA-256; nothing was installed." "SHA-256 expected: $want" "SHA-256 found:    $found" \
+			"Create a new command with \"Add a node\". If it happens again, something modifies files in transit."
 	tar -xzf "$archive" -C "$incoming" --no-same-owner 2>"$incoming/said" ||
-		fail "The archive could not be unpacked: $(tail -n 1 "$incoming/said")" "Is there room below $PREFIX? df -h $PREFIX"
+		fail "The archive could not be unpacked: $(tail -n 1 "$incoming/said")" "Check the free disk space: df -h $PREFIX"
 	tree=$incoming/holdfast-agent
 	read -r version target <"$tree/VERSION"
-	[ "$target" = "linux-$arch" ] || fail "The archive is for $target, and this machine is linux-$arch."
+	[ "$target" = "linux-$arch" ] || fail "The archive is for $target; this machine is linux-$arch."
 	said=$("$tree/bin/node" --version 2>&1) ||
 		fail "The Node.js in the archive does not run here: $(printf %s "$said" | tail -n 1)" \
 			"It needs glibc 2.28 or newer (Debian 10, Ubuntu 20.04, RHEL 8). Alpine and other systems with musl cannot run it."
 	chown -R 0:0 "$tree"
 	chmod -R go-w "$tree"
 	new=$version-$label
-	# Its files were damaged, or a run was ended before the link was made.
+	# Its files are damaged, or an earlier run was interrupted before the link was created.
 	rm -rf "$PREFIX/versions/$new"
 	find "$tree" -type f -exec sync {} +
 	mv "$tree" "$PREFIX/versions/$new"
@@ -254,10 +254,10 @@ check_space() {
 	needed=$(((${unpacked:-140000000} + 60000000) / 1024))
 	free=$(df -Pk "$PREFIX" | awk 'NR == 2 { print $4 }')
 	[ "${free:-$needed}" -ge "$needed" ] ||
-		fail "There is not enough room below $PREFIX: $((free / 1024)) MB are free, $((needed / 1024)) MB are needed." "Free some, then run the same line again."
+		fail "Not enough disk space below $PREFIX: $((free / 1024)) MiB free, $((needed / 1024)) MiB required." "Free some space, then run the same command again."
 }
 
-# The server is believed because of the digest, not because of its certificate, which no new machine knows.
+# The download is trusted because of its digest, not because of the server's certificate, which a new machine cannot verify.
 download() {
 	say "Downloading $1"
 	if has curl; then
@@ -266,7 +266,7 @@ download() {
 		wget -q --no-check-certificate -O "$2" "$1" 2>"$incoming/said" && return
 	fi
 	fail "The agent could not be downloaded from $1: $(tail -n 1 "$incoming/said")" \
-		"Is $api the address that this machine reaches the server at? Check name resolution, firewall and clock, then run the same line again."
+		"Check that this machine can reach the server at $api: name resolution, firewall and clock. Then run the same command again."
 }
 
 digest_of() { sha256sum <"$1" | cut -d' ' -f1; }
@@ -280,35 +280,35 @@ joined_api() { sed -n 's/^ *"api_url": "\([^"]*\)".*/\1/p' "$STATE/agent.json" 2
 join_server() {
 	node=$(sed -n 's/^ *"node_name": "\([^"]*\)".*/\1/p' "$STATE/agent.json" 2>/dev/null || true)
 	if [ -n "$node" ] && [ -f "$STATE/identity.pem" ] && [ -z "$rejoin" ]; then
-		[ -z "$token" ] || say "This machine is the node $node already; it was not joined again."
+		[ -z "$token" ] || say "This machine is already the node $node; it was not enrolled again."
 		return
 	fi
 	if [ -z "$token" ]; then
 		[ -n "$node" ] || grep -qs '^HOLDFAST_BOOTSTRAP_TOKEN=.' "$STATE/agent.env" || {
-			say "No token was given, so this machine is not a node yet, and its agent is not started."
+			say "No token was given, so this machine is not enrolled and its agent is not started."
 			start=''
 		}
 		return
 	fi
-	[ -n "$api" ] || wrong_usage "Give the server's address with --api."
+	[ -n "$api" ] || wrong_usage "The server's URL is missing: use --api."
 	case $token in
 	hfb_*)
 		keep_setting HOLDFAST_BOOTSTRAP_TOKEN "$token"
 		keep_setting HOLDFAST_NODE_API_URL "$api"
-		done_ "The bootstrap token is in $STATE/agent.env; the agent joins with it by itself."
+		done_ "The bootstrap token is in $STATE/agent.env; the agent enrolls with it automatically."
 		return
 		;;
 	esac
 	set -- agent join --token - --api "$api"
 	[ -z "$name" ] || set -- "$@" --name "$name"
-	# The reason is told by the command itself.
+	# The command itself prints the reason of a failure.
 	printf '%s\n' "$token" | HOLDFAST_AGENT_STATE_DIR=$STATE "$PREFIX/versions/$new/bin/holdfast" "$@" >"$PREFIX/joined.new" ||
-		fail "This machine did not join. The agent is unpacked, but nothing was started." "Mend what is said above, then run the same line again; a token that was used needs a new line."
+		fail "This machine could not be enrolled. The agent is unpacked, but was not started." "Correct the problem above, then run the same command again. If the token was used, create a new command."
 	done_ "$(head -n 1 "$PREFIX/joined.new")"
 	rm -f "$PREFIX/joined.new"
 }
 
-# In the env file, which only root can read.
+# Stored in the env file, which only root can read.
 keep_setting() {
 	write_env
 	{ grep -v "^$1=" "$STATE/agent.env" || true; printf '%s=%s\n' "$1" "$2"; } | replace "$STATE/agent.env" 0600
@@ -347,7 +347,7 @@ write_units() {
 	write_env
 	mkdir -p "$(dirname "$COMMAND")"
 	if [ -e "$COMMAND" ] && [ "$(readlink -- "$COMMAND" || true)" != "$PREFIX/current/bin/holdfast" ]; then
-		say "$COMMAND is something else and was left alone; the agent's command is $PREFIX/current/bin/holdfast."
+		say "$COMMAND already exists and was not changed; the agent's command is $PREFIX/current/bin/holdfast."
 	else
 		ln -sfn "$PREFIX/current/bin/holdfast" "$COMMAND"
 	fi
@@ -360,7 +360,7 @@ replace() {
 	mv "$1.new" "$1"
 }
 
-# Processes that still run from an older version have what they need in memory.
+# Processes of an older version that are still running have everything in memory.
 tidy_versions() {
 	for directory in "$PREFIX"/versions/*; do
 		case ${directory##*/} in
@@ -370,7 +370,7 @@ tidy_versions() {
 	done
 }
 
-# --- starting, and going back when that fails
+# --- start, and rollback when that fails
 
 status_text() { systemctl show -p StatusText --value "$SERVICE" 2>/dev/null || true; }
 
@@ -382,13 +382,13 @@ is_connected() {
 start_agent() {
 	systemctl reset-failed "$SERVICE" 2>/dev/null || true
 	systemctl --quiet enable "$SERVICE" 2>/dev/null || fail "The unit could not be enabled." "See: systemctl status $SERVICE"
-	[ "$before" = "$new" ] && is_connected && [ -z "$rejoin" ] && done_ "The agent runs: $(status_text)" && return
+	[ "$before" = "$new" ] && is_connected && [ -z "$rejoin" ] && done_ "The agent is running: $(status_text)" && return
 	if systemctl restart "$SERVICE" && becomes_healthy; then
 		if is_connected; then
-			done_ "The agent runs: $(status_text)"
+			done_ "The agent is running: $(status_text)"
 		else
-			say "The agent runs, but is not connected: $(status_text)"
-			say "It keeps trying. To see why: holdfast agent diagnose"
+			say "The agent is running, but not connected: $(status_text)"
+			say "It keeps retrying. To find out why, run: holdfast agent diagnose"
 		fi
 		return
 	fi
@@ -397,13 +397,13 @@ start_agent() {
 		point current "$before"
 		write_units
 		systemctl reset-failed "$SERVICE" 2>/dev/null || true
-		if systemctl restart "$SERVICE"; then back="Version $before runs again."; else back="Version $before was put back, and does not start either."; fi
-		fail "$why" "$back" "What the new one said: journalctl -u $SERVICE -n 50"
+		if systemctl restart "$SERVICE"; then back="Version $before is running again."; else back="Version $before was restored, but does not start either."; fi
+		fail "$why" "$back" "Log of the new version: journalctl -u $SERVICE -n 50"
 	fi
-	fail "$why" "What it said: journalctl -u $SERVICE -n 50, and: holdfast agent diagnose"
+	fail "$why" "Log: journalctl -u $SERVICE -n 50" "Diagnosis: holdfast agent diagnose"
 }
 
-# An agent that could reach its server before must do so again; else it is enough that it stays.
+# An agent that was connected before must connect again; otherwise it is enough that it keeps running.
 becomes_healthy() {
 	waited=0
 	[ -n "$was_connected" ] && patience=$HEALTHY_SECONDS || patience=15
@@ -420,7 +420,7 @@ becomes_healthy() {
 roll_back() {
 	before=$(version_of current)
 	new=$(version_of previous)
-	[ -n "$new" ] && works "$new" || fail "There is no earlier version here to go back to."
+	[ -n "$new" ] && works "$new" || fail "There is no earlier version to roll back to."
 	take_lock
 	rejoin='' was_connected=''
 	switch_to "$new"
@@ -431,17 +431,17 @@ roll_back() {
 # --- uninstall
 
 uninstall() {
-	[ -d "$PREFIX" ] || [ -e "$UNIT" ] || [ -d "$STATE" ] || { say "Nothing of the agent is here." && return; }
+	[ -d "$PREFIX" ] || [ -e "$UNIT" ] || [ -d "$STATE" ] || { say "The agent is not installed." && return; }
 	users=$(our_users)
 	if [ -n "$users" ] && [ -z "$remove_users" ] && [ -z "$keep_state" ]; then
-		fail "Users of tenants are still here: $users" \
+		fail "Tenants' users still exist on this machine: $users" \
 			"Release their allocations on the server first (\`holdfast allocation release\`)," \
 			"or remove them and their homes now with --remove-users, or keep them and this node's state with --keep-state."
 	fi
 	node=$(sed -n 's/^ *"node_name": "\([^"]*\)".*/\1/p' "$STATE/agent.json" 2>/dev/null || true)
 	if has systemctl && [ -d /run/systemd/system ]; then
 		systemctl --quiet disable --now "$SERVICE" 2>/dev/null || true
-		# What tenants left running in their terminals ends too.
+		# Ends what tenants left running in their terminals, too.
 		systemctl kill --kill-who=all --signal=SIGKILL "$TERMINALS" 2>/dev/null || true
 		systemctl stop "$TERMINALS" 2>/dev/null || true
 	fi
@@ -456,12 +456,12 @@ uninstall() {
 	fi
 	[ -n "$keep_state" ] || rm -rf "$STATE" /var/lib/holdfast-tenants /dev/shm/holdfast-tenants
 	rm -rf "$PREFIX"
-	done_ "The agent is removed."
+	done_ "The agent was removed."
 	[ -z "$keep_state" ] || say "Its identity and settings are still in $STATE."
-	[ -z "$node" ] || [ -n "$keep_state" ] || say "The server still knows the node: holdfast node retire $node"
+	[ -z "$node" ] || [ -n "$keep_state" ] || say "The node still exists on the server. Retire it there: holdfast node retire $node"
 }
 
-# Those that the agent has written down as made by it.
+# The users that the agent recorded as created by it.
 our_users() {
 	[ -f "$STATE/users.json" ] && [ -x "$PREFIX/current/bin/node" ] || return 0
 	"$PREFIX/current/bin/node" -e '
@@ -469,6 +469,6 @@ our_users() {
 		console.log(Object.keys(users).join(" "));' "$STATE/users.json" 2>/dev/null || true
 }
 
-# Read to its end before anything runs: uninstalling removes this very file.
+# The shell reads the whole file before anything runs: uninstalling removes this file.
 main "$@"
 exit

@@ -135,7 +135,7 @@ describe("a catalogue", () => {
     expect(neverMade(catalogues.tasks, declaring)).toEqual([]);
   });
 
-  it("has no error code that no listener answers with", () => {
+  it("has no error code that no listener returns", () => {
     const servers = ["service", "control-plane", "gateway", "node-agent"];
     expect(neverMade(catalogues.errors, [], servers)).toEqual([]);
   });

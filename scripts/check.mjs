@@ -1,5 +1,5 @@
-// npm run check: everything about the code that needs no running system. All checks run side by
-// side and all report, so that one look shows all there is to mend.
+// npm run check: everything about the code that needs no running system. All checks run in parallel
+// and all report, so that one run shows everything to correct.
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ const checks = [
   { name: "boundaries", command: [node, "scripts/check-boundaries.ts"] },
   { name: "sizes", command: [node, "scripts/check-sizes.ts"] },
   { name: "unused code", command: [bin("knip")] },
+  { name: "words", command: [node, "scripts/check-words.ts"] },
   { name: "generated files", command: [node, "scripts/generate.ts", "--check"] },
 ];
 

@@ -9,6 +9,7 @@ import { ingressSettings } from "@holdfast/cli/ingress/settings";
 import { upSettings } from "@holdfast/cli/up/settings";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { errorCatalogue } from "@holdfast/contracts/errors";
+import { nouns, stateGroups } from "@holdfast/contracts/glossary";
 import { openApiDocument } from "@holdfast/contracts/openapi";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { workerSettings } from "@holdfast/control-plane/worker/settings";
@@ -36,6 +37,7 @@ const processes: Record<string, Settings> = {
 const pages: Record<string, string> = {
   "docs/reference/settings.md": settingsPage(),
   "docs/reference/errors.md": errorsPage(),
+  "docs/reference/glossary.md": glossaryPage(),
   "docs/reference/reasons.md": reasonsPage(),
   "docs/reference/openapi.json": `${JSON.stringify(openApiDocument(allEndpoints, { version }), null, 2)}\n`,
 };
@@ -133,5 +135,34 @@ function errorsPage(): string {
     "|---|---|---|---|---|",
     ...rows,
     "",
+  ].join("\n");
+}
+
+function glossaryPage(): string {
+  const sections = stateGroups.flatMap(({ heading, field, titles, derived = {} }) => [
+    `## ${heading}`,
+    "",
+    `API: ${field}.`,
+    "",
+    "| title | API value | meaning |",
+    "|---|---|---|",
+    ...Object.entries(titles).map(([value, { title, meaning }]) => `| ${title} | \`${value}\` | ${meaning} |`),
+    ...Object.values(derived).map(({ title, meaning }) => `| ${title} | – | ${meaning} |`),
+    "",
+  ]);
+  return [
+    "# Glossary",
+    "",
+    "Generated from `contracts/src/glossary.ts` and `contracts/src/state-titles.ts` by `npm run generate`; do not edit.",
+    "",
+    "The page and the command line show titles; the API and `--json` use API values, which do not change.",
+    "",
+    "## Nouns and verbs",
+    "",
+    "| word | meaning |",
+    "|---|---|",
+    ...Object.entries(nouns).map(([word, meaning]) => `| ${word} | ${meaning} |`),
+    "",
+    ...sections,
   ].join("\n");
 }

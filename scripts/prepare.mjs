@@ -69,7 +69,7 @@ const agentFiles = [
 ];
 
 /**
- * Runs a command with its output shown only if it fails. When we are told to stop, it is ended first:
+ * Runs a command and shows its output only if it fails. On a request to stop, it is ended first:
  * an install that lives on would work against the next one in the same directory.
  */
 export function run(command, args, cwd = root) {

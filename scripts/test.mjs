@@ -25,7 +25,7 @@ const tested = await show(node, [join(root, "node_modules/vitest/vitest.mjs"), "
 summarise();
 process.exit(checked && tested === 0 ? 0 : 1);
 
-/** Only root can install, and only what is missing; anybody else is told at the end. */
+/** Only root can install, and only what is missing; for others it is listed at the end. */
 async function installDebianPackages() {
   const missing = Object.values(facilities).filter((one) => one.debianPackage && !one.present());
   if (missing.length === 0 || !facilities.root.present()) return;

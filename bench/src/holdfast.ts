@@ -1,4 +1,4 @@
-// Our side: a whole Holdfast started as a person starts it, on free ports and a data directory of
+// Holdfast as a contestant: a complete installation, started as a person starts it, on free ports and a data directory of
 // the bench's own.
 
 import { join } from "node:path";

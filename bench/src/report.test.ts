@@ -94,7 +94,7 @@ describe("a contest", () => {
 
   it("reads the steps that `holdfast up` prints", () => {
     const printed =
-      "  creating the database\n✓ PostgreSQL accepts connections 1.5 s\n✓ Schema is current 120 ms\n";
-    expect(stepsIn(printed)).toEqual({ "PostgreSQL accepts connections": 1.5, "Schema is current": 0.12 });
+      "  creating the database\n✓ PostgreSQL accepts connections 1.5 s\n✓ Schema is up to date 120 ms\n";
+    expect(stepsIn(printed)).toEqual({ "PostgreSQL accepts connections": 1.5, "Schema is up to date": 0.12 });
   });
 });

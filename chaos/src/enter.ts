@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const inside = fileURLToPath(new URL("./inside.ts", import.meta.url));
 
-/** Runs the program inside, and answers with its exit code. */
+/** Runs the program inside, and returns its exit code. */
 export function runInside(args: readonly string[]): Promise<number> {
   const namespaces = ["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=SIGKILL"];
   const child = spawn("unshare", [...namespaces, "--", process.execPath, inside, ...args], {
@@ -16,10 +16,10 @@ export function runInside(args: readonly string[]): Promise<number> {
     // Ctrl-C at a terminal reaches us alone, and we pass it on.
     detached: true,
   });
-  const told = child.stdio[3] as NodeJS.WritableStream | null;
-  told?.on("error", () => undefined);
+  const commands = child.stdio[3] as NodeJS.WritableStream | null;
+  commands?.on("error", () => undefined);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(signal, () => told?.write("stop\n"));
+    process.on(signal, () => commands?.write("stop\n"));
   }
   return new Promise((resolve, reject) => {
     child.once("error", reject);

@@ -133,7 +133,7 @@ const answers: Partial<Record<string, Words>> = {
   },
   unreachable: {
     ...nowhere,
-    message: /does not answer \(ECONNREFUSED\)\. `holdfast status` shows what runs/,
+    message: /is unreachable \(ECONNREFUSED\)\. On the server, run `holdfast status`/,
     next_step: /^$/,
   },
 };

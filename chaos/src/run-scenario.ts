@@ -5,7 +5,7 @@ import { blindSpots, falsify } from "./falsify.ts";
 import { judge } from "./judge.ts";
 import { closeLab, type Lab, openLab, type Site } from "./lab/lab.ts";
 import type { Scenario, ScenarioResult } from "./scenario.ts";
-import { type Telling, tellStory } from "./story.ts";
+import { type StoryRun, startStory } from "./story.ts";
 import { within } from "./until.ts";
 
 /** Whatever hangs in it. */
@@ -19,18 +19,18 @@ export async function runScenario(
   const directory = join(options.site.directory, `lab${options.number}`);
   const keep = join(options.keepIn, scenario.name);
   let lab: Lab | undefined;
-  let telling: Telling | undefined;
+  let run: StoryRun | undefined;
   const judged = { evidence: undefined as ScenarioResult["evidence"] | undefined, falsified: 0 };
   const problems: string[] = [];
   try {
     lab = await openLab(options.site, options.number, scenario.lab ?? {});
-    telling = tellStory(lab, scenario.expect);
+    run = startStory(lab, scenario.expect);
     try {
-      await within("the end of the scenario", LONGEST_SECONDS, scenario.run(telling.story));
+      await within("the end of the scenario", LONGEST_SECONDS, scenario.run(run.story));
     } finally {
-      await telling.mends();
+      await run.mends();
     }
-    const evidence = await telling.evidence();
+    const evidence = await run.evidence();
     if (!evidence) throw new Error("the scenario ended without a look before and after the repair, and a retry");
     judged.evidence = evidence;
     problems.push(...judge(scenario.expect, evidence));
@@ -57,7 +57,7 @@ export async function runScenario(
     took_seconds: Math.round((performance.now() - started) / 100) / 10,
     falsified,
     evidence,
-    notes: telling?.notes ?? [],
+    notes: run?.notes ?? [],
     problems,
     ...(problems.length > 0 ? { logs: keep } : {}),
   };

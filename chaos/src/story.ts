@@ -52,7 +52,7 @@ export type Story = {
   notes(text: string): void;
 };
 
-export type Telling = {
+export type StoryRun = {
   story: Story;
   notes: string[];
   /** What was gathered so far; undefined: the story did not come to its end. */
@@ -64,7 +64,7 @@ export type Telling = {
 /** How long a user's task may wait for its node: the shortest there is. */
 const EXPIRES_SECONDS = "5";
 
-export function tellStory(lab: Lab, expected: Expected): Telling {
+export function startStory(lab: Lab, expected: Expected): StoryRun {
   const { operator } = lab.control;
   const params = { node_id: lab.node.id };
   const faults: Fault[] = [];

@@ -59,7 +59,7 @@ const startAgent = (stateDir: string) =>
     HOLDFAST_AGENT_HEARTBEAT_SECONDS: "2",
   });
 
-/** Nodes are told to find it there. */
+/** Published to nodes as its address. */
 async function startApi(nodePort: number): Promise<void> {
   if (api) await end(api);
   api = start(["api"], { ...ofApi, HOLDFAST_NODE_API_URL: `https://127.0.0.1:${nodePort}` });
@@ -71,7 +71,7 @@ const views = (): Promise<NodeDetail[]> =>
 const identities = () => agents.map(({ stateDir }) => readFileSync(`${stateDir}/identity.pem`, "utf8"));
 
 /** How many nodes the server has received a heartbeat of since it was asked to count, by heartbeats that differ. */
-function countHeard(): () => Promise<number> {
+function countOnline(): () => Promise<number> {
   const seen = new Map<string, Set<string | null>>();
   return async () => {
     for (const { id, heartbeat_at } of await views()) seen.set(id, (seen.get(id) ?? new Set()).add(heartbeat_at));
@@ -80,7 +80,7 @@ function countHeard(): () => Promise<number> {
 }
 
 const allAreBack = async () => {
-  await expect.poll(countHeard(), BACK).toBe(AGENTS);
+  await expect.poll(countOnline(), BACK).toBe(AGENTS);
   const online = async () => (await views()).filter(({ connection }) => connection === "online").length;
   await expect.poll(online, BACK).toBe(AGENTS);
 };
@@ -110,8 +110,8 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
       const { nodeId } = await join({ token, apiUrl: api_url, stateDir, facts: someFacts });
       agents.push({ nodeId, stateDir, process: startAgent(stateDir) });
     }
-    const heard = countHeard();
-    await until(async () => (await heard()) === AGENTS);
+    const online = countOnline();
+    await until(async () => (await online()) === AGENTS);
   });
 
   it("ID-03 ID-14 keeps its certificates while the api's clock is 14 hours ahead, and is back when it is right", async () => {
@@ -122,7 +122,7 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
       (await views()).filter(({ attention }) => attention.some(({ code }) => code === "clock_skew")).length;
     await expect.poll(skewed, BACK).toBe(AGENTS);
     // Several more heartbeats of each: enough to renew a certificate that seems to be half over.
-    await expect.poll(countHeard(), BACK).toBe(AGENTS);
+    await expect.poll(countOnline(), BACK).toBe(AGENTS);
     await jump.mend();
     await allAreBack();
     expect(identities()).toEqual(before);
@@ -134,7 +134,7 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
     if (!gone) throw new Error("there is no agent");
     const jump = clockOff(clockDirectory, "+14h");
     await jump.inflict();
-    await expect.poll(countHeard(), BACK).toBe(AGENTS);
+    await expect.poll(countOnline(), BACK).toBe(AGENTS);
     await end(gone.process);
     await jump.mend();
     const connection = async () => (await operator()(getNode, { params: { node_id: gone.nodeId } })).connection;

@@ -18,5 +18,5 @@ export function handleClosedOutput(command: string | undefined, options: { json:
 }
 
 function outputFailure({ message }: Error): Error {
-  return new Error(`The output cannot be written: ${message}.`);
+  return new Error(`Cannot write the output: ${message}.`);
 }

@@ -1,4 +1,4 @@
-// How a command ends when it could not do its work: what happened, what to do now, and an exit
+// How a failed command ends: what happened, the next step, and an exit
 // code that a script can act on.
 
 import { CallError, fieldProblemsOf, isRetryable } from "@holdfast/contracts/client";
@@ -8,7 +8,7 @@ import { harmless, jsonText } from "./output.ts";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
 
-/** The server did not answer at all. */
+/** The server did not respond. */
 export class UnreachableError extends Error {
   override name = "UnreachableError";
 }
@@ -18,7 +18,7 @@ export function isTemporary(error: unknown): boolean {
   return error instanceof UnreachableError || isRetryable(error);
 }
 
-/** Something that a command itself refuses or reports as failed, in the form of the server's own errors. */
+/** A failure that the command itself detects or reports, in the form of the server's errors. */
 export class Refusal extends Error {
   override name = "Refusal";
   readonly code: string;
@@ -33,7 +33,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Prints the failure to stderr and answers with the exit code. */
+/** Prints the failure to stderr and returns the exit code. */
 export function reportFailure(error: unknown, options: { json: boolean }): number {
   const { code, lines, body } = explain(error);
   const text = options.json ? jsonText({ error: body }) : harmless(lines.join("\n"));

@@ -16,12 +16,12 @@ const commands: CommandLoader[] = [
   },
   {
     name: "down",
-    summary: "stop what `up` runs",
+    summary: "stop everything that `up` runs",
     load: async () => (await import("./commands/down.ts")).downCommand(),
   },
   {
     name: "status",
-    summary: "show how the parts are",
+    summary: "show the state of each process",
     load: async () => (await import("./commands/status.ts")).statusCommand(),
   },
   {
@@ -31,12 +31,12 @@ const commands: CommandLoader[] = [
   },
   {
     name: "logout",
-    summary: "forget the sign-in and revoke its token",
+    summary: "sign out and revoke the token",
     load: async () => (await import("./commands/logout.ts")).logoutCommand(),
   },
   {
     name: "session",
-    summary: "where you are signed in, and signing out",
+    summary: "browser sessions: list and end them",
     load: async () => (await import("./commands/session/session.ts")).sessionCommand(),
   },
   {
@@ -56,22 +56,22 @@ const commands: CommandLoader[] = [
   },
   {
     name: "node",
-    summary: "machines, and how they join",
+    summary: "nodes: enroll, list, drain, quarantine, retire",
     load: async () => (await import("./commands/node/node.ts")).nodeCommand(),
   },
   {
     name: "task",
-    summary: "run something on a node",
+    summary: "run and inspect tasks on nodes",
     load: async () => (await import("./commands/task/task.ts")).taskCommand(),
   },
   {
     name: "allocation",
-    summary: "users on nodes",
+    summary: "OS users on nodes",
     load: async () => (await import("./commands/allocation/allocation.ts")).allocationCommand(),
   },
   {
     name: "quota",
-    summary: "limits of allocations",
+    summary: "allocation limits",
     load: async () => (await import("./commands/quota/quota.ts")).quotaCommand(),
   },
   {
@@ -81,12 +81,12 @@ const commands: CommandLoader[] = [
   },
   {
     name: "key",
-    summary: "keys that tasks are signed with",
+    summary: "task signing keys",
     load: async () => (await import("./commands/key/key.ts")).keyCommand(),
   },
   {
     name: "audit",
-    summary: "who did what",
+    summary: "audit events",
     load: async () => (await import("./commands/audit/audit.ts")).auditCommand(),
   },
   {
@@ -106,28 +106,28 @@ const commands: CommandLoader[] = [
   },
   {
     name: "ingress",
-    summary: "keep the certificates of a proxy in front",
+    summary: "renew the certificates of an ingress proxy",
     load: async () => (await import("./commands/ingress.ts")).ingressCommand(),
   },
   {
     name: "agent",
-    summary: "make this machine a node, and run its agent",
+    summary: "enroll this machine as a node and run its agent",
     load: async () => (await import("./commands/agent/agent.ts")).agentCommand(),
   },
   {
     name: "sim",
-    summary: "a fleet of simulated nodes to look at",
+    summary: "run simulated nodes",
     load: async () => (await import("./commands/sim/sim.ts")).simCommand(),
   },
   {
     name: "migrate",
-    summary: "bring a database's schema up to date",
+    summary: "apply database migrations",
     load: async () => (await import("./commands/migrate.ts")).migrateCommand(),
   },
 ];
 
 const exitCodeHelp = `
-Exit codes: 0 done · 1 refused or failed · 2 wrong usage or setting · 3 server not reachable · 130 interrupted · 141 output closed`;
+Exit codes: 0 success · 1 rejected or failed · 2 invalid usage or setting · 3 server unreachable · 130 interrupted · 141 output closed`;
 
 export async function main(args: string[]): Promise<void> {
   const json = args.includes("--json");
@@ -152,7 +152,7 @@ async function buildProgram(called: string | undefined, options: { json: boolean
     .description("Runs fleets of machines that you cannot always reach.")
     .version(version)
     .addHelpText("after", exitCodeHelp)
-    .showHelpAfterError("Run `holdfast --help` to see what there is.");
+    .showHelpAfterError("Run `holdfast --help` for the list of commands.");
   for (const { name, summary, load } of commands) {
     program.addCommand(name === called ? await load() : new Command(name).description(summary));
   }
@@ -160,7 +160,7 @@ async function buildProgram(called: string | undefined, options: { json: boolean
   return program;
 }
 
-/** Commander tells people itself what is wrong; what a script is told comes from `reportFailure`. */
+/** Commander prints usage errors for people; `reportFailure` prints them for scripts. */
 function throwInsteadOfExit(command: Command, options: { json: boolean }): void {
   command.exitOverride();
   if (options.json) command.configureOutput({ writeErr: () => undefined });

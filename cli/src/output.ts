@@ -1,4 +1,4 @@
-// What commands print: a table or a sentence for people, one JSON value for scripts.
+// Command output: a table or a sentence for people, one JSON value for scripts.
 
 // Control characters in names from the server could rewrite the reader's terminal.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is being removed
@@ -14,7 +14,7 @@ export function printResult<T>(options: { json?: boolean }, result: T, forPeople
   process.stdout.write(`${options.json ? jsonText(result) : harmless(forPeople(result))}\n`);
 }
 
-/** Beside the result, which alone goes to stdout. */
+/** Printed to stderr: only the result goes to stdout. */
 export function printWarnings(warnings: readonly string[]): void {
   for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
 }
@@ -43,11 +43,11 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
     .join("\n");
 }
 
-/** Says below a table that its rows are cut; nothing where they are not. */
+/** A line below a table that has further pages; empty on the last page. */
 export function nextPage(shown: readonly unknown[], cursor: string | null): string {
   return cursor === null
     ? ""
-    : `\n\nShowing ${shown.length}, more follow. For the next page, add --cursor ${cursor}`;
+    : `\n\nShowing ${shown.length}; there are more. For the next page, add --cursor ${cursor}`;
 }
 
 function clean(text: string): string {
@@ -88,7 +88,7 @@ function plain(value: unknown): string {
   return clean(String(value));
 }
 
-/** How long something took or has been taking: 340 ms, 2.4 s, 3 min, 5 h, 2 days. */
+/** A duration: 340 ms, 2.4 s, 3 min, 5 h, 2 days. */
 export function span(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
@@ -97,7 +97,7 @@ export function span(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`;
 }
 
-/** A time further in the future than this was written by another clock than this one, and one of them is wrong. */
+/** A time further in the future than this comes from another clock, and one of the two clocks is wrong. */
 const SKEW_MS = 60_000;
 
 export function ago(iso: string | null, now = Date.now()): string {
@@ -106,6 +106,6 @@ export function ago(iso: string | null, now = Date.now()): string {
   return age < -SKEW_MS ? `${span(-age)} ahead of this computer's clock` : `${span(Math.max(0, age))} ago`;
 }
 
-export function gigabytes(bytes: number): string {
-  return `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+export function gibibytes(bytes: number): string {
+  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }

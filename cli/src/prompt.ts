@@ -1,11 +1,12 @@
-// Asks a person at the terminal. A secret is not echoed; without a terminal nothing can be asked.
+// Asks a person at the terminal. A secret is not echoed; without a terminal it fails.
 
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { UsageError } from "@holdfast/kit/settings";
 
 export async function ask(question: string, options: { secret?: boolean; instead: string }): Promise<string> {
-  if (!process.stdin.isTTY) throw new UsageError(`Nobody can be asked here. Give ${options.instead}.`);
+  if (!process.stdin.isTTY)
+    throw new UsageError(`Cannot ask: standard input is not a terminal. Use ${options.instead}.`);
   let muted = false;
   const output = new Writable({
     write(chunk, _encoding, done) {
@@ -25,7 +26,7 @@ export async function ask(question: string, options: { secret?: boolean; instead
 }
 
 export async function agreed(question: string, instead = "--yes"): Promise<boolean> {
-  const answer = await ask(`${question} Type yes`, { instead });
+  const answer = await ask(`${question} Type yes to confirm`, { instead });
   return /^y(es)?$/i.test(answer);
 }
 

@@ -69,7 +69,7 @@ describe("holdfast node token create --bootstrap", () => {
       "7d",
     ]);
     expect(stdout).toMatch(/^HOLDFAST_BOOTSTRAP_TOKEN=hfb_\S{43}\.\S{43}\nHOLDFAST_NODE_API_URL=https:\/\/127/);
-    expect(stdout).toContain("joins with it as shoal-1");
+    expect(stdout).toContain("enrolls as shoal-1 with this token");
     expect(stdout).toMatch(/\| sha256sum -c .*hfb_/);
     const shown = await run(["node", "token", "list"]);
     expect(shown.stdout).toMatch(/bootstrap\s+local operator\s+shoal-1\s+until \d{4}-\S+ \S+\s+never\s+0/);
@@ -121,7 +121,7 @@ describe("holdfast agent run with a bootstrap token", () => {
     expect(stdout + stderr).not.toMatch(/hfb_[\w-]{20}/);
   });
 
-  it("ID-01 on two hosts leaves the node to the newest, and tells the other and the audit", async () => {
+  it("ID-01 on two hosts leaves the node to the newest, and reports it on the other one and in the audit", async () => {
     const made = await makeToken("reef-8");
     const dirs = ["reef-8-a", "reef-8-b"].map((name) => join(first.scratch, name));
     const [a = "", b = ""] = dirs;
@@ -144,9 +144,9 @@ describe("holdfast agent run with a bootstrap token", () => {
     const stateDir = join(first.scratch, "reef-9");
     const agent = startAgent(hostNamed("reef-9", made, stateDir));
     await diagnosed(stateDir, "enrollment_token_revoked");
-    const told = await run(["agent", "diagnose"], { HOLDFAST_AGENT_STATE_DIR: stateDir });
-    expect(told.stdout).toContain("recovery_enrollment_blocked");
-    expect(told.stdout).toContain("holdfast node token create --bootstrap --node reef-9");
+    const outcome = await run(["agent", "diagnose"], { HOLDFAST_AGENT_STATE_DIR: stateDir });
+    expect(outcome.stdout).toContain("recovery_enrollment_blocked");
+    expect(outcome.stdout).toContain("holdfast node token create --bootstrap --node reef-9");
     expect(agent.process.exitCode).toBeNull();
     expect(await stopped(agent)).toMatchObject({ code: 0, stderr: "" });
     const { items } = await json<{ items: AuditEvent[] }>(["audit", "list", "--action", "node.enroll"]);

@@ -71,8 +71,8 @@ describe("holdfast token", () => {
     expect(token).toMatch(/^hft_\S{43}$/);
     expect(advice).toContain("not shown again");
     const { stdout } = await owner.holdfast(["token", "list"]);
-    expect(stdout).toMatch(/^ID\s+NAME\s+ROLE\s+MADE BY\s+LAST USED\s+STATE\n/);
-    expect(stdout).toMatch(/laptop\s+member\s+.*never\s+until \d{4}-/);
+    expect(stdout).toMatch(/^ID\s+NAME\s+ROLE\s+CREATED BY\s+LAST USED\s+STATE\n/);
+    expect(stdout).toMatch(/laptop\s+member\s+.*never\s+valid until \d{4}-/);
     expect(stdout).not.toContain("hft_");
   });
 
@@ -116,7 +116,7 @@ describe("holdfast org", () => {
     expect(unclear.code).toBe(2);
     expect(unclear.stderr).toMatch(/--org.*kelp/);
     expect(none.code).toBe(2);
-    expect(none.stderr).toContain('no organization "nowhere"');
+    expect(none.stderr).toContain('Organization "nowhere" not found');
     expect(bySetting.stdout).toContain("olive@kelp.example");
     expect(optionWins).toMatchObject({ code: 0 });
     expect(optionWins.stdout).not.toContain("olive");
@@ -127,7 +127,9 @@ describe("holdfast org", () => {
     expect(invited).toMatchObject({ email: "new@kelp.example", role: "admin" });
     expect(invited["url"]).toMatch(/#hfl_/);
     const forPeople = await owner.holdfast(["org", "invite", "second@kelp.example"]);
-    expect(forPeople.stdout).toMatch(/^http\S+#hfl_\S+\nHand it to second@kelp.example: it works once, until /);
+    expect(forPeople.stdout).toMatch(
+      /^http\S+#hfl_\S+\nSend this link to second@kelp.example. It works once and expires /,
+    );
     const { items } = await owner.json<Listed<{ email: string; role: string }>>(["org", "members"]);
     expect(items).toMatchObject([{ email: "olive@kelp.example", role: "owner" }]);
     const { stdout } = await owner.holdfast(["org", "members"]);
@@ -178,7 +180,7 @@ describe("holdfast audit list", () => {
     expect([first.items.length, second.items.length]).toEqual([1, 1]);
     expect((second.items[0]?.id ?? "") < (first.items[0]?.id ?? "")).toBe(true);
     const { stdout } = await owner.holdfast(["audit", "list", "--limit", "1"]);
-    expect(stdout).toMatch(/\nShowing \d+, more follow\. For the next page, add --cursor \S+\n$/);
+    expect(stdout).toMatch(/\nShowing \d+; there are more\. For the next page, add --cursor \S+\n$/);
   });
 
   it("AUDIT-01 says when nothing matches", async () => {
@@ -263,11 +265,11 @@ describe("holdfast key", () => {
     const after = await operator.json<Listed<Key>>(["key", "list"]);
     const [next, present] = after.items;
     expect([next?.state, present?.state, present?.kid]).toEqual(["next", "signing", items[0]?.kid]);
-    expect(rotated.stdout).toContain(`The next key is ${next?.kid}.`);
+    expect(rotated.stdout).toContain(`Created key ${next?.kid}.`);
     expect(rotated.stdout).toContain(`Until then ${present?.kid} signs`);
     const { stdout } = await operator.holdfast(["key", "list"]);
     expect(stdout).toMatch(/^KID\s+FOR\s+STATE\s+SIGNS FROM\s+VERIFIES UNTIL\n/);
-    expect(stdout).toMatch(new RegExp(`${next?.kid}\\s+task-signing\\s+○ signs soon\\s+\\d{4}-.*another follows`));
+    expect(stdout).toMatch(new RegExp(`${next?.kid}\\s+task-signing\\s+○ next\\s+\\d{4}-.*until replaced`));
   });
 
   it("TASK-03 refuses a second rotation at once, and says from when on", async () => {

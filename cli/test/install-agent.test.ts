@@ -49,7 +49,7 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
   const current = async () => (await guest.ask("readlink /opt/holdfast-agent/current")).trim();
   const accounts = () =>
     ["passwd", "group"].map((file) => readFileSync(join(guest.root, "etc", file), "utf8")).join();
-  /** Brings an archive of another version into the guest; answers with the options that install it. */
+  /** Copies an archive of another version into the guest; returns the options that install it. */
   const bringWorking = async (version: string) => {
     const bundle = await bundleAgent({ version });
     const directory = join(guest.root, "mnt");
@@ -100,14 +100,14 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
   it("AGENT-09 is installed, joined and started by one line, and the same line again changes nothing", async () => {
     const { code, stdout, stderr } = await guest.run(line);
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toContain(`This machine is now the node ${name}`);
-    expect(stdout).toMatch(/✓ The agent runs: connected to https:\S+ as reef-\d+\n$/);
+    expect(stdout).toContain(`This machine is enrolled as node ${name}`);
+    expect(stdout).toMatch(/✓ The agent is running: connected to https:\S+ as reef-\d+\n$/);
     expect(await node()).toMatchObject({ connection: "online", status: "active" });
     expect(await guest.ask(`systemctl is-enabled ${unit}; stat -c %a /etc/holdfast`)).toBe("enabled\n700\n");
     const pid = await show("MainPID");
     const again = await guest.run(line);
     expect([again.code, again.stderr]).toEqual([0, ""]);
-    expect(again.stdout).toContain("is here already");
+    expect(again.stdout).toContain("is already installed");
     expect(again.stdout).toContain(`the node ${name} already`);
     expect(await show("MainPID")).toBe(pid);
     const kept = await guest.run(
@@ -228,15 +228,15 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
   it("AGENT-09 is not installed from what is not known to be it, and its installer says what is missing", async () => {
     writeFileSync(join(guest.root, "mnt/install-agent.sh"), readFileSync(new URL("install-agent.sh", deploy)));
     const refused = async (options: string) => (await guest.run(`sh /mnt/install-agent.sh ${options}`)).stderr;
-    expect(await refused("")).toContain('Take the line that "Add a node" prints');
-    expect(await refused("--token hfe_x")).toContain("could be read by every user");
+    expect(await refused("")).toContain('Use the command that "Add a node" prints');
+    expect(await refused("--token hfe_x")).toContain("Every user of this machine could read");
     expect(await refused("--file /mnt/none.tar.gz")).toContain("cannot be read");
     expect(await refused("--file /mnt/broken.tar.gz")).toContain("Give its SHA-256");
     expect(await refused(`--file /mnt/broken.tar.gz --sha256 ${"1".repeat(64)}`)).toContain(
       "nothing was installed",
     );
-    expect(await refused("upgrade --file /mnt/broken.tar.gz")).toContain("no agent here to upgrade");
-    expect(await guest.ask("sh /mnt/install-agent.sh uninstall")).toContain("Nothing of the agent is here");
+    expect(await refused("upgrade --file /mnt/broken.tar.gz")).toContain("No agent is installed");
+    expect(await guest.ask("sh /mnt/install-agent.sh uninstall")).toContain("The agent is not installed");
     expect(guest.files()).toEqual(untouched.files);
   });
 });

@@ -45,7 +45,7 @@ describe("the operator token", () => {
     for (const args of [["token", "list"], ["admin", "link"], ["org", "list", "--local"], ["login"]]) {
       const { code, stderr } = await person.holdfast(args);
       expect(code, args.join(" ")).toBe(3);
-      expect(stderr).toContain(`No Holdfast runs on ${dataDir}`);
+      expect(stderr).toContain(`No Holdfast server is running on ${dataDir}`);
     }
     expect(received).toEqual([]);
   });
@@ -92,7 +92,7 @@ describe("a user whom the system does not know, without a home", () => {
     expect(status).toMatchObject({ code: 1, stderr: "" });
     const list = await person.holdfast(["token", "list"], elsewhere);
     expect(list.code).toBe(3);
-    expect(list.stderr).toContain("No Holdfast runs on /nowhere/holdfast");
+    expect(list.stderr).toContain("No Holdfast server is running on /nowhere/holdfast");
   });
 
   it.skipIf(!othersCanRunIt)("OPS-03 is told what to set otherwise", async () => {

@@ -78,7 +78,9 @@ describe("holdfast login", () => {
   it("SEC-03 tells people where they are signed in, and lets the environment win over it", async () => {
     const ada = aPerson();
     const signedIn = await ada.holdfast(signIn(), { input: PASSWORD });
-    expect(signedIn.stdout).toBe(`Signed in to ${api.url} as ${email}, organization kelp (admin), for 90 days.\n`);
+    expect(signedIn.stdout).toBe(
+      `Signed in to ${api.url} as ${email}, organization kelp (admin). Expires in 90 days.\n`,
+    );
     const env = { HOLDFAST_API_URL: api.url, HOLDFAST_TOKEN: api.operatorToken };
     const [everywhere, here] = await Promise.all([
       ada.holdfast(["org", "list"], { env }),
@@ -124,7 +126,7 @@ describe("holdfast login refuses", () => {
       "--password-stdin",
     ]);
     expect(code).toBe(2);
-    expect(stderr).toContain('--api is "kelp"; allowed is an http:// or https:// address');
+    expect(stderr).toContain('--api is "kelp". Allowed: an http:// or https:// URL');
   });
 
   it("SEC-01 an organization that one does not belong to, with exit code 2", async () => {
@@ -133,7 +135,7 @@ describe("holdfast login refuses", () => {
     const before = await sessions();
     const { code, stderr } = await refused(aPerson(), [...signIn(), "--org", "reef"]);
     expect(code).toBe(2);
-    expect(stderr).toContain('You have no organization "reef". There are: kelp.');
+    expect(stderr).toContain('Organization "reef" not found, or you have no access. Organizations: kelp.');
     expect(await sessions(), "no session is left open").toBe(before);
   });
 
@@ -141,7 +143,7 @@ describe("holdfast login refuses", () => {
     const args = ["login", "--api", "http://127.0.0.1:2", "--email", email, "--password-stdin"];
     const { code, stderr } = await refused(aPerson(), args);
     expect(code).toBe(3);
-    expect(stderr).toContain("http://127.0.0.1:2 does not answer (ECONNREFUSED)");
+    expect(stderr).toContain("http://127.0.0.1:2 is unreachable (ECONNREFUSED)");
   });
 });
 

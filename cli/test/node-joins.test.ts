@@ -59,7 +59,7 @@ describe("holdfast allocation", () => {
       details: { allocation: made.id, status: "active" },
     });
     const listed = await run(["allocation", "list", "--node", node.name, "--status", "active"]);
-    expect(listed.stdout).toMatch(new RegExp(`${made.id}\\s+${user}\\s+${node.name}\\s+active`));
+    expect(listed.stdout).toMatch(new RegExp(`${made.id}\\s+${user}\\s+${node.name}\\s+ready`));
     const released = await run(["allocation", "release", made.id]);
     expect(released).toMatchObject({ code: 0 });
     expect(released.stderr).toContain(`Waiting for ${node.name} to remove ${user}.`);
@@ -102,7 +102,7 @@ describe("holdfast allocation", () => {
   });
 
   it.skipIf(lacks("root"))(
-    "BM-01 refuses a user that Holdfast did not make, touches nothing, and can be given back",
+    "BM-01 refuses a user that Holdfast did not create, changes nothing, and can be released",
     async () => {
       const refused = await failure(["allocation", "create", "--node", node.name, "--user", "daemon"]);
       expect(refused).toMatchObject({
@@ -191,7 +191,7 @@ describe("holdfast allocation", () => {
       keyFile,
     ]);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("Give the .pub file beside it");
+    expect(refused.stderr).toContain("Give the matching .pub file");
     expect(refused.stderr).not.toContain("nobody's business");
   });
 });
@@ -216,11 +216,11 @@ describe("holdfast agent join", () => {
     expect(line).toMatch(
       /sha256sum -c .*printf '%s\\n' hfe_\S{43}\.\S{43} \| sh \S+ --api https:\/\/127\.0\.0\.1:\d+ --token -\)$/,
     );
-    expect(explained).toContain("Run it as root on the machine that shall become a node");
+    expect(explained).toContain("Run this as root on the new machine");
     expect(checkout).toMatch(/agent join --token hfe_\S{43}\.\S{43} --api https:\/\/127\.0\.0\.1:\d+$/);
-    expect(stdout).toContain("It works once, until ");
+    expect(stdout).toContain("It works once and expires ");
     const listed = await run(["node", "token", "list"]);
-    expect(listed.stdout).toMatch(/a new one\s+until \d{4}-/);
+    expect(listed.stdout).toMatch(/new node\s+valid until \d{4}-/);
     expect(listed.stdout).not.toContain("hfe_");
   });
 
@@ -302,7 +302,7 @@ describe("holdfast agent join", () => {
   });
 });
 
-describe("a node that was set aside", () => {
+describe("a quarantined node", () => {
   it("ID-09 gets no tasks until it is reactivated, and says why", async () => {
     expect((await run(["node", "fence", node.name, "--reason", "smells of smoke"])).code).toBe(0);
     expect(await failure(["task", "run", node.name, "node.noop"])).toMatchObject({

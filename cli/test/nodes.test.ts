@@ -37,7 +37,7 @@ describe("this machine", () => {
     const { stdout } = await run(["node", "show", node.name]);
     expect(stdout).toContain(`${node.name}\n`);
     expect(stdout).toMatch(/connection\s+● online/);
-    expect(stdout).toMatch(/certificate\s+until \d{4}-/);
+    expect(stdout).toMatch(/certificate\s+expires \d{4}-/);
     const listed = await run(["node", "list"]);
     expect(listed.stdout).toMatch(/^1 node: 1 \w+\n/);
     expect(listed.stdout).toMatch(/\nNAME\s+STATUS\s+CONNECTION/);
@@ -56,7 +56,7 @@ describe("this machine", () => {
   it("DIAG-01 is probed by itself soon after it has joined, which is no task of anybody", async () => {
     await until(async () => (await first.operator()(getNode, { params: { node_id: node.id } })).health !== null);
     const { stdout } = await run(["node", "show", node.name]);
-    expect(stdout).toMatch(/\n {2}host, as probed \d+(\.\d)? \w+ ago\n {4}kernel +\S+, up /);
+    expect(stdout).toMatch(/\n {2}health, probed \d+(\.\d)? \w+ ago\n {4}kernel +\S+, up /);
     expect(stdout).toMatch(/\n {4}KVM +\S.*\n {4}VFIO .*IOMMU groups\n {4}GPUs +\S.*\n {4}links +\S/);
     expect((await json<{ items: Task[] }>(["task", "list", "--node", node.name])).items).toEqual([]);
     const probes = await json<{ items: Task[] }>(["task", "list", "--type", "diag.health_probe"]);
@@ -97,7 +97,7 @@ describe("this machine", () => {
     try {
       const started = other.up({ HOLDFAST_AGENT_STATE_DIR: taken });
       await started.ready;
-      await until(() => started.printed().stderr.includes("This machine did not become a node"));
+      await until(() => started.printed().stderr.includes("This machine could not be enrolled as a node"));
       const { code, stdout } = await other.run(["status", "--json"]);
       expect(code).toBe(1);
       expect(JSON.parse(stdout)).toMatchObject({ api: { ok: true }, agent: { ok: false } });
@@ -181,7 +181,7 @@ describe("holdfast task run", () => {
       expect(cancelled).toMatchObject({ status: "cancelled", failure: { code: "task_cancelled" } });
       expect(cancelled.timings["holding"], "the node itself says so").toBeGreaterThan(0);
       if (more[0] === "--json") expect(JSON.parse(ended.stdout)).toMatchObject({ status: "cancelled" });
-      else expect(ended.stderr).toContain(`Task ${cancelled.id} is cancelled.`);
+      else expect(ended.stderr).toContain(`Task ${cancelled.id} cancelled.`);
     },
   );
 
@@ -216,7 +216,7 @@ describe("holdfast task run", () => {
       await until(() => started.process.exitCode !== null || !started.process.kill("SIGINT"));
       const { code, stderr } = await started.ended;
       expect(code).toBe(130);
-      expect(stderr).toContain(`Task ${(await task()).id} goes on without this command.`);
+      expect(stderr).toContain(`Task ${(await task()).id} keeps running.`);
     } finally {
       process.kill(agent, "SIGCONT");
     }
@@ -231,7 +231,7 @@ describe("holdfast task run", () => {
     const params = { task_id: given.id };
     await until(async () => (await first.operator()(getTask, { params })).status === "cancelled");
     const again = await run(["task", "cancel", given.id]);
-    expect(again).toMatchObject({ code: 0, stdout: `Task ${given.id} is cancelled.\n` });
+    expect(again).toMatchObject({ code: 0, stdout: `Task ${given.id} cancelled.\n` });
   });
 
   it("lists by node and status", async () => {
@@ -249,8 +249,8 @@ describe("holdfast task run", () => {
   });
 
   it.for([
-    [["nowhere", "node.noop"], "not_found", "The organization has: "],
-    [["01a1e13c-bc3d-71c5-9b58-aada3c2346d4", "node.noop"], "not_found", "The organization has: "],
+    [["nowhere", "node.noop"], "not_found", "Nodes: "],
+    [["01a1e13c-bc3d-71c5-9b58-aada3c2346d4", "node.noop"], "not_found", "Nodes: "],
     [["NODE", "node.shell"], "task_type_unknown", "Choose one of the types"],
     [["NODE", "node.noop", "--param", "hold_ms=soon"], "task_params_invalid", "Correct the fields"],
     [["NODE", "node.noop", "--params", '{"colour":"red"}'], "task_params_invalid", "Correct the fields"],

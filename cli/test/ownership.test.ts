@@ -121,7 +121,7 @@ describe.skipIf(lacks("root"))("another member's allocation", () => {
   it("TERM-01 closes a grantee's shell in the middle of a session when the grant is revoked", async () => {
     await as(ada, ["allocation", "grant", place, bob.email, "--level", "use"]);
     const listed = await first.run(["allocation", "list"], bob.env);
-    expect(listed.stdout).toContain("ada@kelp.example (you may use)");
+    expect(listed.stdout).toContain("ada@kelp.example (your access: use)");
     const tty = await shellOf(bob);
     await as(ada, ["allocation", "revoke-grant", place, bob.email]);
     expect((await tty.ended).code).not.toBe(0);

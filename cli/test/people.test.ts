@@ -53,7 +53,7 @@ describe("holdfast org", () => {
     expect(code).toBe(2);
     expect(stderr).toContain("1 API token, 1 pairing token, 1 bootstrap token and 1 invitation will end:");
     expect(stderr).toContain(`holdfast node token create --bootstrap --node vm-${count}`);
-    expect(stderr).toContain("Give --yes.");
+    expect(stderr).toContain("Use --yes.");
     expect((await owner.holdfast(["org", "members"])).stdout).toContain(email);
   });
 
@@ -106,7 +106,7 @@ describe("holdfast session", () => {
     expect(stdout).toMatch(/ID +BROWSER +SIGNED IN +FROM +LAST SEEN +TERMINALS\n/);
     expect(stdout).toContain("from 127.0.0.1");
     const newest = items[0]?.id ?? "";
-    expect((await person.holdfast(["session", "end", newest])).stdout).toContain(`Session ${newest} has ended.`);
+    expect((await person.holdfast(["session", "end", newest])).stdout).toContain(`Session ${newest} ended.`);
     const statuses = await Promise.all(
       [stolen, admin].map(async ({ cookie }) => (await fetch(`${api.url}/v1/me`, { headers: { cookie } })).status),
     );
@@ -117,8 +117,8 @@ describe("holdfast session", () => {
   it("SEC-03 signs out everywhere, and asks about the tokens unless told", async () => {
     const person = await signIn();
     const asked = await person.holdfast(["session", "end", "--all"]);
-    expect(asked.stderr).toContain("You made 1 API token:");
-    expect(asked.stderr).toContain("Give --revoke-tokens or --no-revoke-tokens.");
+    expect(asked.stderr).toContain("You created 1 API token:");
+    expect(asked.stderr).toContain("Use --revoke-tokens or --no-revoke-tokens.");
     expect((await fetch(`${api.url}/v1/me`, { headers: { cookie: admin.cookie } })).status).toBe(200);
     const kept = await person.json(["session", "end", "--all", "--no-revoke-tokens"]);
     expect(kept).toEqual({ sessions: 1, terminals: 0, tokens: [] });
@@ -130,7 +130,7 @@ describe("holdfast session", () => {
   });
 
   it("SEC-03 wants one session or all of them, and a person", async () => {
-    expect((await owner.holdfast(["session", "end"])).stderr).toContain("Give the id of one session, or --all.");
+    expect((await owner.holdfast(["session", "end"])).stderr).toContain("Name the session to end, or use --all.");
     expect((await owner.holdfast(["session", "list"])).stderr).toContain("Only a person has sessions");
   });
 });

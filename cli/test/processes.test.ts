@@ -115,9 +115,9 @@ describe("a process with wrong settings", () => {
     const env = { HOLDFAST_API_PORT: "many", HOLDFAST_PUBLIC_URL: "kelp", HOLDFAST_KEK_BASE64: secret };
     const { code, stdout, stderr } = await person.holdfast(["api"], { env });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain('HOLDFAST_API_PORT is "many"; allowed is a port from 0 to 65535');
-    expect(stderr).toContain('HOLDFAST_PUBLIC_URL is "kelp"; allowed is an http:// or https:// address');
-    expect(stderr).toContain("HOLDFAST_KEK_BASE64 is (secret, not shown); allowed is 32 random bytes in base64");
+    expect(stderr).toContain('HOLDFAST_API_PORT is "many". Allowed: a port from 0 to 65535');
+    expect(stderr).toContain('HOLDFAST_PUBLIC_URL is "kelp". Allowed: an http:// or https:// URL');
+    expect(stderr).toContain("HOLDFAST_KEK_BASE64 is (secret, not shown). Allowed: 32 random bytes in base64");
     expect(stderr).not.toContain(secret);
   });
 

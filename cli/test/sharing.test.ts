@@ -59,13 +59,13 @@ describe("holdfast allocation", () => {
       "12h",
     );
     expect(shared).toMatch(
-      /^Shared alice@reef-1 with bob@kelp\.example until \d{4}-.*: they may see it and open terminals\./,
+      /^Shared alice@reef-1 with bob@kelp\.example until \d{4}-.*: they can see it and open terminals\./,
     );
     const advice = /holdfast (allocation revoke-grant \S+ \S+)/.exec(shared)?.[1] ?? "";
     expect(await said(ada, "allocation", "grants", place)).toMatch(
       /^MEMBER\s+LEVEL\s+EXPIRES\s+GRANTED BY\s+GRANTED\nbob@kelp\.example\s+use\s+\d{4}-/,
     );
-    expect(await said(bob, "allocation", "list")).toMatch(/OWNER.*\n.*ada@kelp\.example \(you may use\)/);
+    expect(await said(bob, "allocation", "list")).toMatch(/OWNER.*\n.*ada@kelp\.example \(your access: use\)/);
     expect(await said(bob, "allocation", "list", "--mine")).toContain("No allocation matches.");
     expect(await said(ada, ...advice.split(" "))).toContain(
       "bob@kelp.example no longer has access to alice@reef-1.",
@@ -80,12 +80,12 @@ describe("holdfast allocation", () => {
       code: 1,
       stderr: expect.stringContaining("forbidden"),
     });
-    expect(await said(admin, ...transfer)).toContain("bob@kelp.example owns alice@reef-1 now.");
+    expect(await said(admin, ...transfer)).toContain("bob@kelp.example is now the owner of alice@reef-1.");
     expect(await said(bob, "allocation", "list", "--mine")).toMatch(
       /alice\s+reef-1\s+requested\s+bob@kelp\.example/,
     );
     const nobody = await refused(admin, "allocation", "transfer", allocationId, "--to", "nobody@kelp.example");
-    expect(nobody.stderr).toContain('There is no member "nobody@kelp.example" in this organization.');
+    expect(nobody.stderr).toContain('Member "nobody@kelp.example" not found in this organization.');
   });
 });
 
@@ -93,7 +93,7 @@ describe("holdfast quota", () => {
   it("SEC-01 shows and changes the limits, each by whom it is for", async () => {
     expect(await said(bob, "quota", "show")).toMatch(/organization\s+1\s+500\nyou\s+1\s+25\n/);
     const set = await said(admin, "quota", "set", "--member", "bob@kelp.example", "--limit", "1");
-    expect(set).toMatch(/bob@kelp\.example \(own limit\)\s+1\s+1\n/);
+    expect(set).toMatch(/bob@kelp\.example \(individual limit\)\s+1\s+1\n/);
     const full = await refused(bob, "allocation", "create", "--node", "reef-1", "--user", "more", "--no-wait");
     expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining("quota_exceeded") });
     expect(full.stderr).toContain("The owner has 1 of at most 1 allocations.");

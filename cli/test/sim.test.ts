@@ -25,7 +25,7 @@ beforeAll(async () => {
   token = (await client(createToken, { body: { name: "sim", role: "admin" } })).token;
 });
 
-/** Until all have joined; then Ctrl-C. Answers with what it printed. */
+/** Until all have enrolled; then Ctrl-C. Returns what it printed. */
 async function runSim(...args: string[]): Promise<Record<string, unknown>[]> {
   const child = spawn(process.execPath, [holdfast, "sim", "--json", ...args], {
     env: { PATH: process.env["PATH"], HOME: "/nonexistent", HOLDFAST_API_URL: api.url, HOLDFAST_TOKEN: token },
@@ -115,7 +115,7 @@ describe("an organization whose simulated nodes are retired", () => {
     expect(last.rows).toHaveLength(10);
     expect(last.last).toBe("Showing 10 of 60. This is the last page.");
     const all = await listed("--all", "--limit", "200");
-    expect(all.head).toMatch(/^1 node: 1 \w+; 60 retired nodes besides$/);
+    expect(all.head).toMatch(/^1 node: 1 \w+; also 60 retired nodes$/);
     expect(all.rows).toHaveLength(61);
   });
 
@@ -123,8 +123,8 @@ describe("an organization whose simulated nodes are retired", () => {
     expect(await person.json(["node", "show", "rock-1"])).toMatchObject({ name: "rock-1", status: "active" });
     expect(await person.json(["node", "show", "sim-00007"])).toMatchObject({ status: "retired" });
     const { stderr } = await person.holdfast(["node", "show", "ROCK"]);
-    expect(stderr).toContain("Nodes that match: rock-1.");
-    expect((await person.holdfast(["node", "show", "reef"])).stderr).toContain("The organization has: rock-1.");
+    expect(stderr).toContain("Similar names: rock-1.");
+    expect((await person.holdfast(["node", "show", "reef"])).stderr).toContain("Nodes: rock-1.");
   });
 
   it("ID-09 reports of a change only what the server has done, not what an offline node would do", async () => {
@@ -132,7 +132,7 @@ describe("an organization whose simulated nodes are retired", () => {
     const { superuser } = openRoles(api.database);
     await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '1 hour'`;
     expect(await said("quarantine")).toMatch(/^rock-1 is quarantined: it gets no tasks\. /);
-    expect(await said("reactivate")).toBe("rock-1 is active, but offline: tasks wait until its agent connects.\n");
+    expect(await said("reactivate")).toBe("rock-1 is active but offline: tasks wait until its agent is online.\n");
     await superuser`UPDATE node_presence SET heartbeat_at = now()`;
     await said("fence");
     expect(await said("reactivate")).toBe("rock-1 is active: it gets tasks again.\n");

@@ -1,5 +1,5 @@
 // The terminal failure matrix, each row produced for real between whole processes: on the command line and
-// in the browser the person is told the code with its hop and owner, the trail and the metrics have it too,
+// in the browser the person gets the code with its hop and owner, the trail and the metrics have it too,
 // and after the repair the same command and the same click work.
 
 import { execFileSync } from "node:child_process";
@@ -60,7 +60,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   const chromium = lacks("chromium") ? undefined : openChromium(withoutWebgl);
   let shells: Shells;
   let atPage: AtPage | undefined;
-  /** What people, and what nodes, are told to be the gateway's address. */
+  /** The gateway's address as published to people, and to nodes. */
   let publicFront: Front;
   let nodeFront: Front;
   let certificate: { cert: string; key: string };
@@ -127,17 +127,17 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     open: () => unknown = () => atPage?.openTerminal(),
   ): Promise<Failure> {
     const before = await metric(code);
-    const [told, quoted] = await Promise.all([
+    const [failure, quoted] = await Promise.all([
       failsOnCommandLine(code, expected),
       atPage && failsOnPage(atPage, code, { ...expected, open }),
     ]);
-    const correlationIds = [String(told.details?.["correlation_id"]), ...(quoted ? [quoted] : [])];
+    const correlationIds = [String(failure.details?.["correlation_id"]), ...(quoted ? [quoted] : [])];
     for (const id of correlationIds)
       await expect.poll(async () => (await audited(id)).map(({ reason }) => reason)).toContain(code);
     // Without permission there is no terminal that could have failed.
     if (code !== "terminal_token_mint_failed") {
       const { hop, owner } = terminalFailures[code];
-      // A shell that came up without its client being told is found, not failed.
+      // A shell that came up without its client knowing is found, not failed.
       const ended = code === "terminal_ui_connecting_stuck" ? {} : { state: "failed" };
       for (const correlation_id of correlationIds)
         await expect
@@ -145,20 +145,20 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
           .toMatchObject([{ ...ended, failure: { code, hop, owner, correlation_id } }]);
     }
     await expect.poll(() => metric(code)).toBeGreaterThanOrEqual(before + correlationIds.length);
-    return told;
+    return failure;
   }
 
   async function failsOnCommandLine(code: TerminalFailureCode, expected: Expected): Promise<Failure> {
     const outcome = await shells.piped("exit\n", ["--json"]);
     expect(outcome.code, outcome.stdout + outcome.stderr).toBe(1);
-    const told = errorOf(outcome);
+    const failure = errorOf(outcome);
     const { hop, owner } = { ...terminalFailures[code], ...expected };
-    expect(told).toMatchObject({ code, next_step: expect.stringMatching(/\w/), details: { hop, owner } });
-    if (expected.why) expect(told.message).toContain(expected.why);
-    return told;
+    expect(failure).toMatchObject({ code, next_step: expect.stringMatching(/\w/), details: { hop, owner } });
+    if (expected.why) expect(failure.message).toContain(expected.why);
+    return failure;
   }
 
-  /** Answers with the correlation id that the page gives to quote. */
+  /** Returns the correlation id that the page shows. */
   async function failsOnPage(
     { page, complaints }: AtPage,
     code: TerminalFailureCode,
@@ -229,8 +229,8 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     nodeFront.lead("silent");
     await fails("terminal_node_stream_timeout");
     nodeFront.lead("refused");
-    const told = await fails("terminal_node_stream_timeout", {}, tryAgain);
-    const correlationId = told.details?.["correlation_id"];
+    const failure = await fails("terminal_node_stream_timeout", {}, tryAgain);
+    const correlationId = failure.details?.["correlation_id"];
     const session = (await shells.terminals()).find(({ correlation_id }) => correlation_id === correlationId);
     expect(session).toMatchObject({
       state: "failed",
@@ -263,8 +263,8 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     writeFileSync(`${home}/thesis`, "twelve years of work");
     const remove = () => execFileSync("userdel", ["--force", username], { stdio: "ignore" });
     remove();
-    const told = await fails("terminal_pty_failed", { why: `There is no user ${username} on this node.` });
-    const [, command = ""] = /`holdfast ([^`]+)`/.exec(String(told.next_step)) ?? [];
+    const failure = await fails("terminal_pty_failed", { why: `There is no user ${username} on this node.` });
+    const [, command = ""] = /`holdfast ([^`]+)`/.exec(String(failure.next_step)) ?? [];
     const repaired = await shells.run(command.split(" "));
     expect(repaired).toMatchObject({ code: 0, stdout: expect.stringContaining("Restored: group") });
     await works();
@@ -288,7 +288,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     await works();
   });
 
-  it("TERM-09 TERM-12 terminal_env_profile_drift: somebody else is at the address the node was told", async () => {
+  it("TERM-09 TERM-12 terminal_env_profile_drift: somebody else is at the address published to the node", async () => {
     nodeFront.lead(await stand(openForeign(selfSigned())));
     await fails("terminal_env_profile_drift");
     await works();
@@ -345,19 +345,19 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     const api = shells.installation.upFile().children["api"]?.pid ?? 0;
     process.kill(api, "SIGSTOP");
     const socket = new WebSocket(granted.url, [TERMINAL_PROTOCOL, `${TOKEN_PROTOCOL}${granted.token}`]);
-    const told = await new Promise<TerminalError>((resolve, reject) => {
+    const failure = await new Promise<TerminalError>((resolve, reject) => {
       socket.on("error", reject);
       socket.on("message", (data) => {
         const frame = readServerFrame(String(data));
         if (frame?.type === "error") resolve(frame);
       });
     }).finally(() => process.kill(api, "SIGCONT"));
-    expect(told).toMatchObject({
+    expect(failure).toMatchObject({
       code: "terminal_token_unverified",
       hop: "browser_terminal_ws",
       owner: "control plane",
     });
-    const { code, correlation_id } = told;
+    const { code, correlation_id } = failure;
     await expect
       .poll(() => terminalWith(correlation_id))
       .toMatchObject([{ id: granted.session_id, state: "failed", failure: { code, correlation_id } }]);

@@ -69,20 +69,23 @@ describe.skipIf(lacks("root") || lacks("chromium"))("a terminal in the browser",
     expect(sha256(readFileSync(`${shells.allocation.home}/pasted`))).toBe(sha256(text));
   });
 
-  it.skipIf(lacks("vi"))("TERM-10 runs a full-screen program, which takes and gives back the screen", async () => {
-    await me.type("clear; echo before''hand; vi -u NONE poem\n");
-    // Below the text, a mark in every line: the name of the file stands in the command, too.
-    await expect.poll(() => me.screen()).toMatch(/(~\s*){5}/);
-    expect(await me.screen()).not.toContain("beforehand");
-    await me.type("iThe kelp holds fast.\n🐙 So do we.");
-    await me.shows("So do we.");
-    await keepScreenshot(me.page, "terminal-full-screen");
-    await me.page.keyboard.press("Escape");
-    await me.type(":wq\n");
-    await me.shows("beforehand");
-    await me.ask("true");
-    expect(readFileSync(`${shells.allocation.home}/poem`, "utf8")).toBe("The kelp holds fast.\n🐙 So do we.\n");
-  });
+  it.skipIf(lacks("vi"))(
+    "TERM-10 runs a full-screen program, which takes over and restores the screen",
+    async () => {
+      await me.type("clear; echo before''hand; vi -u NONE poem\n");
+      // Below the text, a mark in every line: the name of the file stands in the command, too.
+      await expect.poll(() => me.screen()).toMatch(/(~\s*){5}/);
+      expect(await me.screen()).not.toContain("beforehand");
+      await me.type("iThe kelp holds fast.\n🐙 So do we.");
+      await me.shows("So do we.");
+      await keepScreenshot(me.page, "terminal-full-screen");
+      await me.page.keyboard.press("Escape");
+      await me.type(":wq\n");
+      await me.shows("beforehand");
+      await me.ask("true");
+      expect(readFileSync(`${shells.allocation.home}/poem`, "utf8")).toBe("The kelp holds fast.\n🐙 So do we.\n");
+    },
+  );
 
   it("TERM-10 finds the same shell after a reload, with what it showed", async () => {
     const shell = await me.ask("echo $$");

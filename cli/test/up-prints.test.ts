@@ -34,7 +34,7 @@ async function printedBy(program: string, args: readonly string[], env: Record<s
   return printed;
 }
 
-const summaryOf = (printed: string) => printed.slice(printed.indexOf("Holdfast is up")).split("\n");
+const summaryOf = (printed: string) => printed.slice(printed.indexOf("Holdfast is running")).split("\n");
 const withoutTerminal = [process.execPath, [command, "up"]] as const;
 /** util-linux's `script` gives it a terminal. */
 const withTerminal = ["script", ["-qec", `'${process.execPath}' '${command}' up`, "/dev/null"]] as const;

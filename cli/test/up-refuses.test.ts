@@ -41,7 +41,7 @@ describe("holdfast up refuses", () => {
     const refused = await installation.run(["up"], { HOLDFAST_GATEWAY_PORT: String(port) });
     server.close();
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain(`Port ${port} for the gateway is taken by pid ${process.pid}`);
+    expect(refused.stderr).toContain(`Port ${port} for the gateway is in use by pid ${process.pid}`);
     expect(refused.stderr).toContain("HOLDFAST_GATEWAY_PORT");
     expect(installation.processes()).toEqual([]);
   });
@@ -62,7 +62,7 @@ describe("holdfast up refuses", () => {
     const mistyped = await installation.run(["up"], { HOLDFAST_APY_PORT: "1", HOLDFAST_KEK_BASE64: "short" });
     expect(mistyped.code).toBe(2);
     expect(mistyped.stdout).toContain(
-      "HOLDFAST_APY_PORT means nothing to Holdfast; did you mean HOLDFAST_API_PORT?",
+      "HOLDFAST_APY_PORT is not a setting of Holdfast; did you mean HOLDFAST_API_PORT?",
     );
     expect(mistyped.stderr, "a secret is not repeated").not.toContain("short");
   });
@@ -73,7 +73,7 @@ describe("holdfast up refuses", () => {
     writeFileSync(join(foreign, "letter.txt"), "dear all");
     const refused = await installation.run(["up"], { HOLDFAST_DATA_DIR: foreign });
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain(`${foreign} holds other things`);
+    expect(refused.stderr).toContain(`${foreign} contains other files`);
   });
 
   it("OPS-01 to go on when a process finds its configuration wrong, with that process's words", async () => {

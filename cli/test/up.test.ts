@@ -82,7 +82,7 @@ describe("holdfast up", () => {
     expect(await up.ended).toMatchObject({ code: 0 });
     expect(installation.processes()).toEqual([]);
     const again = await installation.run(["down"]);
-    expect(again).toMatchObject({ code: 0, stdout: `Nothing runs on ${installation.dataDir}.\n` });
+    expect(again).toMatchObject({ code: 0, stdout: `Holdfast is not running on ${installation.dataDir}.\n` });
   });
 
   it("OPS-01 starts a killed api again on the same port", async () => {

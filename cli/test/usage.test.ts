@@ -57,7 +57,7 @@ describe("output that nobody reads to its end", () => {
       ["-c", '"$NODE" "$HOLDFAST" --help > /dev/full || echo "status $?" >&2'],
       { env: { HOME: person.home, NODE: process.execPath, HOLDFAST: command } },
     );
-    expect(stderr).toMatch(/^error: The output cannot be written: .*ENOSPC.*\nstatus 1\n$/);
+    expect(stderr).toMatch(/^error: Cannot write the output: .*ENOSPC.*\nstatus 1\n$/);
   });
 });
 
@@ -76,7 +76,7 @@ describe("help", () => {
   });
 
   it("tells the exit codes and the version", async () => {
-    expect((await person.holdfast(["--help"])).stdout).toContain("Exit codes: 0 done");
+    expect((await person.holdfast(["--help"])).stdout).toContain("Exit codes: 0 success");
     expect(await person.holdfast(["--version"])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+/),
@@ -108,10 +108,10 @@ describe("exit code 2", () => {
     [["token", "create"], "--name <name>' not specified"],
     [["token", "create", "--name", "x", "--role", "king"], "Allowed choices are owner, admin, member"],
     [["token", "create", "--name", "x", "--scope", "all"], "Allowed choices are org:read"],
-    [["token", "create", "--name", "x", "--expires", "soon"], "Give a whole number of days."],
+    [["token", "create", "--name", "x", "--expires", "soon"], "Use a whole number of days."],
     [["token", "revoke"], "missing required argument 'id'"],
     [["org", "list", "surplus"], "too many arguments"],
-    [["audit", "list", "--since", "yesterday"], "Give an ISO 8601 time, or 30m, 12h, 7d."],
+    [["audit", "list", "--since", "yesterday"], "Use an ISO 8601 time, or an age such as 30m, 12h, 7d."],
     [["audit", "list", "--result", "maybe"], "Allowed choices are allowed, denied, failed"],
     [["audit", "list", "--limit", "many"], "a whole number"],
     [["audit", "list", "--limit", "201"], "1 to 200"],
@@ -141,7 +141,7 @@ describe("exit code 2", () => {
     const env = { HOLDFAST_API_URL: "kelp", HOLDFAST_TOKEN: "geheim" };
     const text = await person.holdfast(["token", "list"], { env });
     expect(text.code).toBe(2);
-    expect(text.stderr).toContain('HOLDFAST_API_URL is "kelp"; allowed is an http:// or https:// address');
+    expect(text.stderr).toContain('HOLDFAST_API_URL is "kelp". Allowed: an http:// or https:// URL');
     expect(text.stderr).not.toContain("geheim");
     const json = await person.holdfast(["token", "list", "--json"], { env });
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: "usage" } });
@@ -160,7 +160,7 @@ describe("exit code 3", () => {
   it("when the server does not answer", async () => {
     const { code, stderr } = await person.holdfast(["token", "list"], { env: nowhere });
     expect(code).toBe(3);
-    expect(stderr).toContain("http://127.0.0.1:2 does not answer (ECONNREFUSED)");
+    expect(stderr).toContain("http://127.0.0.1:2 is unreachable (ECONNREFUSED)");
     const json = await person.holdfast(["org", "list", "--json"], { env: nowhere });
     expect(json).toMatchObject({ code: 3, stdout: "" });
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: "unreachable" } });
@@ -174,7 +174,7 @@ describe("exit code 3", () => {
     ]) {
       const { code, stderr } = await person.holdfast(args);
       expect(code, args.join(" ")).toBe(3);
-      expect(stderr).toContain(`No Holdfast runs on ${person.home}/no-installation`);
+      expect(stderr).toContain(`No Holdfast server is running on ${person.home}/no-installation`);
       expect(stderr).toContain("holdfast login");
     }
   });

@@ -20,8 +20,8 @@ describe("a certificate of a day", () => {
 
 describe("any certificate", () => {
   const certificates = fc
-    .record({ notBefore: fc.integer({ min: 0, max: 2e12 }), life: fc.integer({ min: 60_000, max: 1e11 }) })
-    .map(({ notBefore, life }) => ({ notBefore, notAfter: notBefore + life }));
+    .record({ notBefore: fc.integer({ min: 0, max: 2e12 }), validity: fc.integer({ min: 60_000, max: 1e11 }) })
+    .map(({ notBefore, validity }) => ({ notBefore, notAfter: notBefore + validity }));
 
   it("ID-03 is not overdue while its renewal is only due, and overdue long before it ends", () => {
     fc.assert(

@@ -1,11 +1,11 @@
-// How far a node's certificate is through its life. The one rule for everybody who tells of a missed renewal: the
+// Whether a node's certificate has been renewed in time. The one rule for everything that reports a missed renewal: the
 // agent's self-checks, the node's page, the log and the metric. No schema library here: agents carry this file.
 
 export type CertificateStage = "current" | "renewal_overdue" | "expired";
 
 /**
- * The part of its life after which a renewal is overdue. It is due at half of the life, a tenth earlier or later, and
- * tried again every few minutes: past this part it has failed for hours, and a quarter of the life is left to mend it.
+ * The part of its lifetime after which a renewal is overdue. It is due at half of the lifetime, a tenth earlier or later, and
+ * retried every few minutes: past this part it has failed for hours, and a quarter of the lifetime is left to repair it.
  */
 export const RENEWAL_OVERDUE_AT = 0.75;
 

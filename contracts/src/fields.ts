@@ -43,8 +43,8 @@ export const Slug = z
   .string()
   .regex(
     /^[a-z][a-z0-9-]{0,38}[a-z0-9]$/,
-    "2 to 40 lower-case letters, digits and hyphens, beginning with a letter",
+    "2 to 40 lower-case letters, digits and hyphens, starting with a letter",
   )
-  .describe("2 to 40 characters: lower-case letters, digits and hyphens, beginning with a letter.");
+  .describe("2 to 40 characters: lower-case letters, digits and hyphens, starting with a letter.");
 /** Long enough to resist guessing under the sign-in rate limit; the upper bound keeps hashing cheap. */
 export const NewPassword = AnyText.min(12).max(200).describe("At least 12 characters.");

@@ -10,7 +10,7 @@ export type PictureNode = {
   reason: string | null;
   version: string | null;
   block: string | null;
-  /** Since when it is not fine, in milliseconds; null: fine, or not known. */
+  /** Since when it is unhealthy, in milliseconds; null: healthy, or unknown. */
   since: number | null;
 };
 
@@ -45,24 +45,24 @@ export function packNodes(nodes: readonly PictureNode[], at: number): Columns {
 export function unpackNodes(picture: Columns, at: number): PictureNode[] {
   if (picture.names === "") return [];
   let name = "";
-  let told = 0;
+  let dated = 0;
   return picture.names.split(" ").map((coded, index) => {
     name = name.slice(0, Number.parseInt(coded.charAt(0), 36)) + coded.slice(1);
     const kind = picture.kinds[picture.kind[index] ?? -1];
     if (!kind) throw new Error("a picture of the fleet names a kind that it does not have");
-    const seconds = kind.state === "fine" ? -1 : (picture.since[told++] ?? -1);
+    const seconds = kind.state === "fine" ? -1 : (picture.since[dated++] ?? -1);
     const block = picture.blocks[picture.block[index] ?? -1] ?? null;
     return { name, ...kind, block, since: seconds < 0 ? null : (wholeSeconds(at) - seconds) * 1000 };
   });
 }
 
-/** What is known, with what an answer says is different. Sorted by name. */
+/** The known nodes with the changes of a response applied. Sorted by name. */
 export function applyPicture(known: readonly PictureNode[], picture: FleetPicture): PictureNode[] {
-  const told = unpackNodes(picture, Date.parse(picture.at));
-  if (picture.whole) return told;
+  const received = unpackNodes(picture, Date.parse(picture.at));
+  if (picture.whole) return received;
   const all = new Map(known.map((node) => [node.name, node]));
   for (const name of picture.gone) all.delete(name);
-  for (const node of told) all.set(node.name, node);
+  for (const node of received) all.set(node.name, node);
   return [...all.values()].sort(byName);
 }
 
@@ -70,7 +70,7 @@ export function byName(a: { name: string }, b: { name: string }): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
-/** So that the same moment, told at different times, stays the same. */
+/** So that the same moment stays the same in pictures of different times. */
 function wholeSeconds(ms: number): number {
   return Math.floor(ms / 1000);
 }

@@ -1,14 +1,14 @@
-// How a host is, as its kernel tells it: the result of a health probe, and what a node's page shows of the last one.
+// The health of a host as its kernel reports it: the result of a health probe, shown on a node's page.
 
 import { z } from "zod";
 import { ReportedText } from "./fields.ts";
 
 const Bytes = z.int().nonnegative();
-const Told = ReportedText.max(200);
+const Reported = ReportedText.max(200);
 
-/** `null` is what this host does not tell. */
+/** `null`: this host does not report it. */
 export const HostHealth = z.strictObject({
-  kernel: Told.nullable(),
+  kernel: Reported.nullable(),
   uptime_seconds: z.number().nonnegative().nullable(),
   /** Averages over 1, 5 and 15 minutes. */
   load: z.tuple([z.number(), z.number(), z.number()]).nullable(),
@@ -20,19 +20,19 @@ export const HostHealth = z.strictObject({
     device_opens: z.boolean(),
   }),
   /** VFIO modules, loaded or built in. */
-  vfio_modules: z.array(Told).max(32),
+  vfio_modules: z.array(Reported).max(32),
   iommu_groups: z.int().nonnegative(),
   /** PCI display controllers and processing accelerators. */
   gpus: z
     .array(
       z.strictObject({
-        address: Told,
-        vendor_id: Told,
-        device_id: Told,
-        vendor: Told.nullable(),
-        driver: Told.nullable(),
+        address: Reported,
+        vendor_id: Reported,
+        device_id: Reported,
+        vendor: Reported.nullable(),
+        driver: Reported.nullable(),
         numa_node: z.int().nullable(),
-        iommu_group: Told.nullable(),
+        iommu_group: Reported.nullable(),
       }),
     )
     .max(64),
@@ -40,16 +40,18 @@ export const HostHealth = z.strictObject({
   links: z
     .array(
       z.strictObject({
-        name: Told,
-        state: Told,
+        name: Reported,
+        state: Reported,
         hardware: z.boolean(),
-        driver: Told.nullable(),
+        driver: Reported.nullable(),
         speed_mbps: z.int().nullable(),
       }),
     )
     .max(128),
   infiniband: z
-    .array(z.strictObject({ device: Told, port: Told, state: Told.nullable(), rate: Told.nullable() }))
+    .array(
+      z.strictObject({ device: Reported, port: Reported, state: Reported.nullable(), rate: Reported.nullable() }),
+    )
     .max(128),
 });
 export type HostHealth = z.infer<typeof HostHealth>;

@@ -50,7 +50,7 @@ describe("the packed agent", () => {
     expect(releases.current()?.version).toBe("1.2.3");
   });
 
-  it("AGENT-09 comes whole or in parts, may be kept for ever, and is not sent to whoever has it", async () => {
+  it("AGENT-09 is sent whole or in parts, may be cached without limit, and is not sent again to whoever has it", async () => {
     const whole = await ask();
     expect([whole.statusCode, whole.body]).toEqual([200, content.toString()]);
     expect(whole.headers).toMatchObject({

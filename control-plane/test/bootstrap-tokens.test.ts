@@ -334,7 +334,7 @@ describe("refusing one", () => {
     expect(refused).toMatchObject({ next_step: expect.stringContaining("--bootstrap --node reef-1") });
   });
 
-  it("ID-09 in the moment of a revocation lets the revocation win, and neither waits for the other for ever", async () => {
+  it("ID-09 in the moment of a revocation lets the revocation win, and neither waits for the other without end", async () => {
     for (const kind of ["bootstrap", "pairing"] as const) {
       for (let round = 0; round < 8; round += 1) {
         const node = await enrollTestNode(api, org.id);

@@ -219,7 +219,7 @@ describe("idempotency keys", () => {
     expect(elsewhere.json().code).toBe("idempotency_key_reused");
   });
 
-  it("OPS-02 refuses the key for the same body at another path, and never answers with the other resource", async () => {
+  it("OPS-02 refuses the key for the same body at another path, and never returns the other resource", async () => {
     const [one, other] = [await enrolled("key-one"), await enrolled("key-other")];
     const run = (node: TestNode) =>
       post(`/v1/nodes/${node.id}/tasks`, '{"type":"diag.health_probe"}', { "idempotency-key": "k-path" });

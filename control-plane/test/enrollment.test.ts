@@ -365,7 +365,7 @@ describe("enrollment", () => {
 });
 
 describe("a node that is enrolled again", () => {
-  it("ID-09 gets a new key, and its old certificate counts no more, not even on an open connection", async () => {
+  it("ID-09 gets a new key, and its old certificate is no longer accepted, not even on an open connection", async () => {
     const before = await enrollTestNode(api, org.id, { hostname: "rekeyed" });
     expect((await sendHeartbeatFrom(before)).status).toBe(200);
     const after = await enrollTestNode(api, org.id, { nodeId: before.id });

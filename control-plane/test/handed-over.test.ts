@@ -203,7 +203,7 @@ describe("a certificate that an ingress hands over", () => {
   });
 });
 
-describe("an ingress whose own certificate counts no more", () => {
+describe("an ingress whose own certificate is no longer accepted", () => {
   it("ID-13 is told so, in a way that no node takes for its own certificate", async () => {
     const node = await addNode();
     const header = escaped(leafOf(await forNode(node)));

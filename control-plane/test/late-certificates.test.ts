@@ -94,7 +94,7 @@ describe("a missed renewal", () => {
     expect(await overdue()).toBe(1);
   });
 
-  it("ID-03 of a node that was set aside rings no alarm, and is still logged", async () => {
+  it("ID-03 of a quarantined node fires no alert, and is still logged", async () => {
     const change = (what: "drain" | "reactivate") =>
       api.operator(org.id)(changeNode, { params: { node_id: node.id }, body: { change: what } });
     await age(20);

@@ -357,7 +357,7 @@ describe("a request that is being held", () => {
     if (!fenced || "refused" in fenced) throw new Error("not fenced");
     if (how === "told") directory.changed(fenced);
     await ended;
-    // Not an error: the handler answers with what there is.
+    // Not an error: the handler returns what there is.
     expect(signal.reason).not.toBeInstanceOf(ApiError);
     await revoke(node);
     await answer;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Starts nginx in a container: the configuration beside this script with the names of this installation. PUBLIC_NAME is
-# what people and nodes use; API and GATEWAY are where those are, if they are not called as in the files.
+# the name that people and nodes use; API and GATEWAY are their addresses, if they differ from those in the files.
 set -eu
 
 source=$(dirname "$0")

@@ -16,7 +16,7 @@ export const gatewaySettings = {
     env: "HOLDFAST_GATEWAY_PORT",
     aliases: ["GATEWAY_PORT"],
     default: 3002,
-    help: "Port of browser terminals and execution sockets.",
+    help: "Port for terminal connections of browsers and of the command line.",
   }),
   bind: setting(bindAddress, {
     env: "HOLDFAST_GATEWAY_BIND",
@@ -26,27 +26,27 @@ export const gatewaySettings = {
   }),
   gatewayUrl: optional(kinds.httpUrl, {
     env: "HOLDFAST_GATEWAY_PUBLIC_URL",
-    help: "The address of the gateway that browsers are told. Left out: the host of HOLDFAST_PUBLIC_URL, or the address listened on, with HOLDFAST_GATEWAY_PORT.",
+    help: "URL of the gateway that is published to browsers. Default: the host of HOLDFAST_PUBLIC_URL, or the address listened on, with HOLDFAST_GATEWAY_PORT.",
   }),
   nodePort: setting(kinds.port, {
     env: "HOLDFAST_NODE_TERMINAL_PORT",
     default: 18443,
-    help: "Port of the gateway's node-facing listener, which agents bring terminals to.",
+    help: "Port of the gateway's node-facing listener, to which agents connect terminal streams.",
   }),
   nodeBind: setting(bindAddress, {
     env: "HOLDFAST_NODE_TERMINAL_BIND",
     default: "127.0.0.1",
-    help: "Address of the gateway's node-facing listener. Set it to let other machines bring terminals: it always speaks mutual TLS.",
+    help: "Address of the gateway's node-facing listener. Set it for nodes on other machines. It always uses mutual TLS.",
   }),
   nodeUrl: optional(httpsUrl, {
     env: "HOLDFAST_NODE_TERMINAL_URL",
     aliases: ["GPUAAS_TERMINAL_API_URL"],
-    help: "The address of the gateway's node-facing listener that agents are told. Left out: the machine's name or the address listened on.",
+    help: "URL of the gateway's node-facing listener that is published to agents. Default: the machine's name or the address listened on.",
   }),
   apiUrl: setting(httpsUrl, {
     env: "HOLDFAST_API_INTERNAL_URL",
     default: "https://127.0.0.1:3004",
-    help: "Where the gateway reaches the api's internal listener.",
+    help: "URL of the api's internal listener, as seen from the gateway.",
   }),
   serviceToken: serviceTokenSetting,
   ...exposureSettings,

@@ -1,5 +1,5 @@
 // Environment variables that other systems of this kind use and that no setting of Holdfast has as an alias. A process
-// that finds one set reports it at its start: whoever set it would otherwise believe that it has an effect.
+// that finds one set reports it at its start: otherwise people would expect it to have an effect.
 
 import type { Environment } from "./settings.ts";
 
@@ -27,10 +27,10 @@ const notSupportedYet = {
   "several gateways": ["REDIS_URL"],
 } as const satisfies Record<string, readonly string[]>;
 
-/** Never to be supported, with the reason. */
+/** Will never be supported, with the reason. */
 const withoutMeaning = { NODE_AGENT_PIP_CONSTRAINT: "the agent has no Python packages" };
 
-/** What becomes of each name, in words that follow "is". */
+/** The status of each name, worded to follow "is". */
 export const unsupportedNames: ReadonlyMap<string, string> = new Map([
   ...Object.entries(notSupportedYet).flatMap(([purpose, names]) =>
     names.map((name): [string, string] => [name, `known, not supported yet; it is for ${purpose}`]),

@@ -1,17 +1,17 @@
-// How a long-running process begins and ends. Standing alone it stops on SIGINT or SIGTERM. Under
-// `holdfast up` it talks to the supervisor over the IPC channel: it says when it is ready and on
-// which ports, and stops when told or when the channel closes, which is how it learns that the
+// Start and stop of a long-running process. On its own it stops on SIGINT or SIGTERM. Under
+// `holdfast up` it communicates with the supervisor over the IPC channel: it reports when it is ready and on
+// which ports, and stops on request or when the channel closes, which means that the
 // supervisor was killed. Supervised processes run in their own session, so Ctrl-C reaches only the
 // supervisor, which stops them in order.
 
 import { UsageError } from "./settings.ts";
 
-/** What a process tells its supervisor once it can serve. Ports by listener name, such as `public`. */
+/** Sent to the supervisor when the process is ready. Ports by listener name, such as `public`. */
 export type ReadyMessage = { type: "ready"; ports: Record<string, number> };
 
 export type RunningProcess = {
   ports: Record<string, number>;
-  /** Finish what is under way, refuse what is new, close everything. */
+  /** Finishes work in progress, rejects new work, closes everything. */
   stop(): Promise<void>;
 };
 
@@ -51,6 +51,6 @@ function fail(log: LifecycleLog, error: unknown): never {
     process.stderr.write(`${error.message}\n`);
     process.exit(exitCode.usage);
   }
-  log.fatal({ err: error }, "stopping because of an error that nothing handles");
+  log.fatal({ err: error }, "stopping after an unhandled error");
   process.exit(exitCode.failed);
 }

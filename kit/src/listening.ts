@@ -1,5 +1,5 @@
-// Why a listener could not open its port, in words that lead on: who holds it, and which setting
-// chooses another.
+// Why a listener could not open its port: which process has it, and which setting
+// changes it.
 
 import { isErrno } from "./files.ts";
 import { holderOfPort } from "./processes.ts";
@@ -12,12 +12,12 @@ export function explainListenError(error: Error, listener: Listener): UsageError
   const { process: name, port, bind, setting } = listener;
   if (isErrno(error, "EADDRINUSE")) {
     return new UsageError(
-      `Port ${port} for the ${name} is taken by ${describeHolder(port)}. ` +
-        `Stop it, or set ${setting} to another port (0 takes a free one).`,
+      `Port ${port} for the ${name} is in use by ${describeHolder(port)}. ` +
+        `Stop it, or set ${setting} to another port (0 chooses a free one).`,
     );
   }
   if (isErrno(error, "EACCES")) {
-    return new UsageError(`Port ${port} for the ${name} needs root. Set ${setting} to a port above 1023.`);
+    return new UsageError(`Port ${port} for the ${name} requires root. Set ${setting} to a port above 1023.`);
   }
   return new UsageError(`The ${name} cannot listen on ${bind}:${port}: ${error.message}. The port is ${setting}.`);
 }

@@ -1,5 +1,5 @@
-// Facts about other processes, read from /proc. A pid alone names nobody: it is reused. A pid with
-// its start time names exactly one process of this boot.
+// Information about other processes from /proc. A pid alone identifies no process: it is reused. A pid with
+// its start time identifies exactly one process of this boot.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
@@ -32,7 +32,7 @@ export async function allEnded(processes: readonly ProcessIdentity[], withinMs: 
   return true;
 }
 
-/** What `ps` would show, for a message to a person; undefined when it is gone or not ours to see. */
+/** What `ps` would show, for a message to a person; undefined when it has exited or cannot be read. */
 export function commandLine(pid: number): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim() || undefined;

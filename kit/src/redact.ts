@@ -1,5 +1,5 @@
-// Takes secrets out of text that is about to leave the process: logs, errors, evidence.
-// Every secret Holdfast makes carries a recognisable prefix (contracts/src/secrets.ts), which is
+// Removes secrets from text that leaves the process: logs, errors, evidence.
+// Every secret of Holdfast has a recognizable prefix (contracts/src/secrets.ts), which is
 // what makes this reliable; passwords inside connection URLs are recognised by their position, private
 // keys by the lines around them.
 

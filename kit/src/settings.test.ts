@@ -116,7 +116,7 @@ describe("a kind", () => {
     const declared = { it: optional(kind, { env: "HOLDFAST_IT", help: "What it is for." }) };
     for (const text of invalid) {
       const message = complaint(() => readSettings(declared, { HOLDFAST_IT: text }));
-      expect(message).toBe(`HOLDFAST_IT is ${JSON.stringify(text)}; allowed is ${kind.allowed}. What it is for.`);
+      expect(message).toBe(`HOLDFAST_IT is ${JSON.stringify(text)}. Allowed: ${kind.allowed}. What it is for.`);
     }
   });
 });

@@ -1,6 +1,6 @@
-// Declares and reads the settings of a process. A declaration is the only place that knows a
+// Declares and reads the settings of a process. A declaration is the only place that defines a
 // setting's name, aliases, default, meaning and what a valid value is; the reference page is
-// generated from it. A wrong value is reported with everything needed to mend it, and exits 2.
+// generated from it. An invalid value is reported with what is allowed, and the process exits with 2.
 
 import { isIP } from "node:net";
 
@@ -41,7 +41,7 @@ export class UsageError extends Error {
 
 export const kinds = {
   port: {
-    allowed: "a port from 0 to 65535; 0 takes a free one",
+    allowed: "a port from 0 to 65535; 0 chooses a free one",
     parse: (text) => wholeNumber(text, { min: 0, max: 65_535 }),
   } satisfies SettingKind<number>,
   text: { allowed: "text", parse: (text) => text } satisfies SettingKind<string>,
@@ -50,11 +50,11 @@ export const kinds = {
     parse: (text) => (text.startsWith("/") ? text : undefined),
   } satisfies SettingKind<string>,
   httpUrl: {
-    allowed: "an http:// or https:// address without path, such as https://holdfast.example.com",
+    allowed: "an http:// or https:// URL without a path, such as https://holdfast.example.com",
     parse: (text) => originOf(text),
   } satisfies SettingKind<string>,
   postgresUrl: {
-    allowed: "an address like postgres://user@host:5432/database, with the password in it if there is one",
+    allowed: "a URL such as postgres://user@host:5432/database, including the password if there is one",
     parse: (text) => (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text) ? text : undefined),
   } satisfies SettingKind<string>,
   key256: {
@@ -110,7 +110,7 @@ export function readSettings<S extends Settings>(declared: S, env: Environment):
     const value = declaration.kind.parse(found.text);
     if (value === undefined) {
       const shown = declaration.secret ? "(secret, not shown)" : JSON.stringify(found.text);
-      problems.push(`${found.name} is ${shown}; allowed is ${declaration.kind.allowed}. ${declaration.help}`);
+      problems.push(`${found.name} is ${shown}. Allowed: ${declaration.kind.allowed}. ${declaration.help}`);
     }
     values[name] = value;
   }
@@ -118,7 +118,7 @@ export function readSettings<S extends Settings>(declared: S, env: Environment):
   return values as Values<S>;
 }
 
-/** Names that look like ours but mean nothing, with the nearest real name: most are typing mistakes. */
+/** Names that look like settings but are not, with the nearest real name: most are typing mistakes. */
 export function unknownSettings(
   known: readonly Setting[],
   env: Environment,

@@ -1,4 +1,4 @@
-// Standard output for logs: never a reason to fail, and none to hang.
+// Standard output for logs: it never fails or blocks the process.
 
 import { writeSync } from "node:fs";
 import { isErrno } from "./files.ts";

@@ -11,7 +11,7 @@ const stateDirSetting = setting(kinds.path, {
   env: "HOLDFAST_AGENT_STATE_DIR",
   default: defaultStateDirectory(process.env),
   defaultText: "/etc/holdfast as root, else $XDG_STATE_HOME/holdfast-agent or ~/.local/state/holdfast-agent",
-  help: "Where the agent keeps its key, its journal and its diagnostics. Only its user may enter it.",
+  help: "Directory of the agent's key, journal and diagnostics. Only its user may have access.",
 });
 
 /** The certificate is the agent's proof: in clear text it could not show it. */
@@ -28,7 +28,7 @@ const advertiseSetting = optional(
   {
     env: "HOLDFAST_AGENT_ADVERTISE_ADDRESS",
     aliases: ["NODE_AGENT_ADVERTISE_ADDR"],
-    help: "An address of this host for people to read. It is reported and never dialled.",
+    help: "An address of this host, for display only. It is reported and never connected to.",
   },
 );
 
@@ -40,7 +40,7 @@ const nodeNameSetting = optional(
   {
     env: "HOLDFAST_NODE_NAME",
     aliases: ["NODE_AGENT_HOST_ID"],
-    help: "What this host is called when it joins; left out, its host name. A bootstrap token for another node is refused.",
+    help: "Name of this host at enrollment. Default: its host name. A bootstrap token of another node is rejected.",
   },
 );
 
@@ -48,7 +48,7 @@ const bootstrapTokenSetting = optional(kinds.text, {
   env: "HOLDFAST_BOOTSTRAP_TOKEN",
   aliases: ["NODE_AGENT_BOOTSTRAP_TOKEN"],
   secret: true,
-  help: "This host's bootstrap token: an agent without an identity joins with it by itself, at HOLDFAST_NODE_API_URL.",
+  help: "This host's bootstrap token: an agent without an identity enrolls with it automatically, at HOLDFAST_NODE_API_URL.",
 });
 
 export const agentSettings = {
@@ -58,7 +58,7 @@ export const agentSettings = {
   port: setting(kinds.port, {
     env: "HOLDFAST_AGENT_PORT",
     default: 9000,
-    help: "Port of the agent's own /healthz, /v1/capacity and /metrics.",
+    help: "Port of the agent's local /healthz, /v1/capacity and /metrics.",
   }),
   bind: setting(
     {
@@ -68,34 +68,34 @@ export const agentSettings = {
     {
       env: "HOLDFAST_AGENT_BIND",
       default: "127.0.0.1",
-      help: "Address the agent's own listener is on. It needs no sign-in, so keep it on loopback or a trusted network.",
+      help: "Address of the agent's local listener. It requires no authentication, so keep it on loopback or a trusted network.",
     },
   ),
   advertiseAddress: advertiseSetting,
   nodeApiUrl: optional(httpsUrl, {
     env: "HOLDFAST_NODE_API_URL",
     aliases: ["GPUAAS_API_URL", "NODE_AGENT_CONTROL_PLANE_URL"],
-    help: "On a host: the node-facing API, instead of the address in the node's profile.",
+    help: "On a host: URL of the node-facing API, instead of the one in the node's profile.",
   }),
   nodeTerminalUrl: optional(httpsUrl, {
     env: "HOLDFAST_NODE_TERMINAL_URL",
     aliases: ["GPUAAS_TERMINAL_API_URL"],
-    help: "On a host: the node-facing address of the terminal gateway, instead of the one in the node's profile.",
+    help: "On a host: node-facing URL of the terminal gateway, instead of the one in the node's profile.",
   }),
   heartbeatSeconds: setting(integer({ min: 1, max: HEARTBEAT_SECONDS }), {
     env: "HOLDFAST_AGENT_HEARTBEAT_SECONDS",
     default: HEARTBEAT_SECONDS,
-    help: "How often the agent says that it is well. Less lets the server notice sooner that it is not; see HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS.",
+    help: "Heartbeat interval. A shorter one lets the server detect an offline node sooner; see HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS.",
   }),
   diskPressurePercent: setting(integer({ min: 50, max: 99 }), {
     env: "HOLDFAST_NODE_DISK_PRESSURE_PERCENT",
     default: 90,
-    help: "From how much of the root file system on the agent reports that it is nearly full.",
+    help: "Usage of the root file system from which on the agent reports that it is nearly full.",
   }),
   logLevel: setting<LogLevel>(oneOf("error", "warn", "info", "debug"), {
     env: "HOLDFAST_AGENT_LOG_LEVEL",
     default: "info",
-    help: "How much the agent logs.",
+    help: "Log level of the agent.",
   }),
 };
 
@@ -109,7 +109,7 @@ export const joinSettings = {
     env: "HOLDFAST_ENROLLMENT_TOKEN",
     aliases: ["GPUAAS_ENROLLMENT_TOKEN"],
     secret: true,
-    help: "The token for `holdfast agent join`, so that it does not stand on the command line.",
+    help: "The token for `holdfast agent join`, instead of an argument that other users could read.",
   }),
 };
 

@@ -82,7 +82,7 @@ describe("the link of an agent", () => {
     const agent = await startTestAgent(await startFakeApi(), { env: { HOLDFAST_AGENT_PORT: String(port) } });
     await connected(agent);
     expect(new URL(agent.url).port).not.toBe(String(port));
-    expect(agent.logged()).toContain(`Port ${port} for the agent is taken by pid ${process.pid}`);
+    expect(agent.logged()).toContain(`Port ${port} for the agent is in use by pid ${process.pid}`);
   });
 
   it("AGENT-07 tells health, capacity and metrics on loopback, to loopback names only", async () => {

@@ -87,7 +87,9 @@ describe("agent join", () => {
     const keys = api.enrollments.map((one) => keyDigest(String(one.body["csr"])));
     expect(new Set(keys).size).toBe(2);
     api.fault = (path) => (path === "/v1/enroll" ? { do: "answer", status: 400, body } : undefined);
-    await expect(joining(api, { stateDir, token }), "not for ever").rejects.toMatchObject({ code: "csr_invalid" });
+    await expect(joining(api, { stateDir, token }), "not without end").rejects.toMatchObject({
+      code: "csr_invalid",
+    });
   });
 
   it("ID-01 ID-14 sends no token to a server whose certificate would not be valid here yet, and joins later", async () => {

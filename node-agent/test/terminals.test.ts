@@ -155,7 +155,7 @@ describe("a terminal", () => {
     expect(stream.text()).toContain(Array.from({ length: 256 }, (_, byte) => byte).join(" "));
   });
 
-  it("TERM-10 takes a paste of a megabyte while the program answers with as much", async () => {
+  it("TERM-10 takes a paste of a megabyte while the program prints as much", async () => {
     const host = await terminalHost();
     const { stream } = await host.open();
     await stream.attach();

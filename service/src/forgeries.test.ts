@@ -7,35 +7,35 @@ afterEach(() => void vi.useRealTimers());
 const from = (address: string) => ({ address, correlationId: `id-${address}` });
 
 describe("forged certificates", () => {
-  it("ID-13 are told at once the first time, then together once a minute, and each listener for itself", () => {
-    const told: unknown[] = [];
-    const forgeries = watchForgeries((listener, { address, count }) => told.push([listener, address, count]));
+  it("ID-13 are reported immediately the first time, then together once a minute, and each listener for itself", () => {
+    const reported: unknown[] = [];
+    const forgeries = watchForgeries((listener, { address, count }) => reported.push([listener, address, count]));
     forgeries.saw("api", from("a"));
     forgeries.saw("node_api", from("b"));
-    expect(told.splice(0)).toEqual([
+    expect(reported.splice(0)).toEqual([
       ["api", "a", 1],
       ["node_api", "b", 1],
     ]);
     for (let count = 0; count < 1000; count += 1) forgeries.saw("api", from(`c${count}`));
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     vi.advanceTimersByTime(60_000);
-    expect(told.splice(0)).toEqual([["api", "c999", 1000]]);
+    expect(reported.splice(0)).toEqual([["api", "c999", 1000]]);
     forgeries.saw("api", from("d"));
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     vi.advanceTimersByTime(60_000);
-    expect(told.splice(0)).toEqual([["api", "d", 1]]);
+    expect(reported.splice(0)).toEqual([["api", "d", 1]]);
     // A minute without any: the next one is a first again.
     vi.advanceTimersByTime(60_000);
     forgeries.saw("api", from("e"));
-    expect(told.splice(0)).toEqual([["api", "e", 1]]);
+    expect(reported.splice(0)).toEqual([["api", "e", 1]]);
   });
 
-  it("ID-13 that wait are told when the process stops", () => {
-    const told: unknown[] = [];
-    const forgeries = watchForgeries((listener, { count }) => told.push([listener, count]));
+  it("ID-13 that are pending are reported when the process stops", () => {
+    const reported: unknown[] = [];
+    const forgeries = watchForgeries((listener, { count }) => reported.push([listener, count]));
     for (let count = 0; count < 3; count += 1) forgeries.saw("api", from("a"));
     forgeries.stop();
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["api", 1],
       ["api", 2],
     ]);

@@ -1,11 +1,11 @@
-// Tells of requests that carried a node's certificate in a header where nobody may: of the first at once, of
-// those that follow within a minute together. Whoever floods a listener with them floods no audit.
+// Reports requests that carry a node's certificate in a header without being allowed to: the first one immediately,
+// those of the next minute together. So flooding a listener with them does not flood the audit.
 
 export type Forgery = { address: string; correlationId: string };
 
 export type Forgeries = {
   saw(listener: string, forgery: Forgery): void;
-  /** Tells what has not been told. */
+  /** Reports what is pending. */
   stop(): void;
 };
 
@@ -13,14 +13,14 @@ const TOGETHER_MS = 60_000;
 
 /** `count`: how many since the last time; the forgery is the last of them. */
 export function watchForgeries(
-  tell: (listener: string, forgery: Forgery & { count: number }) => void,
+  report: (listener: string, forgery: Forgery & { count: number }) => void,
   togetherMs = TOGETHER_MS,
 ): Forgeries {
   const waiting = new Map<string, { last: Forgery | undefined; count: number; timer: NodeJS.Timeout }>();
 
-  const tellTogether = (listener: string) => {
+  const reportPending = (listener: string) => {
     const one = waiting.get(listener);
-    if (one?.last) tell(listener, { ...one.last, count: one.count });
+    if (one?.last) report(listener, { ...one.last, count: one.count });
     if (!one?.last) return void waiting.delete(listener);
     Object.assign(one, { last: undefined, count: 0 });
     one.timer.refresh();
@@ -34,15 +34,15 @@ export function watchForgeries(
         one.count += 1;
         return;
       }
-      const timer = setTimeout(() => tellTogether(listener), togetherMs);
+      const timer = setTimeout(() => reportPending(listener), togetherMs);
       timer.unref();
       waiting.set(listener, { last: undefined, count: 0, timer });
-      tell(listener, { ...forgery, count: 1 });
+      report(listener, { ...forgery, count: 1 });
     },
     stop() {
       for (const [listener, { timer }] of waiting) {
         clearTimeout(timer);
-        tellTogether(listener);
+        reportPending(listener);
         clearTimeout(timer);
       }
       waiting.clear();

@@ -1,5 +1,5 @@
-// /healthz: the process answers. /readyz: it can do its work. /metrics: for the machine itself only,
-// because metrics tell more about an installation than a stranger should know.
+// /healthz: the process is alive. /readyz: it can do its work. /metrics: for the machine itself only,
+// because metrics reveal details of the installation.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import type { FastifyInstance } from "fastify";

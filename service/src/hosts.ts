@@ -1,6 +1,6 @@
-// Which Host headers a listener answers to. A page of a foreign site can point its own host name
-// at 127.0.0.1 and talk to us from the visitor's browser (DNS rebinding); the Host it sends gives
-// it away. Ports do not matter: `ssh -L` changes them.
+// Which Host headers a listener accepts. A page of a foreign site can point its own host name
+// at 127.0.0.1 and send requests from the visitor's browser (DNS rebinding); its Host header gives
+// it away. Ports are ignored: `ssh -L` changes them.
 
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv6 } from "node:net";

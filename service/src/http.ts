@@ -20,18 +20,18 @@ import { type Exposure, readTls } from "./settings.ts";
 
 export type HttpServer = {
   app: FastifyInstance;
-  /** Starts to listen and tells the port, which matters when it was 0. */
+  /** Starts to listen and returns the port, which matters when it was 0. */
   listen(options: { port: number; portSetting: string }): Promise<number>;
-  /** For an upgrade, which no hook sees: throws when it carries a certificate in a header. */
+  /** For an upgrade, for which no hook runs: throws when it carries a certificate in a header. */
   refuseForged(request: IncomingMessage, correlationId: string): void;
-  /** Serves as before, but says that it is not ready, and that each connection ends with its answer. */
+  /** Keeps serving, but reports that it is not ready and closes each connection after its response. */
   startDraining(): void;
   /**
    * Takes no new connection. Those that are there are served until their clients have closed them, or for that
    * long: closed from here, one might lose a request that is on its way.
    */
   stopAccepting(withinMs: number): Promise<void>;
-  /** Answers what is under way, refuses what is new, then closes. */
+  /** Finishes requests in flight, rejects new ones, then closes. */
   stop(): Promise<void>;
 };
 
@@ -41,20 +41,20 @@ export type HttpOptions = {
   exposure: Exposure;
   /** TLS of the listener's own, instead of the files that the exposure names. */
   tls?: TlsOptions;
-  /** Host names it answers to, instead of those that follow from the exposure. */
+  /** Accepted host names, instead of those that follow from the exposure. */
   hosts?: ReadonlySet<string>;
   log: Log;
   metrics: Metrics;
   bodyLimit: number;
-  /** The connection is one of an ingress, and may carry a certificate in a header; left out: none is. */
+  /** Whether the connection is from an ingress and may carry a certificate in a header; default: never. */
   isHandedOver?: (request: IncomingMessage) => boolean;
-  /** A request was refused because it carries a certificate in a header. */
+  /** Called when a request was rejected because it carries a certificate in a header. */
   onForged?: (forgery: Forgery) => void;
-  /** Only programs ask here: no header for browsers on any answer. */
+  /** Only programs connect here: responses carry no headers for browsers. */
   forPrograms?: boolean;
-  /** Routes that are asked all the time: what goes well there is no news. */
+  /** Routes that are called all the time: their successes are not logged. */
   routine?: ReadonlySet<string>;
-  /** Left out: no health routes either. */
+  /** Without it there are no health routes either. */
   readiness?: () => Promise<Readiness>;
   /** Turns an error of a lower layer into one for clients; undefined leaves it an internal error. */
   translateError?: (error: unknown) => ApiError | undefined;
@@ -63,7 +63,7 @@ export type HttpOptions = {
 };
 
 const STOP_DEADLINE_MS = 5_000;
-/** A fleet that dials at once waits in the kernel and not for its own retransmissions; it allows what it allows. */
+/** When a whole fleet connects together, connections wait in the kernel's backlog instead of being retransmitted. */
 const BACKLOG = 4_096;
 
 /** On every answer. Data needs few: nothing in it may run, be framed, be guessed at or be embedded elsewhere. */
@@ -254,7 +254,7 @@ async function nobodyAtTheDoor(): Promise<void> {
 }
 
 function notReadyAgain({ checks }: Readiness): Readiness {
-  return { ready: false, checks: { ...checks, draining: { ok: false, reason: "this process is about to stop" } } };
+  return { ready: false, checks: { ...checks, draining: { ok: false, reason: "this process is stopping" } } };
 }
 
 const quietRoutes = new Set(["/healthz", "/readyz", "/metrics"]);

@@ -14,7 +14,7 @@ const secretFields = ["password", "token", "secret", "authorization", "cookie", 
 const secretText = new RegExp(`"(${secretFields.join("|")})":"(?:[^"\\\\]|\\\\.)*"`, "gi");
 
 export function createLog(options: { process: string; level: string; destination?: DestinationStream }): Log {
-  // Ours, because pino's own destination repeats a broken write for ever when it flushes at exit.
+  // Our own, because pino's destination retries a failed write endlessly when it flushes at exit.
   const destination = options.destination ?? standardOutput();
   return pino(
     {

@@ -9,7 +9,7 @@ describe("a gauge that is read", () => {
     return async () => (await text()).split("\n").filter((line) => line.startsWith("holdfast_things_late"));
   };
 
-  it("AUDIT-03 tells the present number for each reason", async () => {
+  it("AUDIT-03 reports the current number for each reason", async () => {
     let late = 2;
     const read = await series(async () => ({ lost: late, slow: 0 }));
     expect(await read()).toEqual([
@@ -20,7 +20,7 @@ describe("a gauge that is read", () => {
     expect((await read())[0]).toContain(" 3");
   });
 
-  it("AUDIT-03 tells no old number when it cannot be read", async () => {
+  it("AUDIT-03 reports no old number when it cannot be read", async () => {
     let answer = Promise.resolve({ lost: 1 });
     const read = await series(() => answer);
     expect(await read()).toHaveLength(1);
@@ -32,9 +32,9 @@ describe("a gauge that is read", () => {
     vi.useFakeTimers();
     try {
       const read = await series(() => new Promise(() => undefined));
-      const told = read();
+      const values = read();
       await vi.advanceTimersByTimeAsync(2_000);
-      expect(await told).toEqual([]);
+      expect(await values).toEqual([]);
     } finally {
       vi.useRealTimers();
     }

@@ -8,7 +8,7 @@ export type Metrics = {
   observeRequest(request: { method: string; route: string; status: number; seconds: number }): void;
   /** Counts by reason code; the name is made once. */
   countByCode(name: `holdfast_${string}_total`, help: string): (code: string) => void;
-  /** Counts that are kept elsewhere, because they change too often; read whenever metrics are asked for. */
+  /** Counts that are kept elsewhere because they change too often; read at each scrape. */
   totalsBy(
     label: string,
     name: `holdfast_${string}_total`,
@@ -19,7 +19,7 @@ export type Metrics = {
   /** Seconds, in these buckets. */
   observeSeconds(name: `holdfast_${string}_seconds`, help: string, buckets: number[]): (seconds: number) => void;
   /**
-   * A number for each reason, read anew whenever metrics are asked for. What cannot be read in time is left out:
+   * A number for each reason, read at each scrape. What cannot be read in time is left out:
    * no number is better than an old one.
    */
   gaugeByReason(name: `holdfast_${string}`, help: string, read: () => Promise<Record<string, number>>): void;

@@ -1,5 +1,5 @@
-// Turns whatever goes wrong at a listener into the one error envelope. What the client caused is a 4xx without a
-// line in the log of its own; only our own failures are logged, with their stack.
+// Turns every failure at a listener into the one error envelope. What the client caused is a 4xx without a
+// separate log line; only the server's own failures are logged, with their stack.
 
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -35,7 +35,7 @@ export async function answerError(
   if (known === undefined) {
     options.log.error(
       { err: error, correlation_id: request.id, route: request.routeOptions?.url },
-      "request failed in a way nothing handles",
+      "request failed with an unhandled error",
     );
   }
   const answer = known ?? new ApiError("internal_error");
@@ -76,7 +76,7 @@ function invalid(field: string, problem: string): ApiError {
   return new ApiError("invalid_request", { details: { fields: [{ field, problem }] } });
 }
 
-/** Answers what Node.js does not hand to the router: an unknown `Expect`, and CONNECT. */
+/** Responds to what Node.js does not pass to the router: an unknown `Expect`, and CONNECT. */
 export function refuseBeforeRouting(server: Server): void {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     const id = correlationIdOf(request);
@@ -97,7 +97,7 @@ export function refuseBeforeRouting(server: Server): void {
   });
 }
 
-/** Answers what Node could not read as HTTP, or waited for in vain. */
+/** Responds to what Node could not parse as HTTP, or timed out. */
 export function refuseBroken(log: Log, error: NodeJS.ErrnoException, socket: Socket): void {
   const id = uuidv7();
   log.info({ correlation_id: id, reason: error.code }, "request that is not HTTP");

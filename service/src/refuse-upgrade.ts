@@ -1,4 +1,4 @@
-// Refuses on the socket itself, where there is no response object: an ordinary answer with the error envelope.
+// Rejects an upgrade on the socket itself, where there is no response object: an HTTP response with the error envelope.
 
 import type { Duplex } from "node:stream";
 import type { ApiError } from "@holdfast/contracts/errors";

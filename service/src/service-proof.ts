@@ -8,7 +8,7 @@ export function proofOfRequest(token: string, request: Record<string, unknown>):
   return macOf(token, canonicalJson(request));
 }
 
-/** With the nonce of the request, so that no earlier answer can stand in for it. */
+/** With the nonce of the request, so that no earlier response can be replayed. */
 export function proofOfAnswer(token: string, nonce: string, answer: Record<string, unknown>): string {
   return macOf(token, `${nonce}\n${canonicalJson(answer)}`);
 }
@@ -18,7 +18,7 @@ export function isSameProof(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** What an ingress certificate carries: with another token, all that were got with this one count no more. */
+/** Part of every ingress certificate: after a change of the token, certificates of the old one are no longer accepted. */
 export function markOfIngressToken(token: string): string {
   return macOf(token, "holdfast ingress certificate");
 }

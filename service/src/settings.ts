@@ -1,6 +1,6 @@
-// Settings that every listening process has under its own name: where it listens, and how people
-// reach it. Listening beyond loopback in clear text is refused: sessions and tokens would travel
-// readable through the network.
+// Settings that every listening process has under its own name: its address, and how people
+// reach it. Listening beyond loopback in clear text is refused: sessions and tokens would be
+// readable on the network.
 
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
@@ -10,19 +10,19 @@ import { integer, kinds, oneOf, optional, setting, UsageError } from "@holdfast/
 export const exposureSettings = {
   publicUrl: optional(kinds.httpUrl, {
     env: "HOLDFAST_PUBLIC_URL",
-    help: "The address people use in their browser. Requests with another Host than it, loopback or the address listened on are refused.",
+    help: "The URL that people use in their browser. Requests with any other Host are rejected, except loopback and the address listened on.",
   }),
   tlsCertFile: optional(kinds.path, {
     env: "HOLDFAST_TLS_CERT_FILE",
-    help: "Certificate chain (PEM) for the public listeners; they speak HTTPS when it is set.",
+    help: "Certificate chain (PEM) for the public listeners. Setting it enables HTTPS.",
   }),
   tlsKeyFile: optional(kinds.path, {
     env: "HOLDFAST_TLS_KEY_FILE",
-    help: "Private key (PEM) that belongs to HOLDFAST_TLS_CERT_FILE.",
+    help: "Private key (PEM) of HOLDFAST_TLS_CERT_FILE.",
   }),
   trustedProxies: optional(kinds.addressList, {
     env: "HOLDFAST_TRUSTED_PROXIES",
-    help: "Addresses of the reverse proxies that end TLS in front; only their X-Forwarded-For and X-Forwarded-Proto are believed.",
+    help: "Addresses of the reverse proxies that terminate TLS. Only their X-Forwarded-For and X-Forwarded-Proto headers are trusted.",
   }),
 };
 
@@ -34,7 +34,7 @@ export type Exposure = {
   trustedProxies: string[] | undefined;
 };
 
-/** Of a listener with names and TLS of its own: none of the public ones' settings concern it. */
+/** For a listener with its own names and TLS: the settings of the public listeners do not apply. */
 export function bareExposure(bind: string): Exposure {
   return { bind, publicUrl: undefined, tlsCertFile: undefined, tlsKeyFile: undefined, trustedProxies: undefined };
 }
@@ -46,7 +46,7 @@ export const bindAddress = {
   parse: (text: string) => (text === "localhost" || isIP(text) ? text : undefined),
 };
 
-/** The combination rules, which no single setting can check. `bindSetting` names it for the message. */
+/** Rules about combinations of settings. `bindSetting` is the setting's name for the message. */
 export function checkExposure(exposure: Exposure, bindSetting: string): void {
   if ((exposure.tlsCertFile === undefined) !== (exposure.tlsKeyFile === undefined)) {
     throw new UsageError("Set HOLDFAST_TLS_CERT_FILE and HOLDFAST_TLS_KEY_FILE together, or neither.");
@@ -54,15 +54,15 @@ export function checkExposure(exposure: Exposure, bindSetting: string): void {
   if (isLoopback(exposure.bind)) return;
   if (!exposure.tlsCertFile && !exposure.trustedProxies) {
     throw new UsageError(
-      `${bindSetting} is ${exposure.bind}, which other machines can reach, but the listener would speak clear text. ` +
-        "Set HOLDFAST_TLS_CERT_FILE and HOLDFAST_TLS_KEY_FILE, or name the proxy that ends TLS in " +
+      `${bindSetting} is ${exposure.bind}, which other machines can reach, but the listener would use clear text. ` +
+        "Set HOLDFAST_TLS_CERT_FILE and HOLDFAST_TLS_KEY_FILE, or the address of the proxy that terminates TLS in " +
         "HOLDFAST_TRUSTED_PROXIES, or bind to 127.0.0.1.",
     );
   }
   if (!exposure.publicUrl) {
     throw new UsageError(
       `${bindSetting} is ${exposure.bind}: also set HOLDFAST_PUBLIC_URL to the address people use, ` +
-        "because requests for any other Host are refused.",
+        "because requests for any other Host are rejected.",
     );
   }
 }
@@ -77,7 +77,7 @@ export function readTls(exposure: Exposure): { cert: Buffer; key: Buffer } | und
     createSecureContext(pair);
   } catch (error) {
     throw new UsageError(
-      "HOLDFAST_TLS_CERT_FILE and HOLDFAST_TLS_KEY_FILE must hold a certificate chain and its private key, both PEM; " +
+      "HOLDFAST_TLS_CERT_FILE and HOLDFAST_TLS_KEY_FILE must contain a certificate chain and its private key, both PEM; " +
         `${exposure.tlsCertFile} and ${exposure.tlsKeyFile} do not: ${(error as Error).message}`,
     );
   }
@@ -97,30 +97,30 @@ function readPem(name: string, path: string): Buffer {
 }
 
 export const logLevelSetting = (env: `HOLDFAST_${string}`, aliases: readonly string[] = []) =>
-  setting(logLevel, { env, aliases, default: "info", help: "How much this process logs." });
+  setting(logLevel, { env, aliases, default: "info", help: "Log level of this process." });
 
 const sharedSecret = {
   allowed: "32 to 200 printable ASCII characters without spaces, as from `openssl rand -hex 32`",
   parse: (text: string) => (/^[\x21-\x7e]{32,200}$/.test(text) ? text : undefined),
 };
 
-/** Of every process that is part of an installation: what they know each other by. */
+/** Shared by all processes of an installation, which authenticate to each other with it. */
 export const serviceTokenSetting = optional(sharedSecret, {
   env: "HOLDFAST_SERVICE_TOKEN",
   aliases: ["GATEWAY_SERVICE_TOKEN"],
   secret: true,
-  help: "What the api and its gateways know each other by: the same random text for all of them. Without it there are no terminals.",
+  help: "Secret with which the api and its gateways authenticate to each other: the same random text for all of them. Without it there are no terminals.",
 });
 
-/** Another than the gateways': whoever has it may say which node a request is from. */
+/** Separate from the gateways' token: whoever has it can state which node a request is from. */
 export const ingressTokenSetting = optional(sharedSecret, {
   env: "HOLDFAST_INGRESS_TOKEN",
   secret: true,
-  help: "What the api and `holdfast ingress` know each other by: the same random text for both, and another than HOLDFAST_SERVICE_TOKEN. Another one ends all ingress certificates. Without it no proxy is believed.",
+  help: "Secret with which the api and `holdfast ingress` authenticate to each other: the same random text for both, different from HOLDFAST_SERVICE_TOKEN. Changing it ends all ingress certificates. Without it no proxy is trusted.",
 });
 
 export const drainSetting = setting(integer({ min: 0, max: 600 }), {
   env: "HOLDFAST_DRAIN_SECONDS",
   default: 0,
-  help: "When told to stop: how long to say so at /readyz while serving as before, and then how long to serve connections that are open. Behind a load balancer, longer than it keeps unused connections.",
+  help: "On shutdown: how long /readyz reports it while requests are still served, and then how long open connections are served. Behind a load balancer, set it longer than the time for which that keeps unused connections.",
 });

@@ -220,7 +220,7 @@ describe("ports and ending", () => {
     const taken = await startListener({ port: listener.port }).catch((error: unknown) => error);
     expect(taken).toBeInstanceOf(UsageError);
     const { message } = taken as UsageError;
-    expect(message).toContain(`Port ${listener.port} for the test is taken by pid ${process.pid}`);
+    expect(message).toContain(`Port ${listener.port} for the test is in use by pid ${process.pid}`);
     expect(message).toContain("HOLDFAST_TEST_PORT");
   });
 

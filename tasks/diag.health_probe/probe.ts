@@ -81,13 +81,13 @@ function isGpu(root: string, address: string): boolean {
 }
 
 function gpu(root: string, address: string): Health["gpus"][number] {
-  const attribute = (name: string) => text(root, "sys/bus/pci/devices", address, name);
-  const vendor_id = attribute("vendor") ?? "";
-  const node = Number(attribute("numa_node") ?? -1);
+  const read = (name: string) => text(root, "sys/bus/pci/devices", address, name);
+  const vendor_id = read("vendor") ?? "";
+  const node = Number(read("numa_node") ?? -1);
   return {
     address,
     vendor_id,
-    device_id: attribute("device") ?? "",
+    device_id: read("device") ?? "",
     vendor: vendors[vendor_id] ?? null,
     driver: target(root, "sys/bus/pci/devices", address, "driver"),
     // The kernel says -1 where there is one node only.
@@ -117,8 +117,8 @@ function infiniband(root: string): Health["infiniband"] {
   return names(root, "sys/class/infiniband")
     .flatMap((device) =>
       names(root, `sys/class/infiniband/${device}/ports`).map((port) => {
-        const attribute = (name: string) => text(root, "sys/class/infiniband", device, "ports", port, name);
-        return { device, port, state: attribute("state"), rate: attribute("rate") };
+        const read = (name: string) => text(root, "sys/class/infiniband", device, "ports", port, name);
+        return { device, port, state: read("state"), rate: read("rate") };
       }),
     )
     .slice(0, MOST.links);
@@ -128,7 +128,7 @@ function text(...path: string[]): string | null {
   try {
     return readFileSync(join(...path), "utf8").trim();
   } catch {
-    return null; // Not there, or a driver that returns an error, as for the speed of a link that is down.
+    return null; // Absent, or the driver returns an error, as for the speed of a link that is down.
   }
 }
 

@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { taskType } from "../type.ts";
 
-const Told = z.string().max(300);
+const Reported = z.string().max(300);
 
 /** In the order they are taken; what comes after a failed one is not tried. */
 const Hop = z.enum(["dns", "address", "tcp", "tls", "mtls"]);
@@ -30,13 +30,13 @@ export default taskType({
   }),
   progress: z.strictObject({ done: z.int(), of: z.int() }),
   result: z.strictObject({
-    profile: z.strictObject({ name: Told, version: z.int() }),
+    profile: z.strictObject({ name: Reported, version: z.int() }),
     /** Every hop of every endpoint is good. */
     ok: z.boolean(),
     endpoints: z.array(
       z.strictObject({
-        name: Told,
-        host: Told,
+        name: Reported,
+        host: Reported,
         port: z.int().nullable(),
         ok: z.boolean(),
         hops: z.array(
@@ -53,18 +53,18 @@ export default taskType({
                 ...(["mtls_refused", "mtls_failed", "mtls_timeout", "identity_missing"] as const),
               ])
               .nullable(),
-            detail: Told.nullable(),
+            detail: Reported.nullable(),
           }),
         ),
         /** What the name led to, and which of it was connected to. */
-        addresses: z.array(Told).max(16),
-        address: Told.nullable(),
+        addresses: z.array(Reported).max(16),
+        address: Reported.nullable(),
         certificate: z
           .strictObject({
             trusted_by: z.enum(["trust_bundle", "system"]).nullable(),
-            issuer: Told.nullable(),
-            not_after: Told.nullable(),
-            protocol: Told.nullable(),
+            issuer: Reported.nullable(),
+            not_after: Reported.nullable(),
+            protocol: Reported.nullable(),
           })
           .nullable(),
       }),

@@ -13,13 +13,13 @@ export default executor(contract, {
       throw fail("endpoint_unknown", `The profile has no endpoint ${unknown}; it has ${known.join(", ")}.`);
 
     let done = 0;
-    const tell = () => progress("probing", { done, of: names.length });
-    tell();
+    const reportProgress = () => progress("probing", { done, of: names.length });
+    reportProgress();
     const endpoints = await Promise.all(
       names.map(async (name) => {
         const report = await probeEndpoint(name, { stateDir, profile, timing: { signal, hopMs: HOP_MS } });
         done += 1;
-        tell();
+        reportProgress();
         return report;
       }),
     );

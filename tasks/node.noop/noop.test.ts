@@ -3,7 +3,7 @@ import { loadContract } from "../registry.ts";
 import { runTask } from "../test/run-task.ts";
 
 describe("a no-op", () => {
-  it("DIAG-02 gives back what it was given", async () => {
+  it("DIAG-02 returns its input", async () => {
     expect((await runTask("node.noop", { echo: "hello" })).result).toEqual({ echo: "hello" });
     expect((await runTask("node.noop", {})).result).toEqual({ echo: null });
   });

@@ -18,7 +18,7 @@ const spools = ["/var/spool/cron", "/var/spool/at", "/var/spool/mail", "/var/mai
 const filesOfName = ["/var/spool/cron/crontabs", "/var/spool/cron", "/var/lib/systemd/linger", "/var/mail"];
 /** `find` takes its roots as arguments, and there is a limit to those. */
 const MOST_ROOTS = 500;
-const TELL_EVERY = 1_000;
+const REPORT_EVERY = 1_000;
 
 type Looking = { signal?: AbortSignal | undefined };
 type Sweeping = Looking & { onRemoved?: (count: number) => void };
@@ -110,7 +110,7 @@ async function removeOwned(
   await find(roots, ["-depth", "(", ...owned, "-o", "-gid", String(uid), "-printf", "k\\0", ")"], {
     onRecord(record) {
       if (record === "k") kept += 1;
-      else if (++removed % TELL_EVERY === 0) onRemoved?.(removed);
+      else if (++removed % REPORT_EVERY === 0) onRemoved?.(removed);
     },
     signal,
   });

@@ -1,4 +1,4 @@
-// Calls to the api: for nobody in particular, or in one organization. Shapes and paths are the
+// Calls to the api, with or without an organization. Shapes and paths are the
 // contract's; the session is a cookie that scripts cannot read.
 
 import { type Client, createClient } from "@holdfast/contracts/client";

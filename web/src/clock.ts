@@ -1,9 +1,9 @@
-// What time it is at the server. Ages and countdowns are told by its clock: on a laptop whose own is
-// minutes off, every node would look silent.
+// The server's time. Ages and countdowns use its clock: on a laptop whose clock is
+// minutes off, every node would look offline.
 
 let aheadMs = 0;
 
-/** The header counts whole seconds and has travelled: a small difference is none. */
+/** The header has whole seconds and network latency: a small difference is ignored. */
 const noticedFromMs = 3_000;
 
 export function hearServerTime(response: Response): void {

@@ -1,5 +1,5 @@
-// Whether the api can be reached, learned from every call. While it cannot, we ask again until it
-// answers anything at all, and then whoever listens reloads.
+// Whether the api is reachable, from the outcome of every call. While it is not, it is polled until it
+// responds, and then subscribers reload.
 
 import { useSyncExternalStore } from "react";
 import { hearServerTime } from "./clock.ts";
@@ -19,7 +19,7 @@ export function useReach(): Reach {
   return useSyncExternalStore(onReachChange, () => reach);
 }
 
-/** Resolves when the server answers again; at once if it answers now. */
+/** Resolves when the server is reachable again; immediately if it is reachable now. */
 export async function untilReached(): Promise<void> {
   await watchedFetch("/v1/me", { cache: "no-store" }).catch(() => undefined);
   if (reach === "reached") return;
@@ -32,12 +32,12 @@ export async function untilReached(): Promise<void> {
   });
 }
 
-/** `fetch`, noting whether there was an answer. */
+/** `fetch`, recording whether there was a response. */
 export const watchedFetch: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, init);
     hearServerTime(response);
-    // A proxy in front of us answers with these when nobody is behind it.
+    // A proxy returns these when it cannot reach the api.
     setReach(response.status === 502 || response.status === 504 ? "unreachable" : "reached");
     return response;
   } catch (error) {

@@ -8,7 +8,7 @@ type ListingOptions<Item> = {
   key: QueryKey;
   page: (at: { cursor: string | undefined; signal: AbortSignal }) => Promise<Page<Item>>;
   enabled?: boolean;
-  /** Read again by itself after so many milliseconds. */
+  /** Refetch interval in milliseconds. */
   refetchInterval?: number;
 };
 

@@ -1,5 +1,5 @@
-// What changes on the server, heard while the page is open: one WebSocket per tab says which things
-// changed, and the queries that show them are read again. Without it pages ask every few seconds.
+// Live updates from the server while the page is open: one WebSocket per tab names what
+// changed, and the affected queries are refetched. Without it pages poll every few seconds.
 
 import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
 import { type QueryKey, useQueryClient } from "@tanstack/react-query";
@@ -44,7 +44,7 @@ const gatherMs = 300;
 const tryAgainMs = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
 /** A connection that held so long was a good one: the next attempt comes soon. */
 const settledMs = 10_000;
-/** A server that restarts is back before anybody needs to know. */
+/** A server that restarts is usually back within this time, so it is not shown. */
 const graceMs = 2_500;
 
 type Connection = { orgId: string; onMessages: (messages: LiveMessage[]) => Promise<void>; onOpen: () => void };
@@ -96,7 +96,7 @@ function connect({ orgId, onMessages, onOpen }: Connection): () => void {
       if (Date.now() - openedAt > settledMs) attempt = 0;
       grace ??= setTimeout(() => state.set("down"), graceMs);
       const pause = tryAgainMs[Math.min(attempt++, tryAgainMs.length - 1)] ?? 0;
-      // Not all tabs of all people at once after a restart.
+      // So that not all tabs of all people reconnect at the same time after a restart.
       retry = setTimeout(open, pause * (0.75 + Math.random() / 2));
     };
   };
@@ -127,7 +127,7 @@ function parse(data: unknown): LiveMessage | undefined {
   }
 }
 
-/** For the shell: as long as it stands, the tab hears of one organization. */
+/** For the shell: while it is mounted, the tab is subscribed to one organization. */
 export function useLive(orgId: string | undefined): void {
   const queryClient = useQueryClient();
   useEffect(() => {
@@ -140,7 +140,7 @@ export function useLive(orgId: string | undefined): void {
           queryKey: inOrg,
           predicate: ({ queryKey }) => messages.some((message) => concerns(message, queryKey)),
         }),
-      // Whatever changed while nobody listened.
+      // Refetches what may have changed while there was no connection.
       onOpen: () => void queryClient.invalidateQueries({ queryKey: inOrg }),
     });
   }, [orgId, queryClient]);

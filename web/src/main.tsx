@@ -18,7 +18,7 @@ onReachChange((reach) => {
   void queryClient.invalidateQueries();
 });
 
-// Once the first page stands, the code of the others: a network that fails later then costs no page.
+// After the first page, loads the code of the others: they then work even if the network fails later.
 setTimeout(() => {
   for (const route of Object.values(router.routesById)) void router.loadRouteChunk(route);
 }, 2_000);

@@ -26,7 +26,7 @@ describe("errors told to people", () => {
   });
 
   it("tells an unreachable server from a fault of the page", () => {
-    expect(problemOf(new TypeError("Failed to fetch")).message).toBe("Holdfast cannot be reached.");
+    expect(problemOf(new TypeError("Failed to fetch")).message).toBe("Holdfast is unreachable.");
     expect(problemOf(new Error("x")).code).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-// What to tell a person about something that was thrown: what happened, what to do now, and the id
+// A thrown error as a message for a person: what happened, the next step, and the id
 // by which an operator finds it in log and audit.
 
 import { CallError, type FieldProblem, fieldProblemsOf } from "@holdfast/contracts/client";
@@ -31,14 +31,15 @@ export function problemOf(error: unknown): Problem {
   }
   if (error instanceof TypeError) {
     return {
-      message: "Holdfast cannot be reached.",
-      nextStep: "Check your network and, on the server, `holdfast status`. This page keeps trying by itself.",
+      message: "Holdfast is unreachable.",
+      nextStep:
+        "Check your network connection. On the server, run `holdfast status`. This page retries automatically.",
       fields: [],
     };
   }
   return {
-    message: "This page met a fault of its own.",
-    nextStep: "Reload it. If it stays, tell the operator.",
+    message: "This page failed unexpectedly.",
+    nextStep: "Reload the page. If it happens again, contact the operator.",
     fields: [],
   };
 }

@@ -1,4 +1,4 @@
-// How answers are cached and when a call is repeated by itself.
+// How responses are cached and when a call is retried automatically.
 
 import { CallError, codeOf } from "@holdfast/contracts/client";
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
@@ -18,7 +18,7 @@ export function createQueryClient({ onSignedOut }: { onSignedOut: () => void }):
   });
 }
 
-/** Reads only. An unreachable server is asked again by connection.ts, not by each query. */
+/** Reads only. connection.ts retries an unreachable server, not each query. */
 function isWorthRepeating(failures: number, error: unknown): boolean {
   return failures < 2 && error instanceof CallError && error.envelope.retryable && error.status !== 429;
 }

@@ -8,7 +8,7 @@ import { useActing } from "./session.ts";
 
 type ChangeOptions<Answer> = {
   send: (call: Client, idempotencyKey: string) => Promise<Answer>;
-  /** Said when it worked; absent where the dialog itself goes on to show the result. */
+  /** Shown on success; absent where the dialog itself shows the result. */
   said?: string;
   onDone?: (answer: Answer) => void;
 };

@@ -1,4 +1,4 @@
-// A value that changes while somebody types, as it is once they pause.
+// A value that changes while a person types, updated when they pause.
 
 import { useEffect, useState } from "react";
 

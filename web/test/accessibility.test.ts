@@ -41,7 +41,7 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   "nodes filtered": { path: () => "/nodes?block=10.0.0.0%2F24&group=block" },
   "no node": { path: () => "/nodes?search=no-such" },
   "adding a node": { path: () => "/nodes?add=yes" },
-  "the join command": { path: () => "/nodes?add=yes", open: () => button("Get the join command") },
+  "the join command": { path: () => "/nodes?add=yes", open: () => button("Get the command") },
   "a node": { path: () => `/nodes/${ids.node}` },
   "a node's actions": { path: () => `/nodes/${ids.node}`, open: () => button(/^Actions/) },
   "draining a node": {

@@ -57,8 +57,8 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
   const picture = () => page.getByRole("application", { name: /^Picture of/ });
 
   it("DASH-01 sees how many are not fine, what they share and what to do", async () => {
-    await fleet().getByText("69 of 2,000 nodes are not fine").waitFor();
-    const wrong = fleet().getByRole("list", { name: "What is wrong" });
+    await fleet().getByText("69 of 2,000 nodes are unhealthy").waitFor();
+    const wrong = fleet().getByRole("list", { name: "Problems" });
     await wrong.getByText("Heartbeat late: 32 nodes").waitFor();
     await wrong.getByText("all 32 in 10.0.7.0/24").waitFor();
     await wrong.getByText(/all on agent 1\.3\.2/).waitFor();
@@ -82,14 +82,14 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
     await page.goBack();
   });
 
-  it("DASH-01 goes from node to node with the keyboard, and hears which it is", async () => {
+  it("DASH-01 moves between nodes with the keyboard, and announces which one is selected", async () => {
     await page.mouse.move(0, 0);
     await page.locator("canvas").waitFor();
     await picture().focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
     const said = picture().getByRole("status");
-    await expect.poll(() => said.textContent()).toBe("sim-00225: Silent, Heartbeat late");
+    await expect.poll(() => said.textContent()).toBe("sim-00225: Offline, Heartbeat late");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "sim-00225" }).waitFor();
     await page.goBack();
@@ -119,7 +119,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
 
   it("DASH-04 sees a rack come back without asking, and most of the fleet go dark", async () => {
     await superuser`UPDATE node_presence SET heartbeat_at = now() WHERE org_id = ${org.id}`;
-    await fleet().getByText("37 of 2,000 nodes are not fine").waitFor();
+    await fleet().getByText("37 of 2,000 nodes are unhealthy").waitFor();
     await superuser`
       UPDATE node_presence p SET heartbeat_at = now() - interval '61 minutes' FROM nodes n
       WHERE n.id = p.node_id AND p.org_id = ${org.id} AND n.name > 'sim-00300'`;
@@ -140,7 +140,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
     async (colorScheme) => {
       const narrow = await visit({ viewport: { width: 390, height: 844 }, colorScheme, hasTouch: true });
       await signIn(narrow.page, "/nodes");
-      await narrow.page.getByText(/are not fine/).waitFor();
+      await narrow.page.getByText(/are unhealthy/).waitFor();
       const overflow = await narrow.page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
       expect(overflow).toBeLessThanOrEqual(0);
       await narrow.page.locator("canvas").tap({ position: { x: 4, y: 28 } });

@@ -56,16 +56,16 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await keepScreenshot(page, "nodes-none");
     await page.getByRole("button", { name: "Add a node" }).click();
     await page.getByLabel("Name").fill("rock-1");
-    await page.getByRole("button", { name: "Get the join command" }).click();
+    await page.getByRole("button", { name: "Get the command" }).click();
     const command = await page.getByRole("textbox", { name: "Join command" }).inputValue();
     expect(command).toMatch(/sha256sum -c/);
     const token = /hfe_[\w-]{43}\.[\w-]{43}/.exec(command)?.[0] ?? "";
     const apiUrl = /--api (https:\/\/[^\s'"]+)/.exec(command)?.[1] ?? "";
-    await page.getByText("Waiting for the machine to join").waitFor();
+    await page.getByText("Waiting for the machine to enroll").waitFor();
     await page.getByText("HOLDFAST_NODE_API_BIND").waitFor();
     await keepScreenshot(page, "node-join-command");
     ({ nodeId } = await joinAndRun({ token, apiUrl }));
-    await page.getByText("rock-1 has joined").waitFor();
+    await page.getByText("rock-1 is enrolled").waitFor();
     await keepScreenshot(page, "node-joined");
     await page.getByRole("link", { name: "Open rock-1" }).click();
     await page.getByRole("heading", { level: 1, name: "rock-1" }).waitFor();
@@ -89,10 +89,10 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const made = await own()(createEnrollmentToken, { body: { kind: "bootstrap", node_name: "rock-2" } });
     await page.goto(`${api.url}/nodes`);
     const open = page.getByRole("table", { name: "Open enrollment tokens" });
-    await open.getByText("rock-2, again and again").waitFor();
+    await open.getByText("rock-2, reusable").waitFor();
     const joined = await enrollTestNode(api, org.id, { token: made.token });
     await page.reload();
-    await open.getByText("rock-2, again and again").waitFor();
+    await open.getByText("rock-2, reusable").waitFor();
     await own()(changeNode, { params: { node_id: joined.id }, body: { change: "retire" } });
     await open.waitFor({ state: "detached" });
     const { items } = await own()(listEnrollmentTokens, {});
@@ -102,7 +102,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
   it("DASH-01 lists the node online, finds it by a part of its name, and keeps what it looks for in the address", async () => {
     const row = page.getByRole("row", { name: /rock-1/ });
     await row.getByText("Online").waitFor();
-    await row.getByText(/seen \d+ s ago/).waitFor();
+    await row.getByText(/last heartbeat \d+ s ago/).waitFor();
     await page.getByLabel("Search").fill("no-such");
     await page.getByText("No node matches").waitFor();
     await page.getByLabel("Search").fill("OCK");
@@ -120,7 +120,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const region = (name: string) => page.getByRole("region", { name });
     await region("Identity").getByText("Valid", { exact: true }).waitFor();
     await region("Identity").getByText("Renewal due").waitFor();
-    await region("Heartbeat").getByText("Right within a second").waitFor();
+    await region("Heartbeat").getByText("In sync (less than 1 s off)").waitFor();
     await region("Machine").getByText(userInfo().username, { exact: true }).waitFor();
     await region("Diagnostics").getByText("process_alive").first().waitFor();
     await region("Health").getByText("Not probed yet").waitFor();
@@ -130,7 +130,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
   it("TASK-01 runs a health probe and shows its typed result", async () => {
     await page.getByRole("button", { name: "Run a task" }).click();
     await page.getByLabel("Type").selectOption("diag.health_probe");
-    await page.getByText("It takes no parameters.").waitFor();
+    await page.getByText("This type has no parameters.").waitFor();
     await page.getByRole("button", { name: "Run task" }).click();
     const probe = task(/diag\.health_probe/);
     await probe.getByText("Completed").waitFor();
@@ -140,9 +140,9 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await health.getByText("IOMMU groups").waitFor();
     await probe.getByText("Correlation id").waitFor();
     await keepScreenshot(page, "node");
-    await probe.getByRole("link", { name: "All about this task" }).click();
+    await probe.getByRole("link", { name: "Open task" }).click();
     await page.getByRole("heading", { level: 1, name: "diag.health_probe" }).waitFor();
-    await page.getByRole("region", { name: "Where the time went" }).waitFor();
+    await page.getByRole("region", { name: "Time per phase" }).waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/tasks\/[0-9a-f-]{36}$/);
     await keepScreenshot(page, "task");
     await page.getByRole("link", { name: "rock-1" }).click();
@@ -168,7 +168,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
   it("TASK-07 shows at the field what the server did not accept", async () => {
     await page.getByRole("button", { name: "Run a task" }).click();
     await page.getByLabel("Type").selectOption("node.noop");
-    await page.getByRole("button", { name: "Fill in as JSON" }).click();
+    await page.getByRole("button", { name: "Edit as JSON" }).click();
     await page.getByLabel("Parameters").fill('{ "hold_ms": 1,');
     await page.getByText(/This is not JSON/).waitFor();
     await page.getByLabel("Parameters").fill('{ "hold_ms": "soon" }');
@@ -193,7 +193,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await page.getByRole("status").getByText("Cancelled", { exact: true }).waitFor();
     expect((await own()(getTask, { params: { task_id: id } })).status).toBe("cancelled");
     await page.goto(`${api.url}/tasks/${nodeId}`);
-    await page.getByText("There is no such task here").waitFor();
+    await page.getByText("Task not found").waitFor();
   });
 
   it("ID-09 drains and reactivates a node, with a reason that stays to be read", async () => {
@@ -203,13 +203,13 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
       await page.getByRole("menuitem", { name: action }).click();
     };
     await choose("Drain node");
-    await page.getByText("It takes no new tasks").waitFor();
+    await page.getByText("It gets no new tasks").waitFor();
     await page.getByLabel("Reason").fill("Replacing its disk");
     await keepScreenshot(page, "node-drain");
     await page.getByRole("button", { name: "Drain node" }).click();
     // The node's own record of it may be on the page, too.
     await page.getByText("Replacing its disk").first().waitFor();
-    await page.getByText("takes no new tasks while draining").waitFor();
+    await page.getByText("no new tasks while draining").waitFor();
     await keepScreenshot(page, "node-draining");
     expect(await own()(getNode, { params: { node_id: nodeId } })).toMatchObject({ status: "draining" });
     await choose("Reactivate node");
@@ -222,7 +222,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const attention = page.getByRole("list", { name: "Needs attention" });
     await attention.getByText(/looks odd/).waitFor();
     await attention.getByText("holdfast node reactivate rock-1").waitFor();
-    await attention.getByText(/at the hop node_recovery_status \(standing\)/).waitFor();
+    await attention.getByText(/hop node_recovery_status \(standing\)/).waitFor();
     await keepScreenshot(page, "node-fenced");
     await page.goto(`${api.url}/`);
     await page
@@ -231,7 +231,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
       .waitFor();
     await keepScreenshot(page, "overview-with-nodes");
     await own()(changeNode, { params: { node_id: nodeId }, body: { change: "reactivate" } });
-    await page.getByText("Nothing needs attention.").waitFor();
+    await page.getByText("No problems.").waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -252,19 +252,19 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
       await keepScreenshot(page, "allocation-new");
       await page.getByLabel("SSH keys").fill("");
     } else expect(await user.inputValue()).toBe(username);
-    await page.getByRole("button", { name: "Allocate", exact: true }).click();
+    await page.getByRole("button", { name: "Create allocation", exact: true }).click();
     const row = page.getByRole("row", { name: new RegExp(username) });
-    await row.getByText("Active").waitFor();
+    await row.getByText("Ready").waitFor();
     await keepScreenshot(page, "allocations");
     await row.getByRole("button", { name: `Release ${username}` }).click();
     await page
       .getByRole("alertdialog")
-      .getByText(/removed|stays/)
+      .getByText(/removed|kept/)
       .waitFor();
     await keepScreenshot(page, "allocation-release");
     await page.getByRole("button", { name: "Release allocation" }).click();
     await row.waitFor({ state: "detached" });
-    await page.getByLabel("Released ones too").check();
+    await page.getByLabel("Include released").check();
     await row.getByText("Released").waitFor();
     expect(complaints).toEqual([]);
   });
@@ -301,7 +301,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
   it("SEC-01 lets a member read nodes and tasks, and says who may do more", async () => {
     const member = await visit();
     await signIn(member.page, "member@reef.example", `/nodes/${nodeId}`);
-    await member.page.getByText(/As member of REEF you read nodes and tasks/).waitFor();
+    await member.page.getByText(/Your role in REEF is member/).waitFor();
     expect(await member.page.getByRole("button", { name: /Run a task|Actions for node|^Cancel/ }).count()).toBe(0);
     await keepScreenshot(member.page, "node-as-member");
     await member.page.goto(`${api.url}/nodes`);
@@ -314,7 +314,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     const cut = await visit();
     await cut.page.routeWebSocket(/\/v1\/live/, (socket) => void socket.close());
     await signIn(cut.page, "admin@reef.example", `/nodes/${nodeId}`);
-    await cut.page.getByText("Not live, updated every 5 s").waitFor();
+    await cut.page.getByText("Not live, polling every 5 s").waitFor();
     await own()(changeNode, {
       params: { node_id: nodeId },
       body: { change: "drain", reason: "by somebody else" },

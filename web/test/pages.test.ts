@@ -54,7 +54,7 @@ describe.skipIf(lacks("chromium"))("the first administrator", () => {
     await page.getByText("Connected").waitFor();
     await keepScreenshot(page, "overview");
     await page.goto(link.url);
-    await heading(page, "This link was used already");
+    await heading(page, "This link has already been used");
     await keepScreenshot(page, "link-used");
     expect(complaints).toEqual([]);
   });
@@ -257,7 +257,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await signIn(own, "root@example.com");
     await own.context().setOffline(true);
     await own.getByRole("link", { name: "Audit" }).click();
-    const away = own.getByText("Holdfast cannot be reached.");
+    const away = own.getByText("Holdfast is unreachable.");
     await away.first().waitFor();
     await keepScreenshot(own, "server-away");
     await own.context().setOffline(false);

@@ -51,7 +51,7 @@ describe.skipIf(lacks("chromium"))("an allocation's page", () => {
     const [own, other] = await Promise.all([visit(), visit()]);
     const path = `/allocations/${allocationId}`;
     await signIn(other.page, "bob@kelp.example", path);
-    await other.page.getByText("There is no such allocation here").waitFor();
+    await other.page.getByText("Allocation not found").waitFor();
     await signIn(own.page, "ada@kelp.example", path);
     const sharing = own.page.getByRole("region", { name: "Sharing" });
     await sharing.getByText("Only the owner and administrators have access.").waitFor();
@@ -60,13 +60,13 @@ describe.skipIf(lacks("chromium"))("an allocation's page", () => {
     await sharing.getByRole("button", { name: "Share" }).click();
     const dialog = own.page.getByRole("dialog");
     await pick(dialog, "Member", "bob@kelp");
-    await dialog.getByLabel("Use: open terminals too").check();
+    await dialog.getByLabel("Use: also open terminals").check();
     await keepScreenshot(own.page, "allocation-share");
     await dialog.getByRole("button", { name: "Share", exact: true }).click();
     await sharing.getByText("bob@kelp.example").waitFor();
     await keepScreenshot(own.page, "allocation-shared");
     await other.page.reload();
-    await other.page.getByText("use: open terminals").waitFor();
+    await other.page.getByText("Use: open terminals").waitFor();
     await other.page.getByRole("link", { name: "Open terminal of alice on reef-1" }).waitFor();
     expect(await other.page.getByRole("button", { name: "Release" }).count()).toBe(0);
     expect(await other.page.getByRole("region", { name: "Sharing" }).count()).toBe(0);

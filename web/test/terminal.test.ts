@@ -476,7 +476,7 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
       await page.getByRole("button", { name: "Reconnect now" }).click();
     }
     const messages = page.getByRole("status", { name: "Messages" });
-    await messages.getByText("Holdfast cannot be reached").waitFor();
+    await messages.getByText("Holdfast is unreachable").waitFor();
     await bar(page).getByText("try 5", { exact: true }).waitFor();
     await page.clock.resume();
     await page.getByRole("button", { name: /^Terminal menu/ }).click();

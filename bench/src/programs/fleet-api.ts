@@ -1,4 +1,4 @@
-// Our side of the `fleet` bench: one api process with a producer inside, which does what it is asked over a small HTTP
+// Holdfast in the `fleet` bench: one api process with a producer inside, which takes requests over a small HTTP
 // port of its own. It may be killed at any moment and started again on the same ports.
 
 import { createServer } from "node:http";

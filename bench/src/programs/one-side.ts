@@ -1,4 +1,4 @@
-// Our side of any bench, of the checkout whose bench/src is given: prepares it, then measures it whenever it is asked.
+// Holdfast in any bench, of the checkout whose bench/src is given: prepares it, then measures it on request.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

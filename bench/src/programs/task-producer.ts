@@ -1,4 +1,4 @@
-// Our side of the `dispatch` bench: an api process with a producer inside, as the control plane's own
+// Holdfast in the `dispatch` bench: an api process with a producer inside, as the control plane's own
 // nouns produce, over PostgreSQL with every durability on; and one agent in a process of its own, which
 // joined by the product's own path and speaks mutual TLS.
 

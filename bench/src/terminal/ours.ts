@@ -1,4 +1,4 @@
-// Our side of the `terminal` bench: a whole `holdfast up` with its own agent, one user made by a real allocation,
+// Holdfast in the `terminal` bench: a complete `holdfast up` with its own agent, one user created by a real allocation,
 // and a client that speaks the frames as the page and the CLI do.
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ import { type Output, size, type Terminal, type TerminalSide } from "./terminal.
 
 export type OurTerminals = TerminalSide & {
   pids: { agent: number; gateway: number };
-  /** Of the tenant, whose shells and holders are told by it. */
+  /** Of the tenant, by which its shells and holders are found. */
   uid: number;
 };
 
@@ -74,27 +74,27 @@ async function openOurs(
     `${WRITER_PROTOCOL}${input.writer}`,
   ];
   const socket = new WebSocket(granted.url, protocols, { perMessageDeflate: false, maxPayload: MOST_FRAME_BYTES });
-  const tell = (frame: ClientFrame) => socket.send(JSON.stringify(frame));
+  const send = (frame: ClientFrame) => socket.send(JSON.stringify(frame));
   const sendInput = () => {
     for (let piece = input.next(); piece; piece = input.next()) socket.send(piece);
   };
   const placeInput = (place: InputPlace | undefined) => {
     const answer = input.place(place);
-    if (answer) tell(answer);
+    if (answer) send(answer);
     sendInput();
   };
   const ready = Promise.withResolvers<void>();
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   let received = 0;
   let acknowledged = 0;
-  socket.once("open", () => tell({ type: "resize", ...size }));
+  socket.once("open", () => send({ type: "resize", ...size }));
   socket.on("error", ready.reject);
   socket.on("message", (data: Buffer, isBinary: boolean) => {
     if (isBinary) {
       received += data.length;
       if (received - acknowledged >= ACKNOWLEDGE_BYTES) {
         acknowledged = received;
-        tell({ type: "ack", bytes: received });
+        send({ type: "ack", bytes: received });
       }
       return current(data);
     }

@@ -14,4 +14,4 @@ function answers(lab: Lab, what: string, address: string | undefined): Fault {
 
 export const nameRefused = (lab: Lab) => answers(lab, "the name server refuses to answer", undefined);
 export const nameLeadsTo = (lab: Lab, address: string) =>
-  answers(lab, `the name server answers with ${address}`, address);
+  answers(lab, `the name server returns ${address}`, address);

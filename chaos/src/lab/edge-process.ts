@@ -1,5 +1,5 @@
 // The edge's process: edge-process <certificates> <name> <listen> <target>. Takes its orders over the channel to its
-// parent, and tells in lines what it does.
+// parent, and prints what it does as JSON lines.
 
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ type Order = { number: number; rules: EdgeRule[]; relent: boolean };
 
 const [certificates = "", name = "", listen = "", target = ""] = process.argv.slice(2);
 const pem = (file: string) => readFileSync(join(certificates, `${file}.pem`));
-const tell = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
+const report = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 const api = new Agent({
   keepAlive: true,
@@ -35,7 +35,7 @@ const server = createServer(
     if (!body) return;
     const rule = ruleOf(path);
     if (rule?.do === "answer") {
-      tell({ answered: rule.status, path });
+      report({ answered: rule.status, path });
       return void response.writeHead(rule.status, { "content-type": "text/html" }).end(rule.page);
     }
     if (rule?.do === "keep_request") return keep(response, path);
@@ -57,7 +57,7 @@ process.on("message", (order: Order) => {
     for (const response of kept) response.socket?.destroy();
     kept.clear();
   }
-  tell({ heard: order.number });
+  report({ received: order.number });
 });
 process.once("disconnect", () => process.exit(0));
 
@@ -67,7 +67,7 @@ function ruleOf(path: string): EdgeRule | undefined {
 
 function keep(response: ServerResponse, path: string): void {
   kept.add(response);
-  tell({ kept: path });
+  report({ kept: path });
 }
 
 /** Undefined: the api does not answer. */
@@ -87,9 +87,9 @@ function passOn(request: IncomingMessage, body: Buffer) {
       request.socket.once("close", () => onward.destroy());
       onward.once("error", () => resolve(undefined));
       onward.once("response", async (answer) => {
-        const told = await buffer(answer).catch(() => undefined);
+        const body = await buffer(answer).catch(() => undefined);
         const { connection: ended, ...kept } = answer.headers;
-        resolve(told && { status: answer.statusCode ?? 502, headers: kept, body: told });
+        resolve(body && { status: answer.statusCode ?? 502, headers: kept, body });
       });
       onward.end(body);
     },

@@ -64,7 +64,7 @@ export async function openEdge(options: {
     orders += 1;
     const number = orders;
     edge.send({ number, rules, relent });
-    await edge.line((line) => line["heard"] === number, 0);
+    await edge.line((line) => line["received"] === number, 0);
   };
   return {
     program: edge,

@@ -14,7 +14,7 @@ export type Host = {
   enter: readonly string[];
   /** Of the process that holds its namespaces. */
   pid: number;
-  /** Runs a command to its end there; answers with what it printed, and throws with what it complained about. */
+  /** Runs a command to its end there; returns its output, and throws with its error output. */
   run(command: string, ...args: string[]): Promise<string>;
   /** Runs `ip -batch` there. */
   ip(...lines: string[]): Promise<void>;

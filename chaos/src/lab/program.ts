@@ -51,7 +51,7 @@ export function start({ host, name, command, env = {}, logFile }: ProgramOptions
       const line = parse(text);
       if (!line) return;
       lines.push({ at: Date.now(), line });
-      for (const tell of [...waiting]) tell(line);
+      for (const notify of [...waiting]) notify(line);
     });
   }
   const ready = Promise.withResolvers<Record<string, number>>();

@@ -12,7 +12,7 @@ export const rateLimited: Scenario = {
   async run(story) {
     const page = "<html><h1>Too many requests</h1><p>Slow down.</p></html>";
     const rule = { path: "", do: "answer", status: 429, page } as const;
-    await cutOff(story, edgeFollows(story.lab, "the edge answers with 429", rule), "edge_rate_limited");
+    await cutOff(story, edgeFollows(story.lab, "the edge returns 429", rule), "edge_rate_limited");
   },
 };
 

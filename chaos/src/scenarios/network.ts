@@ -73,7 +73,7 @@ export const nameSilent: Scenario = {
 
 export const nameWrong: Scenario = {
   name: "dns-wrong",
-  title: "the name server answers with the address of another machine",
+  title: "the name server returns the address of another machine",
   expect: withHistory(offline("api_unreachable", 25), "api_unreachable"),
   async run(story) {
     const { lab } = story;

@@ -1,5 +1,5 @@
 // Watches something on the server until it has ended, by long polling: each answer comes when there is
-// something new. A server that restarts meanwhile is waited for, because what is watched goes on.
+// something new. It waits for a server that is restarting, because the watched work continues.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffDelay } from "@holdfast/kit/backoff";
@@ -9,7 +9,7 @@ import { isTemporary } from "../failure.ts";
 const WAIT_SECONDS = 20;
 const ANSWER_WITHIN_MS = 30_000;
 const retry = { firstMs: 100, maxMs: 2_000 };
-/** How long the server may be away before the person is told. */
+/** How long the server may be unreachable before the command fails. */
 const PATIENCE_MS = 60_000;
 
 export type Wait = { wait_seconds: number; revision: number };

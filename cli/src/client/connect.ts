@@ -1,5 +1,5 @@
-// Finds the server a command talks to: the one named in the environment, else the one signed in
-// to, else the one that `holdfast up` runs on this machine, whose token file needs no sign-in.
+// Finds the server that a command connects to: the one in the environment, else the one signed in
+// to, else the one that `holdfast up` runs on this machine, whose token file replaces a sign-in.
 
 import { type Client, createClient } from "@holdfast/contracts/client";
 import { getMe } from "@holdfast/contracts/endpoints/me";
@@ -21,17 +21,17 @@ export type Server = {
   url: string;
   token: string;
   orgId?: string;
-  /** The installation on this machine speaks TLS with this certificate. */
+  /** The TLS certificate of the installation on this machine. */
   certificateFile?: string;
-  /** Where the installation on this machine has its gateway: its public name may lead nowhere from here. */
+  /** The gateway of the installation on this machine: its public name may not resolve here. */
   gatewayUrl?: string;
 };
 
-/** The options every command with a server has. */
+/** The options of every command that connects to a server. */
 export function withServerOptions(command: Command): Command {
   return command
     .option("--org <slug or id>", "the organization to act in")
-    .option("--local", "the server that `holdfast up` runs on this machine, even if signed in to another")
+    .option("--local", "use the server on this machine, even when signed in to another")
     .option("--json", "print JSON");
 }
 
@@ -39,7 +39,9 @@ export function findServer(options: ServerOptions, env: Environment = process.en
   const settings = readSettings(clientSettings, env);
   if (settings.apiUrl && !options.local) {
     if (!settings.token)
-      throw new UsageError("HOLDFAST_API_URL is set: set HOLDFAST_TOKEN to an API token for it.");
+      throw new UsageError(
+        "HOLDFAST_API_URL is set, but HOLDFAST_TOKEN is not. Set it to an API token of that server.",
+      );
     return { url: settings.apiUrl, token: settings.token };
   }
   if (settings.token && !options.local) return { ...findLocalServer(env), token: settings.token };
@@ -64,11 +66,11 @@ export function findLocalServer(env: Environment = process.env): Server {
     file: readUpFile(paths.upFile),
     token: readFileIfPresent(paths.operatorToken)?.trim(),
   }));
-  // After a kill -9 the port may be a stranger's, who must not get the token.
+  // After a kill -9 another process may own the port; it must not get the token.
   if (!file?.api_url || !token || !livingSupervisor(file)) {
     throw new UnreachableError(
-      `No Holdfast runs on ${dataDir}. Start one with \`npm start\`, sign in to another with \`holdfast login\`, ` +
-        "or say where it keeps its data with HOLDFAST_DATA_DIR.",
+      `No Holdfast server is running on ${dataDir}. Start it with \`npm start\`, sign in to another server with \`holdfast login\`, ` +
+        "or set HOLDFAST_DATA_DIR to its data directory.",
     );
   }
   return {
@@ -79,7 +81,7 @@ export function findLocalServer(env: Environment = process.env): Server {
   };
 }
 
-/** A sign-in as a person is not what the platform is run with: the machine's own token is, or the one in the environment. */
+/** Platform commands use the machine's operator token or the one in the environment, never a person's sign-in. */
 export function findServerToAdminister(): Server {
   return process.env["HOLDFAST_API_URL"] ? findServer({}) : findLocalServer();
 }
@@ -93,7 +95,7 @@ export function clientOf(server: Server): Client {
   });
 }
 
-/** A client that acts in the organization the person named, or the only one there is. */
+/** A client that acts in the organization named by the person, or in the only one. */
 export async function connect(options: ServerOptions, env: Environment = process.env): Promise<Client> {
   return clientOf(await findServerAndOrg(options, env));
 }
@@ -114,7 +116,7 @@ export function reachable(url: string, certificateFile?: string): typeof fetch {
     } catch (error) {
       const { cause, message } = error as Error & { cause?: { code?: string; message?: string } };
       const reason = cause?.code ?? cause?.message ?? message;
-      throw new UnreachableError(`${url} does not answer (${reason}). \`holdfast status\` shows what runs here.`);
+      throw new UnreachableError(`${url} is unreachable (${reason}). On the server, run \`holdfast status\`.`);
     }
   };
 }

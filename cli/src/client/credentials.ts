@@ -1,4 +1,4 @@
-// The sign-in that `holdfast login` keeps, in a file that only its user can read.
+// The credentials that `holdfast login` stores, in a file that only its user can read.
 
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,7 +11,7 @@ export type Credentials = {
   token: string;
   token_id: string;
   org_id: string;
-  /** Of a server on this machine that speaks TLS. */
+  /** The TLS certificate of a server on this machine. */
   certificate_file?: string;
 };
 
@@ -29,14 +29,14 @@ export function loadCredentials(env: Environment): Credentials | undefined {
   try {
     return JSON.parse(text) as Credentials;
   } catch {
-    throw new UsageError(`${path} is damaged. Sign in again with \`holdfast login\`, or remove it.`);
+    throw new UsageError(`${path} is not valid JSON. Sign in again with \`holdfast login\`, or remove the file.`);
   }
 }
 
 export function saveCredentials(env: Environment, credentials: Credentials): void {
   const path = credentialsPath(env);
   if (path === undefined)
-    throw new UsageError("There is no home directory to keep the sign-in in. Set HOME or XDG_CONFIG_HOME.");
+    throw new UsageError("There is no home directory to store the credentials in. Set HOME or XDG_CONFIG_HOME.");
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   writeFileDurably(path, `${JSON.stringify(credentials, null, 2)}\n`, 0o600);
 }

@@ -13,8 +13,8 @@ export async function findAllocation(client: Client, wanted: string): Promise<Al
     at < 0 ? await byId(client, wanted) : await byUser(client, wanted.slice(0, at), wanted.slice(at + 1));
   if (found) return found;
   throw new Refusal("not_found", {
-    message: `There is no allocation "${wanted}" in this organization.`,
-    nextStep: `Give its id or user@node. ${await whatThereIs(client)}`,
+    message: `Allocation "${wanted}" not found in this organization, or you have no access.`,
+    nextStep: `Use its id or user@node. ${await suggestion(client)}`,
   });
 }
 
@@ -23,7 +23,7 @@ async function byId(client: Client, id: string): Promise<Allocation | undefined>
   return ifFound(client(getAllocation, { params: { allocation_id: id.toLowerCase() } }));
 }
 
-/** The same name may have been given and taken back before: the newest is meant. */
+/** The same name may have been used before: the newest allocation wins. */
 async function byUser(client: Client, user: string, nodeName: string): Promise<Allocation | undefined> {
   const node = await findNode(client, nodeName);
   const all = await everyPage((cursor) =>
@@ -35,8 +35,8 @@ async function byUser(client: Client, user: string, nodeName: string): Promise<A
 
 const mostListed = 10;
 
-async function whatThereIs(client: Client): Promise<string> {
+async function suggestion(client: Client): Promise<string> {
   const { items } = await client(listAllocations, { query: { status: "active", limit: mostListed } });
-  if (items.length === 0) return "None is active: `holdfast allocation create` makes one.";
-  return `Active are: ${items.map(({ username, node_name }) => `${username}@${node_name}`).join(", ")}.`;
+  if (items.length === 0) return "There are no ready allocations. Create one with `holdfast allocation create`.";
+  return `Ready allocations: ${items.map(({ username, node_name }) => `${username}@${node_name}`).join(", ")}.`;
 }

@@ -10,7 +10,7 @@ export async function findMember(client: Client, wanted: string): Promise<Member
   const found = all.find(({ user_id, email }) => [user_id, email].includes(wanted.toLowerCase()));
   if (found) return found;
   throw new Refusal("not_found", {
-    message: `There is no member "${wanted}" in this organization.`,
-    nextStep: "`holdfast org members` lists the members; `holdfast org invite <email>` invites somebody.",
+    message: `Member "${wanted}" not found in this organization.`,
+    nextStep: "List the members with `holdfast org members`; invite one with `holdfast org invite <email>`.",
   });
 }

@@ -18,22 +18,22 @@ export async function findNode(client: Client, wanted: string): Promise<Node> {
     : await byName(client, wanted.toLowerCase());
   if (found) return found;
   throw new Refusal("not_found", {
-    message: `There is no node "${wanted}" in this organization.`,
+    message: `Node "${wanted}" not found in this organization.`,
     nextStep: await suggestion(client, wanted),
   });
 }
 
-/** A part of a name is not enough to act on: `web-1` may be gone, and `web-10` another machine. */
+/** Part of a name is not enough to act on: `web-1` may be gone, and `web-10` is another machine. */
 async function suggestion(client: Client, wanted: string): Promise<string> {
   const search = wanted.slice(0, 100);
   const alike =
     search === ""
       ? undefined
       : await client(listNodes, { query: { search, state: "present", limit: mostSuggested } });
-  if (alike && alike.total > 0) return `Nodes that match: ${namesOf(alike)}.`;
+  if (alike && alike.total > 0) return `Similar names: ${namesOf(alike)}.`;
   const all = await client(listNodes, { query: { state: "present", limit: mostSuggested } });
-  if (all.total === 0) return "There are no nodes yet: `holdfast node token create` adds one.";
-  return `The organization has: ${namesOf(all)}. \`holdfast node list\` lists all of them.`;
+  if (all.total === 0) return "There are no nodes yet. Add one with `holdfast node token create`.";
+  return `Nodes: ${namesOf(all)}. List all with \`holdfast node list\`.`;
 }
 
 function namesOf({ items, total }: { items: Node[]; total: number }): string {
@@ -41,7 +41,7 @@ function namesOf({ items, total }: { items: Node[]; total: number }): string {
   return items.map(({ name }) => name).join(", ") + (others > 0 ? ` and ${others} more` : "");
 }
 
-/** Of retired nodes any number may have had the same name: the newest is meant, if no other has it now. */
+/** Several retired nodes may have had the same name: the newest wins, unless a node has the name now. */
 async function byName(client: Client, name: string): Promise<Node | undefined> {
   if (name.length > 64) return undefined;
   for (const state of ["present", "retired"] as const) {

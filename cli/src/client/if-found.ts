@@ -1,6 +1,6 @@
 import { codeOf } from "@holdfast/contracts/client";
 
-/** Undefined instead of the error that says that there is no such thing. */
+/** Undefined instead of the error `not_found`. */
 export async function ifFound<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

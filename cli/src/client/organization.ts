@@ -18,13 +18,14 @@ export async function chooseOrganization(
   const { organizations } = me;
   if (wanted !== undefined) {
     const found = await find(client, organizations, wanted);
-    if (!found) throw new UsageError(`You have no organization "${wanted}". ${listed(organizations)}`);
+    if (!found)
+      throw new UsageError(`Organization "${wanted}" not found, or you have no access. ${listed(organizations)}`);
     return found;
   }
   const kept = organizations.find((one) => one.id === signedInTo);
   if (kept) return kept;
   const [only, another] = organizations;
-  if (another) throw new UsageError(`Say which organization with --org. ${listed(organizations)}`);
+  if (another) throw new UsageError(`Choose an organization with --org. ${listed(organizations)}`);
   return only;
 }
 
@@ -32,7 +33,7 @@ async function find(client: Client, organizations: Choice[], wanted: string): Pr
   const isWanted = (one: { id: string; slug: string }) => one.slug === wanted || one.id === wanted;
   const own = organizations.find(isWanted);
   if (own) return own;
-  // An operator may act in all there are, and is told of the first few hundred only.
+  // An operator may act in all organizations; only the first few hundred are returned.
   const all = await everyPage((cursor) => client(listOrganizations, { query: { cursor, limit: 200 } }));
   const found = all.find(isWanted);
   return found && { id: found.id, slug: found.slug, role: "operator" };
@@ -41,8 +42,8 @@ async function find(client: Client, organizations: Choice[], wanted: string): Pr
 const mostListed = 20;
 
 function listed(organizations: { slug: string }[]): string {
-  if (organizations.length === 0) return "You belong to none yet.";
+  if (organizations.length === 0) return "You are not a member of any organization.";
   const names = organizations.slice(0, mostListed).map((one) => one.slug);
-  const rest = organizations.length > mostListed ? " and more; `holdfast org list` shows all" : "";
-  return `There are: ${names.join(", ")}${rest}.`;
+  const rest = organizations.length > mostListed ? " and more; list all with `holdfast org list`" : "";
+  return `Organizations: ${names.join(", ")}${rest}.`;
 }

@@ -14,7 +14,7 @@ export function pinnedTls(certificateFile: string) {
     ca: pinned.toString(),
     allowPartialTrustChain: true,
     checkServerIdentity: (_host: string, shown: PeerCertificate) =>
-      shown.raw.equals(pinned.raw) ? undefined : new Error("It shows another certificate than its own."),
+      shown.raw.equals(pinned.raw) ? undefined : new Error("The server presented an unexpected certificate."),
   } satisfies ConnectionOptions;
 }
 

@@ -17,7 +17,7 @@ type Outcome = { stopped: boolean; pid: number | null; left_over: string[] };
 
 export function downCommand(): Command {
   return new Command("down")
-    .description("stop what `holdfast up` runs on this data directory")
+    .description("stop the processes that `holdfast up` runs on this data directory")
     .option("--json", "print the outcome as JSON")
     .action(async (options: { json?: boolean }) => {
       const { dataDir } = readSettings({ dataDir: dataDirectorySetting }, process.env);
@@ -37,7 +37,7 @@ async function bringDown(data: DataDirectory): Promise<Outcome> {
   const lock = await takeLock(data.lock, patienceSeconds);
   if (lock === undefined) {
     throw new Error(
-      `Holdfast on ${data.path} (pid ${supervisor?.pid ?? "unknown"}) does not stop. See ${data.logs}`,
+      `Holdfast on ${data.path} (pid ${supervisor?.pid ?? "unknown"}) did not stop. Logs: ${data.logs}`,
     );
   }
   try {
@@ -70,9 +70,11 @@ async function stopLeftOvers(data: DataDirectory): Promise<string[]> {
 }
 
 function describe(outcome: Outcome, dataDir: string): string {
-  if (!outcome.stopped) return `Nothing runs on ${dataDir}.`;
+  if (!outcome.stopped) return `Holdfast is not running on ${dataDir}.`;
   const rest =
-    outcome.left_over.length > 0 ? ` Left over from a killed start: ${outcome.left_over.join(", ")}.` : "";
+    outcome.left_over.length > 0
+      ? ` Also stopped, left over from an earlier run: ${outcome.left_over.join(", ")}.`
+      : "";
   const who = outcome.pid === null ? "" : ` (pid ${outcome.pid})`;
-  return `Holdfast on ${dataDir}${who} is stopped.${rest}`;
+  return `Holdfast on ${dataDir}${who} stopped.${rest}`;
 }

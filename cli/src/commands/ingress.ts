@@ -1,4 +1,4 @@
-// holdfast ingress: runs beside the proxy in front of the nodes' listeners and keeps its certificates.
+// holdfast ingress: runs beside the proxy in front of the node listeners and renews its certificates.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { ApiUnreachable } from "@holdfast/gateway/api-link/client";
@@ -13,9 +13,9 @@ import { forgetSecrets, runConfigured } from "./processes.ts";
 
 export function ingressCommand(): Command {
   return new Command("ingress")
-    .description("keep the certificates of an nginx in front of the nodes' listeners: deploy/nginx says how")
-    .option("--once", "get them once and end, for whoever starts nginx after that")
-    .option("--json", "print JSON; without --once its log lines are JSON anyway")
+    .description("renew the certificates of an nginx in front of the node listeners (see deploy/nginx)")
+    .option("--once", "get them once and exit, before nginx starts")
+    .option("--json", "print JSON; without --once, log lines are always JSON")
     .action(async ({ once, json }: { once?: boolean; json?: boolean }) => {
       const settings = readSettings(ingressSettings, process.env);
       if (!once) return runConfigured("ingress", settings, keepCertificates);
@@ -27,7 +27,7 @@ export function ingressCommand(): Command {
       printResult({ json: json === true }, result, ({ not_after }) =>
         [
           `Wrote listener.pem, ingress.pem and trust.pem to ${directory}, for ${names.join(", ")}.`,
-          `They end ${localTime(not_after)}.`,
+          `They expire ${localTime(not_after)}.`,
         ].join("\n"),
       );
     });
@@ -39,7 +39,7 @@ function inWordsOfCommands(error: unknown): never {
     throw new Refusal(code, { message, nextStep, details });
   }
   if (error instanceof ApiUnreachable) {
-    throw new UnreachableError(`${ingressSettings.apiUrl.env} leads to no api: ${error.message}`);
+    throw new UnreachableError(`No api responds at ${ingressSettings.apiUrl.env}: ${error.message}`);
   }
   throw error;
 }

@@ -18,12 +18,12 @@ export function endedLines(tokens: readonly IssuedToken[]): string[] {
   return tokens.length === 0 ? [] : [`Ended: ${countIssued(tokens)}.`, ...rejoinLines(tokens)];
 }
 
-/** A node that runs keeps running, but once it is rebuilt it needs a token that works. */
+/** A running node keeps running, but after a rebuild it needs a valid token. */
 export function rejoinLines(tokens: readonly IssuedToken[]): string[] {
   const nodes = nodesRejoiningWith(tokens);
   if (nodes.length === 0) return [];
   return [
-    "These nodes cannot join again by themselves until they get a new bootstrap token:",
+    "These nodes cannot enroll again after a rebuild until they get a new bootstrap token:",
     ...nodes.map((name) => `  holdfast node token create --bootstrap --node ${name}`),
   ];
 }

@@ -20,10 +20,10 @@ const TOKEN_DAYS = 90;
 
 export function loginCommand(): Command {
   return new Command("login")
-    .description("sign in to a Holdfast server; later commands use it")
-    .option("--api <url>", "the server's address; left out, the one on this machine")
+    .description("sign in to a Holdfast server for the following commands")
+    .option("--api <url>", "the server's URL; default: the server on this machine")
     .option("--email <address>")
-    .option("--org <slug or id>", "the organization to act in, if you belong to several")
+    .option("--org <slug or id>", "the organization to act in, if you are a member of several")
     .option("--password-stdin", "read the password from standard input")
     .option("--json", "print JSON")
     .action(login);
@@ -39,7 +39,9 @@ async function login(options: LoginOptions): Promise<void> {
   const { me, org, created } = await signedIn({ url, certificateFile }, { email, password }, async (me, call) => {
     const org = await chooseOrganization(call(), me, { wanted: options.org });
     if (!org)
-      throw new UsageError("Your account belongs to no organization yet; ask an administrator to invite you.");
+      throw new UsageError(
+        "Your account is not a member of any organization. Ask an administrator to invite you.",
+      );
     const role = org.role === "operator" ? "owner" : org.role;
     const name = `CLI on ${hostname()}`.slice(0, 80);
     const created = await call(org.id)(createToken, { body: { name, role, expires_in_days: TOKEN_DAYS } });
@@ -55,7 +57,8 @@ async function login(options: LoginOptions): Promise<void> {
   printResult(
     options,
     { api_url: url, email: me.email, organization: org.slug, role: org.role, expires_at: created.expires_at },
-    () => `Signed in to ${url} as ${me.email}, organization ${org.slug} (${org.role}), for ${TOKEN_DAYS} days.`,
+    () =>
+      `Signed in to ${url} as ${me.email}, organization ${org.slug} (${org.role}). Expires in ${TOKEN_DAYS} days.`,
   );
 }
 
@@ -91,6 +94,6 @@ function withSession(url: string, certificateFile: string | undefined): typeof f
 
 function parseUrl(text: string): string {
   const url = kinds.httpUrl.parse(text);
-  if (!url) throw new UsageError(`--api is ${JSON.stringify(text)}; allowed is ${kinds.httpUrl.allowed}.`);
+  if (!url) throw new UsageError(`--api is ${JSON.stringify(text)}. Allowed: ${kinds.httpUrl.allowed}.`);
   return url;
 }

@@ -12,7 +12,7 @@ import { endedLines } from "./issued.ts";
 
 export function logoutCommand(): Command {
   return new Command("logout")
-    .description("revoke and forget the sign-in of `holdfast login`")
+    .description("revoke and remove the credentials of `holdfast login`")
     .option("--json", "print JSON")
     .action(async (options: { json?: boolean }) => {
       const saved = loadCredentials(process.env);
@@ -37,7 +37,7 @@ export function logoutCommand(): Command {
 
 /** The file is gone either way: whoever leaves a machine wants that, also without a network. */
 function stillValid(error: unknown, saved: Credentials): Error {
-  const note = `This machine has forgotten the sign-in, but its token still works. Revoke it: holdfast token revoke ${saved.token_id}`;
+  const note = `The credentials were removed from this machine, but the token is still valid. Revoke it: holdfast token revoke ${saved.token_id}`;
   const message = `${error instanceof Error ? error.message : error}\n${note}`;
   return error instanceof UnreachableError ? new UnreachableError(message) : new Error(message);
 }

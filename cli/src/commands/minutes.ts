@@ -1,4 +1,4 @@
-// A span of time as people type it: 90 or 90m (minutes), 12h, 30d.
+// A duration as people type it: 90 or 90m (minutes), 12h, 30d.
 
 import { InvalidArgumentError } from "commander";
 
@@ -7,7 +7,7 @@ const minutesIn = { m: 1, h: 60, d: 24 * 60 };
 export function minutesOf(text: string): number {
   const [, digits, unit = "m"] = /^([1-9]\d{0,6})([mhd])?$/.exec(text) ?? [];
   if (digits === undefined) {
-    throw new InvalidArgumentError("Give minutes, hours or days as a whole number: 90, 90m, 12h or 30d.");
+    throw new InvalidArgumentError("Use a whole number of minutes, hours or days: 90, 90m, 12h or 30d.");
   }
   return Number(digits) * minutesIn[unit as keyof typeof minutesIn];
 }

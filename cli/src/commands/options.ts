@@ -1,4 +1,4 @@
-// Kinds of option values that several commands take.
+// Parsers of option values that several commands share.
 
 import { integer } from "@holdfast/kit/settings";
 import { InvalidArgumentError } from "commander";
@@ -7,12 +7,12 @@ export function wholeNumber(range: { min: number; max: number }): (text: string)
   return (text) => {
     const number = integer(range).parse(text);
     if (number === undefined)
-      throw new InvalidArgumentError(`Give a whole number from ${range.min} to ${range.max}.`);
+      throw new InvalidArgumentError(`Use a whole number from ${range.min} to ${range.max}.`);
     return number;
   };
 }
 
-/** For an option that may be given several times. */
+/** For a repeatable option. */
 export function collected(text: string, earlier: string[] | undefined): string[] {
   return [...(earlier ?? []), text];
 }

@@ -9,7 +9,7 @@ import { Command, Option } from "commander";
 export function apiCommand(): Command {
   return new Command("api")
     .addOption(alwaysJson())
-    .description("run one api process: public API and web app, over the database at HOLDFAST_DATABASE_URL")
+    .description("run one api process: public API and web app; uses the database at HOLDFAST_DATABASE_URL")
     .action(async () => {
       const { apiSettings } = await import("@holdfast/control-plane/api/settings");
       const { startApi } = await import("@holdfast/control-plane/api/main");
@@ -20,7 +20,7 @@ export function apiCommand(): Command {
 export function gatewayCommand(): Command {
   return new Command("gateway")
     .addOption(alwaysJson())
-    .description("run one gateway process: live streams")
+    .description("run one gateway process: terminal streams")
     .action(async () => {
       const { gatewaySettings } = await import("@holdfast/gateway/settings");
       const { startGateway } = await import("@holdfast/gateway/main");
@@ -31,7 +31,7 @@ export function gatewayCommand(): Command {
 export function workerCommand(): Command {
   return new Command("worker")
     .addOption(alwaysJson())
-    .description("run one worker process: reconcilers over the database at HOLDFAST_DATABASE_URL")
+    .description("run one worker process: background jobs; uses the database at HOLDFAST_DATABASE_URL")
     .action(async () => {
       const { workerSettings } = await import("@holdfast/control-plane/worker/settings");
       const { startWorker } = await import("@holdfast/control-plane/worker/main");
@@ -39,9 +39,9 @@ export function workerCommand(): Command {
     });
 }
 
-/** For scripts that give it to every command. */
+/** For scripts that pass it to every command. */
 function alwaysJson(): Option {
-  return new Option("--json", "its log lines are JSON with or without it").hideHelp();
+  return new Option("--json", "log lines are always JSON").hideHelp();
 }
 
 export async function runConfigured<S extends { logLevel: string }>(

@@ -26,7 +26,7 @@ const failing = job({
 describe("background jobs in holdfast status", () => {
   it("OPS-02 are listed with schedule, last start, duration and result when asked for", () => {
     expect(describeJobs([job({})], { all: true, now })).toMatch(
-      /remove-expired\s+● ok\s+one worker\s+1 min\s+30(\.0)? s ago\s+12 ms\s+0\s+2 sessions$/,
+      /remove-expired\s+● healthy\s+one worker\s+1 min\s+30(\.0)? s ago\s+12 ms\s+0\s+2 sessions$/,
     );
     const waiting = job({ state: "waiting", every_seconds: null, last_started_at: null, last_duration_ms: null });
     expect(describeJobs([{ ...waiting, last_result: null }], { all: true, now })).toMatch(/○ waiting .* never/);

@@ -1,6 +1,7 @@
 // Background jobs as `holdfast status` shows them.
 
 import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
+import { jobStateTitles } from "@holdfast/contracts/state-titles";
 import { ago, span, table } from "../output.ts";
 
 /** `warning` where a job fails. */
@@ -11,7 +12,7 @@ export function summarizeJobs(jobs: BackgroundJob[]): { jobs: BackgroundJob[]; w
   return { jobs, warning: `${failing.length} of ${jobs.length} jobs failing: ${names}` };
 }
 
-const states: Record<BackgroundJob["state"], string> = { ok: "● ok", waiting: "○ waiting", failing: "▲ failing" };
+const shapes: Record<BackgroundJob["state"], string> = { ok: "●", waiting: "○", failing: "▲" };
 
 /** Without `all`, only those that fail; empty where there are none. */
 export function describeJobs(
@@ -22,7 +23,7 @@ export function describeJobs(
   if (shown.length === 0) return "";
   const listed = table(shown, [
     { title: "background job", of: ({ name }) => name },
-    { title: "state", of: ({ state }) => states[state] },
+    { title: "state", of: ({ state }) => `${shapes[state]} ${jobStateTitles[state].title.toLowerCase()}` },
     { title: "runs in", of: ({ runs_in }) => runs_in },
     { title: "every", of: ({ every_seconds }) => (every_seconds === null ? null : span(every_seconds * 1000)) },
     { title: "last start", of: ({ last_started_at }) => ago(last_started_at, now) },

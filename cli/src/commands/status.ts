@@ -1,4 +1,4 @@
-// holdfast status: how the parts of this machine's installation are. Exit code 1 when one is not ok. A background job that
+// holdfast status: the state of each process of this machine's installation. Exit code 1 when one is unhealthy. A background job that
 // fails is a warning: it runs again at its next turn.
 
 import { type BackgroundJob, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
@@ -27,7 +27,7 @@ const ANSWER_WITHIN_MS = 3_000;
 
 export function statusCommand(): Command {
   return new Command("status")
-    .description("show how the parts of the installation on this machine are")
+    .description("show the state of each process of the installation on this machine")
     .option("--json", "print JSON")
     .option("--jobs", "list all background jobs, not only failing ones")
     .action(async (options: { json?: boolean; jobs?: boolean }) => {
@@ -52,18 +52,18 @@ async function readStatus(): Promise<Status> {
   const { embedded, version } = file.database;
   try {
     const platform = await clientOf(findLocalServer())(getPlatformStatus, {});
-    const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "no sign of life" };
+    const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "not responding" };
     const database = { ok: true, embedded, version: platform.database.version };
     return { api, gateway, worker, database, agent, background: { ok: true, ...summarizeJobs(platform.jobs) } };
   } catch {
-    const unknown = { ok: false, reason: "unknown: the api does not answer" };
+    const unknown = { ok: false, reason: "unknown: the api does not respond" };
     const background = { ...unknown, jobs: [] };
     return { api, gateway, worker: unknown, database: { ...unknown, embedded, version }, agent, background };
   }
 }
 
 function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
-  const reason = `nothing runs on ${dataDir}`;
+  const reason = `Holdfast is not running on ${dataDir}`;
   const down = { ok: false, reason };
   return {
     api: down,
@@ -75,9 +75,9 @@ function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
   };
 }
 
-/** This machine as a node: not well when its agent does not run or cannot do its work. */
+/** This machine as a node: unhealthy when its agent does not run or cannot do its work. */
 async function agentOf(file: UpFile): Promise<Status["agent"]> {
-  if (file.agent === null) return { ok: true, node_id: null, reason: "none: HOLDFAST_UP_AGENT is no" };
+  if (file.agent === null) return { ok: true, node_id: null, reason: "disabled: HOLDFAST_UP_AGENT=no" };
   const { node_id, url, reason } = file.agent;
   if (reason !== null) return { ok: false, node_id, reason };
   return { ...(await probe({ tls_cert_file: null }, url, "/healthz")), node_id };
@@ -88,9 +88,9 @@ async function probe(file: Pick<UpFile, "tls_cert_file">, url: string | null, pa
   const send = file.tls_cert_file ? pinnedFetch(file.tls_cert_file) : fetch;
   try {
     const response = await send(`${url}${path}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-    return response.ok ? { ok: true, url } : { ok: false, url, reason: `${path} answers ${response.status}` };
+    return response.ok ? { ok: true, url } : { ok: false, url, reason: `${path} returned ${response.status}` };
   } catch (error) {
-    const cause = (error as { cause?: { code?: string } }).cause?.code ?? "no answer";
+    const cause = (error as { cause?: { code?: string } }).cause?.code ?? "no response";
     return { ok: false, url, reason: cause };
   }
 }
@@ -101,8 +101,11 @@ function describe(status: Status, { allJobs }: { allJobs: boolean }): string {
   if (allDown && reason) return `${sentence(reason)}. Start it with \`npm start\`.`;
   const rows = Object.entries(status).map(([name, part]) => ({ name, part }));
   const parts = table(rows, [
-    { title: "part", of: ({ name }) => name },
-    { title: "state", of: ({ part }) => (!part.ok ? "■ not ok" : "warning" in part ? "▲ warning" : "● ok") },
+    { title: "process", of: ({ name }) => name },
+    {
+      title: "state",
+      of: ({ part }) => (!part.ok ? "■ unhealthy" : "warning" in part ? "▲ warning" : "● healthy"),
+    },
     {
       title: "",
       of: ({ name, part }) => part.reason ?? part.url ?? remarkOn(name as keyof Status, status),

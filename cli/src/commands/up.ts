@@ -37,8 +37,8 @@ async function runInForeground(json: boolean): Promise<void> {
 
 async function stopWhenAsked(running: Running, terminal: Terminal, stop: StopRequest): Promise<void> {
   await whenAborted(stop.asked);
-  await terminal.step({ doing: "Stopping", done: "Everything is stopped" }, async (note) => {
-    stop.hurry.addEventListener("abort", () => note("killing what is left"));
+  await terminal.step({ doing: "Stopping", done: "Everything stopped" }, async (note) => {
+    stop.hurry.addEventListener("abort", () => note("killing the remaining processes"));
     await running.stop();
   });
 }
@@ -89,12 +89,12 @@ async function printSummary(options: {
   for (const line of lines) terminal.line(line);
 }
 
-/** Undefined when it becomes one just now: a line of its own tells when it has. */
+/** Undefined while it is being enrolled: a separate line is printed when that is done. */
 function nodeFact({ agent }: Running): string | undefined {
-  if (!agent) return "none here: HOLDFAST_UP_AGENT is no";
+  if (!agent) return "disabled: HOLDFAST_UP_AGENT=no";
   const { node_name, reason } = agent.record;
-  if (reason !== null) return "this machine is none; the reason stands above";
-  return node_name === null ? undefined : `this machine is node ${node_name}`;
+  if (reason !== null) return "not enrolled; the reason is printed above";
+  return node_name === null ? undefined : `this machine is enrolled as ${node_name}`;
 }
 
 /** A link is a secret: it goes to a person's terminal, never into a file or a service's journal. */

@@ -1,4 +1,4 @@
-// Gets an ingress its certificates from the api. The keys are made here and stay here; the connection is not
+// Requests an ingress's certificates from the api. The keys are created here and stay here; the connection is not
 // verified by TLS: nothing in the request is secret, and both sides prove that they know the ingress token.
 
 import { randomBytes } from "node:crypto";
@@ -8,12 +8,12 @@ import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/
 import { isSameProof, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";
 
 export type IngressIdentity = {
-  /** Key and chain each, PEM: nginx takes both out of one file, and a renewal cannot be half done. */
+  /** Key and chain in one PEM: nginx reads both from one file, so a renewal is never half done. */
   listener: string;
   ingress: string;
   /** Roots, PEM. */
   trust: string;
-  /** What nodes reach it by, as the api says. */
+  /** The host names by which nodes reach it, from the api. */
   names: readonly string[];
   notBefore: number;
   notAfter: number;
@@ -40,7 +40,7 @@ export async function enroll(options: {
     const body = { ...request, mac: proofOfRequest(token, request) };
     const { mac, ...identity } = await unverified.ask(enrollIngress, { body, signal });
     if (!isSameProof(mac, proofOfAnswer(token, request.nonce, identity))) {
-      throw new ApiUnreachable("whoever answers at the api's internal address does not know the ingress token");
+      throw new ApiUnreachable("the server at the api's internal address does not have the ingress token");
     }
     return {
       ingress: `${privateKeyPem(own)}${identity.certificate}`,

@@ -1,5 +1,5 @@
-// Keeps the certificates of the proxy in front fresh: gets them, writes them where it reads them, tells it so, and
-// again when half of their life is over. Whatever fails is tried again; the files that are there stay.
+// Renews the certificates of the proxy in front: requests them, writes them to its directory, reloads it, and
+// repeats at half of their lifetime. A failure is retried; the existing files stay in place.
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { ingressSettings } from "./settings.ts";
 type IngressSettings = Values<typeof ingressSettings>;
 
 const again: BackoffPolicy = { firstMs: 500, maxMs: 60_000 };
-/** Below this it is time that somebody looks. */
+/** With less time left, failures are logged as errors. */
 const SERIOUS_MS = 24 * 60 * 60_000;
 
 export async function keepCertificates(settings: IngressSettings, log: Log): Promise<RunningProcess> {
@@ -30,14 +30,17 @@ export async function keepCertificates(settings: IngressSettings, log: Log): Pro
         present = await renew(checked, signal);
         failures = 0;
         const { names, notAfter } = present;
-        log.info({ directory: settings.directory, names, not_after: new Date(notAfter) }, "has new certificates");
-        tellProxy(settings.pidFile, log);
+        log.info(
+          { directory: settings.directory, names, not_after: new Date(notAfter) },
+          "wrote new certificates",
+        );
+        reloadProxy(settings.pidFile, log);
         await pause((present.notAfter - present.notBefore) / 2, signal);
       } catch (error) {
         if (signal.aborted) return;
         const serious = present !== undefined && present.notAfter - Date.now() < SERIOUS_MS;
         const details = { reason: (error as Error).message, not_after: present && new Date(present.notAfter) };
-        log[serious ? "error" : "warn"](details, "no new certificates from the api; it is asked again");
+        log[serious ? "error" : "warn"](details, "could not get new certificates from the api; retrying");
         await pause(backoffDelay(again, failures), signal);
         failures += 1;
       }
@@ -53,7 +56,7 @@ export async function keepCertificates(settings: IngressSettings, log: Log): Pro
   };
 }
 
-/** Once, for whoever starts the proxy only then. */
+/** Once, before the proxy starts. */
 export async function getCertificates(settings: IngressSettings): Promise<IngressIdentity> {
   return renew(check(settings), AbortSignal.timeout(30_000));
 }
@@ -61,7 +64,7 @@ export async function getCertificates(settings: IngressSettings): Promise<Ingres
 function check(settings: IngressSettings): IngressSettings & { token: string } {
   const { token } = settings;
   if (token === undefined) {
-    throw new UsageError(`${ingressSettings.token.env} is not set: the api is given the same.`);
+    throw new UsageError(`${ingressSettings.token.env} is not set. Set it to the same value as on the api.`);
   }
   return { ...settings, token };
 }
@@ -70,28 +73,28 @@ async function renew(settings: ReturnType<typeof check>, signal: AbortSignal): P
   const { directory, apiUrl, token, name } = settings;
   const identity = await enroll({ apiUrl, token, name, signal });
   mkdirSync(directory, { recursive: true, mode: 0o750 });
-  // For the owner and the group of the directory: a proxy in a container of its own reads them by its group.
+  // Readable by the directory's owner and group: a proxy in its own container reads them through its group.
   for (const file of ["listener", "ingress", "trust"] as const) {
     writeFileDurably(join(directory, `${file}.pem`), identity[file], 0o640);
   }
   return identity;
 }
 
-/** Its workers of before go on with what they have; what comes next meets the new certificates. */
-function tellProxy(pidFile: string | undefined, log: Log): void {
+/** Old nginx workers finish with the old certificates; new connections get the new ones. */
+function reloadProxy(pidFile: string | undefined, log: Log): void {
   if (pidFile === undefined) return;
   const pid = Number(readFileIfPresent(pidFile)?.trim());
   if (!Number.isSafeInteger(pid) || pid < 1) {
-    log.info({ pid_file: pidFile }, "nginx does not run yet: it reads the certificates when it starts");
+    log.info({ pid_file: pidFile }, "nginx is not running yet; it reads the certificates when it starts");
     return;
   }
   try {
-    // A pid file may outlive its process, and the number be another's by now.
+    // A pid file may outlive its process, and the pid may belong to another process by now.
     const called = readFileSync(`/proc/${pid}/comm`, "utf8").trim();
     if (called !== "nginx") throw new Error(`process ${pid} is ${called}`);
     process.kill(pid, "SIGHUP");
   } catch (error) {
-    log.warn({ reason: (error as Error).message }, "nginx was not told: reload it (nginx -s reload)");
+    log.warn({ reason: (error as Error).message }, "could not reload nginx; run: nginx -s reload");
   }
 }
 

@@ -1,4 +1,4 @@
-// Settings of `holdfast ingress`, which runs beside the proxy in front.
+// Settings of `holdfast ingress`, which runs beside the ingress proxy.
 
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import { kinds, optional, setting } from "@holdfast/kit/settings";
@@ -15,16 +15,16 @@ export const ingressSettings = {
   name: setting(name, {
     env: "HOLDFAST_INGRESS_NAME",
     default: "ingress",
-    help: "What the ingress is called, in its certificate and in the audit.",
+    help: "Name of the ingress in its certificate and in the audit.",
   }),
   directory: setting(kinds.path, {
     env: "HOLDFAST_INGRESS_DIR",
     default: "/etc/holdfast/ingress",
-    help: "Where listener.pem, ingress.pem (key and certificates each) and trust.pem are written for the proxy.",
+    help: "Directory to which listener.pem, ingress.pem (key and certificate chain each) and trust.pem are written for the proxy.",
   }),
   pidFile: optional(kinds.path, {
     env: "HOLDFAST_INGRESS_PID_FILE",
-    help: "The pid file of nginx, which is told to read its certificates again after each renewal. Left out: nobody is told.",
+    help: "The pid file of nginx, which is reloaded (SIGHUP) after each renewal. If unset, nginx is not reloaded.",
   }),
   logLevel: logLevelSetting("HOLDFAST_INGRESS_LOG_LEVEL"),
 };

@@ -1,4 +1,4 @@
-// The first administrator's way in: a link that works once, made only while nobody administers.
+// The sign-in link of the first administrator: it works once and is created only while there is no administrator.
 
 import { createAdminLink, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { clientOf, type Server } from "../client/connect.ts";

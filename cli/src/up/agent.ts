@@ -1,6 +1,6 @@
-// This machine as a node of its own installation, by the same path as any other: a token made through
+// This machine as a node of its own installation, by the same path as any other: a token created through
 // the public API, the agent's own join, then `holdfast agent run`. Nothing here may keep the server
-// from running: what goes wrong is told and remembered for `holdfast status`.
+// from running: failures are printed and recorded for `holdfast status`.
 
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
@@ -22,7 +22,7 @@ import { whenAborted } from "./stop-request.ts";
 import type { AgentRecord } from "./up-file.ts";
 
 export type LocalAgent = {
-  /** As far as it is known now. */
+  /** As far as it is known. */
   record: AgentRecord;
   stop(options: { hurry: AbortSignal }): Promise<void>;
 };
@@ -36,7 +36,7 @@ type AgentOptions = {
   nodeApiUrl: string;
   onStarted(pid: number): void;
   onChanged(record: AgentRecord): void;
-  /** It has become a node just now. */
+  /** Called when this machine has just been enrolled. */
   onJoined(name: string): void;
   report(text: string): void;
 };
@@ -44,7 +44,7 @@ type AgentOptions = {
 const JOIN_ATTEMPTS = 3;
 
 /**
- * Answers at once, and does its work beside the server, which is usable without it: on a first start
+ * Returns immediately and works beside the server, which is usable without it: on a first start
  * loading the code and joining take 0.3 s of a start that should take four.
  */
 export function startLocalAgent(options: AgentOptions): LocalAgent {
@@ -66,12 +66,12 @@ export function startLocalAgent(options: AgentOptions): LocalAgent {
       change(known ?? (await join(options, record.state_dir)));
       if (!known && !stopped) options.onJoined(record.node_name ?? "");
     } catch (error) {
-      fail("This machine did not become a node")(error);
+      fail("This machine could not be enrolled as a node")(error);
       return undefined;
     }
     if (stopped) return undefined;
     const agent = await superviseAgent(options, record.state_dir, (url) => change({ url, reason: null }));
-    agent.firstReady.catch(fail("This machine is a node, but its agent does not run"));
+    agent.firstReady.catch(fail("This machine is a node, but its agent is not running"));
     return agent;
   };
   const begun = begin();
@@ -128,7 +128,7 @@ function knownNode(stateDir: string): KnownNode | undefined {
   return agent && existsSync(files.identity) ? { node_id: agent.node_id, node_name: agent.node_name } : undefined;
 }
 
-/** By the agent's own join. A machine that has lost its key is taken back in as the node it was. */
+/** Uses the agent's own join. A machine that has lost its key is enrolled again as the same node. */
 async function join(options: AgentOptions, stateDir: string): Promise<KnownNode> {
   const [agent, { detectHost }, { version }] = await Promise.all([
     import("@holdfast/node-agent/identity/join"),
@@ -153,7 +153,7 @@ async function join(options: AgentOptions, stateDir: string): Promise<KnownNode>
   return { node_id: joined.nodeId, node_name: joined.nodeName };
 }
 
-/** For the node that this machine was, if the server still knows it; else for a new one. */
+/** For the node that this machine was, if it still exists on the server; otherwise for a new one. */
 async function makeToken(server: Server, nodeId: string | undefined): Promise<{ token: string; isNew: boolean }> {
   const anywhere = clientOf({ ...server, orgId: undefined });
   const organizations = await everyPage((cursor) =>
@@ -175,7 +175,7 @@ async function tokenFor(client: Client, nodeId: string): Promise<string | undefi
   }
 }
 
-/** The usual port is popular: nobody asked for it by name, so another one will do. */
+/** The default port may be in use; unless it was set explicitly, any free port will do. */
 async function portToUse({ settings, env }: AgentOptions): Promise<number> {
   const { port, bind } = settings.agent;
   if (env[agentSettings.port.env] || (await isFree(port, bind))) return port;

@@ -1,8 +1,8 @@
-// Keeps one process running. It runs in a session of its own, so that Ctrl-C at the terminal
-// reaches only the supervisor, and says over the IPC channel when it serves. When the supervisor dies
-// the kernel kills it: its database goes at the same moment, nothing durable is its own, and one that
-// is still loading its code would miss the closed channel. When it ends unasked it is started again,
-// ever more slowly while it keeps failing.
+// Keeps one process running. It runs in its own session, so that Ctrl-C at the terminal
+// reaches only the supervisor, and reports over the IPC channel when it is ready. When the supervisor dies,
+// the kernel kills it: its database stops at the same moment, it owns nothing durable, and a process that
+// is still loading its code would miss the closed channel. When it exits unexpectedly it is restarted,
+// with growing delays while it keeps failing.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -16,7 +16,7 @@ export type ChildOptions = {
   name: string;
   /** Arguments for the same Node.js that runs us. */
   args: string[];
-  /** Asked before every start: a restarted process gets the ports that it had. */
+  /** Evaluated before every start, so that a restarted process gets the same ports. */
   environment(): Environment;
   logFile: string;
   onStarted(pid: number): void;
@@ -26,13 +26,13 @@ export type ChildOptions = {
 };
 
 export type Child = {
-  /** Rejects when the first start is hopeless, with what the process said. */
+  /** Rejects when the first start fails for good, with the process's output. */
   firstReady: Promise<void>;
-  /** Asks it to end; `hurry` kills it, also when it was asked before. */
+  /** Asks it to exit; `hurry` kills it, also when it was asked before. */
   stop(options: { hurry: AbortSignal }): Promise<void>;
 };
 
-type Run = { process: ChildProcess; exited: Promise<Exit>; readyAt?: number; lastWords: string };
+type Run = { process: ChildProcess; exited: Promise<Exit>; readyAt?: number; lastOutput: string };
 type Exit = { code: number | null; signal: NodeJS.Signals | null };
 
 const restart = { firstMs: 200, maxMs: 5_000 };
@@ -61,12 +61,12 @@ export function superviseChild(options: ChildOptions): Child {
       current = run;
       const exit = await run.exited;
       if (stopping.signal.aborted) break;
-      if (!everReady && exit.code === usageExit) throw new UsageError(run.lastWords.trim());
+      if (!everReady && exit.code === usageExit) throw new UsageError(run.lastOutput.trim());
       if (!everReady && failures + 1 >= mostFirstAttempts) {
-        throw new Error(`${name} does not start (${describe(exit)}). Its last words:\n${run.lastWords.trim()}`);
+        throw new Error(`${name} does not start (${describe(exit)}). Its last output:\n${run.lastOutput.trim()}`);
       }
       if (run.readyAt !== undefined && Date.now() - run.readyAt > healthyAfterMs) failures = 0;
-      report(`${name} ended unexpectedly (${describe(exit)}) and is started again. Log: ${options.logFile}`);
+      report(`${name} exited unexpectedly (${describe(exit)}); restarting. Log: ${options.logFile}`);
       await delay(backoffDelay(restart, failures), undefined, { signal: stopping.signal }).catch(() => undefined);
       failures += 1;
     }
@@ -106,10 +106,10 @@ function startOnce(options: ChildOptions, log: LogFile, onFirstReady: () => void
     env: options.environment() as NodeJS.ProcessEnv,
     stdio: ["ignore", log.file, "pipe", "ipc"],
   });
-  const run: Run = { process: spawned, exited: exitOf(spawned), lastWords: "" };
+  const run: Run = { process: spawned, exited: exitOf(spawned), lastOutput: "" };
   spawned.stderr?.on("data", (chunk: Buffer) => {
     log.write(chunk);
-    run.lastWords = (run.lastWords + chunk.toString("utf8")).slice(-2000);
+    run.lastOutput = (run.lastOutput + chunk.toString("utf8")).slice(-2000);
   });
   spawned.on("message", (message: ReadyMessage) => {
     if (message.type !== "ready") return;
@@ -130,5 +130,5 @@ function exitOf(child: ChildProcess): Promise<Exit> {
 }
 
 function describe(exit: Exit): string {
-  return exit.signal ?? (exit.code === null ? "could not be run" : `exit code ${exit.code}`);
+  return exit.signal ?? (exit.code === null ? "could not be started" : `exit code ${exit.code}`);
 }

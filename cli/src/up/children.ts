@@ -1,4 +1,4 @@
-// The processes that `holdfast up` runs, and what each is given.
+// The processes that `holdfast up` runs, and the settings of each.
 
 import { fileURLToPath } from "node:url";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
@@ -49,7 +49,7 @@ const portSettings: Record<ServerProcess, Record<string, string>> = {
   worker: {},
 };
 
-/** Where each is told, by process and listener. */
+/** The setting of each address, by process and listener. */
 const portNames: Record<ServerProcess, Record<string, keyof Ports>> = {
   api: { public: "api", node: "node", internal: "internal" },
   gateway: { public: "gateway", node: "nodeTerminal" },
@@ -63,7 +63,7 @@ export function startChildren(options: {
   kek: string;
   operatorTokenSha256: string;
   serviceToken: string;
-  /** Where the api is asked to listen for the gateway. */
+  /** The address on which the api listens for the gateway. */
   internal: { bind: string; port: number };
   events: ChildEvents;
 }): Children {
@@ -105,7 +105,7 @@ export function startChildren(options: {
   const all = [api, worker];
   let stopped = false;
   const startGateway = async () => {
-    // It is told where the api is, which is not known before the api has taken a free port.
+    // It needs the api's address, which is known only after the api has chosen a free port.
     if (internal.port === 0) await api.firstReady;
     if (stopped) return;
     const gateway = supervise("gateway");

@@ -9,7 +9,7 @@ export const dataDirectorySetting = setting(kinds.path, {
   env: "HOLDFAST_DATA_DIR",
   default: defaultDataDirectory(process.env),
   defaultText: "/var/lib/holdfast as root, else $XDG_DATA_HOME/holdfast or ~/.local/share/holdfast",
-  help: "Where `holdfast up` keeps the embedded database, keys, the operator token and logs.",
+  help: "Directory in which `holdfast up` stores the embedded database, keys, the operator token and logs.",
 });
 
 function defaultDataDirectory(env: Environment): string {

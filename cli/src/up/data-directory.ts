@@ -45,7 +45,7 @@ export function openDataDirectory(
     refuseOwnedByOthers(path, stats, uid);
     refuseForeign(path, stats, readdirSync(path));
     for (const secret of [paths.kek, paths.operatorToken]) refuseSharedSecret(secret, uid);
-    // First of all files: it is what tells a directory of ours from any other.
+    // The first file to be written: it distinguishes a data directory from any other directory.
     closeSync(openSync(paths.lock, "a", 0o600));
     chmodSync(path, options.othersPassThrough ? 0o711 : 0o700);
     mkdirSync(paths.logs, { mode: 0o700, recursive: true });
@@ -87,22 +87,24 @@ function refuseSharedSecret(path: string, uid: number | undefined): void {
   if (stats === undefined) return;
   if (stats.uid !== uid) {
     throw new UsageError(
-      `${path} belongs to user id ${stats.uid}, who knows what is in it. Remove it if it is not yours; ` +
+      `${path} belongs to user id ${stats.uid}, who can read it. Remove it if it is not yours; ` +
         `if it is: chown ${uid} ${path}`,
     );
   }
   if ((stats.mode & 0o077) !== 0) {
-    throw new UsageError(`Others can read or change ${path}. If nobody did, close it to them: chmod 600 ${path}`);
+    throw new UsageError(
+      `Other users can read or change ${path}. If none did, fix its permissions: chmod 600 ${path}`,
+    );
   }
 }
 
-/** A mistyped path must not close somebody's /home or /tmp to everyone else. */
+/** A mistyped path must not change the permissions of /home or /tmp. */
 function refuseForeign(path: string, stats: Stats, names: string[]): void {
   const sticky = (stats.mode & 0o1000) !== 0;
   const content = names.filter((name) => name !== "lost+found");
   if (sticky || (content.length > 0 && !content.includes("lock"))) {
     throw new UsageError(
-      `The data directory ${path} holds other things. Set HOLDFAST_DATA_DIR to a new or empty directory.`,
+      `The data directory ${path} contains other files. Set HOLDFAST_DATA_DIR to a new or empty directory.`,
     );
   }
 }

@@ -43,7 +43,7 @@ export async function superviseDatabase(options: {
         if (stopping.signal.aborted) return;
         if (Date.now() - startedAt > healthyAfterMs) failures = 0;
         const how = exit.signal ?? `exit code ${exit.code}`;
-        report(`PostgreSQL ended unexpectedly (${how}) and is started again. Log: ${directory}/server.log`);
+        report(`PostgreSQL exited unexpectedly (${how}); restarting. Log: ${directory}/server.log`);
       }
       await delay(backoffDelay(restart, failures), undefined, { signal: stopping.signal }).catch(() => undefined);
       failures += 1;

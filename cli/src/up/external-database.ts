@@ -1,5 +1,5 @@
-// A PostgreSQL that somebody else runs, named by HOLDFAST_DATABASE_URL. Asked once at the start, so
-// that a wrong address is told here with its name and not by three processes in their logs.
+// An external PostgreSQL, at HOLDFAST_DATABASE_URL. Connected to once at the start, so
+// that a wrong address is reported here and not by three processes in their logs.
 
 import { isUnavailable, openOwner } from "@holdfast/control-plane/database/connect";
 import { redact } from "@holdfast/kit/redact";
@@ -13,11 +13,11 @@ export async function askExternalDatabase(url: string): Promise<string> {
       SELECT split_part(current_setting('server_version'), ' ', 1) AS version`;
     return server?.version ?? "unknown";
   } catch (error) {
-    const said = redact((error as Error).message || String(error));
+    const message = redact((error as Error).message || String(error));
     const where = new URL(url).host;
     if (isUnavailable(error))
-      throw new Error(`PostgreSQL at ${where} (HOLDFAST_DATABASE_URL) does not answer: ${said}`);
-    throw new UsageError(`PostgreSQL at ${where} (HOLDFAST_DATABASE_URL) refuses us: ${said}`);
+      throw new Error(`PostgreSQL at ${where} (HOLDFAST_DATABASE_URL) is unreachable: ${message}`);
+    throw new UsageError(`PostgreSQL at ${where} (HOLDFAST_DATABASE_URL) refused the connection: ${message}`);
   } finally {
     await sql.end({ timeout: 1 });
   }

@@ -12,7 +12,7 @@ export async function endLeftOverChildren(file: UpFile, onProgress: (text: strin
   const left = livingChildren(file);
   if (left.length === 0) return [];
   const names = left.map(({ name }) => name);
-  onProgress(`waiting for ${names.join(", ")} of an earlier start to end`);
+  onProgress(`waiting for ${names.join(", ")} of an earlier run to exit`);
   const processes = left.map((one) => one.process);
   if (!(await allEnded(processes, patienceMs))) {
     for (const one of processes) signalIfAlive(one, "SIGKILL");

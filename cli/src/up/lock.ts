@@ -8,7 +8,7 @@ import { UsageError } from "@holdfast/kit/settings";
 
 export type Lock = { release(): void };
 
-/** Undefined when somebody else holds it, still after `waitSeconds`. */
+/** Undefined when another process still holds it after `waitSeconds`. */
 export async function takeLock(path: string, waitSeconds = 0): Promise<Lock | undefined> {
   const file = openSync(path, "a", 0o600);
   const code = await flock(file, waitSeconds).catch((error: Error) => {

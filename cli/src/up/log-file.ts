@@ -7,7 +7,7 @@ import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, renameSync
 import { isErrno } from "@holdfast/kit/files";
 
 export type LogFile = {
-  /** Opened for appending, to be given to processes. */
+  /** Opened for appending, to be passed to processes. */
   file: number;
   write(chunk: Buffer): void;
   /** Size as of now; called from time to time. */

@@ -1,4 +1,4 @@
-// What a second start on the same data directory is told: who holds it, since when, and how to stop it.
+// The message for a second start on the same data directory: which process uses it, since when, and how to stop it.
 
 import { UsageError } from "@holdfast/kit/settings";
 import type { DataDirectory } from "./data-directory.ts";
@@ -9,12 +9,12 @@ export function occupied(data: DataDirectory): UsageError {
   const supervisor = file && livingSupervisor(file);
   if (!file || !supervisor) {
     return new UsageError(
-      `Another \`holdfast up\` or \`holdfast down\` is at work on ${data.path} right now. Try again in a moment.`,
+      `Another \`holdfast up\` or \`holdfast down\` is using ${data.path}. Try again in a moment.`,
     );
   }
   const where = file.api_url ? ` at ${file.api_url}` : ", still starting";
   return new UsageError(
-    `Holdfast already runs on ${data.path}: pid ${supervisor.pid}, since ${file.started_at}${where}. ` +
-      "Stop it with `holdfast down`, or set HOLDFAST_DATA_DIR (and the ports) to run another beside it.",
+    `Holdfast is already running on ${data.path}: pid ${supervisor.pid}, since ${file.started_at}${where}. ` +
+      "Stop it with `holdfast down`, or set HOLDFAST_DATA_DIR and other ports to run a second one.",
   );
 }

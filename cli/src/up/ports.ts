@@ -1,5 +1,5 @@
-// Looks before anything starts whether the ports are free, because a person can be told here who
-// holds one and which setting changes it.
+// Checks before anything starts whether the ports are free, because here the message can name which process
+// uses one and which setting changes it.
 
 import { createServer } from "node:net";
 import { explainListenError, type Listener } from "@holdfast/kit/listening";

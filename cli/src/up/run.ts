@@ -27,7 +27,7 @@ export type Running = {
   apiInternalUrl: string;
   nodeTerminalUrl: string;
   ports: Ports;
-  /** Undefined when it was told to run none. */
+  /** Undefined when HOLDFAST_UP_AGENT is no. */
   agent: LocalAgent | undefined;
   data: DataDirectory;
   database: { embedded: boolean; version: string };
@@ -64,7 +64,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     const { databaseUrl, appDatabaseUrl } = processSettings.api;
     throw new UsageError(
       `${appDatabaseUrl.env} is set, but ${databaseUrl.env} is not. \`holdfast up\` needs it too, with the owner's login; ` +
-        "without that, run `holdfast api`, `holdfast worker` and `holdfast gateway` each by itself.",
+        "without it, run `holdfast api`, `holdfast worker` and `holdfast gateway` separately.",
     );
   }
   const data = openDataDirectory(settings.dataDir, { othersPassThrough: embedded && process.getuid?.() === 0 });
@@ -86,7 +86,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
   const database = await openDatabase(start, data);
   undo.push(() => database.stop(stop));
   upFile.change({ database: { embedded, version: database.version } });
-  const schemaReady = { doing: "Updating the schema", done: "Schema is current" };
+  const schemaReady = { doing: "Updating the schema", done: "Schema is up to date" };
   const logins = await terminal.step(schemaReady, async (note) => {
     const ready = await setUpDatabase({ ownerUrl: database.ownerUrl, logins: given });
     if (ready.applied.length > 0) note(`applied ${ready.applied.length} migrations`);
@@ -127,7 +127,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
         nodeApiUrl: urls.nodeApiUrl,
         onStarted: (pid) => upFile.childStarted("agent", pid),
         onChanged: (record) => upFile.change({ agent: { ...record } }),
-        onJoined: (name) => terminal.line(`${terminal.style.accent("✓")} This machine is node ${name}`),
+        onJoined: (name) => terminal.line(`${terminal.style.accent("✓")} This machine is enrolled as ${name}`),
         report: (text) => terminal.warn(text),
       });
   undo.push(() => agent?.stop(stop));
@@ -178,8 +178,9 @@ async function openDatabase(start: Start, data: DataDirectory): Promise<OpenData
   const { settings, terminal, stop } = start;
   const url = settings.api.databaseUrl;
   if (url !== undefined) {
-    const version = await terminal.step({ doing: "Asking PostgreSQL", done: "PostgreSQL answers" }, () =>
-      askExternalDatabase(url),
+    const version = await terminal.step(
+      { doing: "Connecting to PostgreSQL", done: "PostgreSQL is reachable" },
+      () => askExternalDatabase(url),
     );
     return { ownerUrl: url, version, stop: async () => undefined };
   }

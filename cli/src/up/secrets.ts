@@ -15,17 +15,17 @@ export function ensureKek(data: DataDirectory): string {
   if (kept !== undefined) {
     if (kinds.key256.parse(kept) === undefined) {
       throw new UsageError(
-        `${data.kek} is damaged: ${kinds.key256.allowed} is expected. Restore it from a backup; ` +
-          "without it everything sealed in the database is lost.",
+        `${data.kek} is invalid; expected ${kinds.key256.allowed}. Restore it from a backup; ` +
+          "without it, everything sealed in the database is lost.",
       );
     }
     return kept;
   }
   if (existsSync(`${data.postgres}/data`)) {
     throw new UsageError(
-      `The key file ${data.kek} is missing, but the database beside it exists. A new key could not open what is ` +
-        "sealed in it: certificates and stored secrets would be lost. Restore the file from a backup or give the key " +
-        "in HOLDFAST_KEK_BASE64; to begin anew, choose another HOLDFAST_DATA_DIR.",
+      `The key file ${data.kek} is missing, but its database exists. A new key could not decrypt what is ` +
+        "sealed in it: certificates and stored secrets would be lost. Restore the file from a backup, or set the key " +
+        "in HOLDFAST_KEK_BASE64. To start with an empty installation, set another HOLDFAST_DATA_DIR.",
     );
   }
   const made = randomBytes(32).toString("base64");

@@ -42,7 +42,7 @@ describe("settings of everything", () => {
   it("OPS-03 include those of the commands, so that only real mistakes are warned of", () => {
     expect(warningsAboutNames({ HOLDFAST_TOKEN: "t", HOLDFAST_DATA_DIR: "/x", HOME: "/" })).toEqual([]);
     expect(warningsAboutNames({ HOLDFAST_GATEWAY_PROT: "1" })).toEqual([
-      "HOLDFAST_GATEWAY_PROT means nothing to Holdfast; did you mean HOLDFAST_GATEWAY_PORT?",
+      "HOLDFAST_GATEWAY_PROT is not a setting of Holdfast; did you mean HOLDFAST_GATEWAY_PORT?",
     ]);
   });
 });

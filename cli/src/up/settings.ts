@@ -27,12 +27,12 @@ export const upSettings = {
   dataDir: dataDirectorySetting,
   postgresUser: optional(kinds.text, {
     env: "HOLDFAST_POSTGRES_USER",
-    help: "Who runs the embedded PostgreSQL when `holdfast up` runs as root. Left out: holdfast if it exists, else nobody.",
+    help: "OS user that runs the embedded PostgreSQL when `holdfast up` runs as root. Default: holdfast if it exists, else nobody.",
   }),
   runsAgent: setting(oneOf("yes", "no"), {
     env: "HOLDFAST_UP_AGENT",
     default: "yes",
-    help: "Whether `holdfast up` makes this machine a node of its own installation and runs its agent.",
+    help: "Whether `holdfast up` enrolls this machine as a node of its own installation and runs its agent.",
   }),
 };
 
@@ -76,12 +76,12 @@ export function readAllSettings(env: Environment): AllSettings {
 export function warningsAboutNames(env: Environment): string[] {
   const unknown = unknownSettings(everySetting, env).map(
     ({ name, nearest }) =>
-      `${name} means nothing to Holdfast${nearest ? `; did you mean ${nearest}?` : " and is ignored."}`,
+      `${name} is not a setting of Holdfast${nearest ? `; did you mean ${nearest}?` : " and is ignored."}`,
   );
   return [...unknown, ...warningsAboutUnsupported(env)];
 }
 
-/** What a process is given: everything, except secrets that are another process's business. */
+/** The environment of a process: everything except the secrets of other processes. */
 export function environmentFor(name: ProcessName, env: Environment, values: Environment): Environment {
   const own = new Set(Object.values<Setting>(processSettings[name]).map((one) => one.env));
   const result = { ...env };

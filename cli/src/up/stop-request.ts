@@ -1,6 +1,6 @@
-// The wish to stop, as two signals: the first Ctrl-C (or SIGTERM, or a closed terminal) asks for an
+// A request to stop, as two signals: the first Ctrl-C (or SIGTERM, or a closed terminal) asks for an
 // orderly stop, a later one for a quick one. A single Ctrl-C may arrive twice within a moment, from
-// the terminal and from npm or a wrapper that passes it on; that is still one wish.
+// the terminal and from npm or a wrapper that passes it on; that counts as one request.
 
 export type StopRequest = { asked: AbortSignal; hurry: AbortSignal };
 

@@ -1,4 +1,4 @@
-// The last thing `holdfast up` prints: where to go, how to get in, how to stop. One screen corner.
+// The summary that `holdfast up` prints when it is ready: addresses, sign-in link, how to stop.
 
 import type { Style } from "./terminal.ts";
 
@@ -10,7 +10,7 @@ export type SummaryFacts = {
   node: string | undefined;
   /** The link, or how to get one; undefined when an administrator exists. */
   signIn: { link: string } | { hint: string } | undefined;
-  /** What a person types here to run the command: it is not on everybody's PATH. */
+  /** The command to run `holdfast` here: it may not be on the PATH. */
   command: string;
   dataDirectory: string;
   logs: string;
@@ -22,21 +22,23 @@ export function summaryLines(facts: SummaryFacts, style: Style): string[] {
   const row = (label: string, value: string) => `  ${style.dim(label.padEnd(9))} ${value}`;
   return [
     "",
-    `  ${style.bold("Holdfast is up")} ${style.dim(`after ${facts.startedIn}`)}`,
+    `  ${style.bold("Holdfast is running")} ${style.dim(`(started in ${facts.startedIn})`)}`,
     "",
-    row("Page", style.accent(facts.pageUrl)),
+    row("Web app", style.accent(facts.pageUrl)),
     ...signInRows(facts.signIn, row, style),
     row("Gateway", facts.gatewayUrl),
     ...(facts.node ? [row("Node", facts.node)] : []),
     row("Data", facts.dataDirectory),
     row("Logs", facts.logs),
     row("Stop", `Ctrl-C here, or ${facts.command} down`),
-    ...(facts.sshLine ? ["", `  To see the page on your own computer, run there:`, `  ${facts.sshLine}`] : []),
+    ...(facts.sshLine
+      ? ["", `  To open the page on your own computer, run this there:`, `  ${facts.sshLine}`]
+      : []),
     "",
   ];
 }
 
-/** The link stands on a line of its own, so that no terminal breaks it apart. */
+/** The link has its own line, so that no terminal wraps it. */
 function signInRows(
   signIn: SummaryFacts["signIn"],
   row: (label: string, value: string) => string,
@@ -45,7 +47,7 @@ function signInRows(
   if (signIn === undefined) return [];
   if ("hint" in signIn) return [row("Sign in", signIn.hint)];
   return [
-    row("Sign in", style.dim("as first administrator, once, within 15 minutes:")),
+    row("Sign in", style.dim("as the first administrator (one-time link, valid for 15 minutes):")),
     `  ${style.accent(signIn.link)}`,
   ];
 }

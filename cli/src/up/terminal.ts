@@ -3,7 +3,7 @@
 // only whole lines, without colour.
 
 export type Terminal = {
-  /** Shows the work while it runs and says when it is done; `note` tells what it is doing right now. */
+  /** Shows the step while it runs and when it is done; `note` adds what it is doing at the moment. */
   step<T>(labels: Labels, work: (note: (text: string) => void) => Promise<T>): Promise<T>;
   line(text: string): void;
   warn(text: string): void;

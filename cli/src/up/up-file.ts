@@ -1,5 +1,5 @@
 // `up.json`: who runs on this data directory, for `holdfast down`, `holdfast status` and for the
-// next start after a kill -9. Nobody trusts a bare pid in it: each comes with the time its process
+// next start after a kill -9. A bare pid is never trusted: each comes with the time its process
 // began and the boot it belongs to.
 
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ export type UpFile = {
   boot_id: string;
   supervisor: RecordedProcess;
   started_at: string;
-  /** False until every process has said that it serves. */
+  /** False until every process has reported that it is ready. */
   ready: boolean;
   /** Where this machine reaches them; null until they listen. */
   api_url: string | null;
@@ -20,7 +20,7 @@ export type UpFile = {
   node_api_url: string | null;
   api_internal_url: string | null;
   node_terminal_url: string | null;
-  /** This machine as a node; null when `up` was told to run no agent. */
+  /** This machine as a node; null when `up` runs no agent. */
   agent: AgentRecord | null;
   /** The listeners' certificate, when they speak TLS: what commands on this machine trust. */
   tls_cert_file: string | null;

@@ -134,7 +134,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   }
 }
 
-/** Whether it answers with 200. */
+/** Whether it returns 200. */
 export async function answers(url: string): Promise<boolean> {
   return fetch(url, { signal: AbortSignal.timeout(20_000) }).then(
     (response) => response.ok,

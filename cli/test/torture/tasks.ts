@@ -1,6 +1,6 @@
 // Runs tasks on a real node while api, agent, worker and postmaster are killed at random moments and
 // the connection between agent and api breaks again and again. Afterwards every task must have
-// ended, in one way and for ever, and no task that may run only once has run twice.
+// ended, once and finally, and no task that may run only once has run twice.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -8,7 +8,7 @@ const AgentRelease = z.strictObject({
   archives: z.array(
     z.strictObject({
       arch: z.enum(["x64", "arm64"]),
-      url: z.string().describe("Needs no sign-in; compare what you get with `sha256`."),
+      url: z.string().describe("Requires no sign-in. Compare the download with `sha256`."),
       sha256: z.string(),
       bytes: z.int(),
     }),
@@ -16,7 +16,7 @@ const AgentRelease = z.strictObject({
   upgrade_command: z
     .string()
     .describe(
-      "One line for a node, as root: brings its agent to this version, and back if it does not work there.",
+      "Command for a node, run as root: upgrades its agent to this version, and rolls back if it does not work there.",
     ),
 });
 
@@ -25,7 +25,7 @@ export const getAgentRelease = endpoint({
   noun: "nodes",
   method: "GET",
   path: "/v1/agent-release",
-  summary: "The agent that this server hands out",
+  summary: "Read the agent release that this server serves",
   access: { scope: "nodes:read" },
   answer: AgentRelease,
   errors: ["not_found"],

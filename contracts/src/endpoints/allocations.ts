@@ -13,7 +13,7 @@ export type AllocationStatus = z.infer<typeof AllocationStatus>;
 
 export const UserName = z
   .string()
-  .regex(/^[a-z][a-z0-9-]{0,30}$/, "1 to 31 lower-case letters, digits and hyphens, beginning with a letter")
+  .regex(/^[a-z][a-z0-9-]{0,30}$/, "1 to 31 lower-case letters, digits and hyphens, starting with a letter")
   .describe("Name of the OS user.");
 /** One line of an authorized_keys file, without options: they could run commands. */
 export const SshPublicKey = z
@@ -22,7 +22,7 @@ export const SshPublicKey = z
   .max(2000)
   .regex(
     /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh\.com|sk-ecdsa-sha2-nistp256@openssh\.com) [A-Za-z0-9+/]+={0,2}( [^\r\n\0]{0,200})?$/,
-    "a line as in id_ed25519.pub: type, key and perhaps a comment",
+    "a line as in id_ed25519.pub: type, key and an optional comment",
   );
 
 /** `view`: see it and its state. `use`: open terminals and repair it too. `manage`: release and share it too. */
@@ -42,7 +42,7 @@ export type AllocationRemoval = z.infer<typeof AllocationRemoval>;
 const AllocationOwner = z.strictObject({
   type: z
     .enum(["user", "token"])
-    .describe("`token`: an API token that the local operator made, without a person."),
+    .describe("`token`: an API token created by the local operator, without a person."),
   id: Id,
   name: z.string().describe("An email address, or the token's name."),
   active: z
@@ -52,9 +52,9 @@ const AllocationOwner = z.strictObject({
 
 export const Allocation = z.strictObject({
   id: Id,
-  owner: AllocationOwner.nullable().describe("Null: nobody; administrators can transfer or release it."),
+  owner: AllocationOwner.nullable().describe("Null: no owner; administrators can transfer or release it."),
   access: AllocationAccess.describe("What the caller may do with it."),
-  access_until: Time.nullable().describe("When the grant expires by which the caller reaches it."),
+  access_until: Time.nullable().describe("When the caller's grant expires."),
   project_id: Id,
   node_id: Id,
   node_name: z.string(),
@@ -72,8 +72,8 @@ export const Allocation = z.strictObject({
   active_at: Time.nullable(),
   released_at: Time.nullable(),
   removal: AllocationRemoval.nullable().describe(
-    "What became of the user, once released. `left_alone`: a user of that name exists that Holdfast did not create. " +
-      "`unconfirmed`: the node was retired before it answered. Null: not released, or released before this was recorded.",
+    "What happened to the user, once released. `left_alone`: a user of that name exists that Holdfast did not create. " +
+      "`unconfirmed`: the node was retired before it reported. Null: not released, or released before this was recorded.",
   ),
   revision: z.int(),
 });
@@ -86,16 +86,16 @@ export const createAllocation = endpoint({
   noun: "allocations",
   method: "POST",
   path: "/v1/allocations",
-  summary: "Get a user on a node",
+  summary: "Create a user on a node",
   access: { scope: "allocations:write" },
   action: "allocation.create",
   creates: true,
   body: z.strictObject({
     node_id: Id,
     username: UserName,
-    project_id: Id.optional().describe("Left out: the organization's only or oldest project."),
+    project_id: Id.optional().describe("Default: the organization's only or oldest project."),
     ssh_keys: z.array(SshPublicKey).max(20).default([]),
-    owner_id: Id.optional().describe("A member who is to own it, for administrators. Left out: the caller."),
+    owner_id: Id.optional().describe("The member who owns it (administrators only). Default: the caller."),
   }),
   answer: Allocation,
   errors: ["node_not_active", "allocation_exists", "own_account_only", "project_required", "quota_exceeded"],
@@ -140,7 +140,7 @@ export const releaseAllocation = endpoint({
   noun: "allocations",
   method: "POST",
   path: "/v1/allocations/{allocation_id}/release",
-  summary: "Give an allocation back: its sessions end and its user is removed",
+  summary: "Release an allocation: close its terminals and remove its user",
   access: { scope: "allocations:write" },
   action: "allocation.release",
   params,
@@ -156,7 +156,7 @@ export const repairAllocation = endpoint({
   description:
     "Returns the task that checks the user and restores what is missing: group and account with the same uid, the " +
     "login shell, and the home directory if it is gone. What is in the home is not changed. Read the task for the " +
-    "result: `restored` is empty if nothing was missing. A name, uid or home that belongs to somebody else is not taken over.",
+    "result: `restored` is empty if nothing was missing. A name, uid or home that belongs to another user is not taken over.",
   access: { scope: "allocations:write" },
   action: "allocation.repair",
   params,
@@ -204,7 +204,7 @@ export const createAllocationGrant = endpoint({
   path: "/v1/allocations/{allocation_id}/grants",
   summary: "Share an allocation with a member for a limited time",
   description:
-    "`view`: they see it and its state. `use`: they also open terminals. A second grant to the same member replaces the first.",
+    "`view`: see it and its state. `use`: also open terminals. A second grant to the same member replaces the first.",
   access: { scope: "allocations:write" },
   action: "allocation.grant",
   params,
@@ -216,7 +216,7 @@ export const createAllocationGrant = endpoint({
       .min(grantSeconds.min)
       .max(grantSeconds.max)
       .default(grantSeconds.default)
-      .describe("One minute to 90 days; left out, 7 days."),
+      .describe("One minute to 90 days; default: 7 days."),
   }),
   answer: AllocationGrant,
   errors: ["conflict"],
@@ -227,7 +227,7 @@ export const listAllocationGrants = endpoint({
   noun: "allocations",
   method: "GET",
   path: "/v1/allocations/{allocation_id}/grants",
-  summary: "List with whom an allocation is shared",
+  summary: "List the grants of an allocation",
   access: { scope: "allocations:read" },
   params,
   answer: z.strictObject({ items: z.array(AllocationGrant) }),
@@ -238,7 +238,7 @@ export const revokeAllocationGrant = endpoint({
   noun: "allocations",
   method: "DELETE",
   path: "/v1/allocations/{allocation_id}/grants/{user_id}",
-  summary: "End a grant: the member's terminals there close within seconds",
+  summary: "Revoke a grant; the member's terminals there close within seconds",
   access: { scope: "allocations:write" },
   action: "allocation.revoke_grant",
   params: z.strictObject({ allocation_id: Id, user_id: Id }),

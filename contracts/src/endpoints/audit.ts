@@ -15,7 +15,7 @@ export const AuditEvent = z.strictObject({
   at: Time,
   actor_type: z.enum(actorTypes),
   actor_id: Id.nullable(),
-  actor_name: z.string().describe("As it was called at that time."),
+  actor_name: z.string().describe("Its name at that time."),
   role: z.string().describe("The role the actor acted in."),
   action: z.string().describe("`noun.verb`, such as `token.create`."),
   target_type: z.string(),

@@ -18,7 +18,7 @@ export const NodeName = z
 
 export const EnrollmentTokenKind = z
   .enum(["pairing", "bootstrap"])
-  .describe("A pairing token works once. A bootstrap token belongs to one node and works again and again.");
+  .describe("A pairing token works once. A bootstrap token belongs to one node and is reusable.");
 export type EnrollmentTokenKind = z.infer<typeof EnrollmentTokenKind>;
 
 /** How long tokens work, in minutes: when nobody says, and at most. */
@@ -32,14 +32,11 @@ export const EnrollmentToken = z.strictObject({
   kind: EnrollmentTokenKind,
   /** Set when only this node may use it: it re-keys the node. A first use may set it, of a bootstrap token. */
   node_id: Id.nullable(),
-  node_name: z
-    .string()
-    .nullable()
-    .describe("What its node is called, or will be; null leaves that to the machine."),
+  node_name: z.string().nullable().describe("The name of its node; null: decided by the machine."),
   created_by: z.string(),
   created_at: Time,
   expires_at: Time,
-  used_at: Time.nullable().describe("Of a bootstrap token: the last time."),
+  used_at: Time.nullable().describe("For a bootstrap token: the last use."),
   uses: z.int().min(0),
   revoked_at: Time.nullable(),
   /** The node that came of it. */
@@ -52,11 +49,11 @@ export const createEnrollmentToken = endpoint({
   noun: "nodes",
   method: "POST",
   path: "/v1/enrollment-tokens",
-  summary: "Make a token that enrolls one node",
+  summary: "Create a token that enrolls one node",
   description:
-    "A pairing token works once; with `node_id` it re-keys that node instead of making a new one. " +
-    "A bootstrap token is for the node of `node_id` or `node_name` alone: its first use makes the node if there is " +
-    "none, and every use gives it a new identity and ends the one before.",
+    "A pairing token works once; with `node_id` it gives that node a new key instead of creating a node. " +
+    "A bootstrap token is only for the node of `node_id` or `node_name`: its first use creates the node if it does not " +
+    "exist, and every use gives it a new identity and ends the previous one.",
   access: { scope: "nodes:write" },
   action: "node.token_create",
   creates: true,
@@ -65,23 +62,25 @@ export const createEnrollmentToken = endpoint({
       kind: EnrollmentTokenKind.default("pairing"),
       node_id: Id.optional(),
       node_name: NodeName.optional().describe(
-        "Pairing: what the new node is called; left out, its host name. Bootstrap: the node, which need not exist yet.",
+        "Pairing: name of the new node; default: its host name. Bootstrap: the node, which need not exist yet.",
       ),
       expires_in_minutes: z
         .int()
         .min(1)
         .max(tokenMinutes.bootstrap.most)
         .optional()
-        .describe("Pairing: 15 if left out, at most 1440. Bootstrap: 43200 (30 days), at most 525600 (a year)."),
+        .describe(
+          "Pairing: default 15, at most 1440. Bootstrap: default 43200 (30 days), at most 525600 (a year).",
+        ),
     })
     .superRefine(({ kind, node_id, node_name, expires_in_minutes = 0 }, context) => {
       const problem = (field: string, message: string) =>
         context.addIssue({ code: "custom", path: [field], message });
       if (node_id !== undefined && node_name !== undefined) {
-        problem("node_name", "a node keeps its name; leave it out with node_id");
+        problem("node_name", "a node keeps its name; omit node_name with node_id");
       }
       if (kind === "bootstrap" && node_id === undefined && node_name === undefined) {
-        problem("node_name", "a bootstrap token belongs to one node: give node_name or node_id");
+        problem("node_name", "a bootstrap token belongs to one node: node_name or node_id is required");
       }
       const { most } = tokenMinutes.pairing;
       if (kind === "pairing" && expires_in_minutes > most) {
@@ -89,14 +88,14 @@ export const createEnrollmentToken = endpoint({
       }
     }),
   answer: EnrollmentToken.extend({
-    token: z.string().describe("Shown once. Holds the SHA-256 of the root CA behind the dot."),
-    api_url: z.string().describe("What the agent joins through."),
+    token: z.string().describe("Shown once. The part after the dot is the SHA-256 of the root CA."),
+    api_url: z.string().describe("The URL at which the agent enrolls."),
     join_command: z.string().describe("For a machine that has a checkout of Holdfast."),
     install_command: z
       .string()
       .nullable()
       .describe(
-        "One line for the machine that shall become a node: downloads the agent, checks its digest, installs, joins and " +
+        "Command for the new machine: downloads the agent, verifies its SHA-256, installs it, enrolls the machine and " +
           "starts it. Null while this server has no agent packed.",
       ),
     /** Other machines cannot reach the address: the listener is on loopback. */
@@ -122,7 +121,7 @@ export const revokeEnrollmentToken = endpoint({
   method: "DELETE",
   path: "/v1/enrollment-tokens/{token_id}",
   summary: "Revoke an enrollment token",
-  description: "A node that has joined with it keeps its identity; a pairing token that was used stays as it is.",
+  description: "A node that is enrolled with it keeps its identity; a used pairing token does not change.",
   access: { scope: "nodes:write" },
   action: "node.token_revoke",
   params: z.strictObject({ token_id: Id }),
@@ -133,8 +132,8 @@ export const getTrustBundle = endpoint({
   noun: "nodes",
   method: "GET",
   path: "/v1/trust-bundle",
-  summary: "The root certificates that agents trust",
-  description: "An agent that joins compares them with the SHA-256 in its token before it believes anything else.",
+  summary: "Read the root certificates that agents trust",
+  description: "An agent compares them with the SHA-256 in its token before it trusts anything else.",
   access: "public",
   answer: z.strictObject({ roots: z.array(z.string()).describe("PEM, one certificate each.") }),
   errors: ["ca_unavailable"],
@@ -147,8 +146,8 @@ export const enrollNode = endpoint({
   path: "/v1/enroll",
   summary: "Exchange an enrollment token for a node identity",
   description:
-    "Repeated with the same token and the same key, it gives the same answer and makes no second node. " +
-    "A bootstrap token takes another key too: the node gets a new identity, and the one before counts no more.",
+    "Repeated with the same token and the same key, it returns the same response and creates no second node. " +
+    "A bootstrap token accepts another key too: the node gets a new identity, and the previous one is no longer accepted.",
   access: "public",
   action: "node.enroll",
   body: z.strictObject({
@@ -157,7 +156,7 @@ export const enrollNode = endpoint({
     /** What the machine already is, when it has been a node before. */
     node_id: Id.optional(),
     node_name: DisplayName.optional().describe(
-      "Pairing: a wish. Bootstrap: what the machine takes itself for; another node than the token's is refused.",
+      "Pairing: the preferred name. Bootstrap: the machine's own name; if it differs from the token's node, the request is rejected.",
     ),
     facts: HostFacts,
   }),
@@ -168,7 +167,7 @@ export const enrollNode = endpoint({
     trust: SignedEnrollment,
     trust_bundle: z
       .array(z.string())
-      .describe("Unsigned, for older agents, as the two that follow. Others use `trust`."),
+      .describe("Unsigned, for older agents, like the next two fields. Other agents use `trust`."),
     verifiers: VerifierKeys,
     profile: EnvironmentProfile,
   }),

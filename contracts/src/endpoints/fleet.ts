@@ -1,4 +1,4 @@
-// The fleet: all nodes of an organization at once. How they are in numbers, what those that are not fine have in
+// The fleet: all nodes of an organization at once. Counts by state, what unhealthy nodes have in
 // common, and a picture of a few bytes per node.
 
 import { z } from "zod";
@@ -19,10 +19,10 @@ export const FleetFilter = z.strictObject({
     .enum([...fleetStates, "not_fine", "present"])
     .optional()
     .describe(
-      "`silent`: not heard in time; `troubled`: heard, with something to look at; `fenced`: set aside by an operator; " +
-        "`draining`; `joining`: not heard yet; `fine`; `not_fine`: one of the first three; `present`: not retired.",
+      "`silent`: offline; `troubled`: degraded; `fenced`: quarantined; " +
+        "`draining`; `joining`: enrolling; `fine`: healthy; `not_fine`: one of the first three; `present`: not retired.",
     ),
-  attention: Text.min(1).max(200).optional().describe("Only nodes that need attention for this reason (a code)."),
+  attention: Text.min(1).max(200).optional().describe("Only nodes with this problem (a reason code)."),
   version: Text.min(1).max(200).optional().describe("Only nodes whose agent has this version."),
   capability: Text.min(1)
     .max(200)
@@ -32,7 +32,7 @@ export const FleetFilter = z.strictObject({
   search: Text.min(1)
     .max(100)
     .optional()
-    .describe("A part of the name, host name or address, or the beginning of the id."),
+    .describe("Part of the name, host name or address, or the start of the id."),
 });
 export type FleetFilter = z.infer<typeof FleetFilter>;
 
@@ -51,7 +51,7 @@ const Trouble = z.strictObject({
   message: z.string(),
   next_step: z.string(),
   count: z.int(),
-  /** When it began at the first and at the last of them; null where nobody knows. */
+  /** When it began on the first and on the last of them; null: unknown. */
   first_at: Time.nullable(),
   last_at: Time.nullable(),
   /** What they share and the others do not. */
@@ -83,7 +83,7 @@ export const getFleet = endpoint({
   noun: "fleet",
   method: "GET",
   path: "/v1/fleet",
-  summary: "How the organization's nodes are: counts, reasons, and what those that are not fine share",
+  summary: "Summarize the organization's nodes: counts by state, reasons, and what unhealthy nodes have in common",
   access: { scope: "nodes:read" },
   query: FleetFilter,
   answer: Fleet,
@@ -91,7 +91,7 @@ export const getFleet = endpoint({
 
 /** By column, sorted by name; see `fleet-picture.ts` for how to read it. */
 export const FleetPicture = z.strictObject({
-  /** Give it as `since` to hear only what changed. */
+  /** Pass it as `since` to get only what changed. */
   version: z.string(),
   at: Time,
   /** All of the nodes; otherwise those that changed, and the names of those that are gone. */
@@ -116,11 +116,11 @@ export const getFleetPicture = endpoint({
   noun: "fleet",
   method: "GET",
   path: "/v1/fleet/picture",
-  summary: "Every node with its state in a few bytes, for drawing thousands of them",
-  description: "With `since` and no other filter, only what changed since that version is told.",
+  summary: "Return every node with its state in a few bytes, for drawing thousands of them",
+  description: "With `since` and no other filter, returns only what changed since that version.",
   access: { scope: "nodes:read" },
   query: FleetFilter.extend({
-    since: Text.min(1).max(64).optional().describe("`version` of the last answer."),
+    since: Text.min(1).max(64).optional().describe("`version` of the last response."),
   }),
   answer: FleetPicture,
 });

@@ -12,7 +12,10 @@ export const Me = z.strictObject({
   name: z.string(),
   email: z.string().nullable(),
   operator: z.boolean().describe("May act for the whole platform."),
-  scopes: z.array(Scope).nullable().describe("What a token is narrowed to; null for people, whose role decides."),
+  scopes: z
+    .array(Scope)
+    .nullable()
+    .describe("The scopes a token is restricted to; null for people, whose role decides."),
   organizations: z.array(
     z.strictObject({ id: Id, slug: z.string(), name: z.string(), role: z.union([Role, z.literal("operator")]) }),
   ),
@@ -36,7 +39,7 @@ export const changePassword = endpoint({
   path: "/v1/me/password",
   summary: "Change my password",
   description:
-    "Ends all sessions of the account and closes its terminals. The answer sets a new session cookie for this browser.",
+    "Ends all sessions of the account and closes its terminals. The response sets a new session cookie for this browser.",
   access: "signed-in",
   action: "user.change_password",
   body: z.strictObject({

@@ -27,7 +27,7 @@ export const listMembers = endpoint({
   summary: "List the organization's members",
   access: { scope: "members:read" },
   query: PageQuery.extend({
-    search: Text.min(1).max(100).optional().describe("A part of the name or email address, or the whole id."),
+    search: Text.min(1).max(100).optional().describe("Part of the name or email address, or the complete id."),
     role: Role.optional(),
   }),
   answer: pageOf(Member),
@@ -40,7 +40,7 @@ export const inviteMember = endpoint({
   path: "/v1/invitations",
   summary: "Invite a person by a one-time link",
   description:
-    "Answers with the link, which works once within 7 days. The secret stands in its fragment and is not shown again.",
+    "Returns the link, which works once, within 7 days. The secret is in its fragment and is not shown again.",
   access: { scope: "members:write" },
   action: "member.invite",
   creates: true,
@@ -74,7 +74,7 @@ export const cancelInvitation = endpoint({
   noun: "members",
   method: "DELETE",
   path: "/v1/invitations/{invitation_id}",
-  summary: "Cancel an invitation: its link stops working at once",
+  summary: "Cancel an invitation; its link stops working immediately",
   access: { scope: "members:write" },
   action: "member.cancel_invitation",
   params: z.strictObject({ invitation_id: Id }),
@@ -91,7 +91,7 @@ export const listMemberTokens = endpoint({
   path: "/v1/members/{user_id}/tokens",
   summary: "List the tokens that would end with a member",
   description:
-    "All tokens that the member made here and that can still be used: API tokens, pairing and bootstrap tokens, " +
+    "All tokens that the member created here and that can still be used: API tokens, pairing and bootstrap tokens, " +
     "invitations. Removing the member ends them. With `role`, only those that end if the member gets that role.",
   access: { scope: "members:write" },
   params,
@@ -106,7 +106,7 @@ export const updateMember = endpoint({
   path: "/v1/members/{user_id}",
   summary: "Change a member's role",
   description:
-    "Tokens that the member made and that need more than the new role end, as do tokens made with those.",
+    "Tokens of the member that need a higher role than the new one end, as do tokens created with those.",
   access: { scope: "members:write" },
   action: "member.update",
   params,
@@ -120,9 +120,9 @@ export const removeMember = endpoint({
   noun: "members",
   method: "DELETE",
   path: "/v1/members/{user_id}",
-  summary: "Remove a member and end every token they made",
+  summary: "Remove a member and end every token they created",
   description:
-    "API tokens, pairing and bootstrap tokens and invitations that the member made in this organization end at once, " +
+    "API tokens, pairing and bootstrap tokens and invitations that the member created in this organization end immediately, " +
     "and their terminals close within seconds. A node that rejoins with such a bootstrap token needs a new one.",
   access: { scope: "members:write" },
   action: "member.remove",

@@ -12,8 +12,9 @@ import { nodeOwners } from "../reasons/owners.ts";
 import { NodeName } from "./enrollment.ts";
 import { FleetFilter, fleetStates } from "./fleet.ts";
 
-/** Seen now: by heartbeat. `never` until the first one. */
-const Connection = z.enum(["online", "stale", "never"]);
+/** Decided by the last heartbeat; `never` until the first one. */
+export const NodeConnection = z.enum(["online", "stale", "never"]);
+export type NodeConnection = z.infer<typeof NodeConnection>;
 
 /** Something a person should look at, with what to do. */
 export const Attention = z.strictObject({
@@ -38,7 +39,7 @@ export const Node = z.strictObject({
   name: z.string(),
   status: NodeStatus,
   status_reason: z.string().nullable(),
-  connection: Connection,
+  connection: NodeConnection,
   heartbeat_at: Time.nullable(),
   created_at: Time,
   agent_version: z.string().nullable(),
@@ -68,7 +69,7 @@ export const NodeDetail = Node.extend({
     })
     .nullable(),
   profile: z.strictObject({ name: z.string(), version: z.int() }).nullable(),
-  /** What the last health probe told, by whomever it was asked for. */
+  /** The result of the last health probe, whoever requested it. */
   health: z.strictObject({ observed_at: Time, host: HostHealth }).nullable(),
 });
 export type NodeDetail = z.infer<typeof NodeDetail>;
@@ -90,13 +91,13 @@ export const listNodes = endpoint({
     "Without `state` or `status`, retired nodes are listed too. Retired nodes are found by name and id only, not by " +
     "what their agents reported.",
   query: PageQuery.extend({
-    name: Text.max(64).optional().describe("Only the node of exactly this name."),
+    name: Text.max(64).optional().describe("Only the node with exactly this name."),
     status: NodeStatus.optional(),
     ...FleetFilter.shape,
     state: NodeStateFilter.optional().describe(`${FleetFilter.shape.state.description} \`retired\`.`),
   }),
   answer: pageOf(Node).extend({
-    total: z.int().describe("How many nodes match, on all pages together."),
+    total: z.int().describe("Number of matching nodes on all pages."),
   }),
 });
 
@@ -105,7 +106,7 @@ export const getNode = endpoint({
   noun: "nodes",
   method: "GET",
   path: "/v1/nodes/{node_id}",
-  summary: "Read a node: facts, heartbeat, certificate",
+  summary: "Read a node: host, heartbeat, certificate",
   access: { scope: "nodes:read" },
   params,
   answer: NodeDetail,
@@ -134,10 +135,10 @@ export const changeNode = endpoint({
   noun: "nodes",
   method: "POST",
   path: "/v1/nodes/{node_id}/changes",
-  summary: "Drain, fence, reactivate, revoke or retire a node",
+  summary: "Drain, quarantine (`fence`), reactivate, revoke or retire a node",
   description:
-    "`drain`: no new tasks, running ones end. `fence`: its polls pause. `reactivate`: back to work. " +
-    "`revoke`: its certificates end at once; it needs a new token. `retire`: the same, and it cannot be undone.",
+    "`drain`: no new tasks, running ones finish. `fence`: quarantine, no tasks. `reactivate`: tasks again. " +
+    "`revoke`: its certificates are rejected immediately; it needs a new token. `retire`: the same, and it cannot be undone.",
   access: { scope: "nodes:write" },
   action: "node.change",
   params,
@@ -151,7 +152,7 @@ export const listNodeDiagnostics = endpoint({
   noun: "nodes",
   method: "GET",
   path: "/v1/nodes/{node_id}/diagnostics",
-  summary: "The last diagnostic records that the node's agent has delivered, newest first",
+  summary: "List the last diagnostic records of the node's agent, newest first",
   access: { scope: "nodes:read" },
   params,
   answer: z.strictObject({ items: z.array(DiagnosticRecord) }),

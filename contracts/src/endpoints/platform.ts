@@ -43,7 +43,7 @@ export const getPlatformStatus = endpoint({
   noun: "platform",
   method: "GET",
   path: "/v1/platform/status",
-  summary: "Status of the platform's parts",
+  summary: "Read the status of the platform's processes",
   access: "operator",
   answer: PlatformStatus,
 });
@@ -53,7 +53,7 @@ export const createAdminLink = endpoint({
   noun: "platform",
   method: "POST",
   path: "/v1/platform/admin-links",
-  summary: "Make a one-time sign-in link",
+  summary: "Create a one-time sign-in link",
   description:
     "Works once within 15 minutes and replaces the previous one. Without an administrator it creates the first; " +
     "with one, or for the account named, it lets that person set a new password.",
@@ -61,7 +61,7 @@ export const createAdminLink = endpoint({
   action: "admin_link.create",
   creates: true,
   body: z.strictObject({
-    email: Email.optional().describe("Whose account; left out, the only administrator's."),
+    email: Email.optional().describe("The account; default: the only administrator's."),
   }),
   answer: z.strictObject({ url: z.string(), email: z.string().nullable(), expires_at: Time }),
   errors: ["conflict", "not_found"],

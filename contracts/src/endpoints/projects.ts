@@ -18,7 +18,7 @@ export const listProjects = endpoint({
   summary: "List the organization's projects",
   access: { scope: "projects:read" },
   query: PageQuery.extend({
-    search: Text.min(1).max(100).optional().describe("A part of the name or slug, or the whole id."),
+    search: Text.min(1).max(100).optional().describe("Part of the name or slug, or the complete id."),
   }),
   answer: pageOf(Project),
 });

@@ -9,7 +9,7 @@ const Usage = z.strictObject({ limit: z.int(), used: z.int() });
 
 export const Quotas = z.strictObject({
   organization: Usage.describe("All allocations of the organization. The platform operator sets the limit."),
-  per_owner: z.int().describe("For each owner without a limit of their own."),
+  per_owner: z.int().describe("For each owner without an individual limit."),
   own: Usage.nullable().describe("The caller's; null for the local operator, who owns none."),
   /** For administrators: who has a limit of their own, and who has allocations. */
   members: z.array(
@@ -27,7 +27,7 @@ export const getQuotas = endpoint({
   noun: "quotas",
   method: "GET",
   path: "/v1/quotas",
-  summary: "Read the limits of allocations, and how many there are",
+  summary: "Read the allocation limits and the number of allocations",
   access: { scope: "allocations:read" },
   answer: Quotas,
 });
@@ -37,14 +37,14 @@ export const updateQuotas = endpoint({
   noun: "quotas",
   method: "PATCH",
   path: "/v1/quotas",
-  summary: "Change the limits of allocations",
+  summary: "Change the allocation limits",
   description:
-    "`organization` is for the platform operator, `per_owner` for administrators. What exists beyond a lower limit stays.",
+    "`organization` is for the platform operator, `per_owner` for administrators. Existing allocations above a lower limit are kept.",
   access: { scope: "allocations:admin" },
   action: "quota.update",
   body: z
     .strictObject({ organization: Limit.optional(), per_owner: Limit.optional() })
-    .refine((body) => Object.keys(body).length > 0, "give organization, per_owner or both"),
+    .refine((body) => Object.keys(body).length > 0, "organization, per_owner or both are required"),
   answer: Quotas,
 });
 
@@ -53,7 +53,7 @@ export const updateMemberQuota = endpoint({
   noun: "quotas",
   method: "PATCH",
   path: "/v1/quotas/members/{user_id}",
-  summary: "Give a member a limit of allocations of their own",
+  summary: "Set an individual allocation limit for a member",
   access: { scope: "allocations:admin" },
   action: "quota.update_member",
   params: z.strictObject({ user_id: Id }),

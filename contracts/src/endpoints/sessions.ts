@@ -15,7 +15,7 @@ export const Session = z.strictObject({
   last_address: z.string().nullable().describe("Where the latest request came from."),
   user_agent: z.string().nullable().describe("As the browser named itself at sign-in."),
   terminals: z.int().min(0).describe("Open terminals that close with it."),
-  current: z.boolean().describe("The session of this very request."),
+  current: z.boolean().describe("The session of this request."),
 });
 export type Session = z.infer<typeof Session>;
 
@@ -30,7 +30,7 @@ export const RevokeTokens = z
   .boolean()
   .default(false)
   .describe(
-    "Also revoke every token the person made, in all organizations: API tokens, pairing and bootstrap tokens, invitations, operators' one-time links.",
+    "Also revoke every token the person created, in all organizations: API tokens, pairing and bootstrap tokens, invitations, operators' one-time links.",
   );
 
 export const listSessions = endpoint({
@@ -38,7 +38,7 @@ export const listSessions = endpoint({
   noun: "sessions",
   method: "GET",
   path: "/v1/me/sessions",
-  summary: "List where I am signed in",
+  summary: "List my sessions",
   access: "signed-in",
   answer: z.strictObject({ items: z.array(Session) }),
   errors: ["forbidden"],
@@ -49,7 +49,7 @@ export const listMyTokens = endpoint({
   noun: "sessions",
   method: "GET",
   path: "/v1/me/tokens",
-  summary: "List the tokens I made, in all organizations",
+  summary: "List the tokens I created, in all organizations",
   description: "API tokens, pairing and bootstrap tokens and invitations that can still be used.",
   access: "signed-in",
   answer: z.strictObject({ items: z.array(IssuedToken) }),
@@ -76,7 +76,7 @@ export const signOutEverywhere = endpoint({
   path: "/v1/me/sign-out-everywhere",
   summary: "Sign me out everywhere",
   description:
-    "Ends all my sessions, this one too, and closes all my terminals, also those opened with an API token.",
+    "Ends all my sessions, including this one, and closes all my terminals, also those opened with an API token.",
   access: "signed-in",
   action: "session.end_all",
   body: z.strictObject({ revoke_tokens: RevokeTokens }),

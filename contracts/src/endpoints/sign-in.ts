@@ -9,7 +9,7 @@ import { secretPrefix } from "../secrets.ts";
 import { Me } from "./me.ts";
 import { RevokeTokens } from "./sessions.ts";
 
-const LinkSecret = AnyText.startsWith(secretPrefix.link).max(100).describe("What stands after `#` in the link.");
+const LinkSecret = AnyText.startsWith(secretPrefix.link).max(100).describe("The part after `#` in the link.");
 
 export const signIn = endpoint({
   name: "signIn",
@@ -66,8 +66,8 @@ export const redeemLink = endpoint({
   path: "/v1/links/redeem",
   summary: "Use a one-time link and sign in",
   description:
-    "For the first administrator `email` and `name` are required. An invitation with `name` makes a new account; " +
-    "without it, `password` is that of the account the person has. Whether there is one is not told: the inviter " +
+    "For the first administrator `email` and `name` are required. An invitation with `name` creates a new account; " +
+    "without it, `password` is that of the person's existing account. Whether there is one is not revealed: the inviter " +
     "could read it too. A link that sets a new password signs the account out everywhere else.",
   access: "public",
   action: "link.redeem",

@@ -1,13 +1,16 @@
-// The keys that sign tasks, for the platform's operator. Nodes learn of them with their heartbeats.
+// The task signing keys, for the platform's operator. Nodes receive them with their heartbeats.
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Time } from "../fields.ts";
 
+export const TaskSigningKeyState = z.enum(["next", "signing", "verifying"]);
+export type TaskSigningKeyState = z.infer<typeof TaskSigningKeyState>;
+
 export const TaskSigningKey = z.strictObject({
   kid: z.string(),
   /** `next` verifies and does not sign yet; `signing` signs every new task; `verifying` only verifies. */
-  state: z.enum(["next", "signing", "verifying"]),
+  state: TaskSigningKeyState,
   created_at: Time,
   signs_from: Time,
   /** Null while no other key follows it. */
@@ -20,7 +23,7 @@ export const listTaskSigningKeys = endpoint({
   noun: "platform",
   method: "GET",
   path: "/v1/platform/task-signing-keys",
-  summary: "The keys that sign tasks or still verify them, newest first",
+  summary: "List the keys that sign tasks or are still accepted, newest first",
   access: "operator",
   answer: z.strictObject({ items: z.array(TaskSigningKey) }),
 });
@@ -30,9 +33,9 @@ export const rotateTaskSigningKey = endpoint({
   noun: "platform",
   method: "POST",
   path: "/v1/platform/task-signing-keys",
-  summary: "Make the next key that signs tasks",
+  summary: "Create the next task signing key",
   description:
-    "Nodes are told of it at once; it signs two minutes later. The present key verifies for two more days, beyond the " +
+    "It is published to nodes immediately and signs two minutes later. The current key is accepted for two more days, beyond the " +
     "end of every task that it has signed.",
   access: "operator",
   action: "task_signing_key.rotate",

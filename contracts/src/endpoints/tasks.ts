@@ -1,4 +1,4 @@
-// Tasks: what nodes are asked to do. Typed and signed; there is no shell task.
+// Tasks on nodes. Typed and signed; there is no task that runs a shell command.
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
@@ -18,8 +18,8 @@ export const Task = z.strictObject({
   status: TaskStatus,
   priority: z.int(),
   params: z.unknown(),
-  phase: z.string().nullable().describe("What it does now; null unless a node works on it."),
-  progress: z.unknown().describe("As the task's type declares it; null until it reports some."),
+  phase: z.string().nullable().describe("The current phase; null unless a node is running it."),
+  progress: z.unknown().describe("As the task's type declares it; null until some is reported."),
   timings: PhaseTimings,
   result: z.unknown().describe("As the task's type declares it; null until it has one."),
   failure: TaskFailure.nullable(),
@@ -61,7 +61,7 @@ export const listTaskTypes = endpoint({
   noun: "tasks",
   method: "GET",
   path: "/v1/task-types",
-  summary: "The types of tasks there are, with their schemas",
+  summary: "List the task types with their schemas",
   access: { scope: "tasks:read" },
   answer: z.strictObject({ items: z.array(TaskTypeInfo) }),
 });
@@ -85,7 +85,7 @@ export const createTask = endpoint({
       .min(5)
       .max(86_400)
       .optional()
-      .describe("To begin within; left out, as its type says."),
+      .describe("Time within which a node must claim it; default: set by its type."),
   }),
   answer: Task,
   errors: ["task_type_unknown", "task_params_invalid", "capability_missing", "node_not_active"],
@@ -97,7 +97,7 @@ export const listTasks = endpoint({
   method: "GET",
   path: "/v1/tasks",
   summary: "List tasks, newest first",
-  description: "Without the health probes that the system asks for by itself, unless their type is asked for.",
+  description: "Automatic health probes are left out unless their type is requested.",
   access: { scope: "tasks:read" },
   query: PageQuery.extend({
     node_id: Id.optional(),
@@ -114,7 +114,7 @@ export const getTask = endpoint({
   path: "/v1/tasks/{task_id}",
   summary: "Read a task, or wait for its next change",
   description:
-    "With `wait_seconds` the answer comes when the revision differs from `revision`, or after that time, or at once if the task has ended.",
+    "With `wait_seconds` the response is sent when the revision differs from `revision`, after that time, or immediately if the task has ended.",
   access: { scope: "tasks:read" },
   params,
   query: z.strictObject({
@@ -123,7 +123,7 @@ export const getTask = endpoint({
     until: z
       .enum(["change", "end"])
       .default("change")
-      .describe("`end` waits over the changes in between, such as progress."),
+      .describe("`end` skips intermediate changes, such as progress."),
   }),
   answer: Task,
 });
@@ -133,8 +133,9 @@ export const cancelTask = endpoint({
   noun: "tasks",
   method: "POST",
   path: "/v1/tasks/{task_id}/cancel",
-  summary: "Cancel a task, also while it runs",
-  description: "A queued task ends at once; a running one is told to stop and ends with what its agent reports.",
+  summary: "Cancel a queued or running task",
+  description:
+    "A queued task ends immediately; a running one is asked to stop and ends with what its agent reports.",
   access: { scope: "tasks:write" },
   action: "task.cancel",
   params,

@@ -1,4 +1,4 @@
-// Terminals: a token for one connection to the gateway, and what became of it. The streams themselves
+// Terminals: a token for one connection to the gateway, and the record of the terminal. The streams themselves
 // go through the gateway; see terminal-frames.ts.
 
 import { z } from "zod";
@@ -47,10 +47,10 @@ export const TerminalSession = z.strictObject({
   created_at: Time,
   attached: z
     .boolean()
-    .describe("A client is connected. An open terminal without one is detached; its shell goes on."),
+    .describe("A client is connected. An open terminal without one is detached; its shell keeps running."),
   detached_at: Time.nullable().describe("Since when it is detached; null: it is attached, opening or ended."),
   ends_at: Time.nullable().describe(
-    "When it ends by itself at the latest, unless a client attaches; null: it has ended.",
+    "When it ends automatically at the latest, unless a client attaches; null: it has ended.",
   ),
   ending: z.boolean().describe("It was asked to end, and its gateway has not confirmed that yet."),
   closed_at: Time.nullable(),
@@ -66,14 +66,14 @@ export const createTerminalToken = endpoint({
   path: "/v1/allocations/{allocation_id}/terminal-tokens",
   summary: "Get a token for one terminal connection",
   description:
-    "Good for one WebSocket to `url` within a minute, with the subprotocols `holdfast.terminal.v1` and " +
-    "`holdfast.token.<token>`. With `session_id` it attaches to a shell of yours that is already there.",
+    "Valid for one WebSocket to `url` within a minute, with the subprotocols `holdfast.terminal.v1` and " +
+    "`holdfast.token.<token>`. With `session_id` it attaches to an existing shell of yours.",
   access: { scope: "terminals:use" },
   action: "terminal.create_token",
   params: z.strictObject({ allocation_id: Id }),
   body: z.strictObject({
-    session_id: Id.optional().describe("A shell that is there. Left out: a new one."),
-    offset: z.int().nonnegative().optional().describe("Output from here on; left out: all that is kept."),
+    session_id: Id.optional().describe("An existing shell. Default: a new one."),
+    offset: z.int().nonnegative().optional().describe("Output from this offset on; default: all that is kept."),
   }),
   answer: z.strictObject({
     token: z.string().describe("Shown once."),
@@ -122,7 +122,7 @@ export const listMyTerminals = endpoint({
   access: "signed-in",
   answer: z.strictObject({
     items: z.array(MyTerminal),
-    limit: z.int().describe("How many one person or token may have open at a time."),
+    limit: z.int().describe("Maximum number of open terminals per person or token."),
   }),
 });
 
@@ -132,7 +132,7 @@ export const getTerminal = endpoint({
   method: "GET",
   path: "/v1/terminals/{terminal_id}",
   summary: "Read a terminal, or wait for its end",
-  description: "With `wait_seconds` the answer comes when the terminal has ended, or after that time.",
+  description: "With `wait_seconds` the response is sent when the terminal has ended, or after that time.",
   access: { scope: "allocations:read" },
   params: z.strictObject({ terminal_id: Id }),
   query: z.strictObject({ wait_seconds: z.coerce.number().int().min(0).max(25).default(0) }),
@@ -146,7 +146,7 @@ export const closeTerminal = endpoint({
   path: "/v1/terminals/{terminal_id}/close",
   summary: "End a terminal and its shell",
   description:
-    "The answer may come before the gateway has ended it: then `ending` is true. `GET /v1/terminals/{terminal_id}` " +
+    "The response may be sent before the gateway has ended it: then `ending` is true. `GET /v1/terminals/{terminal_id}` " +
     "with `wait_seconds` waits for the end.",
   access: { scope: "terminals:use" },
   action: "terminal.close",
@@ -159,7 +159,7 @@ export const reportTerminalFailure = endpoint({
   noun: "terminals",
   method: "POST",
   path: "/v1/terminals/{terminal_id}/failures",
-  summary: "Tell of a failure that only the client could notice",
+  summary: "Report a failure that only the client could observe",
   access: { scope: "terminals:use" },
   action: "terminal.report",
   params: z.strictObject({ terminal_id: Id }),

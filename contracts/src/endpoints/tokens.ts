@@ -11,7 +11,7 @@ export const ApiToken = z.strictObject({
   id: Id,
   name: z.string(),
   role: Role,
-  scopes: z.array(Scope).nullable().describe("Null: all that the role allows."),
+  scopes: z.array(Scope).nullable().describe("Null: all scopes of the role."),
   created_by: z.string().describe("Email of the member, or `local operator`."),
   created_at: Time,
   expires_at: Time.nullable(),
@@ -38,20 +38,15 @@ export const createToken = endpoint({
   method: "POST",
   path: "/v1/tokens",
   summary: "Create an API token",
-  description: "`token` in the answer is the secret. It is stored as a hash and cannot be shown again.",
+  description: "`token` in the response is the secret. Only its hash is stored; it cannot be shown again.",
   access: { scope: "tokens:write" },
   action: "token.create",
   creates: true,
   body: z.strictObject({
     name: DisplayName,
     role: Role.default("member"),
-    scopes: z
-      .array(Scope)
-      .min(1)
-      .max(100)
-      .optional()
-      .describe("Narrows the role; left out means all the role allows."),
-    expires_in_days: z.number().int().min(1).max(3650).optional().describe("Left out: until revoked."),
+    scopes: z.array(Scope).min(1).max(100).optional().describe("Restricts the role; default: all its scopes."),
+    expires_in_days: z.number().int().min(1).max(3650).optional().describe("Default: valid until revoked."),
   }),
   answer: ApiToken.extend({ token: z.string() }),
 });
@@ -61,10 +56,11 @@ export const revokeToken = endpoint({
   noun: "tokens",
   method: "DELETE",
   path: "/v1/tokens/{token_id}",
-  summary: "Revoke an API token, at once",
-  description: "Everything that was made with it ends too: API tokens, pairing and bootstrap tokens, invitations.",
+  summary: "Revoke an API token immediately",
+  description:
+    "Everything that was created with it ends too: API tokens, pairing and bootstrap tokens, invitations.",
   access: { scope: "tokens:write" },
   action: "token.revoke",
   params: z.strictObject({ token_id: Id }),
-  answer: z.strictObject({ ended: z.array(IssuedToken).describe("The token, and what was made with it.") }),
+  answer: z.strictObject({ ended: z.array(IssuedToken).describe("The token, and what was created with it.") }),
 });

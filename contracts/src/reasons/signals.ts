@@ -1,5 +1,5 @@
 // What dashboards and alarms call it where no reason has the same name. A signal stands for one or more reasons, and has
-// the words of the most general one. Drift classification answers with some of these codes as reasons.
+// the words of the most general one. Drift classification returns some of these codes as reasons.
 
 import { nodeReasons } from "./node.ts";
 import type { ReasonFacts } from "./vocabulary.ts";

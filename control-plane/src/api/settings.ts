@@ -29,12 +29,12 @@ export const apiSettings = {
   databasePoolSize: setting(integer({ min: 2, max: 200 }), {
     env: "HOLDFAST_DATABASE_POOL_SIZE",
     default: 10,
-    help: "Connections per database role that one process opens at most.",
+    help: "Maximum number of connections of one process per database role.",
   }),
   migrateOnStart: setting(oneOf("yes", "no"), {
     env: "HOLDFAST_MIGRATE_ON_START",
     default: "yes",
-    help: "Whether the api brings the schema up to date when it has the owner's login. With `no`, run `holdfast migrate` before.",
+    help: "Whether the api applies migrations at start when it has the owner's login. With `no`, run `holdfast migrate` first.",
   }),
   operatorTokenSha256: optional(
     {
@@ -43,13 +43,13 @@ export const apiSettings = {
     },
     {
       env: "HOLDFAST_OPERATOR_TOKEN_SHA256",
-      help: "SHA-256 of the local operator token, which `holdfast up` keeps in a file only its user can read.",
+      help: "SHA-256 of the local operator token, which `holdfast up` stores in a file that only its user can read.",
     },
   ),
   bodyLimit: setting(integer({ min: 1024, max: 64 * 1024 * 1024 }), {
     env: "HOLDFAST_BODY_LIMIT_BYTES",
     default: 256 * 1024,
-    help: "Largest request body the public API reads.",
+    help: "Maximum size of a request body of the public API, in bytes.",
   }),
   logLevel: logLevelSetting("HOLDFAST_API_LOG_LEVEL"),
   ...settingsOf(modules, "apiSettings"),

@@ -9,19 +9,19 @@ const databaseUrl = optional(kinds.postgresUrl, {
   env: "HOLDFAST_DATABASE_URL",
   aliases: ["DATABASE_URL"],
   secret: true,
-  help: "PostgreSQL 15 or newer, with its owner's login and password. Left out, `holdfast up` runs an embedded PostgreSQL 18.",
+  help: "URL of a PostgreSQL 15 or newer, with its owner's login and password. Default: `holdfast up` runs an embedded PostgreSQL 18.",
 });
 
 export const loginSettings = {
   appDatabaseUrl: optional(kinds.postgresUrl, {
     env: "HOLDFAST_APP_DATABASE_URL",
     secret: true,
-    help: "The database with a login that is a member of holdfast_app only, for tenants' requests. Left out: derived from the owner's.",
+    help: "URL of the database with a login that is a member of holdfast_app only, for tenants' requests. Default: derived from the owner's.",
   }),
   systemDatabaseUrl: optional(kinds.postgresUrl, {
     env: "HOLDFAST_SYSTEM_DATABASE_URL",
     secret: true,
-    help: "The database with a login that is a member of holdfast_system, for everything else. Left out: derived from the owner's.",
+    help: "URL of the database with a login that is a member of holdfast_system, for everything else. Default: derived from the owner's.",
   }),
 };
 

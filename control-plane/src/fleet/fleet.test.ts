@@ -38,7 +38,7 @@ function made(number: number, over: Partial<FleetNode> = {}): FleetNode {
 const silent = (number: number, secondsAgo: number): FleetNode =>
   made(number, { state: "silent", reason: "heartbeat_stale", since: at.getTime() - secondsAgo * 1000 });
 
-describe("whether it looks like our own side", () => {
+describe("whether the control plane is the likely cause", () => {
   const fleet = (bad: FleetNode[], good: number) => [
     ...bad,
     ...Array.from({ length: good }, (_, index) => made(1_000 + index)),

@@ -20,7 +20,7 @@ export function keepHistory() {
     version: () => `${life}.${version}`,
     nodes: () => present,
     noticed: (id: string): ReadonlyMap<string, number> => changedIn.get(id)?.noticed ?? new Map(),
-    /** Answers with whether anything is different. */
+    /** Returns whether anything has changed. */
     record(nodes: readonly FleetNode[], at: number): boolean {
       const next = version + 1;
       const ids = new Set(nodes.map(({ id }) => id));

@@ -1,5 +1,5 @@
-// The fleet in a few numbers: how many are not fine, since when, what they share, and whether it looks like our own
-// side. Pure.
+// The fleet in a few numbers: how many nodes are unhealthy, since when, what they have in common, and whether the control
+// plane is the likely cause. Pure.
 
 import {
   type Fleet,

@@ -37,7 +37,7 @@ export type Fleets = {
   current(orgId: string): Promise<FleetView>;
   /** What `current` answered a moment ago. */
   known(orgId: string): FleetView;
-  /** Called when what somebody looks at has changed. Returns an unsubscribe function. */
+  /** Calls back when an organization's view has changed. Returns an unsubscribe function. */
   onChanged(listener: (orgId: string) => void): () => void;
   /** Reads again what somebody looks at and was read some time ago; forgets what nobody asks for any more. */
   refresh(): Promise<void>;

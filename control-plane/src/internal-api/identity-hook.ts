@@ -12,7 +12,7 @@ import { type ServiceIdentity, serviceOf } from "../identity/certificates.ts";
 
 type Shown = { service: ServiceIdentity; notBefore: number; notAfter: number } | { refused: string };
 
-/** Answers with how a handler learns who calls. */
+/** Returns the function with which a handler gets the caller's identity. */
 export function identifyServices(
   http: FastifyInstance,
   options: {

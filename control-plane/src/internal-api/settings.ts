@@ -8,16 +8,16 @@ export const internalApiSettings = {
   internalPort: setting(kinds.port, {
     env: "HOLDFAST_API_INTERNAL_PORT",
     default: 3004,
-    help: "Port that the gateway asks the api on, with mutual TLS.",
+    help: "Port of the api's internal listener for gateways, with mutual TLS.",
   }),
   internalBind: setting(bindAddress, {
     env: "HOLDFAST_API_INTERNAL_BIND",
     default: "127.0.0.1",
-    help: "Address the internal listener listens on. A gateway on another machine needs one it can reach.",
+    help: "Address the internal listener listens on. For a gateway on another machine, set one that it can reach.",
   }),
   internalUrl: optional(httpsUrl, {
     env: "HOLDFAST_API_INTERNAL_URL",
-    help: "At the api: the address gateways use, if its host is not one that the api is known by anyway.",
+    help: "On the api: the URL that gateways use, if its host is not one of the api's other names.",
   }),
   serviceToken: serviceTokenSetting,
   ingressToken: ingressTokenSetting,

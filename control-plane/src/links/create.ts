@@ -15,7 +15,7 @@ export function linkUrl(baseUrl: string, secret: string): string {
   return `${baseUrl}/link#${secret}`;
 }
 
-/** One at a time for an address. Answers with the role of the invitation that a new one replaces. */
+/** One at a time for an address. Returns the role of the invitation that a new one replaces. */
 export async function lockInvitation(tx: Tx, orgId: string, email: string): Promise<Role | undefined> {
   await lock(tx, `invitation ${orgId} ${email}`);
   const [live] = await tx<{ role: Role }[]>`

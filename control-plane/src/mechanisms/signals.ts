@@ -16,7 +16,7 @@ type Listener = (ids: readonly string[]) => void;
 export type Signals = {
   /** After the commit, never before: a listener may look at once. */
   publish(topic: Topic, ids: readonly string[]): void;
-  /** Answers with what ends it. */
+  /** Returns an unsubscribe function. */
   subscribe(topic: Topic, listener: Listener): () => void;
   /** Notifications may have been missed until now. */
   onReconnected(listener: () => void): () => void;

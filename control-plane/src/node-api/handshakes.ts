@@ -9,7 +9,7 @@ const PER_TURN = 4;
 
 type Listener = (socket: Socket) => void;
 
-/** Call before the server listens. Answers with what ends those that still wait. */
+/** Call before the server listens. Returns a function that ends the handshakes that are still waiting. */
 export function paceHandshakes(server: Server, perTurn = PER_TURN): () => void {
   const listeners = server.listeners("connection") as Listener[];
   server.removeAllListeners("connection");

@@ -41,7 +41,7 @@ export type IdentityOptions = {
 /** An agent has a few, and one more for each task that tells its progress. */
 export const MOST_AT_ONCE = 64;
 
-/** Answers with how a handler learns who calls. */
+/** Returns the function with which a handler gets the caller's identity. */
 export function identifyNodes(
   http: FastifyInstance,
   options: IdentityOptions,
@@ -150,7 +150,7 @@ function noteRefusal(
       options.onNodeRefused?.({ nodeId: node_id, serial, code, correlationId: request.id });
     }
   } else if (code === "ingress_identity_refused") {
-    options.log.warn(details, "refused what an ingress brought: its own certificate is no longer accepted");
+    options.log.warn(details, "rejected a request of an ingress whose certificate is no longer accepted");
   } else {
     options.log.debug(details, "refused a request without a node's certificate");
   }

@@ -27,7 +27,7 @@ export type NodeSide = {
   services: NodeServices;
   listener: NodeListener;
   upkeep: NodeUpkeep;
-  /** Answers with its port. */
+  /** Returns its port. */
   listen(): Promise<number>;
   /** When both listeners are open: what nodes are told about them. */
   publish(publicUrl: string): Promise<void>;

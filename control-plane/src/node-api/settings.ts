@@ -13,17 +13,17 @@ export const nodeListenerSettings = {
   nodeBind: setting(bindAddress, {
     env: "HOLDFAST_NODE_API_BIND",
     default: "127.0.0.1",
-    help: "Address the node-facing API listens on. Agents on other machines need one they can reach, such as 0.0.0.0.",
+    help: "Address the node-facing API listens on. For agents on other machines, set one that they can reach, such as 0.0.0.0.",
   }),
   nodeUrl: optional(httpsUrl, {
     env: "HOLDFAST_NODE_API_URL",
-    help: "Address that agents reach the node-facing API at, if it is not the address listened on.",
+    help: "URL by which agents reach the node-facing API, if it is not the address listened on.",
   }),
   nodeEndpoints: setting(namedUrls, {
     env: "HOLDFAST_NODE_ENDPOINTS",
     default: {},
     defaultText: "none",
-    help: "Further addresses for the environment profile, which nodes may probe by name.",
+    help: "Additional addresses in the environment profile, which nodes may probe by name.",
   }),
   nodeResolve: setting(namedAddresses, {
     env: "HOLDFAST_NODE_RESOLVE",

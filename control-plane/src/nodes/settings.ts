@@ -5,7 +5,7 @@ import { integer, setting } from "@holdfast/kit/settings";
 const staleAfterSetting = setting(integer({ min: 5, max: 86_400 }), {
   env: "HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS",
   default: 120,
-  help: "After how many seconds without a heartbeat a node is shown as stale.",
+  help: "Number of seconds without a heartbeat after which a node is offline.",
 });
 
 const seconds = integer({ min: 60, max: 86_400 });
@@ -19,7 +19,7 @@ export const nodeApiSettings = {
   nodeHealthProbeIntervalSeconds: setting(probeInterval, {
     env: "HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS",
     default: 900,
-    help: "How often each node that is online is asked how its host is: kernel, memory, virtualization, GPUs, links.",
+    help: "Interval of the health probe of each online node: kernel, memory, virtualization, GPUs, network interfaces.",
   }),
 };
 

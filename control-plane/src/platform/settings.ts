@@ -6,6 +6,6 @@ export const platformWorkerSettings = {
   sweepIntervalSeconds: setting(integer({ min: 1, max: 86_400 }), {
     env: "HOLDFAST_SWEEP_INTERVAL_SECONDS",
     default: 60,
-    help: "How often expired sessions, links, idempotency keys and rate-limit windows are removed.",
+    help: "Interval at which expired sessions, links, idempotency keys and rate-limit windows are removed.",
   }),
 };

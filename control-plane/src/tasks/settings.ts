@@ -6,14 +6,14 @@ import { integer, setting } from "@holdfast/kit/settings";
 export const retentionSetting = setting(integer({ min: 1, max: 3_650 }), {
   env: "HOLDFAST_TASK_RETENTION_DAYS",
   default: 30,
-  help: "How long tasks and terminals that have ended are kept, tasks with their results.",
+  help: "Retention of ended tasks, with their results, and of ended terminals.",
 });
 
 export const taskWorkerSettings = {
   taskSweepIntervalSeconds: setting(integer({ min: 1, max: 3_600 }), {
     env: "HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS",
     default: 60,
-    help: "How often tasks are looked for that nobody works on any more, to be expired or queued again.",
+    help: "Interval at which abandoned tasks are expired or queued again.",
   }),
   taskRetentionDays: retentionSetting,
 };

@@ -53,7 +53,7 @@ const opener = (sql: Queryable) => sql`
   UNION ALL
   SELECT NULL, NULL, true WHERE s.actor_type = 'local_operator'`;
 
-/** Asks those to close, and answers with their ids. What somebody else has locked is left for the next turn. */
+/** Requests that they close, and returns their ids. Rows locked by others are left for the next run. */
 export async function endLostAccess(system: Sql): Promise<string[]> {
   const rows = await system<{ id: string }[]>`
     WITH lost AS MATERIALIZED (

@@ -29,7 +29,7 @@ export async function newAllocation(superuser: Sql, org: TestOrg, nodeId: string
   return { allocationId: id, username };
 }
 
-/** A heartbeat by which the node says which profile it knows; answers with the newest version. */
+/** A heartbeat in which the node reports its profile; returns the newest version. */
 export async function hear(node: TestNode, version: number): Promise<number> {
   const { body } = await sendHeartbeatFrom(node, {
     facts: hostFacts,

@@ -1,7 +1,7 @@
-// What a client certificate says, and whether it counts at a given moment: the same for every listener
-// that nodes dial, and whether the connection shows it or an ingress hands it over. Read once, judged anew
-// on every request: a certificate may end, and a node may be revoked, while a connection or a resumed
-// session goes on.
+// What a client certificate says, and whether it is accepted at a given moment: the same for every listener
+// that nodes connect to, for certificates of a connection and forwarded by an ingress. Parsed once, verified again
+// on every request: a certificate may expire, and a node may be revoked, while a connection or a resumed
+// session is open.
 
 import type { X509Certificate } from "node:crypto";
 import type { ErrorCode } from "@holdfast/contracts/errors";
@@ -19,7 +19,7 @@ export type ShownCertificate =
 export type ShownByIngress = {
   kind: "ingress";
   name: string;
-  /** Of the token that it was got with. */
+  /** Of the token that it was issued with. */
   mark: string;
   serial: string;
   notBefore: Date;
@@ -46,18 +46,18 @@ export function readShown(leaf: X509Certificate | undefined, issuers: Issuers): 
   const serial = leaf.serialNumber.toLowerCase();
   // Node's `keyUsage` is the extended key usage.
   if (!leaf.keyUsage?.includes(CLIENT_AUTH)) return { kind: "other", serial };
-  const life = { notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
+  const validity = { notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
   const nodeId = nodeSan.exec(leaf.subjectAltName ?? "")?.[1];
-  if (nodeId !== undefined) return { kind: "node", nodeId, serial, ...life };
+  if (nodeId !== undefined) return { kind: "node", nodeId, serial, ...validity };
   const name = ingressSan.exec(leaf.subjectAltName ?? "")?.[1];
   const mark = /^CN=([\w-]{43})$/.exec(leaf.subject)?.[1];
-  if (name !== undefined && mark !== undefined) return { kind: "ingress", name, mark, serial, ...life };
+  if (name !== undefined && mark !== undefined) return { kind: "ingress", name, mark, serial, ...validity };
   return { kind: "other", serial };
 }
 
 export type Judgement = { nodeId: string; serial: string } | { refused: ErrorCode };
 
-/** `revoked` tells whether the node's identity, or this certificate, was revoked. */
+/** `revoked`: whether the node's identity, or this certificate, was revoked. */
 export function judge(shown: ShownCertificate, facts: { now: number; revoked: boolean }): Judgement {
   switch (shown.kind) {
     case "none":

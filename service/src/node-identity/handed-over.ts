@@ -1,5 +1,5 @@
-// Reads the certificate that an ingress hands over in a header. It ended the node's TLS, and so it has seen
-// the proof that the node has the key; whether the certificate counts is judged here like any other.
+// Reads the certificate that an ingress forwards in a header. The ingress terminated the node's TLS, so it has
+// verified that the node has the key; whether the certificate is accepted is decided like for any other.
 
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";

@@ -1,5 +1,5 @@
-// Which certificate counts for a request: the one that the connection shows, or, on the connection of an
-// ingress and only there, the one that it hands over. Both are read by the same function.
+// Which certificate applies to a request: the connection's, or, on the connection of an
+// ingress and only there, the one that it forwards. Both are parsed by the same function.
 
 import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -10,16 +10,16 @@ import { type Issuers, readShown, type ShownByIngress, type ShownCertificate } f
 import { handedOver, readHandedOver } from "./handed-over.ts";
 
 export type Shown = {
-  /** Throws when an ingress counts no more, or hands over what is no certificate. */
+  /** Throws when the ingress's certificate is no longer accepted, or when it forwards something else than a certificate. */
   of(request: IncomingMessage): ShownCertificate;
   /** The connection is one of an ingress: a certificate in a header is not forged. */
   isHandedOver(request: IncomingMessage): boolean;
-  /** Of the client: an ingress tells where it comes from. */
+  /** The client's address; an ingress forwards it. */
   addressOf(request: IncomingMessage): string;
 };
 
 export type ShownOptions = {
-  /** Undefined: not known yet, and nobody is believed. */
+  /** Undefined: not known yet, and nobody is trusted. */
   issuers: () => Issuers | undefined;
   /** What the certificates of ingresses that count carry; undefined: there is no ingress. */
   ingressMark: () => string | undefined;
@@ -85,9 +85,9 @@ export function shownCertificates(options: ShownOptions): Shown {
     isHandedOver: (request) => ingressOf(request) !== undefined,
     addressOf(request) {
       const ingress = ingressOf(request);
-      const told = request.headers["x-forwarded-for"];
-      const believed = ingress && counts(ingress) && typeof told === "string" && isIP(told);
-      return believed ? told : (request.socket.remoteAddress ?? "unknown");
+      const forwardedFor = request.headers["x-forwarded-for"];
+      const trusted = ingress && counts(ingress) && typeof forwardedFor === "string" && isIP(forwardedFor);
+      return trusted ? forwardedFor : (request.socket.remoteAddress ?? "unknown");
     },
   };
 }

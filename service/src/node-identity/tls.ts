@@ -1,5 +1,5 @@
-// TLS of a node-facing listener: it asks every client for a certificate, refuses none during the
-// handshake and leaves the decision to what is above, so that an agent learns why it was refused.
+// TLS of a node-facing listener: it requests a certificate from every client, rejects none during the
+// handshake and leaves the decision to the layer above, so that an agent gets the reason of a rejection.
 
 import { constants } from "node:crypto";
 import type { TlsOptions } from "node:tls";
@@ -18,7 +18,7 @@ export const askForCertificate: TlsOptions = {
 export function listenerContext(options: {
   cert: string;
   key: string;
-  /** Roots and issuing CAs, PEM. Only named in the handshake: whether a certificate counts is decided above TLS. */
+  /** Roots and issuing CAs, PEM. Only listed in the handshake: certificates are verified above TLS. */
   authorities: readonly string[];
   /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
   ticketKeys: Buffer;

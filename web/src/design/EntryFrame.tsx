@@ -19,7 +19,7 @@ export function EntryFrame({ title, intro, children }: EntryFrameProps) {
             <Wordmark />
           </Link>
           <p className="mt-auto hidden max-w-sm text-xl leading-snug font-medium text-balance lg:block">
-            Keeps hold of machines that you cannot always reach.
+            Runs fleets of machines that you cannot always reach.
           </p>
         </div>
       </aside>

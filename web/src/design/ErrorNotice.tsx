@@ -1,4 +1,4 @@
-// An error to a person: what happened, what to do now, and the correlation id to hand on.
+// An error for a person: what happened, the next step, and the correlation id.
 
 import { useEffect, useState } from "react";
 import { type Problem, problemOf } from "../problem.ts";
@@ -57,7 +57,7 @@ function Correlation({ problem }: { problem: Problem }) {
   );
 }
 
-/** Counts down, so that nobody has to guess when to try again. */
+/** Counts down to when the person can try again. */
 function Wait({ seconds }: { seconds: number }) {
   const [end] = useState(() => Date.now() + seconds * 1000);
   const [left, setLeft] = useState(seconds);

@@ -32,7 +32,7 @@ export function NameAndSlug({ value, onChange, example }: NameAndSlugProps) {
           onChange({ ...value, slug: event.currentTarget.value });
         }}
         pattern="[a-z][a-z0-9\-]{0,38}[a-z0-9]"
-        title="2 to 40 lower-case letters, digits and hyphens, beginning with a letter"
+        title="2 to 40 lower-case letters, digits and hyphens, starting with a letter"
         hint="Used in commands and addresses. 2 to 40 lower-case letters, digits and hyphens; it cannot be changed later."
         autoComplete="off"
         spellCheck={false}

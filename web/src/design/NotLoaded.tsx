@@ -1,4 +1,4 @@
-// In place of a thing that a page is about, as long as it is not there: it loads, does not exist, or could not be read.
+// Shown in place of what a page is about while it loads, if it was not found, or if it could not be read.
 
 import { codeOf } from "@holdfast/contracts/client";
 import { EmptyState } from "./EmptyState.tsx";
@@ -6,22 +6,22 @@ import { ErrorNotice } from "./ErrorNotice.tsx";
 import { Loading } from "./Loading.tsx";
 
 type NotLoadedProps = {
-  /** As in "There is no such node here". */
+  /** As in "Node not found". */
   noun: string;
   query: { error: unknown; refetch: () => unknown };
-  /** Why the address may lead to nothing. */
+  /** Why it may not have been found. */
   explanation: string;
 };
 
 export function NotLoaded({ noun, query: { error, refetch }, explanation }: NotLoadedProps) {
   if (!error) return <Loading what={`the ${noun}`} />;
   const code = codeOf(error);
-  // An id of another form is refused before it is looked for.
+  // A malformed id is rejected before it is looked up.
   if (code !== "not_found" && code !== "invalid_request") {
     return <ErrorNotice error={error} onRetry={() => void refetch()} />;
   }
   return (
-    <EmptyState title={`There is no such ${noun} here`}>
+    <EmptyState title={`${noun.charAt(0).toUpperCase()}${noun.slice(1)} not found`}>
       <p>{explanation}</p>
     </EmptyState>
   );

@@ -1,4 +1,4 @@
-// One of many things, searched for on the server as one types: there may be thousands, and a page of them is never all.
+// Selects one of many items, searched on the server while typing: there may be thousands, so a page never holds all.
 
 import { Combobox } from "@base-ui/react/combobox";
 import { keepPreviousData, type QueryKey, useQuery } from "@tanstack/react-query";
@@ -60,7 +60,7 @@ export function Picker({ label, hint, className, noun, value, onChange, queryKey
           itemToStringValue={(option) => option.id}
           isItemEqualToValue={(one, other) => one.id === other.id}
           onOpenChange={setOpen}
-          // What stands in the field when it opens is the present choice, not a search.
+          // The text in the field when it opens is the current choice, not a search.
           onInputValueChange={(next, { reason }) => setText(reason === "input-change" ? next : "")}
           required={none === undefined}
           autoHighlight
@@ -133,8 +133,7 @@ export function Picker({ label, hint, className, noun, value, onChange, queryKey
     if (found.error) return `${problemOf(found.error).message} ${problemOf(found.error).nextStep}`;
     if (!found.data) return "Searching …";
     const { total, hasMore } = found.data;
-    if (options.length === 0)
-      return settled ? `No ${noun} matches “${settled}”.` : `There is no ${noun} to choose.`;
+    if (options.length === 0) return settled ? `No ${noun} matches “${settled}”.` : `No ${noun} available.`;
     if (!hasMore) return undefined;
     return `Showing ${options.length}${total === undefined ? "" : ` of ${figures.format(total)}`}. Type to search all.`;
   }

@@ -12,7 +12,7 @@ export function ShownOnceDialog({ onClose, title, label, value, children }: Show
   return (
     <Dialog open keepOpen onClose={onClose} title={title} description={children}>
       <p className="mb-4">
-        <StatusMark state="degraded">Shown only now. Copy it before you close.</StatusMark>
+        <StatusMark state="degraded">Shown only once. Copy it before you close this dialog.</StatusMark>
       </p>
       <CopyField label={label} value={value} />
       <DialogActions>

@@ -1,4 +1,4 @@
-// A real table in a frame that scrolls sideways by itself on narrow screens, and that the keyboard
+// A table in a frame that scrolls sideways on narrow screens, and that the keyboard
 // can reach and scroll.
 
 import type { ComponentProps, ReactNode } from "react";

@@ -1,5 +1,5 @@
-// A short word that something worked, for eyes and screen readers. What failed stays in place as an
-// ErrorNotice where there is a place for it: a message about an error should not vanish by itself.
+// A short message that an action succeeded, also for screen readers. A failure stays in place as an
+// ErrorNotice: a message about an error should not disappear.
 
 import { useSyncExternalStore } from "react";
 import { type State, StatusMark } from "./StatusMark.tsx";

@@ -18,7 +18,7 @@ export function When({ at, exact }: { at: string; exact?: boolean }) {
   );
 }
 
-/** For what is heard every few seconds: its age counts up while one watches. */
+/** For what changes every few seconds: its age counts up on the page. */
 export function SecondsAgo({ at }: { at: string }) {
   const now = useNow("seconds");
   return (
@@ -28,7 +28,7 @@ export function SecondsAgo({ at }: { at: string }) {
   );
 }
 
-/** Down to an end; then nothing is left to say. */
+/** Counts down to a time; empty after it. */
 export function TimeLeft({ until }: { until: string }) {
   const left = Math.max(0, Math.floor((Date.parse(until) - useNow("seconds")) / 1_000));
   return (

@@ -4,7 +4,7 @@ export const minimumPasswordLength = 12;
 
 export function passwordHint(password: string): string {
   const length = [...password].length;
-  if (length === 0) return `At least ${minimumPasswordLength} characters. A few words in a row work well.`;
+  if (length === 0) return `At least ${minimumPasswordLength} characters. Several random words work well.`;
   const missing = minimumPasswordLength - password.length;
   if (missing > 0) return `${missing} more ${missing === 1 ? "character" : "characters"}.`;
   return `Long enough (${length} characters).`;

@@ -1,4 +1,4 @@
-// holdfast agent join, run, diagnose: what is done on a host that is, or becomes, a node.
+// holdfast agent join, run, diagnose: commands for a host that is, or becomes, a node.
 
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
@@ -15,27 +15,27 @@ export function agentCommand(): Command {
   const agent = new Command("agent").description("the agent on this machine");
   agent
     .command("join")
-    .description("make this machine a node, with a token from `holdfast node token create`")
+    .description("enroll this machine as a node, with a token from `holdfast node token create`")
     .option(
       "--token <token>",
-      "the token; `-` reads it from standard input; else HOLDFAST_ENROLLMENT_TOKEN or HOLDFAST_BOOTSTRAP_TOKEN is used",
+      "the token, or `-` to read it from standard input; default: HOLDFAST_ENROLLMENT_TOKEN or HOLDFAST_BOOTSTRAP_TOKEN",
     )
-    .option("--api <url>", "the server's address, as printed with the token; else HOLDFAST_NODE_API_URL is used")
-    .option("--name <name>", "what the node is called; else HOLDFAST_NODE_NAME is used, else its host name")
-    .option("--force", "become a new node, even if this machine is one already")
+    .option("--api <url>", "the server's URL, as printed with the token; default: HOLDFAST_NODE_API_URL")
+    .option("--name <name>", "name of the node; default: HOLDFAST_NODE_NAME, else the host name")
+    .option("--force", "enroll as a new node, even if this machine already is one")
     .option("--json", "print JSON")
     .action(joinThisMachine);
   agent
     .command("run")
-    .description("run the agent until it is stopped, configured by the environment")
-    .addOption(new Option("--json", "its log lines are JSON with or without it").hideHelp())
+    .description("run the agent in the foreground, configured by environment variables")
+    .addOption(new Option("--json", "log lines are always JSON").hideHelp())
     .action(async () => {
       const { runAgent } = await import("./run.ts");
       await runAgent();
     });
   agent
     .command("diagnose")
-    .description("explain the state of this machine's agent, without asking the server")
+    .description("explain the state of this machine's agent, without contacting the server")
     .option("--json", "print JSON")
     .action(diagnose);
   return agent;
@@ -57,11 +57,12 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
   const token = options.token === "-" ? await readAllInput() : (options.token ?? fromEnvironment);
   if (token === undefined) {
     throw new UsageError(
-      "Give the token with --token, or in HOLDFAST_ENROLLMENT_TOKEN or HOLDFAST_BOOTSTRAP_TOKEN.",
+      "The token is missing. Use --token, HOLDFAST_ENROLLMENT_TOKEN or HOLDFAST_BOOTSTRAP_TOKEN.",
     );
   }
   const apiUrl = options.api ?? settings.nodeApiUrl;
-  if (apiUrl === undefined) throw new UsageError("Give the server's address with --api.");
+  if (apiUrl === undefined)
+    throw new UsageError("The server's URL is missing. Use --api or HOLDFAST_NODE_API_URL.");
   const host = detectHost({ agentVersion, stateDir, advertisedAddress: advertiseAddress ?? null });
   try {
     const joined = await join({
@@ -84,8 +85,8 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
     };
     printResult(options, result, () =>
       [
-        `This machine ${rekeyed ? "has a new key as" : "is now"} the node ${nodeName} (${nodeId}).`,
-        "Run its agent: holdfast agent run",
+        `This machine ${rekeyed ? "has a new identity as" : "is enrolled as"} node ${nodeName} (${nodeId}).`,
+        "Start its agent: holdfast agent run",
       ].join("\n"),
     );
   } catch (error) {
@@ -99,11 +100,11 @@ async function joinThisMachine(options: JoinOptions): Promise<void> {
   }
 }
 
-/** What the join tries again after. */
+/** Reports why the join is retried. */
 const toStderr: Log = {
   debug() {},
   info() {},
-  warn: (_message, fields) => printWarnings([`${fields?.["detail"]} Trying again.`]),
+  warn: (_message, fields) => printWarnings([`${fields?.["detail"]} Retrying.`]),
   error() {},
 };
 

@@ -19,14 +19,14 @@ export async function runAgent(): Promise<void> {
       info: (message) => log.info(message),
       fatal: (details, message) => {
         const { err } = details as { err?: unknown };
-        // What a person has to mend first is told like any other command's failure.
+        // A problem that a person has to repair first is printed like the failure of any other command.
         if (err instanceof HostProblem) process.stderr.write(`error: ${err.message}\n`);
         else log.error(message, { error: err });
       },
     },
     async () => {
       const settings = readSettings(agentSettings, process.env);
-      // Only joining needs them; here they would stand in the environment of whatever a task starts.
+      // Only joining needs them; left here, every process that a task starts would inherit them.
       const { enrollmentToken, bootstrapToken } = joinSettings;
       for (const { env, aliases } of [enrollmentToken, bootstrapToken]) {
         for (const name of [env, ...aliases]) delete process.env[name];

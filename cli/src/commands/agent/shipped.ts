@@ -3,10 +3,10 @@
 // "run `holdfast agent diagnose`" is right there too.
 
 const installed = `
-Of this installation, as root:
-  upgrade --file …   to another version; \`holdfast node release\` on the server prints a line that downloads it
-  rollback           to the version before
-  uninstall          everything; --keep-state leaves the node's identity`;
+Managing this installation, as root:
+  upgrade --file …   install another version; on the server, \`holdfast node release\` prints a command that downloads it
+  rollback           return to the previous version
+  uninstall          remove everything; --keep-state keeps the node's identity`;
 
 const args = process.argv.slice(2);
 
@@ -23,10 +23,10 @@ if (args.join(" ") === "agent run") {
     ]);
   const json = args.includes("--json");
   const program = new Command("holdfast")
-    .description("The agent of this node. What concerns the server is asked where the server runs.")
+    .description("The agent of this node. Run server commands on the server.")
     .version(agentVersion)
     .addCommand(agentCommand().addHelpText("after", installed))
-    .showHelpAfterError("Run `holdfast agent --help` to see what there is.");
+    .showHelpAfterError("Run `holdfast agent --help` for the list of commands.");
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
     command.exitOverride();
   }

@@ -1,4 +1,4 @@
-// holdfast allocation: users on nodes.
+// holdfast allocation: OS users on nodes.
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -6,15 +6,16 @@ import { removalInWords } from "@holdfast/contracts/allocation-words";
 import type { Client } from "@holdfast/contracts/client";
 import {
   type Allocation,
-  AllocationStatus,
+  type AllocationStatus,
   createAllocation,
   getAllocation,
   listAllocations,
   releaseAllocation,
 } from "@holdfast/contracts/endpoints/allocations";
 import { listProjects } from "@holdfast/contracts/endpoints/projects";
+import { allocationStatusTitles } from "@holdfast/contracts/state-titles";
 import { UsageError } from "@holdfast/kit/settings";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findMember } from "../../client/find-member.ts";
 import { findNode } from "../../client/find-node.ts";
@@ -22,6 +23,7 @@ import { everyPage } from "../../client/pages.ts";
 import { exitCodes, Refusal } from "../../failure.ts";
 import { localTime, nextPage, printResult, table } from "../../output.ts";
 import { collected, wholeNumber } from "../options.ts";
+import { stateOption } from "../state-option.ts";
 import { addRepair } from "./repair.ts";
 import { addSharingCommands } from "./sharing.ts";
 import { waitFor } from "./wait.ts";
@@ -45,20 +47,20 @@ type ListOptions = ServerOptions & {
 };
 
 export function allocationCommand(): Command {
-  const allocation = new Command("allocation").description("users on nodes");
+  const allocation = new Command("allocation").description("OS users on nodes");
   withServerOptions(allocation.command("create"))
-    .description("get a user on a node, and wait until it is ready")
+    .description("create a user on a node and wait until it is ready")
     .requiredOption("--node <id or name>")
     .requiredOption("--user <name>", "name of the OS user")
-    .option("--ssh-key <file>", "public key that may sign in as the user; may be given several times", collected)
-    .option("--project <slug or id>", "left out, the organization's oldest project")
-    .option("--owner <email>", "the member it is for (administrators); left out, you")
-    .option("--no-wait", "only ask for it")
+    .option("--ssh-key <file>", "public key file for the user's authorized_keys; repeatable", collected)
+    .option("--project <slug or id>", "default: the organization's oldest project")
+    .option("--owner <email>", "the member who owns it (administrators only); default: you")
+    .option("--no-wait", "do not wait for the node")
     .action(create);
   withServerOptions(allocation.command("release"))
-    .description("give an allocation back: its sessions end and its user is removed")
+    .description("release an allocation: close its terminals and remove its user")
     .argument("<id>")
-    .option("--no-wait", "only ask for it")
+    .option("--no-wait", "do not wait for the node")
     .action(async (id: string, options: ServerOptions & { wait: boolean }) => {
       const client = await connect(options);
       const asked = await client(releaseAllocation, { params: { allocation_id: id } });
@@ -70,10 +72,10 @@ export function allocationCommand(): Command {
   withServerOptions(allocation.command("list"))
     .description("list the allocations you own, administer or were granted, newest first")
     .option("--node <id or name>", "only on this node")
-    .option("--project <slug or id>", "only of this project")
-    .addOption(new Option("--status <status>").choices(AllocationStatus.options))
-    .option("--mine", "only those you own")
-    .option("--owner <email or none>", "only of this member; none: without an active owner")
+    .option("--project <slug or id>", "only in this project")
+    .addOption(stateOption("--status <status>", "by status", allocationStatusTitles))
+    .option("--mine", "only allocations that you own")
+    .option("--owner <email or none>", "only this member's allocations; none: without an active owner")
     .option("--limit <count>", "1 to 200", wholeNumber({ min: 1, max: 200 }), 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
     .action(list);
@@ -116,7 +118,7 @@ async function list(options: ListOptions): Promise<void> {
       { title: "id", of: (row) => row.id },
       { title: "user", of: (row) => row.username },
       { title: "node", of: (row) => row.node_name },
-      { title: "status", of: (row) => row.status + (row.reason ? ` (${row.reason.code})` : "") },
+      { title: "status", of: statusOf },
       { title: "owner", of: ownerInWords },
       { title: "since", of: (row) => localTime(row.released_at ?? row.active_at ?? row.created_at) },
     ]);
@@ -128,9 +130,13 @@ async function ownerOf(client: Client, wanted: string | undefined): Promise<stri
   return wanted === undefined || wanted === "none" ? wanted : (await findMember(client, wanted)).user_id;
 }
 
+function statusOf({ status, reason }: Allocation): string {
+  return allocationStatusTitles[status].title.toLowerCase() + (reason ? ` (${reason.code})` : "");
+}
+
 function ownerInWords({ owner, access }: Allocation): string {
-  if (!owner) return "nobody";
-  const note = owner.active ? (access === "manage" ? "" : ` (you may ${access})`) : " (inactive)";
+  if (!owner) return "none";
+  const note = owner.active ? (access === "manage" ? "" : ` (your access: ${access})`) : " (inactive)";
   return owner.name + note;
 }
 
@@ -138,13 +144,16 @@ function describeAllocation(allocation: Allocation): string {
   const { id, username, node_name, status, home, own_account, reason, removal } = allocation;
   const where = `${username} on ${node_name}`;
   const sentence: Record<AllocationStatus, string> = {
-    requested: `User ${where} requested.`,
-    active: `User ${where} ready.${home ? ` Home: ${home}.` : ""}`,
+    requested: `User ${where} requested. The node has not confirmed it yet.`,
+    active: `User ${where} is ready.${home ? ` Home: ${home}.` : ""}`,
     releasing: `Release of ${where} requested; the node has not confirmed the removal yet.`,
     released: removalInWords({ username, node_name, removal }),
-    failed: `Allocation ${where} failed.`,
+    failed: `Allocation of ${where} failed.`,
   };
-  const shared = own_account && status === "active" ? ["It is the agent's own account, which is shared."] : [];
+  const shared =
+    own_account && status === "active"
+      ? ["This is the agent's own account, which all allocations on the node share."]
+      : [];
   const why = reason ? [`${reason.message} (${reason.code})`, reason.next_step] : [];
   const owner = `Owner: ${ownerInWords(allocation)}`;
   return [sentence[status], ...shared, ...why, owner, `Allocation ${id}`].join("\n");
@@ -162,10 +171,10 @@ function readKeys(path: string): string[] {
   }
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text))
     throw new UsageError(
-      `--ssh-key ${path} holds a private key, which is nobody else's. Give the .pub file beside it.`,
+      `--ssh-key ${path} is a private key. Give the matching .pub file, and keep the private key secret.`,
     );
   const keys = text.split(/\r?\n/).filter((line) => line.trim() !== "" && !line.trimStart().startsWith("#"));
-  if (keys.length === 0) throw new UsageError(`--ssh-key ${path} holds no key.`);
+  if (keys.length === 0) throw new UsageError(`--ssh-key ${path} contains no key.`);
   return keys;
 }
 
@@ -174,8 +183,10 @@ async function findProject(client: Client, wanted: string): Promise<{ id: string
   const found = all.find(({ id, slug }) => id === wanted.toLowerCase() || slug === wanted);
   if (found) return found;
   throw new Refusal("not_found", {
-    message: `There is no project "${wanted}" in this organization.`,
+    message: `Project "${wanted}" not found in this organization.`,
     nextStep:
-      all.length === 0 ? "There is none at all yet." : `There are: ${all.map(({ slug }) => slug).join(", ")}.`,
+      all.length === 0
+        ? "The organization has no projects yet."
+        : `Projects: ${all.map(({ slug }) => slug).join(", ")}.`,
   });
 }

@@ -1,5 +1,5 @@
-// holdfast allocation repair: has the node check an allocation's user and restore what is missing. Ctrl-C leaves the
-// task to itself.
+// holdfast allocation repair: has the node check an allocation's user and restore what is missing. After Ctrl-C the
+// task keeps running.
 
 import { type RepairedUser, repairInWords } from "@holdfast/contracts/allocation-words";
 import type { Client } from "@holdfast/contracts/client";
@@ -20,7 +20,7 @@ export function addRepair(allocation: Command): void {
   withServerOptions(allocation.command("repair"))
     .description("restore a user that was deleted or damaged on the node; its home is not changed")
     .argument("<allocation>", "id, or user@node")
-    .option("--no-wait", "only ask for it")
+    .option("--no-wait", "do not wait for the node")
     .action(repair);
 }
 
@@ -30,7 +30,7 @@ async function repair(wanted: string, options: RepairOptions): Promise<void> {
   const asked = await client(repairAllocation, { params: { allocation_id: allocation.id } });
   if (!options.wait) {
     const hint = `holdfast task show ${asked.id}`;
-    printResult(options, asked, () => `Repair requested. \`${hint}\` shows its progress and result.`);
+    printResult(options, asked, () => `Repair requested. See its progress and result: ${hint}`);
     return;
   }
   const ended = await follow(client, allocation, asked, options);
@@ -50,7 +50,7 @@ async function follow(
   const node = await client(getNode, { params: { node_id } });
   if (node.connection !== "online")
     say(
-      `Waiting for ${node_name}: offline, last heartbeat ${ago(node.heartbeat_at)}. Ctrl-C leaves the task to itself.`,
+      `Waiting for ${node_name}: offline, last heartbeat ${ago(node.heartbeat_at)}. Ctrl-C stops waiting; the task stays queued.`,
     );
   let latest = asked;
   const changes = changesOf(asked, {

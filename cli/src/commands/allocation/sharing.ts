@@ -1,4 +1,4 @@
-// holdfast allocation grant, grants, revoke-grant, transfer: who else may reach an allocation.
+// holdfast allocation grant, grants, revoke-grant, transfer: who else has access to an allocation.
 
 import {
   type AllocationGrant,
@@ -23,14 +23,14 @@ export function addSharingCommands(allocation: Command): void {
     .argument("<id or user@node>")
     .argument("<email>", "a member of the organization")
     .addOption(
-      new Option("--level <level>", "view: see it and its state; use: open terminals too")
+      new Option("--level <level>", "view: see it and its state; use: also open terminals")
         .choices(GrantLevel.options)
         .default("view"),
     )
-    .option("--expires <time>", "90m, 12h or 30d; at most 90d; left out, 7 days", minutesOf)
+    .option("--expires <time>", "such as 90m, 12h or 30d; at most 90d; default: 7d", minutesOf)
     .action(grant);
   withServerOptions(allocation.command("grants"))
-    .description("list with whom an allocation is shared")
+    .description("list the members an allocation is shared with")
     .argument("<id or user@node>")
     .action(async (wanted: string, options: ServerOptions) => {
       const client = await connect(options);
@@ -40,7 +40,7 @@ export function addSharingCommands(allocation: Command): void {
       );
     });
   withServerOptions(allocation.command("revoke-grant"))
-    .description("end a grant: the member's terminals there close within seconds")
+    .description("revoke a grant; the member's terminals there close within seconds")
     .argument("<id or user@node>")
     .argument("<email>")
     .action(async (wanted: string, email: string, options: ServerOptions) => {
@@ -53,11 +53,11 @@ export function addSharingCommands(allocation: Command): void {
         options,
         revoked,
         () =>
-          `${member.email} no longer has access to ${username}@${node_name}. Their open terminals there are asked to close.`,
+          `Revoked: ${member.email} no longer has access to ${username}@${node_name}. Their terminals there are being closed.`,
       );
     });
   withServerOptions(allocation.command("transfer"))
-    .description("make another member the owner (administrators); all grants end")
+    .description("make another member the owner (administrators only); all grants end")
     .argument("<id or user@node>")
     .requiredOption("--to <email>", "a member of the organization")
     .action(async (wanted: string, options: ServerOptions & { to: string }) => {
@@ -67,7 +67,7 @@ export function addSharingCommands(allocation: Command): void {
       const transferred = await client(transferAllocation, { params: { allocation_id: id }, body: { owner_id } });
       printResult(options, transferred, () =>
         [
-          `${email} owns ${username}@${node_name} now. All grants ended.`,
+          `${email} is now the owner of ${username}@${node_name}. All grants ended.`,
           "The user on the node keeps its files and SSH keys.",
         ].join("\n"),
       );
@@ -89,7 +89,7 @@ async function grant(wanted: string, email: string, options: GrantOptions): Prom
     options,
     made,
     () =>
-      `Shared ${username}@${node_name} with ${made.email} until ${until}: they may ${may}.\nEnd it earlier: holdfast allocation revoke-grant ${username}@${node_name} ${made.email}`,
+      `Shared ${username}@${node_name} with ${made.email} until ${until}: they can ${may}.\nTo revoke it: holdfast allocation revoke-grant ${username}@${node_name} ${made.email}`,
   );
 }
 

@@ -30,10 +30,10 @@ describe("times on the command line", () => {
     "9999999m",
     "999999d",
   ])("AUDIT-01 refuses %s", (text) => {
-    expect(() => parse(text)).toThrow("Give an ISO 8601 time, or 30m, 12h, 7d.");
+    expect(() => parse(text)).toThrow("Use an ISO 8601 time, or an age such as 30m, 12h, 7d.");
   });
 
-  it("AUDIT-01 answers in the form that the contract takes, or refuses", () => {
+  it("AUDIT-01 returns the form that the contract accepts, or throws", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.date({ noInvalidDate: true }).map(String)), (text) => {
         let parsed: string | undefined;

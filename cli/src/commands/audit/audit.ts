@@ -23,16 +23,16 @@ export function auditCommand(): Command {
   const audit = new Command("audit").description("who did what, to what, with which result");
   withServerOptions(audit.command("list"))
     .description("list audit events, newest first")
-    .option("--actor <id or name>", "who did it; part of a name is enough")
-    .option("--action <noun.verb>", "exact, or all of a noun with a trailing dot: token.")
-    .option("--target <id or name>", "what it was done to; part of a name is enough")
+    .option("--actor <id or name>", "who did it; part of a name matches")
+    .option("--action <noun.verb>", "exact, or with a trailing dot all actions of a noun: token.")
+    .option("--target <id or name>", "what it was done to; part of a name matches")
     .addOption(new Option("--result <result>").choices(AuditResult.options))
-    .option("--correlation <id>", "everything of one request")
-    .option("--since <time>", "ISO 8601, or 30m, 12h, 7d ago", parseTime)
-    .option("--until <time>", "ISO 8601, or 30m, 12h, 7d ago", parseTime)
+    .option("--correlation <id>", "all events of one request")
+    .option("--since <time>", "ISO 8601, or an age such as 30m, 12h, 7d", parseTime)
+    .option("--until <time>", "ISO 8601, or an age such as 30m, 12h, 7d", parseTime)
     .option("--limit <count>", "1 to 200", parseLimit, 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
-    .option("--all", "of all organizations and the platform itself: sign-ins, links … (operator)")
+    .option("--all", "all organizations and the platform: sign-ins, links … (operator only)")
     .action(async (options: ListOptions) => {
       const { actor, action, target, result, correlation, since, until, limit, cursor } = options;
       const query = { actor, action, target, result, correlation_id: correlation, since, until, limit, cursor };
@@ -78,12 +78,13 @@ export function parseTime(text: string, _previous?: unknown, now: number = Date.
 /** The contract knows the years 0 to 9999 only. */
 function isoTime(at: Date): string {
   const text = Number.isNaN(at.getTime()) ? "" : at.toISOString();
-  if (!/^\d{4}-/.test(text)) throw new InvalidArgumentError("Give an ISO 8601 time, or 30m, 12h, 7d.");
+  if (!/^\d{4}-/.test(text))
+    throw new InvalidArgumentError("Use an ISO 8601 time, or an age such as 30m, 12h, 7d.");
   return text;
 }
 
 function parseLimit(text: string): number {
   const limit = integer({ min: 1, max: 200 }).parse(text);
-  if (limit === undefined) throw new InvalidArgumentError("Give a whole number from 1 to 200.");
+  if (limit === undefined) throw new InvalidArgumentError("Use a whole number from 1 to 200.");
   return limit;
 }

@@ -8,50 +8,50 @@ import { printResult } from "../../output.ts";
 import { agreed } from "../../prompt.ts";
 
 type Change = {
-  /** Left out: the change's own name. */
+  /** Default: the name of the change. */
   command?: string;
   summary: string;
-  /** Of what cannot simply be taken back, asked before it is done. */
+  /** Asked before a change that cannot easily be undone. */
   question?: string;
-  /** What the server has done. Of what the node does then, nothing is known yet. */
+  /** What the server has done. The node has not confirmed anything yet. */
   done: (node: NodeDetail) => string;
 };
 
 const changes: Record<NodeChange, Change> = {
   drain: {
-    summary: "give a node no new tasks; running ones end",
+    summary: "give a node no new tasks; running tasks finish",
     done: ({ name, running_tasks }) =>
-      `${name} gets no new tasks${stillRunning(running_tasks)}. \`holdfast node reactivate ${name}\` ends that.`,
+      `${name} is draining: it gets no new tasks${stillRunning(running_tasks)}. To undo: holdfast node reactivate ${name}`,
   },
   fence: {
     command: "quarantine",
-    summary: "give a node no tasks at all until it is reactivated; what runs there is not stopped",
+    summary: "give a node no tasks until it is reactivated; running tasks are not stopped",
     done: ({ name, running_tasks }) =>
-      `${name} is quarantined: it gets no tasks${stillRunning(running_tasks)}. \`holdfast node reactivate ${name}\` ends that.`,
+      `${name} is quarantined: it gets no tasks${stillRunning(running_tasks)}. To undo: holdfast node reactivate ${name}`,
   },
   reactivate: {
     summary: "let a drained or quarantined node get tasks again",
     done: ({ name, connection }) =>
       connection === "online"
         ? `${name} is active: it gets tasks again.`
-        : `${name} is active, but offline: tasks wait until its agent connects.`,
+        : `${name} is active but offline: tasks wait until its agent is online.`,
   },
   revoke: {
-    summary: "end a node's identity at once; it needs a new token to come back",
-    question: "Its certificates end at once, and it comes back only with a new token.",
+    summary: "reject a node's certificates immediately; it needs a new token to come back",
+    question: "Its certificates are rejected immediately, and it needs a new token to come back.",
     done: ({ name }) =>
-      `The identity of ${name} is revoked: the server accepts none of its certificates. To take it back: \`holdfast node token create --node ${name}\`, then reactivate it.`,
+      `${name} is revoked: the server rejects its certificates. To bring it back: holdfast node token create --node ${name}, enroll it again, then holdfast node reactivate ${name}`,
   },
   retire: {
     summary: "remove a node; this cannot be undone",
-    question: "This cannot be undone: the machine can come back only as a new node.",
-    done: ({ name }) => `${name} is retired: the server accepts none of its certificates, and its name is free.`,
+    question: "This cannot be undone: the machine can be enrolled again only as a new node.",
+    done: ({ name }) => `${name} is retired: the server rejects its certificates, and its name can be used again.`,
   },
 };
 
 function stillRunning(tasks: number): string {
   if (tasks === 0) return "";
-  return tasks === 1 ? "; 1 task still runs there" : `; ${tasks} tasks still run there`;
+  return tasks === 1 ? "; 1 task is still running" : `; ${tasks} tasks are still running`;
 }
 
 type ChangeOptions = ServerOptions & { reason?: string; yes?: boolean };
@@ -64,7 +64,7 @@ export function addChanges(node: Command): void {
     const command = withServerOptions(node.command(name))
       .description(summary)
       .argument("<node>", "id or name")
-      .option("--reason <text>", "why; the node's page and agent show it")
+      .option("--reason <text>", "shown on the node's page and by its agent")
       .action(async (wanted: string, options: ChangeOptions) => {
         const client = await connect(options);
         const found = await findNode(client, wanted);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { describeHealth } from "./health.ts";
 
 const now = Date.parse("2030-01-01T12:00:00Z");
-const GB = 1024 ** 3;
+const GiB = 1024 ** 3;
 const link = (name: string, hardware: boolean, speed_mbps: number | null = null) => ({
   ...{ name, state: "up", hardware, driver: null, speed_mbps },
 });
@@ -11,8 +11,8 @@ const host: HostHealth = {
   kernel: "6.1.0-13-amd64",
   uptime_seconds: 5 * 86_400,
   load: [0.5, 1.25, 2],
-  memory: { total_bytes: 16 * GB, free_bytes: GB, available_bytes: 8 * GB },
-  root_disk: { total_bytes: 100 * GB, free_bytes: 40 * GB },
+  memory: { total_bytes: 16 * GiB, free_bytes: GiB, available_bytes: 8 * GiB },
+  root_disk: { total_bytes: 100 * GiB, free_bytes: 40 * GiB },
   kvm: { device_present: true, device_opens: true },
   vfio_modules: ["vfio", "vfio_pci"],
   iommu_groups: 12,
@@ -25,18 +25,18 @@ const host: HostHealth = {
   links: [link("ens1", true, 200_000), link("br0", false), link("veth1", false)],
   infiniband: [{ device: "mlx5_0", port: "1", state: "4: ACTIVE", rate: "400 Gb/sec" }],
 };
-const told = (changes: Partial<HostHealth> = {}) =>
+const described = (changes: Partial<HostHealth> = {}) =>
   describeHealth({ observed_at: "2030-01-01T11:57:00Z", host: { ...host, ...changes } }, now);
 
-describe("the host of a node", () => {
-  it("DIAG-01 is told with the age of what is known", () => {
-    expect(told()).toEqual([
-      "  host, as probed 3 min ago",
+describe("the health of a node", () => {
+  it("DIAG-01 is printed with the age of the probe", () => {
+    expect(described()).toEqual([
+      "  health, probed 3 min ago",
       "    kernel     6.1.0-13-amd64, up 5 days",
       "    load       0.50 1.25 2.00",
-      "    memory     8.0 GB of 16.0 GB free",
-      "    root disk  40.0 GB of 100.0 GB free",
-      "    KVM        opens",
+      "    memory     8.0 GiB of 16.0 GiB free",
+      "    root disk  40.0 GiB of 100.0 GiB free",
+      "    KVM        available",
       "    VFIO       vfio, vfio_pci; 12 IOMMU groups",
       "    GPUs       NVIDIA at 0000:41:00.0 (vfio-pci)",
       "    links      ens1 up 200 Gb/s, 2 more",
@@ -44,8 +44,8 @@ describe("the host of a node", () => {
     ]);
   });
 
-  it("DIAG-01 says what the host does not tell", () => {
-    const nothing = told({
+  it("DIAG-01 says which values the host does not report", () => {
+    const nothing = described({
       ...{ kernel: null, uptime_seconds: null, load: null, memory: null, root_disk: null, gpus: [], links: [] },
       ...{
         kvm: { device_present: false, device_opens: false },
@@ -56,11 +56,11 @@ describe("the host of a node", () => {
     }).join("\n");
     expect(nothing).toMatch(/kernel +unknown\n.*load +unknown\n.*memory +unknown\n.*root disk +unknown\n/);
     expect(nothing).toMatch(/KVM +no device\n.*VFIO +no module; 0 IOMMU groups\n.*GPUs +none\n.*links +none$/);
-    expect(told({ kvm: { device_present: true, device_opens: false } }).join("\n")).toContain("may not open it");
-    expect(told({ links: [link("veth0", false)] }).join("\n")).toMatch(/links +1 virtual\n/);
+    expect(described({ kvm: { device_present: true, device_opens: false } }).join("\n")).toContain("no access");
+    expect(described({ links: [link("veth0", false)] }).join("\n")).toMatch(/links +1 virtual\n/);
   });
 
-  it("DIAG-01 is not told before the first probe", () => {
+  it("DIAG-01 is left out before the first probe", () => {
     expect(describeHealth(null, now)).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
-// What a health probe told of a node's host, for people.
+// The result of a node's last health probe, for people.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostHealth } from "@holdfast/contracts/host-health";
-import { ago, gigabytes, span } from "../../output.ts";
+import { ago, gibibytes, span } from "../../output.ts";
 
 const MOST_LINKS = 8;
 
@@ -22,7 +22,7 @@ export function describeHealth(health: NodeDetail["health"], now = Date.now()): 
     ...(host.infiniband.length > 0 ? [["fabric", fabricOf(host)] as [string, string]] : []),
   ];
   return [
-    `  host, as probed ${ago(health.observed_at, now)}`,
+    `  health, probed ${ago(health.observed_at, now)}`,
     ...rows.map(([label, value]) => `    ${label.padEnd(10)} ${value}`),
   ];
 }
@@ -33,27 +33,28 @@ function kernelOf({ kernel, uptime_seconds }: HostHealth): string {
 }
 
 function partOf(free: number, total: number): string {
-  return `${gigabytes(free)} of ${gigabytes(total)} free`;
+  return `${gibibytes(free)} of ${gibibytes(total)} free`;
 }
 
 function kvmOf({ kvm }: HostHealth): string {
   if (!kvm.device_present) return "no device";
-  return kvm.device_opens ? "opens" : "there, but the agent may not open it";
+  return kvm.device_opens ? "available" : "present, but the agent has no access";
 }
 
 function gpuOf(gpu: HostHealth["gpus"][number]): string {
   return `${gpu.vendor ?? gpu.vendor_id} at ${gpu.address} (${gpu.driver ?? "no driver"})`;
 }
 
-/** Those with hardware behind them: a container host has hundreds of others. */
+/** Hardware interfaces only: a container host has hundreds of virtual ones. */
 function linksOf({ links }: HostHealth): string {
   const real = links.filter((link) => link.hardware);
-  const told = real.slice(0, MOST_LINKS).map(({ name, state, speed_mbps }) => {
+  const listed = real.slice(0, MOST_LINKS).map(({ name, state, speed_mbps }) => {
     return `${name} ${state}${speed_mbps === null ? "" : ` ${speed_mbps / 1000} Gb/s`}`;
   });
-  const others = links.length - told.length;
+  const others = links.length - listed.length;
   return (
-    [...told, ...(others > 0 ? [`${others} ${real.length === 0 ? "virtual" : "more"}`] : [])].join(", ") || "none"
+    [...listed, ...(others > 0 ? [`${others} ${real.length === 0 ? "virtual" : "more"}`] : [])].join(", ") ||
+    "none"
   );
 }
 

@@ -1,14 +1,16 @@
-// holdfast node list: how the fleet is, in a few lines, and the nodes by pages. For scripts all of them. Retired nodes
-// only when asked for.
+// holdfast node list: a summary of the fleet and one page of nodes; with --json all nodes. Retired nodes are listed only
+// on request.
 
 import { type Fleet, fleetStates, getFleet } from "@holdfast/contracts/endpoints/fleet";
-import { listNodes, NodeStateFilter } from "@holdfast/contracts/endpoints/nodes";
+import { listNodes, type NodeStateFilter } from "@holdfast/contracts/endpoints/nodes";
 import { NodeStatus } from "@holdfast/contracts/node-protocol";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { type Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { everyPage } from "../../client/pages.ts";
 import { printResult, span } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
+import { stateOption } from "../state-option.ts";
 import { nodeTable } from "./describe.ts";
 
 const MOST = 200;
@@ -29,20 +31,30 @@ type ListOptions = ServerOptions & {
 
 export function addList(node: Command): void {
   withServerOptions(node.command("list"))
-    .description("how the fleet is, and its nodes, newest first")
-    .addOption(new Option("--status <status>", "by lifecycle").choices(NodeStatus.options))
-    .addOption(
-      new Option("--state <state>", "by how they are; left out, all but retired").choices(NodeStateFilter.options),
+    .description("summarize the fleet and list its nodes, newest first")
+    .addOption(new Option("--status <status>", "by lifecycle status").choices(NodeStatus.options))
+    .addOption(nodeStateOption())
+    .addOption(new Option("--all", "include retired nodes").conflicts([...filterOptions]))
+    .option("--search <text>", "part of the name, host name or address, or the start of the id")
+    .option("--attention <code>", "only nodes with this problem")
+    .option("--agent-version <version>", "only nodes with this agent version")
+    .option("--capability <name>", "only nodes with this capability")
+    .option("--block <block>", "only nodes in this address block, such as 10.0.5.0/24")
+    .option(
+      "--limit <number>",
+      "nodes per page (default: 50; with --json: all)",
+      wholeNumber({ min: 1, max: MOST }),
     )
-    .addOption(new Option("--all", "retired nodes too").conflicts([...filterOptions]))
-    .option("--search <text>", "a part of the name, host name or address, or the beginning of the id")
-    .option("--attention <code>", "only those that need attention for this reason")
-    .option("--agent-version <version>", "only those whose agent has this version")
-    .option("--capability <name>", "only those whose agent has this capability")
-    .option("--block <block>", "only those in this address block, such as 10.0.5.0/24")
-    .option("--limit <number>", "nodes on a page (people: 50; --json: all)", wholeNumber({ min: 1, max: MOST }))
-    .option("--after <cursor>", "the next page, as the one before says")
+    .option("--after <cursor>", "the next page, as printed by the previous one")
     .action(list);
+}
+
+export function nodeStateOption(): Option {
+  return stateOption<NodeStateFilter>("--state <state>", "by state; default: all but retired", fleetStateTitles, {
+    unhealthy: "not_fine",
+    retired: "retired",
+    present: "present",
+  });
 }
 
 async function list(options: ListOptions): Promise<void> {
@@ -91,13 +103,15 @@ function cutLine({
 
 const MOST_TROUBLES = 5;
 
-/** `retired`: how many are in the table beside the fleet's own. */
+/** `retired`: how many retired nodes the table lists beside the fleet. */
 function describeFleet(fleet: Fleet, { retired }: { retired: number }): string[] {
   const states = fleetStates.filter((state) => fleet.states[state] > 0);
-  const counts = states.map((state) => `${fleet.states[state]} ${state}`).join(", ") || "none";
+  const counts =
+    states.map((state) => `${fleet.states[state]} ${fleetStateTitles[state].title.toLowerCase()}`).join(", ") ||
+    "none";
   const all = nodesInWords(fleet.total);
   const head = fleet.matching === fleet.total ? all : `${fleet.matching} of ${all}`;
-  const beside = retired > 0 ? `; ${nodesInWords(retired, "retired")} besides` : "";
+  const beside = retired > 0 ? `; also ${nodesInWords(retired, "retired")}` : "";
   const others = fleet.troubles.length - MOST_TROUBLES;
   return [
     ...(fleet.own_side ? [`! ${fleet.own_side.message}`, `  ${fleet.own_side.next_step}`, ""] : []),
@@ -108,7 +122,7 @@ function describeFleet(fleet: Fleet, { retired }: { retired: number }): string[]
         `  ! ${trouble.count} ${trouble.title} (${trouble.code})${since(trouble, fleet.at)}${shared(trouble)}`,
         `    ${trouble.next_step}`,
       ]),
-    ...(others > 0 ? [`  and ${others} more reasons: holdfast node list --state not_fine`] : []),
+    ...(others > 0 ? [`  and ${others} more reasons: holdfast node list --state unhealthy`] : []),
   ];
 }
 

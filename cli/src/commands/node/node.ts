@@ -1,4 +1,4 @@
-// holdfast node: the machines of an organization, and how they become and cease to be ones.
+// holdfast node: the nodes of an organization, from enrollment to retirement.
 
 import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
 import { getNode, listNodeDiagnostics, renameNode } from "@holdfast/contracts/endpoints/nodes";
@@ -14,11 +14,11 @@ import { addList } from "./list.ts";
 import { tokenCommand } from "./token.ts";
 
 export function nodeCommand(): Command {
-  const node = new Command("node").description("the machines of an organization");
+  const node = new Command("node").description("nodes of an organization");
   node.addCommand(tokenCommand());
   addList(node);
   withServerOptions(node.command("show"))
-    .description("show a node: facts, heartbeat, certificate, and what needs attention")
+    .description("show a node: host, heartbeat, certificate and problems")
     .argument("<node>", "id or name")
     .action(async (wanted: string, options: ServerOptions) => {
       const client = await connect(options);
@@ -27,17 +27,17 @@ export function nodeCommand(): Command {
       printResult(options, detail, describeNode);
     });
   withServerOptions(node.command("rename"))
-    .description("give a node another name")
+    .description("rename a node")
     .argument("<node>", "id or name")
     .argument("<name>", "the new name, as a host name")
     .action(async (wanted: string, name: string, options: ServerOptions) => {
       const client = await connect(options);
       const { id, name: before } = await findNode(client, wanted);
       const renamed = await client(renameNode, { params: { node_id: id }, body: { name } });
-      printResult(options, renamed, () => `${before} is now called ${renamed.name}.`);
+      printResult(options, renamed, () => `Renamed ${before} to ${renamed.name}.`);
     });
   withServerOptions(node.command("diagnostics"))
-    .description("what the node's agent has noted about its own health, newest first")
+    .description("list what the node's agent has recorded about itself, newest first")
     .argument("<node>", "id or name")
     .action(async (wanted: string, options: ServerOptions) => {
       const client = await connect(options);
@@ -45,7 +45,7 @@ export function nodeCommand(): Command {
       const answer = await client(listNodeDiagnostics, { params: { node_id: id } });
       printResult(options, answer, ({ items }) =>
         items.length === 0
-          ? `The agent on ${name} has delivered no records. On the machine itself: holdfast agent diagnose`
+          ? `The agent on ${name} has reported nothing. On the node, run: holdfast agent diagnose`
           : table(items, [
               { title: "time", of: (row) => localTime(row.at) },
               { title: "reason", of: (row) => `${titleOf(row.reason)} (${row.reason})` },
@@ -58,15 +58,15 @@ export function nodeCommand(): Command {
       );
     });
   withServerOptions(node.command("release"))
-    .description("the agent that this server hands out, and the line that upgrades a node to it")
+    .description("show the agent release of this server and the command that upgrades a node to it")
     .action(async (options: ServerOptions) => {
       const client = await connect(options);
       printResult(options, await client(getAgentRelease, {}), ({ version, archives, upgrade_command }) =>
         [
           upgrade_command,
-          `Run it as root on a node: its agent becomes ${version}, and goes back by itself if that does not work there.`,
+          `Run this as root on a node. It upgrades the agent to ${version}, and rolls back automatically if that version does not work there.`,
           ...archives.map(
-            ({ arch, sha256, bytes }) => `${arch}: ${Math.round(bytes / 1e6)} MB, SHA-256 ${sha256}`,
+            ({ arch, sha256, bytes }) => `${arch}: ${Math.round(bytes / 1024 ** 2)} MiB, SHA-256 ${sha256}`,
           ),
         ].join("\n"),
       );

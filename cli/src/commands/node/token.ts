@@ -1,4 +1,4 @@
-// holdfast node token: what turns a machine into a node: once (pairing), or again and again (bootstrap).
+// holdfast node token: tokens that enroll a machine as a node, once (pairing) or repeatedly (bootstrap).
 
 import type { Client } from "@holdfast/contracts/client";
 import type { AnswerOf, BodyInputOf } from "@holdfast/contracts/endpoint";
@@ -21,25 +21,18 @@ type CreateOptions = ServerOptions & { bootstrap?: boolean; node?: string; name?
 type NewToken = BodyInputOf<typeof createEnrollmentToken>;
 
 export function tokenCommand(): Command {
-  const token = new Command("token").description("tokens that make a machine a node");
+  const token = new Command("token").description("enrollment tokens");
   withServerOptions(token.command("create"))
-    .description("make a token and print how to use it")
-    .option("--bootstrap", "for one node, to be used by its machine again and again; needs --node")
+    .description("create a token and print how to use it")
+    .option("--bootstrap", "reusable token for one node; requires --node")
     .option(
       "--node <id or name>",
-      "take this node back in with a new key, instead of making a new one; with --bootstrap it need not exist yet",
+      "give this node a new identity instead of creating a node; with --bootstrap it need not exist yet",
     )
     .addOption(
-      new Option("--name <name>", "what the new node is called; left out, its host name").conflicts([
-        "node",
-        "bootstrap",
-      ]),
+      new Option("--name <name>", "name of the new node; default: its host name").conflicts(["node", "bootstrap"]),
     )
-    .option(
-      "--expires <time>",
-      "such as 90 (minutes), 12h or 30d; left out, 15 minutes, or 30d with --bootstrap",
-      minutesOf,
-    )
+    .option("--expires <time>", "such as 90 (minutes), 12h or 30d; default: 15m, with --bootstrap 30d", minutesOf)
     .action(async (options: CreateOptions) => {
       checkExpiry(options);
       const client = await connect(options);
@@ -54,7 +47,7 @@ export function tokenCommand(): Command {
           ...(options.bootstrap ? howToKeep(created) : howToJoin(created)),
           ...(created.only_this_machine
             ? [
-                `Only this machine reaches ${created.api_url}: for others, set HOLDFAST_NODE_API_BIND and HOLDFAST_NODE_API_URL.`,
+                `Only this machine can reach ${created.api_url}. For other machines, set HOLDFAST_NODE_API_BIND and HOLDFAST_NODE_API_URL.`,
               ]
             : []),
         ].join("\n"),
@@ -71,32 +64,34 @@ export function tokenCommand(): Command {
           : table(items, [
               { title: "id", of: (row) => row.id },
               { title: "kind", of: (row) => row.kind },
-              { title: "made by", of: (row) => row.created_by },
+              { title: "created by", of: (row) => row.created_by },
               { title: "for node", of: forNode },
               { title: "state", of: stateOf },
               { title: "last used", of: (row) => localTime(row.used_at) ?? "never" },
               { title: "uses", of: (row) => String(row.uses) },
-              { title: "became node", of: (row) => row.enrolled_node_id },
+              { title: "enrolled node", of: (row) => row.enrolled_node_id },
             ]),
       );
     });
   withServerOptions(token.command("revoke"))
-    .description("revoke an enrollment token; a node that has joined with it keeps its identity")
+    .description("revoke an enrollment token; a node that is already enrolled with it is not affected")
     .argument("<id>")
     .action(async (id: string, options: ServerOptions) => {
       const client = await connect(options);
       await client(revokeEnrollmentToken, { params: { token_id: id } });
-      printResult(options, { id, revoked: true }, () => `Enrollment token ${id} is revoked.`);
+      printResult(options, { id, revoked: true }, () => `Enrollment token ${id} revoked.`);
     });
   return token;
 }
 
 function checkExpiry({ bootstrap, expires = 0 }: CreateOptions): void {
   if (bootstrap && expires > tokenMinutes.bootstrap.most) {
-    throw new UsageError("A bootstrap token works for a year at most: give --expires 365d or less.");
+    throw new UsageError("--expires is too long: a bootstrap token is valid for at most 365d.");
   }
   if (!bootstrap && expires > tokenMinutes.pairing.most) {
-    throw new UsageError("A token that works once does so for a day at most: give --expires 24h or less.");
+    throw new UsageError(
+      "--expires is too long: a one-time token is valid for at most 24h. For a reusable token, add --bootstrap.",
+    );
   }
 }
 
@@ -107,9 +102,7 @@ async function pairingFor(client: Client, { node, name }: CreateOptions): Promis
 /** By name the server finds it, or keeps the name for it. */
 async function bootstrapFor(client: Client, node: string | undefined): Promise<NewToken> {
   if (node === undefined) {
-    throw new UsageError(
-      "A bootstrap token belongs to one node: say which with --node <name>; it need not exist yet.",
-    );
+    throw new UsageError("--bootstrap requires --node <name>. The node need not exist yet.");
   }
   return isNodeId(node)
     ? { kind: "bootstrap", node_id: (await findNode(client, node)).id }
@@ -119,14 +112,14 @@ async function bootstrapFor(client: Client, node: string | undefined): Promise<N
 type Created = AnswerOf<typeof createEnrollmentToken>;
 
 function howToJoin({ install_command, join_command, node_name, node_id, expires_at }: Created): string[] {
-  const machine = node_id ? `the machine that is ${node_name}` : "the machine that shall become a node";
-  const once = `It works once, until ${localTime(expires_at)}.`;
+  const machine = node_id ? `the machine of ${node_name}` : "the new machine";
+  const once = `It works once and expires ${localTime(expires_at)}.`;
   if (install_command === null)
-    return [join_command, `Run it on ${machine}, with a checkout of Holdfast. ${once}`];
+    return [join_command, `Run this on ${machine}, in a checkout of Holdfast. ${once}`];
   return [
     install_command,
-    `Run it as root on ${machine}: it downloads, checks, installs and starts the agent. ${once}`,
-    `With a checkout of Holdfast, also without root, this alone joins: ${join_command}`,
+    `Run this as root on ${machine}. It downloads, verifies, installs and starts the agent. ${once}`,
+    `In a checkout of Holdfast, also without root, run instead: ${join_command}`,
   ];
 }
 
@@ -134,22 +127,22 @@ function howToKeep({ install_command, token, api_url, node_name, expires_at }: C
   return [
     `HOLDFAST_BOOTSTRAP_TOKEN=${token}`,
     `HOLDFAST_NODE_API_URL=${api_url}`,
-    `Put these lines into the environment of \`holdfast agent run\` on ${node_name}, in a file that only its user can read.`,
-    `Whenever that machine has no identity it joins with it as ${node_name}, and the identity before ends. ` +
-      `It works until ${localTime(expires_at)} and is not shown again.`,
+    `Add these two variables to the environment of \`holdfast agent run\` on ${node_name}, in a file that only its user can read.`,
+    `Whenever that machine has no identity, it enrolls as ${node_name} with this token, and its previous identity is revoked. ` +
+      `The token expires ${localTime(expires_at)} and is not shown again.`,
     ...(install_command === null
       ? []
-      : ["Or let this line install the agent there with it, as root:", install_command]),
+      : ["Or install the agent there with this command, as root:", install_command]),
   ];
 }
 
 function forNode({ kind, node_id, node_name }: EnrollmentToken): string {
   if (node_id || kind === "bootstrap") return node_name ?? node_id ?? "–";
-  return node_name ? `a new one, ${node_name}` : "a new one";
+  return node_name ? `new node ${node_name}` : "new node";
 }
 
 function stateOf(token: EnrollmentToken): string {
   if (token.kind === "pairing" && token.used_at) return "used";
   if (token.revoked_at) return `revoked ${localTime(token.revoked_at)}`;
-  return Date.parse(token.expires_at) < Date.now() ? "expired" : `until ${localTime(token.expires_at)}`;
+  return Date.parse(token.expires_at) < Date.now() ? "expired" : `valid until ${localTime(token.expires_at)}`;
 }

@@ -1,4 +1,4 @@
-// holdfast org set-role, remove-member. Both end tokens that the member made, and list them first.
+// holdfast org set-role, remove-member. Both end tokens that the member created, and list them first.
 
 import {
   listMembers,
@@ -21,7 +21,7 @@ type ChangeOptions = ServerOptions & { yes?: boolean };
 
 export function addMemberCommands(org: Command): void {
   withServerOptions(org.command("set-role"))
-    .description("change a member's role; tokens they made that need more than it end")
+    .description("change a member's role; their tokens that need a higher role end")
     .argument("<email>")
     .argument("<role>", Role.options.join(", "), parseRole)
     .option("--yes", "do not ask")
@@ -30,14 +30,14 @@ export function addMemberCommands(org: Command): void {
       const member = await findMember(client, email);
       const params = { user_id: member.user_id };
       const { items } = await client(listMemberTokens, { params, query: { role } });
-      if (!(await confirmed(options, `Make ${email} ${role}?`, items))) return;
+      if (!(await confirmed(options, `Change the role of ${email} to ${role}?`, items))) return;
       const changed = await client(updateMember, { params, body: { role } });
       printResult(options, changed, () =>
         [`${email} is now ${changed.role}.`, ...endedLines(changed.ended)].join("\n"),
       );
     });
   withServerOptions(org.command("remove-member"))
-    .description("remove a member; every token they made in the organization ends")
+    .description("remove a member; all tokens they created in the organization end")
     .argument("<email>")
     .option("--yes", "do not ask")
     .action(async (email: string, options: ChangeOptions) => {
@@ -58,7 +58,7 @@ async function confirmed(options: ChangeOptions, question: string, tokens: Issue
   if (options.yes) return true;
   const lines =
     tokens.length === 0
-      ? ["No token ends with it."]
+      ? ["No tokens are affected."]
       : [`${countIssued(tokens)} will end:`, issuedTable(tokens), ...rejoinLines(tokens)];
   process.stderr.write(`${harmless(lines.join("\n"))}\n`);
   if (await agreed(question)) return true;
@@ -70,12 +70,12 @@ async function confirmed(options: ChangeOptions, question: string, tokens: Issue
 async function findMember(client: Awaited<ReturnType<typeof connect>>, email: string): Promise<Member> {
   const members = await everyPage((cursor) => client(listMembers, { query: { cursor, limit: 200 } }));
   const found = members.find((member) => member.email === email.trim().toLowerCase());
-  if (!found) throw new UsageError(`${email} is not a member. \`holdfast org members\` lists them.`);
+  if (!found) throw new UsageError(`${email} is not a member. List the members with \`holdfast org members\`.`);
   return found;
 }
 
 function parseRole(text: string): Role {
   const { data } = Role.safeParse(text);
-  if (!data) throw new InvalidArgumentError(`Allowed are ${Role.options.join(", ")}.`);
+  if (!data) throw new InvalidArgumentError(`Allowed roles: ${Role.options.join(", ")}.`);
   return data;
 }

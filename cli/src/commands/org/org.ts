@@ -26,7 +26,7 @@ export function orgCommand(): Command {
   org
     .command("list")
     .description("list the organizations you can act in")
-    .option("--local", "the server on this machine, even if signed in to another")
+    .option("--local", "use the server on this machine, even when signed in to another")
     .option("--json", "print JSON")
     .action(async (options: ServerOptions) => {
       const client = clientOf({ ...findServer(options), orgId: undefined });
@@ -44,25 +44,25 @@ export function orgCommand(): Command {
     .command("create")
     .description("create an organization (platform operator)")
     .argument("<slug>", "2 to 40 lower-case letters, digits and hyphens")
-    .option("--name <name>", "name for people; left out, the slug")
-    .option("--local", "the server on this machine, even if signed in to another")
+    .option("--name <name>", "display name; default: the slug")
+    .option("--local", "use the server on this machine, even when signed in to another")
     .option("--json", "print JSON")
     .action(async (slug: string, options: ServerOptions & { name?: string }) => {
       const client = clientOf({ ...findServer(options), orgId: undefined });
       const created = await client(createOrganization, { body: { slug, name: options.name ?? slug } });
-      printResult(options, created, () => `Organization ${created.slug} (${created.id}) is there.`);
+      printResult(options, created, () => `Organization ${created.slug} created (${created.id}).`);
     });
   withServerOptions(org.command("rename"))
-    .description("change an organization's name; the slug stays")
+    .description("change an organization's name; the slug does not change")
     .argument("<name>")
     .action(async (name: string, options: ServerOptions) => {
       const server = await findServerAndOrg(options);
-      if (!server.orgId) throw new UsageError("You belong to no organization yet.");
+      if (!server.orgId) throw new UsageError("You are not a member of any organization.");
       const renamed = await clientOf(server)(updateOrganization, {
         params: { org_id: server.orgId },
         body: { name },
       });
-      printResult(options, renamed, () => `${renamed.slug} is now called ${renamed.name}.`);
+      printResult(options, renamed, () => `Renamed ${renamed.slug} to ${renamed.name}.`);
     });
   withServerOptions(org.command("members"))
     .description("list the members of an organization")
@@ -71,7 +71,7 @@ export function orgCommand(): Command {
       const items = await everyPage((cursor) => client(listMembers, { query: { cursor, limit: 200 } }));
       printResult(options, { items }, () =>
         items.length === 0
-          ? "Nobody is a member yet. Invite an owner: holdfast org invite <email> --role owner"
+          ? "No members yet. Invite an owner: holdfast org invite <email> --role owner"
           : table(items, [
               { title: "email", of: (row) => row.email },
               { title: "name", of: (row) => row.name },
@@ -81,7 +81,7 @@ export function orgCommand(): Command {
       );
     });
   withServerOptions(org.command("invite"))
-    .description("make a one-time link that lets a person join")
+    .description("create a one-time invitation link")
     .argument("<email>")
     .addOption(new Option("--role <role>").choices(Role.options).default("member"))
     .action(async (email: string, options: ServerOptions & { role: Role }) => {
@@ -91,7 +91,7 @@ export function orgCommand(): Command {
         options,
         invitation,
         () =>
-          `${invitation.url}\nHand it to ${invitation.email}: it works once, until ${localTime(invitation.expires_at)}.`,
+          `${invitation.url}\nSend this link to ${invitation.email}. It works once and expires ${localTime(invitation.expires_at)}.`,
       );
     });
   addMemberCommands(org);

@@ -18,19 +18,19 @@ type SetOptions = ServerOptions & {
 };
 
 export function quotaCommand(): Command {
-  const quota = new Command("quota").description("limits of allocations");
+  const quota = new Command("quota").description("allocation limits");
   withServerOptions(quota.command("show"))
-    .description("show the limits, and how many allocations there are")
+    .description("show the limits and the number of allocations")
     .action(async (options: ServerOptions) => {
       const client = await connect(options);
       printResult(options, await client(getQuotas, {}), describeQuotas);
     });
   withServerOptions(quota.command("set"))
-    .description("change the limits (administrators); what exists beyond a lower limit stays")
+    .description("change the limits (administrators only); existing allocations above a lower limit are kept")
     .option("--organization <count>", "for the whole organization (platform operator)", count)
-    .option("--per-owner <count>", "for each owner without a limit of their own", count)
-    .option("--member <email>", "for one member; needs --limit")
-    .option("--limit <count>", "a count, or `default`: --per-owner applies", (text) =>
+    .option("--per-owner <count>", "for each owner without an individual limit", count)
+    .option("--member <email>", "for one member; requires --limit")
+    .option("--limit <count>", "a number, or `default` to use --per-owner", (text) =>
       text === "default" ? text : count(text),
     )
     .action(set);
@@ -41,10 +41,10 @@ async function set(options: SetOptions): Promise<void> {
   const { organization, perOwner: per_owner, member, limit } = options;
   const common = organization !== undefined || per_owner !== undefined;
   if ((member === undefined) !== (limit === undefined)) {
-    throw new UsageError("--member and --limit belong together: --member ada@example.com --limit 50.");
+    throw new UsageError("--member and --limit must be used together: --member ada@example.com --limit 50");
   }
   if (!common && member === undefined) {
-    throw new UsageError("Say what to change: --organization, --per-owner, or --member with --limit.");
+    throw new UsageError("Nothing to change. Use --organization, --per-owner, or --member with --limit.");
   }
   const client = await connect(options);
   let changed: Quotas | undefined;
@@ -62,7 +62,7 @@ function describeQuotas({ organization, per_owner, own, members }: Quotas): stri
     { whose: "organization", ...organization },
     ...(own ? [{ whose: "you", ...own }] : []),
     ...members.map(({ email, own_limit, ...usage }) => ({
-      whose: email + (own_limit ? " (own limit)" : ""),
+      whose: email + (own_limit ? " (individual limit)" : ""),
       ...usage,
     })),
   ];
@@ -71,5 +71,5 @@ function describeQuotas({ organization, per_owner, own, members }: Quotas): stri
     { title: "used", of: (row) => String(row.used) },
     { title: "limit", of: (row) => String(row.limit) },
   ]);
-  return `${numbers}\nEach owner may have ${per_owner} unless they have a limit of their own. All count that are not released.`;
+  return `${numbers}\nDefault limit per owner: ${per_owner}. Every allocation that is not released counts.`;
 }

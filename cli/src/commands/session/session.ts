@@ -22,33 +22,30 @@ export function sessionCommand(): Command {
   const session = new Command("session").description("where you are signed in");
   session
     .command("list")
-    .description("list your browser sessions, the last used first")
+    .description("list your browser sessions, most recently used first")
     .option("--json", "print JSON")
     .action(async (options: ServerOptions) => {
       const { items } = await me()(listSessions, {});
-      printResult(options, { items }, () =>
-        items.length === 0 ? "No browser is signed in." : sessionTable(items),
-      );
+      printResult(options, { items }, () => (items.length === 0 ? "No browser sessions." : sessionTable(items)));
     });
   session
     .command("end")
-    .description("end one session, or all of them: their terminals close")
-    .argument("[id]", "of `holdfast session list`")
-    .option("--all", "sign out everywhere: all sessions end, all your terminals close")
-    .option("--revoke-tokens", "with --all: also revoke every token you made, the one of this command line too")
-    .option("--no-revoke-tokens", "with --all: keep the tokens, and do not ask")
+    .description("end one session or all; their terminals close")
+    .argument("[id]", "from `holdfast session list`")
+    .option("--all", "sign out everywhere: end all sessions and close all your terminals")
+    .option(
+      "--revoke-tokens",
+      "with --all: also revoke every token you created, including the one of this command line",
+    )
+    .option("--no-revoke-tokens", "with --all: keep the tokens without asking")
     .option("--json", "print JSON")
     .action(async (id: string | undefined, options: EndOptions) => {
       if ((id === undefined) === (options.all === undefined)) {
-        throw new UsageError("Give the id of one session, or --all.");
+        throw new UsageError("Name the session to end, or use --all.");
       }
       if (id === undefined) return endAll(options);
       await me()(endSession, { params: { session_id: id } });
-      printResult(
-        options,
-        { id, ended: true },
-        () => `Session ${id} has ended. Its terminals close within seconds.`,
-      );
+      printResult(options, { id, ended: true }, () => `Session ${id} ended. Its terminals close within seconds.`);
     });
   return session;
 }
@@ -62,7 +59,7 @@ async function endAll(options: EndOptions): Promise<void> {
       `Signed out everywhere: ${ended.sessions} sessions ended, ${ended.terminals} terminals are closing.`,
       ...endedLines(ended.tokens),
       ...(ended.tokens.some(({ kind }) => kind === "api_token")
-        ? ["If this command line used one of them, sign in again: holdfast login"]
+        ? ["If this command line used one of these tokens, sign in again: holdfast login"]
         : []),
     ].join("\n"),
   );
@@ -71,9 +68,9 @@ async function endAll(options: EndOptions): Promise<void> {
 async function offerRevocation(client: ReturnType<typeof me>): Promise<boolean> {
   const { items } = await client(listMyTokens, {});
   if (items.length === 0) return false;
-  const lines = [`You made ${countIssued(items)}:`, issuedTable(items), ...rejoinLines(items)];
+  const lines = [`You created ${countIssued(items)}:`, issuedTable(items), ...rejoinLines(items)];
   process.stderr.write(`${harmless(lines.join("\n"))}\n`);
-  return agreed("Revoke them too?", "--revoke-tokens or --no-revoke-tokens");
+  return agreed("Also revoke them?", "--revoke-tokens or --no-revoke-tokens");
 }
 
 /** In no particular organization: sessions are the person's. */

@@ -28,8 +28,8 @@ export async function findSimulated(client: Client): Promise<Map<number, string>
     if (number === undefined) continue;
     if (connection !== "never" && !capabilities.includes(SIMULATED)) {
       throw new Refusal("not_simulated", {
-        message: `The node ${name} is called like a simulated one, and is none.`,
-        nextStep: `Give it another name: \`holdfast node rename ${name} <name>\`.`,
+        message: `Node ${name} has the name of a simulated node, but is a real one.`,
+        nextStep: `Rename it: holdfast node rename ${name} <name>`,
       });
     }
     found.set(number, id);
@@ -41,7 +41,7 @@ export async function joinAll(options: {
   client: Client;
   fleet: Fleet;
   known: ReadonlyMap<number, string>;
-  /** Numbers from the first to the last; 1 unless told. */
+  /** The first number; default: 1. */
   from?: number;
   agents: number;
   seed: number;
@@ -72,7 +72,7 @@ export async function joinAll(options: {
   try {
     await Promise.all(Array.from({ length: AT_ONCE }, lane));
   } finally {
-    // Of several lanes one fails first: the others join nothing more.
+    // If one lane fails, the others stop joining nodes.
     next = agents + 1;
     joiner?.close();
   }

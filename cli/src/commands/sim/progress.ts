@@ -1,4 +1,4 @@
-// What a run of `holdfast sim` tells on the way: one line that is written over on a terminal, a line now and then
+// The progress of `holdfast sim`: one line that is overwritten on a terminal, a line now and then
 // elsewhere, JSON lines for scripts.
 
 import type { Fleet } from "@holdfast/node-agent/sim/fleet";
@@ -19,12 +19,12 @@ export function showProgress(options: { json?: boolean; agents: number }, fleet:
   const say = (text: string, { stays = false } = {}) => {
     process.stderr.write(`${onTerminal ? CLEAR_LINE : ""}${text}${onTerminal && !stays ? "" : "\n"}`);
   };
-  const tell = () => {
+  const print = () => {
     const status = fleet.status();
     if (json) process.stdout.write(`${jsonText({ event: "status", ...status })}\n`);
-    else say(ready ? describe(status) : `joined ${joined} of ${agents}, ${status.connected} connected`);
+    else say(ready ? describe(status) : `enrolled ${joined} of ${agents}, ${status.connected} connected`);
   };
-  const timer = setInterval(tell, onTerminal ? EVERY_MS.terminal : EVERY_MS.elsewhere);
+  const timer = setInterval(print, onTerminal ? EVERY_MS.terminal : EVERY_MS.elsewhere);
 
   return {
     joined() {
@@ -35,7 +35,7 @@ export function showProgress(options: { json?: boolean; agents: number }, fleet:
       const seconds = (performance.now() - startedAt) / 1000;
       if (json) process.stdout.write(`${jsonText({ event: "joined", agents: joined, seconds })}\n`);
       else
-        say(`${joined} simulated nodes have joined in ${span(seconds * 1000)}. Ctrl-C ends them.`, {
+        say(`${joined} simulated nodes enrolled in ${span(seconds * 1000)}. Ctrl-C stops them.`, {
           stays: true,
         });
     },
@@ -48,6 +48,6 @@ export function showProgress(options: { json?: boolean; agents: number }, fleet:
 
 function describe({ agents, connected, away, problems, tasks }: ReturnType<Fleet["status"]>): string {
   const others = Object.entries(problems).map(([reason, count]) => `${count} ${reason}`);
-  const nodes = [`${connected} of ${agents} connected`, `${away} away`, ...others].join(", ");
-  return `${nodes} · tasks: ${tasks.succeeded} done, ${tasks.failed} failed`;
+  const nodes = [`${connected} of ${agents} connected`, `${away} disconnected`, ...others].join(", ");
+  return `${nodes} · tasks: ${tasks.succeeded} completed, ${tasks.failed} failed`;
 }

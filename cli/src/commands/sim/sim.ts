@@ -1,5 +1,5 @@
-// holdfast sim: a fleet of simulated nodes that joins an installation as real ones do, for whoever wants to see
-// how it looks and feels with many. They are named sim-00001 and on, and say everywhere that they are simulated.
+// holdfast sim: a fleet of simulated nodes that enrolls like real ones, to see how an installation looks
+// and behaves with many nodes. They are named sim-00001 and up, and are marked as simulated everywhere.
 
 import { readFileSync } from "node:fs";
 import { changeNode } from "@holdfast/contracts/endpoints/nodes";
@@ -10,8 +10,8 @@ import { connect, type ServerOptions, withServerOptions } from "../../client/con
 import { exitCodes, Refusal } from "../../failure.ts";
 import { printResult } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
+import { simulateActivity } from "./activity.ts";
 import { findSimulated, joinAll } from "./join.ts";
-import { leadALife } from "./life.ts";
 import { showProgress } from "./progress.ts";
 
 type SimOptions = ServerOptions & { agents: number; seed: number; calm?: boolean };
@@ -21,10 +21,10 @@ const OTHER_FILES = 300;
 
 export function simCommand(): Command {
   const sim = withServerOptions(new Command("sim"))
-    .description("join simulated nodes and run them until Ctrl-C: some busy, some failing, some away")
-    .option("--agents <number>", "how many", wholeNumber({ min: 1, max: 100_000 }), 100)
+    .description("enroll simulated nodes and run them until Ctrl-C: some busy, some failing, some offline")
+    .option("--agents <number>", "number of nodes", wholeNumber({ min: 1, max: 100_000 }), 100)
     .option("--seed <number>", "the same seed gives the same fleet", wholeNumber({ min: 0, max: 2 ** 31 }), 1)
-    .option("--calm", "no tasks, no failures, no outages: they only stay connected")
+    .option("--calm", "no tasks, failures or outages: nodes only stay connected")
     .action(run);
   withServerOptions(sim.command("remove"))
     .description("retire all simulated nodes of the organization")
@@ -53,7 +53,7 @@ async function run(options: SimOptions): Promise<void> {
     });
     if (!stop.signal.aborted) {
       progress.ready();
-      await leadALife({ client, nodes, chance, calm: options.calm ?? false, signal: stop.signal });
+      await simulateActivity({ client, nodes, chance, calm: options.calm ?? false, signal: stop.signal });
     }
   } finally {
     progress.end();
@@ -62,8 +62,8 @@ async function run(options: SimOptions): Promise<void> {
   const { agents } = fleet.status();
   printResult(options, { event: "stopped", agents }, () =>
     [
-      `Stopped. ${agents} simulated nodes are still members of the organization, and silent from now on.`,
-      "The same command brings them back; `holdfast sim remove` retires them.",
+      `Stopped. ${agents} simulated nodes are still enrolled, and will be shown as offline.`,
+      "Run the same command to bring them back, or `holdfast sim remove` to retire them.",
     ].join("\n"),
   );
   process.exitCode = exitCodes.done;
@@ -80,16 +80,16 @@ async function remove(options: ServerOptions): Promise<void> {
   };
   await Promise.all(Array.from({ length: 8 }, lane));
   printResult(options, { retired: nodes.size }, ({ retired }) =>
-    retired === 0 ? "There are no simulated nodes here." : `Retired ${retired} simulated nodes.`,
+    retired === 0 ? "There are no simulated nodes." : `Retired ${retired} simulated nodes.`,
   );
 }
 
-/** Before anything is joined: a fleet of which half cannot connect helps nobody. */
+/** Checked before any node is enrolled: a fleet of which half cannot connect is useless. */
 function checkOpenFiles(agents: number): void {
   const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1]);
   if (Number.isNaN(limit) || agents + OTHER_FILES <= limit) return;
   throw new Refusal("too_many_open_files", {
-    message: `${agents} connections need ${agents + OTHER_FILES} open files, and this process may have ${limit}.`,
+    message: `${agents} connections need ${agents + OTHER_FILES} open files; the limit of this process is ${limit}.`,
     nextStep: `Raise the limit in this shell (\`ulimit -n ${agents + OTHER_FILES}\`), or simulate at most ${limit - OTHER_FILES} nodes.`,
   });
 }

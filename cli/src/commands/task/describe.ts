@@ -1,15 +1,16 @@
-// How tasks and their types are shown to people.
+// Tasks and task types as text for people.
 
 import { type Task, type TaskTypeInfo, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
+import { cancellingTitle, taskStatusTitles } from "@holdfast/contracts/state-titles";
 import { type Column, localTime, readable, span } from "../../output.ts";
 
 export const taskRows: Column<Task>[] = [
   { title: "id", of: (row) => row.id },
   { title: "type", of: (row) => row.type },
   { title: "node", of: (row) => row.node_id },
-  { title: "status", of: (row) => row.status + (row.failure ? ` ${row.failure.code}` : "") },
+  { title: "status", of: (row) => titleOf(row) + (row.failure ? ` (${row.failure.code})` : "") },
   { title: "phase", of: (row) => row.phase },
-  { title: "made", of: (row) => localTime(row.created_at) },
+  { title: "created", of: (row) => localTime(row.created_at) },
   { title: "took", of: (row) => (row.finished_at ? span(elapsed(row)) : null) },
 ];
 
@@ -18,11 +19,11 @@ export function describeTask(task: Task): string {
   const rows: [string, string | null][] = [
     ["node", task.node_id],
     ["status", statusOf(task)],
-    ["made", `${localTime(task.created_at)} by ${task.created_by}`],
-    ["begins by", terminalStatuses.has(task.status) ? null : localTime(task.expires_at)],
+    ["created", `${localTime(task.created_at)} by ${task.created_by}`],
+    ["expires", terminalStatuses.has(task.status) ? null : localTime(task.expires_at)],
     ["took", task.finished_at && span(elapsed(task))],
     ["timings", timings.join(", ") || null],
-    ["delivered", task.generation === 0 ? "not yet" : `${task.generation} times`],
+    ["deliveries", String(task.generation)],
     ["correlation", task.correlation_id],
     ["params", JSON.stringify(task.params)],
   ];
@@ -37,7 +38,7 @@ export function describeTask(task: Task): string {
   ].join("\n");
 }
 
-/** One line while it runs: what it does, how far it is, since when. */
+/** One line for a running task: its phase, progress and age. */
 export function progressLine(task: Task, now = Date.now()): string {
   const percent = percentOf(task.progress);
   return [
@@ -48,10 +49,14 @@ export function progressLine(task: Task, now = Date.now()): string {
 }
 
 function statusOf(task: Task): string {
-  if (terminalStatuses.has(task.status)) return task.status;
-  if (task.cancel_requested_at) return "cancelling";
+  if (terminalStatuses.has(task.status)) return titleOf(task);
+  if (task.cancel_requested_at) return cancellingTitle.title.toLowerCase();
   if (task.status === "queued") return "waiting for the node";
-  return task.phase ?? "running";
+  return task.phase ?? titleOf(task);
+}
+
+function titleOf({ status }: Pick<Task, "status">): string {
+  return taskStatusTitles[status].title.toLowerCase();
 }
 
 function percentOf(progress: unknown): number | undefined {
@@ -67,10 +72,10 @@ export function describeTypes(types: readonly TaskTypeInfo[]): string {
   return types
     .map((type) =>
       [
-        `${type.type}${type.by_hand ? "" : "  (only Holdfast itself runs it)"}`,
+        `${type.type}${type.by_hand ? "" : "  (run by Holdfast only)"}`,
         `  ${type.summary}.`,
         ...parameterLines(type.params),
-        ...(type.capabilities.length > 0 ? [`  needs a node with ${type.capabilities.join(" or ")}`] : []),
+        ...(type.capabilities.length > 0 ? [`  requires the capability ${type.capabilities.join(" or ")}`] : []),
       ].join("\n"),
     )
     .join("\n\n");

@@ -1,5 +1,5 @@
-// The parameters of a task as a person types them: `--params` with JSON, `--param key=value` for
-// single ones. Whether `5` is a number or a text is the type's schema to say.
+// The parameters of a task on the command line: `--params` with JSON, `--param key=value` for
+// single ones. The schema of the task type decides whether `5` is a number or a string.
 
 import { UsageError } from "@holdfast/kit/settings";
 
@@ -11,7 +11,7 @@ export function readParams(options: ParamOptions, schema: unknown): Record<strin
   for (const pair of options.param ?? []) {
     const [, key, text] = /^([^=]+)=([\s\S]*)$/.exec(pair) ?? [];
     if (key === undefined || text === undefined)
-      throw new UsageError(`--param is ${JSON.stringify(pair)}; give it as key=value.`);
+      throw new UsageError(`--param is ${JSON.stringify(pair)}; expected key=value.`);
     params[key] = isText(schema, key) ? text : jsonOrText(text);
   }
   return params;
@@ -20,8 +20,8 @@ export function readParams(options: ParamOptions, schema: unknown): Record<strin
 function parseObject(text: string): Record<string, unknown> {
   const value = parseJson(text);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
-  const problem = value === undefined ? "which is not JSON" : "which is not an object";
-  throw new UsageError(`--params is ${JSON.stringify(text)}, ${problem}. Give it like '{"hold_ms": 500}'.`);
+  const problem = value === undefined ? "not JSON" : "not an object";
+  throw new UsageError(`--params is ${JSON.stringify(text)}, which is ${problem}. Example: '{"hold_ms": 500}'`);
 }
 
 function jsonOrText(text: string): unknown {

@@ -1,5 +1,5 @@
-// holdfast task run: a task from the first to the last moment. Ctrl-C cancels it on the node and waits
-// for the node's word; a second one leaves at once.
+// holdfast task run: runs a task and follows it to its end. Ctrl-C cancels it on the node and waits
+// for the node to confirm; a second Ctrl-C exits immediately.
 
 import { randomUUID } from "node:crypto";
 import type { Client } from "@holdfast/contracts/client";
@@ -30,13 +30,13 @@ export function addRun(task: Command): void {
   withServerOptions(task.command("run"))
     .description("run a task on a node and print its result")
     .argument("<node>", "id or name")
-    .argument("<type>", "`holdfast task types` lists them")
+    .argument("<type>", "see `holdfast task types`")
     .option("--params <json>", "the parameters as a JSON object")
-    .option("--param <key=value>", "one parameter; may be given several times", collected)
-    .option("--priority <n>", "0 to 9; higher ones go first", wholeNumber({ min: 0, max: 9 }))
-    .option("--expires <seconds>", "how long it may wait to begin", wholeNumber({ min: 5, max: 86_400 }))
-    .option("--follow", "tell how far it is; with --json a line for every change")
-    .option("--no-wait", "only give it to the node")
+    .option("--param <key=value>", "one parameter; repeatable", collected)
+    .option("--priority <n>", "0 to 9; higher runs first", wholeNumber({ min: 0, max: 9 }))
+    .option("--expires <seconds>", "how long it may wait to be started", wholeNumber({ min: 5, max: 86_400 }))
+    .option("--follow", "print progress; with --json one line per change")
+    .option("--no-wait", "do not wait for the result")
     .action(run);
 }
 
@@ -60,19 +60,19 @@ async function run(wanted: string, type: string, options: RunOptions): Promise<v
     printResult(
       options,
       created,
-      () => `Task ${created.id} is queued for ${node.name}. \`${hint}\` shows what becomes of it.`,
+      () => `Task ${created.id} queued for ${node.name}. See its state and result: ${hint}`,
     );
     return;
   }
   stop.hurry.addEventListener("abort", () => leaveAtOnce(created));
-  if (!options.json) tellIfAway(node, created);
+  if (!options.json) warnIfUnavailable(node, created);
   const ended = await watch(client, created, { ...options, asked: stop.asked });
   printEnd(ended, options);
   if (stop.asked.aborted) process.exitCode = exitCodes.interrupted;
   else if (ended.status !== "completed") throw failureOf(ended);
 }
 
-/** Follows the task to its end; when asked to stop, cancels it and goes on following. */
+/** Follows the task to its end; on a stop request, cancels it and keeps following. */
 async function watch(
   client: Client,
   created: Task,
@@ -101,7 +101,8 @@ async function watch(
   };
   await follow(options.asked);
   if (!terminalStatuses.has(latest.status)) {
-    if (!options.json) process.stderr.write("Cancelling it on the node; Ctrl-C again leaves it to itself.\n");
+    if (!options.json)
+      process.stderr.write("Cancelling the task on the node. Press Ctrl-C again to exit without waiting.\n");
     show(await client(cancelTask, { params: { task_id: created.id } }));
     await follow();
   }
@@ -111,7 +112,7 @@ async function watch(
 function printEnd(task: Task, options: { json?: boolean; follow?: boolean }): void {
   if (options.json) process.stdout.write(`${jsonText(task)}\n`);
   else if (task.status === "completed") process.stdout.write(`${harmless(readable(task.result))}\n`);
-  else if (task.status === "cancelled") process.stderr.write(`Task ${task.id} is cancelled.\n`);
+  else if (task.status === "cancelled") process.stderr.write(`Task ${task.id} cancelled.\n`);
 }
 
 export function failureOf(task: Task): Refusal {
@@ -127,21 +128,19 @@ export function failureOf(task: Task): Refusal {
   });
 }
 
-function tellIfAway(node: Node, task: Task): void {
+function warnIfUnavailable(node: Node, task: Task): void {
   const notes: string[] = [];
-  if (node.connection !== "online") notes.push(`was heard ${ago(node.heartbeat_at)}`);
+  if (node.connection !== "online") notes.push(`is offline, last heartbeat ${ago(node.heartbeat_at)}`);
   if (node.status !== "active") notes.push(`is ${node.status}`);
   if (notes.length === 0) return;
   const patience = span(Date.parse(task.expires_at) - Date.now());
   process.stderr.write(
-    `${node.name} ${notes.join(" and ")}: the task waits ${patience} for it, until ${localTime(task.expires_at)}.\n`,
+    `${node.name} ${notes.join(" and ")}. The task waits up to ${patience}, until ${localTime(task.expires_at)}.\n`,
   );
 }
 
 function leaveAtOnce(task: Task): never {
-  process.stderr.write(
-    `Task ${task.id} goes on without this command. \`holdfast task show ${task.id}\` shows it.\n`,
-  );
+  process.stderr.write(`Task ${task.id} keeps running. See its state: holdfast task show ${task.id}\n`);
   process.exit(exitCodes.interrupted);
 }
 

@@ -1,18 +1,20 @@
-// holdfast task: what nodes are asked to do.
+// holdfast task: run tasks on nodes, list, show and cancel them.
 
 import {
   cancelTask,
   getTask,
   listTasks,
   listTaskTypes,
-  TaskStatus,
+  type TaskStatus,
   terminalStatuses,
 } from "@holdfast/contracts/endpoints/tasks";
-import { Command, Option } from "commander";
+import { taskStatusTitles } from "@holdfast/contracts/state-titles";
+import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
 import { nextPage, printResult, table } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
+import { stateOption } from "../state-option.ts";
 import { describeTask, describeTypes, taskRows } from "./describe.ts";
 import { addRun } from "./run.ts";
 
@@ -25,9 +27,9 @@ type ListOptions = ServerOptions & {
 };
 
 export function taskCommand(): Command {
-  const task = new Command("task").description("what nodes are asked to do");
+  const task = new Command("task").description("tasks on nodes");
   withServerOptions(task.command("types"))
-    .description("the types of tasks there are, and their parameters")
+    .description("list the task types and their parameters")
     .action(async (options: ServerOptions) => {
       const client = await connect(options);
       printResult(options, await client(listTaskTypes, {}), ({ items }) => describeTypes(items));
@@ -35,8 +37,8 @@ export function taskCommand(): Command {
   addRun(task);
   withServerOptions(task.command("list"))
     .description("list tasks, newest first")
-    .option("--node <id or name>", "only of this node")
-    .addOption(new Option("--status <status>").choices(TaskStatus.options))
+    .option("--node <id or name>", "only on this node")
+    .addOption(stateOption("--status <status>", "by status", taskStatusTitles))
     .option("--type <type>", "only of this type")
     .option("--limit <count>", "1 to 200", wholeNumber({ min: 1, max: 200 }), 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
@@ -58,14 +60,14 @@ export function taskCommand(): Command {
       printResult(options, await client(getTask, { params: { task_id: id } }), describeTask);
     });
   withServerOptions(task.command("cancel"))
-    .description("cancel a task, also while it runs")
+    .description("cancel a queued or running task")
     .argument("<id>")
     .action(async (id: string, options: ServerOptions) => {
       const client = await connect(options);
       const cancelled = await client(cancelTask, { params: { task_id: id } });
       printResult(options, cancelled, ({ status }) => {
-        if (status === "cancelled") return `Task ${id} is cancelled.`;
-        if (terminalStatuses.has(status)) return `Task ${id} had ended already: ${status}.`;
+        if (status === "cancelled") return `Task ${id} cancelled.`;
+        if (terminalStatuses.has(status)) return `Task ${id} has already ended: ${status}.`;
         return `Cancellation requested; the node has not confirmed it yet. \`holdfast task show ${id}\` shows when it has.`;
       });
     });

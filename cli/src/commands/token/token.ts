@@ -13,11 +13,11 @@ type CreateOptions = ServerOptions & { name: string; role: Role; scope?: Scope[]
 export function tokenCommand(): Command {
   const token = new Command("token").description("API tokens of an organization");
   withServerOptions(token.command("create"))
-    .description("make a token; it is shown once")
+    .description("create a token; it is shown once")
     .requiredOption("--name <name>", "what it is for")
-    .addOption(new Option("--role <role>", "what it may do at most").choices(Role.options).default("member"))
-    .addOption(new Option("--scope <scope...>", "narrow it to these scopes").choices(Scope.options))
-    .option("--expires <days>", "stop working after so many days", wholeDays)
+    .addOption(new Option("--role <role>", "maximum permissions").choices(Role.options).default("member"))
+    .addOption(new Option("--scope <scope...>", "restrict it to these scopes").choices(Scope.options))
+    .option("--expires <days>", "days until it expires; default: never", wholeDays)
     .action(async (options: CreateOptions) => {
       const client = await connect(options);
       const { name, role, scope: scopes, expires } = options;
@@ -25,7 +25,7 @@ export function tokenCommand(): Command {
       printResult(
         options,
         created,
-        () => `${created.token}\nKeep it now: it is stored as a hash and not shown again.`,
+        () => `${created.token}\nSave it now: only its hash is stored, and it is not shown again.`,
       );
     });
   withServerOptions(token.command("list"))
@@ -40,21 +40,21 @@ export function tokenCommand(): Command {
               { title: "id", of: (row) => row.id },
               { title: "name", of: (row) => row.name },
               { title: "role", of: (row) => row.role + (row.scopes ? ` (${row.scopes.join(" ")})` : "") },
-              { title: "made by", of: (row) => row.created_by },
+              { title: "created by", of: (row) => row.created_by },
               { title: "last used", of: (row) => localTime(row.last_used_at) ?? "never" },
               { title: "state", of: (row) => stateOf(row) },
             ]),
       );
     });
   withServerOptions(token.command("revoke"))
-    .description("revoke a token and everything made with it, at once")
+    .description("revoke a token and everything created with it, immediately")
     .argument("<id>")
     .action(async (id: string, options: ServerOptions) => {
       const client = await connect(options);
       const { ended } = await client(revokeToken, { params: { token_id: id } });
       const others = ended.filter((token) => token.id !== id);
       printResult(options, { id, revoked: true, ended }, () =>
-        [`Token ${id} is revoked.`, ...endedLines(others)].join("\n"),
+        [`Token ${id} revoked.`, ...endedLines(others)].join("\n"),
       );
     });
   return token;
@@ -63,10 +63,10 @@ export function tokenCommand(): Command {
 function stateOf(token: { revoked_at: string | null; expires_at: string | null }): string {
   if (token.revoked_at) return `revoked ${localTime(token.revoked_at)}`;
   if (!token.expires_at) return "active";
-  return new Date(token.expires_at) < new Date() ? "expired" : `until ${localTime(token.expires_at)}`;
+  return new Date(token.expires_at) < new Date() ? "expired" : `valid until ${localTime(token.expires_at)}`;
 }
 
 function wholeDays(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("Give a whole number of days.");
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("Use a whole number of days.");
   return Number(text);
 }

@@ -16,7 +16,7 @@ function flipBit(box: Buffer, bit: number): Buffer {
 }
 
 describe("an envelope", () => {
-  it("SEC-02 gives back any value under any name", () => {
+  it("SEC-02 returns any value under any name", () => {
     fc.assert(
       fc.property(names, bytes, (name, value) => {
         expect(openEnvelope(kek, name, sealEnvelope(kek, name, value))).toEqual(value);

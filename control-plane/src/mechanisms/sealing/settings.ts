@@ -7,18 +7,18 @@ export const sealingSettings = {
     env: "HOLDFAST_KEK_BASE64",
     aliases: ["SECRETS_KEK_BASE64"],
     secret: true,
-    help: "The key-encryption key that seals all other keys and secrets. `holdfast up` makes one; replicas must share it.",
+    help: "The key-encryption key that seals all other keys and secrets. `holdfast up` creates one; replicas must share it.",
   }),
   kekId: setting(kinds.text, {
     env: "HOLDFAST_KEK_ID",
     aliases: ["SECRETS_KEK_ID"],
     default: "local-1",
-    help: "Name of the key-encryption key. Give a new key a new name, and the old one as the previous key.",
+    help: "Name of the key-encryption key. For a new key use a new name, and set the old one as the previous key.",
   }),
   previousKek: optional(kinds.key256, {
     env: "HOLDFAST_PREVIOUS_KEK_BASE64",
     secret: true,
-    help: "The key-encryption key before the present one: the api re-wraps everything from it at start.",
+    help: "The previous key-encryption key: at start, the api re-wraps everything that is sealed with it.",
   }),
   previousKekId: optional(kinds.text, {
     env: "HOLDFAST_PREVIOUS_KEK_ID",

@@ -5,7 +5,7 @@ import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { Tx } from "../../database/connect.ts";
 
 export const positions = ["enrolling", "active", "draining", "quarantined", "revoked", "retired"] as const;
-/** `revoked` is quarantined without any certificate that counts; `retired` is that for ever. */
+/** `revoked` is quarantined without any accepted certificate; `retired` is the same and cannot be undone. */
 export type Position = (typeof positions)[number];
 
 export const nodeEvents = ["heard", "drain", "fence", "reactivate", "revoke", "retire", "enrolled"] as const;

@@ -136,7 +136,7 @@ async function bindingOf({ tx, body }: OrgCall<typeof createEnrollmentToken>): P
   const { kind, node_id, node_name = null } = body;
   if (node_id !== undefined) {
     const node = await holdNode(tx, { id: node_id });
-    if (!node) throw new ApiError("not_found", { message: "There is no such node, or it is not yours to see." });
+    if (!node) throw new ApiError("not_found", { message: "Node not found, or you have no access to it." });
     return kind === "pairing" ? pairingFor(node) : bootstrapFor(node);
   }
   const node = kind === "bootstrap" && node_name !== null ? await holdNode(tx, { name: node_name }) : undefined;

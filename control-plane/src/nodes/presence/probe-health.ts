@@ -25,7 +25,7 @@ const MOST_IN_A_TURN = 250;
 const AUDIT_EVERY = "1 day";
 const BY = systemActor("holdfast");
 
-/** Answers with how many were asked. */
+/** Returns how many nodes were probed. */
 export async function probeHealth(
   system: Sql,
   engine: Pick<TaskEngine, "enqueue" | "enqueued">,

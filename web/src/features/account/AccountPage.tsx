@@ -1,4 +1,4 @@
-// One's own account: who I am here, my password, and where I am signed in.
+// The person's own account: profile, password and sessions.
 
 import { changePassword } from "@holdfast/contracts/endpoints/me";
 import { countIssued } from "@holdfast/contracts/issued-tokens";

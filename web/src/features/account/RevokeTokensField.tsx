@@ -1,4 +1,4 @@
-// The offer to revoke one's tokens too, with how many of which kind there are and which nodes depend on them.
+// Offers to revoke the person's tokens too, with their number by kind and the nodes that depend on them.
 
 import { listMyTokens } from "@holdfast/contracts/endpoints/sessions";
 import { countIssued } from "@holdfast/contracts/issued-tokens";
@@ -9,7 +9,7 @@ import { NodesThatRejoin } from "../organization/NodesThatRejoin.tsx";
 
 type RevokeTokensFieldProps = { checked: boolean; onChange: (checked: boolean) => void };
 
-/** Nothing while there is no token to revoke. */
+/** Renders nothing while there is no token to revoke. */
 export function RevokeTokensField({ checked, onChange }: RevokeTokensFieldProps) {
   const tokens = useQuery({
     queryKey: ["me", "tokens"],
@@ -22,7 +22,7 @@ export function RevokeTokensField({ checked, onChange }: RevokeTokensFieldProps)
     <div className="space-y-3 text-ink">
       <Checkbox
         label={`Also revoke what I made: ${countIssued(items)}`}
-        hint="In all organizations. Choose it if somebody else may have had your account."
+        hint="In all organizations. Recommended if someone else may have had access to your account."
         checked={checked}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />

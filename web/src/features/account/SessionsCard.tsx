@@ -1,4 +1,4 @@
-// Where one is signed in. A session that one does not know is ended here; after a theft, all of them.
+// The person's browser sessions. An unknown one can be ended here; after a theft, all of them.
 
 import { endSession, listSessions, type Session, signOutEverywhere } from "@holdfast/contracts/endpoints/sessions";
 import { describeUserAgent } from "@holdfast/contracts/user-agent";
@@ -26,7 +26,7 @@ export function SessionsCard() {
   const sessions = useQuery(sessionsQuery);
   const [leaving, setLeaving] = useState(false);
   return (
-    <Card title="Sessions" note="Browsers that are signed in to your account">
+    <Card title="Sessions" note="Browsers signed in to your account">
       <div className="space-y-4 px-5 py-5">
         {sessions.data ? (
           <SessionTable sessions={sessions.data.items} />
@@ -125,7 +125,10 @@ function SignOutEverywhereDialog({ onClose }: { onClose: () => void }) {
       busy={leave.isPending}
       error={leave.error}
     >
-      <p>All your sessions end, this one too, and all your terminals close with everything that runs in them.</p>
+      <p>
+        All your sessions end, including this one, and all your terminals close. Programs running in them are
+        ended.
+      </p>
       <RevokeTokensField checked={revokeTokens} onChange={setRevokeTokens} />
     </ConfirmDialog>
   );

@@ -1,4 +1,4 @@
-// One allocation: how it is, what it is, and the terminals that were opened in it.
+// One allocation: its state, its details and its terminals.
 
 import { removalInWords } from "@holdfast/contracts/allocation-words";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
@@ -39,7 +39,7 @@ export function AllocationPage() {
       <NotLoaded
         noun="allocation"
         query={allocation}
-        explanation="The address may be cut off, the allocation may belong to somebody else, or to another of your organizations: switch there first."
+        explanation="It does not exist, or you have no access to it. If it belongs to another of your organizations, switch to that one first."
       />
     </>
   );
@@ -110,7 +110,7 @@ function Details({ allocation }: { allocation: Allocation }) {
         </Fact>
         {allocation.access !== "manage" && (
           <Fact name="Your access">
-            {allocation.access === "use" ? "use: open terminals" : "view only"}
+            {allocation.access === "use" ? "Use: open terminals" : "View only"}
             {allocation.access_until && (
               <span className="block text-ink-muted">
                 expires <When at={allocation.access_until} />
@@ -143,7 +143,7 @@ function Details({ allocation }: { allocation: Allocation }) {
           <span className="block text-ink-muted">by {allocation.created_by}</span>
         </Fact>
         {allocation.active_at && (
-          <Fact name="Active since">
+          <Fact name="Ready since">
             <When at={allocation.active_at} exact />
           </Fact>
         )}
@@ -159,7 +159,7 @@ function Details({ allocation }: { allocation: Allocation }) {
               params={{ taskId: allocation.task_id }}
               className="rounded-sm text-kelp hover:underline"
             >
-              What the node did
+              Show the task
             </Link>
           </Fact>
         )}

@@ -1,4 +1,4 @@
-// Allocations as rows. Why one waits or has failed stands below it, with the next step.
+// Allocations as rows. The reason why one waits or has failed is shown below it, with the next step.
 
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { Link } from "@tanstack/react-router";
@@ -18,7 +18,7 @@ import { ReleaseDialog } from "./ReleaseDialog.tsx";
 
 type AllocationTableProps = {
   allocations: Allocation[];
-  /** Not where all are of one node. */
+  /** Hidden where all allocations are on one node. */
   showsNode?: boolean;
   className?: string;
 };
@@ -31,7 +31,7 @@ export function AllocationTable({ allocations, showsNode = true, className }: Al
     "User",
     "Status",
     ...(showsNode ? [{ wide: "Node" }] : []),
-    { wide: "Made" },
+    { wide: "Created" },
     { wide: "Owner" },
     <ActionsHeader key="actions" />,
   ];
@@ -94,7 +94,7 @@ function Rows({ allocation, showsNode, width, onRelease }: RowsProps) {
               params={{ taskId: allocation.task_id }}
               className="block rounded-sm text-xs text-ink-muted hover:underline"
             >
-              its last task
+              last task
             </Link>
           )}
         </Cell>

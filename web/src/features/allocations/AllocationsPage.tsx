@@ -1,4 +1,4 @@
-// Who has a place on which node.
+// The list of allocations.
 
 import { allocationStatuses } from "@holdfast/contracts/endpoints/allocations";
 import { getRouteApi, Link } from "@tanstack/react-router";
@@ -115,7 +115,7 @@ function FilterBar({ filters, onChange }: FilterBarProps) {
       {!filters.status && (
         <div className="flex min-h-9 items-center">
           <Checkbox
-            label="Released ones too"
+            label="Include released"
             checked={filters.released === "yes"}
             onChange={(event) =>
               onChange({ ...filters, released: event.currentTarget.checked ? "yes" : undefined })
@@ -144,10 +144,10 @@ function Nothing({ anyNode, add }: { anyNode: boolean; add: React.ReactNode }) {
       }
     >
       <p>
-        An allocation is somebody's place on a node: an OS user of their own, made by the node's agent and removed
-        again when it is released. It belongs to a project.
+        An allocation is an OS user on a node. The node's agent creates the user, and removes it when the
+        allocation is released.
       </p>
-      {!anyNode && <p>Each needs an active node that can host users, and there is none yet.</p>}
+      {!anyNode && <p>Add a node that can host users first: there is none yet.</p>}
     </EmptyState>
   );
 }

@@ -1,4 +1,4 @@
-// A member of the organization, to choose.
+// Selects a member of the organization.
 
 import { listMembers } from "@holdfast/contracts/endpoints/members";
 import type { Role } from "@holdfast/contracts/permissions";

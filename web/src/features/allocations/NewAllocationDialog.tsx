@@ -1,4 +1,4 @@
-// Asks for a user on a node. A node whose agent has no root can give its own account only.
+// Requests an allocation. A node whose agent does not run as root can offer its own account only.
 
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
@@ -15,7 +15,7 @@ import { MemberField } from "./MemberField.tsx";
 import { ProjectField } from "./ProjectField.tsx";
 import { keysFrom } from "./ssh-keys.ts";
 
-/** What lets an agent make users. */
+/** The capability of an agent to create users. */
 const makesUsers = "os_users";
 
 export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onClose: () => void }) {
@@ -51,8 +51,8 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
       open
       onClose={onClose}
       title="New allocation"
-      description="A place on a node: an OS user of its own, removed again when it is released."
-      action="Allocate"
+      description="Creates an OS user on a node. The user is removed when the allocation is released."
+      action="Create allocation"
       mutation={create}
     >
       <NodePicker
@@ -69,9 +69,8 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
           readOnly
           hint={
             <>
-              The agent on {node?.name} runs without root, so it cannot make users: it offers its own account,
-              which is shared, never removed, and keeps its own SSH keys. Run the agent as root to get users of
-              your own.
+              The agent on {node?.name} does not run as root, so it cannot create users. It offers its own account,
+              which is shared, is never removed and keeps its SSH keys. Run the agent as root to create users.
             </>
           }
         />
@@ -80,9 +79,9 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
           label="User"
           value={username}
           onChange={(event) => setUsername(event.currentTarget.value.toLowerCase())}
-          hint="1 to 31 lower-case letters, digits and hyphens, beginning with a letter. A user that the node had before is never taken over."
+          hint="1 to 31 lower-case letters, digits and hyphens, starting with a letter. A user that already exists on the node is never taken over."
           pattern="[a-z][a-z0-9\-]{0,30}"
-          title="1 to 31 lower-case letters, digits and hyphens, beginning with a letter"
+          title="1 to 31 lower-case letters, digits and hyphens, starting with a letter"
           placeholder="ada"
           maxLength={31}
           autoComplete="off"
@@ -118,9 +117,9 @@ export function NewAllocationDialog({ nodeId, onClose }: { nodeId?: string; onCl
 
 /** Why a node that cannot do it now was chosen all the same: a link names it, or it has changed meanwhile. */
 function nodeHint(node: NodeDetail | undefined, total: number | undefined): string | undefined {
-  if (!node) return total === 0 ? "No node can take an allocation now. Add one, or reactivate one." : undefined;
-  if (node.status !== "active") return `${node.name} is ${node.status} and takes no new allocations.`;
+  if (!node) return total === 0 ? "No node accepts allocations at the moment. Add or reactivate one." : undefined;
+  if (node.status !== "active") return `${node.name} is ${node.status} and accepts no new allocations.`;
   return node.connection === "online"
     ? undefined
-    : `${node.name} is offline; the allocation waits until it is back.`;
+    : `${node.name} is offline. The user is created when the node reconnects.`;
 }

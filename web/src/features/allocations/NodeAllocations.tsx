@@ -1,4 +1,4 @@
-// Who has a place on one node.
+// The allocations of one node.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
@@ -19,7 +19,7 @@ export function NodeAllocations({ node }: { node: NodeDetail }) {
   const add = may("allocations:write") && node.status === "active" && (
     <Button className="-my-2" onClick={() => setMaking(true)}>
       <Icon name="plus" />
-      Allocate
+      New allocation
     </Button>
   );
   return (
@@ -29,7 +29,7 @@ export function NodeAllocations({ node }: { node: NodeDetail }) {
           <ErrorNotice error={listing.error} onRetry={listing.refresh} />
         </div>
       )}
-      {held?.length === 0 && <p className="px-5 py-4 text-ink-muted">Nobody has a place on this node.</p>}
+      {held?.length === 0 && <p className="px-5 py-4 text-ink-muted">No allocations on this node.</p>}
       {held && held.length > 0 && (
         <AllocationTable allocations={held} showsNode={false} className="rounded-t-none border-0" />
       )}

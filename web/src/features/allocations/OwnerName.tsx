@@ -1,11 +1,11 @@
-// Who owns an allocation, in words.
+// The owner of an allocation, as text.
 
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { useMe } from "../../session.ts";
 
 export function OwnerName({ owner }: Pick<Allocation, "owner">) {
   const me = useMe();
-  if (!owner) return <span className="text-ink-muted">nobody</span>;
+  if (!owner) return <span className="text-ink-muted">none</span>;
   return (
     <>
       {owner.name}

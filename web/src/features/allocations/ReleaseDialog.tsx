@@ -1,4 +1,4 @@
-// Asks before a tenant's place on a node is given back.
+// Asks for confirmation before an allocation is released.
 
 import { type Allocation, releaseAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { ConfirmDialog } from "../../design/Dialog.tsx";
@@ -23,12 +23,11 @@ export function ReleaseDialog({ allocation, onClose }: { allocation: Allocation;
     >
       {allocation.own_account ? (
         <p>
-          {username} is the agent's own account: it stays, with its files. Only this allocation and what was made
-          for it end.
+          {username} is the agent's own account, so the account and its files are kept. Only this allocation ends.
         </p>
       ) : (
         <p>
-          The sessions of {username} end, and the user is removed from {node_name} with its home directory. This
+          The terminals of {username} close, and the user is removed from {node_name} with its home directory. This
           cannot be undone.
         </p>
       )}

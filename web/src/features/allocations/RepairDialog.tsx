@@ -1,4 +1,4 @@
-// Has the node check an allocation's user and restore what is missing. Says what was done only when the node has.
+// Has the node check an allocation's user and restore what is missing. Reports the outcome only after the node has.
 
 import { type RepairedUser, repairInWords } from "@holdfast/contracts/allocation-words";
 import { type Allocation, repairAllocation } from "@holdfast/contracts/endpoints/allocations";
@@ -66,7 +66,7 @@ function Progress({ allocation, asked, onClose, onRepaired }: ProgressProps) {
   return (
     <>
       <div role="status">
-        <Standing allocation={allocation} task={task} />
+        <CurrentState allocation={allocation} task={task} />
       </div>
       {error && !hasEnded(task) && <ErrorNotice error={error} />}
       <DialogActions>
@@ -82,7 +82,7 @@ function Progress({ allocation, asked, onClose, onRepaired }: ProgressProps) {
   );
 }
 
-function Standing({ allocation, task }: { allocation: Allocation; task: Task }) {
+function CurrentState({ allocation, task }: { allocation: Allocation; task: Task }) {
   if (task.status === "completed")
     return (
       <StatusMark state="ok" long>
@@ -100,7 +100,7 @@ function Standing({ allocation, task }: { allocation: Allocation; task: Task }) 
     <StatusMark state="moving">
       {task.status === "queued"
         ? `Waiting for ${allocation.node_name}`
-        : `${allocation.node_name} works on it${doing}`}
+        : `Running on ${allocation.node_name}${doing}`}
     </StatusMark>
   );
 }

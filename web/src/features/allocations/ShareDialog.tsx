@@ -13,8 +13,8 @@ import { useChange } from "../../use-change.ts";
 import { MemberField } from "./MemberField.tsx";
 
 const levels: { value: GrantLevel; label: string }[] = [
-  { value: "view", label: "View: see it and its state" },
-  { value: "use", label: "Use: open terminals too" },
+  { value: "view", label: "View: see the allocation and its state" },
+  { value: "use", label: "Use: also open terminals" },
 ];
 
 const HOUR = 3_600;
@@ -45,7 +45,7 @@ export function ShareDialog({ allocation, onClose }: { allocation: Allocation; o
       open
       onClose={onClose}
       title={`Share ${username} on ${node_name}`}
-      description="Releasing it and sharing it further stay with the owner and administrators."
+      description="Only the owner and administrators can release it or share it further."
       action="Share"
       mutation={share}
     >
@@ -55,9 +55,9 @@ export function ShareDialog({ allocation, onClose }: { allocation: Allocation; o
         onChange={setMember}
         ofRole="member"
         except={allocation.owner?.id}
-        hint="Owners and admins of the organization have access already."
+        hint="Owners and admins of the organization already have access."
       />
-      <RadioGroup legend="They may" options={levels} value={level} onChange={setLevel} />
+      <RadioGroup legend="Access" options={levels} value={level} onChange={setLevel} />
       <SelectField
         label="For"
         value={seconds}

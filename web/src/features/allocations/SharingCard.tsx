@@ -1,4 +1,4 @@
-// With whom an allocation is shared, for whoever manages it: level, expiry, and how to end it.
+// The grants of an allocation, for people who manage it: level, expiry, and how to revoke them.
 
 import {
   type Allocation,
@@ -97,8 +97,8 @@ function RevokeDialog({ allocation, grant, onClose }: RevokeProps) {
       error={revoke.error}
     >
       <p>
-        {grant.email} no longer sees {allocation.username} on {allocation.node_name}. Terminals they have open
-        there close within seconds.
+        {grant.email} no longer sees {allocation.username} on {allocation.node_name}. Their open terminals there
+        close within seconds.
       </p>
     </ConfirmDialog>
   );

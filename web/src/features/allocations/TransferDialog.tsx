@@ -21,7 +21,7 @@ export function TransferDialog({ allocation, onClose }: { allocation: Allocation
       open
       onClose={onClose}
       title={`Transfer ${username} on ${node_name}`}
-      description="The present owner loses access and all grants end; their open terminals close. The user keeps its files and SSH keys."
+      description="The current owner loses access, all grants end and their open terminals close. The user keeps its files and SSH keys."
       action="Transfer"
       mutation={transfer}
     >

@@ -1,12 +1,13 @@
-// An allocation's status as shape and word.
+// An allocation's status as shape and title.
 
 import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
-import type { State } from "../../design/StatusMark.tsx";
+import { allocationStatusTitles } from "@holdfast/contracts/state-titles";
+import { marksOf } from "../../design/marks.ts";
 
-export const allocationMarks: Record<AllocationStatus, { state: State; word: string }> = {
-  requested: { state: "moving", word: "Requested" },
-  active: { state: "ok", word: "Active" },
-  releasing: { state: "moving", word: "Releasing" },
-  released: { state: "ended", word: "Released" },
-  failed: { state: "failed", word: "Failed" },
-};
+export const allocationMarks = marksOf<AllocationStatus>(allocationStatusTitles, {
+  requested: "moving",
+  active: "ok",
+  releasing: "moving",
+  released: "ended",
+  failed: "failed",
+});

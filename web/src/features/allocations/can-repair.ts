@@ -1,4 +1,4 @@
-// Whether a repair is offered: to those who may use the allocation, where there is a user of its own to restore.
+// Whether repair is offered: to people with access to use the allocation, unless it is the agent's own account.
 
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import type { Acting } from "../../session.ts";

@@ -1,4 +1,4 @@
-// What the pages read about allocations. The keys are those that live.ts looks for.
+// The queries about allocations. The keys are those that live.ts invalidates.
 
 import { type Allocation, getAllocation, listAllocations } from "@holdfast/contracts/endpoints/allocations";
 import { useQuery } from "@tanstack/react-query";

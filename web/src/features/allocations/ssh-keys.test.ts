@@ -14,7 +14,7 @@ describe("pasted SSH keys", () => {
   it.each([
     ["a private key", "-----BEGIN OPENSSH PRIVATE KEY-----", /Line 1 .*keep this one secret/],
     ["options, which could run commands", `${key()}\ncommand="id" ${key()}`, /Line 2 .*options/],
-    ["something else", "hello", /Line 1 .*begins with its type/],
+    ["something else", "hello", /Line 1 .*must start with the key type/],
     ["too many", Array(21).fill(key()).join("\n"), /At most 20/],
   ])("BM-01 refuses %s and says why", (_, text, problem) => {
     expect(keysFrom(text).problem).toMatch(problem);

@@ -15,13 +15,14 @@ export function keysFrom(text: string): PastedKeys {
     if (!parsed.success) return { keys, problem: `Line ${index + 1} is not a public key: ${advice(key)}` };
     keys.push(parsed.data);
   }
-  if (keys.length > mostKeys) return { keys, problem: `At most ${mostKeys} keys; these are ${keys.length}.` };
+  if (keys.length > mostKeys)
+    return { keys, problem: `At most ${mostKeys} keys are allowed; there are ${keys.length}.` };
   return { keys };
 }
 
 function advice(line: string): string {
   if (line.startsWith("-----BEGIN"))
-    return "this is a private key; paste the .pub file, and keep this one secret.";
-  if (/\bssh-|\becdsa-/.test(line)) return "options in front of a key are not taken; begin with its type.";
-  return "it begins with its type, as in id_ed25519.pub.";
+    return "this is a private key. Paste the .pub file, and keep this one secret.";
+  if (/\bssh-|\becdsa-/.test(line)) return "options before the key are not accepted. Start with the key type.";
+  return "it must start with the key type, as in id_ed25519.pub.";
 }

@@ -27,10 +27,10 @@ export function AuditPage() {
   return (
     <>
       <PageHeader title="Audit" />
-      <EmptyState icon={<Icon name="audit" />} title="Your role does not show the audit trail">
+      <EmptyState icon={<Icon name="audit" />} title="Your role cannot read the audit trail">
         <p>
-          You act in {org.name} as <Tag>{org.role}</Tag>. Admins and owners may read who did what. If you need it,
-          ask an owner to change your role.
+          Your role in {org.name} is <Tag>{org.role}</Tag>. Admins and owners can read the audit trail. If you need
+          it, ask an owner to change your role.
         </p>
       </EmptyState>
     </>
@@ -83,7 +83,7 @@ function Trail() {
             )}
             <p role="status">
               {listing.items.length} {listing.items.length === 1 ? "event" : "events"} shown
-              {listing.hasMore ? "" : ", no more match"}
+              {listing.hasMore ? "" : ", end of list"}
             </p>
           </div>
         </>
@@ -116,16 +116,16 @@ function useTrail(filters: AuditFilters, refreshedAt: number) {
 function Nothing({ filters, onClear }: { filters: AuditFilters; onClear: () => void }) {
   if (!isFiltered(filters)) {
     return (
-      <EmptyState icon={<Icon name="audit" />} title="Nothing has happened yet">
-        <p>Every change appears here with who made it, in which role, to what, and whether it was allowed.</p>
+      <EmptyState icon={<Icon name="audit" />} title="No events yet">
+        <p>Every change appears here: who made it, in which role, to what, and whether it was allowed.</p>
       </EmptyState>
     );
   }
   return (
     <EmptyState title="No event matches these filters" actions={<Button onClick={onClear}>Clear filters</Button>}>
       <p>
-        Take a longer time range, or remove a filter. An action matches exactly, or by its noun and a dot:{" "}
-        <Code>token.</Code>
+        Choose a longer time range, or remove a filter. An action matches exactly, or all actions of a noun with a
+        trailing dot: <Code>token.</Code>
       </p>
     </EmptyState>
   );

@@ -1,10 +1,11 @@
-// The results of audit events as states: shape and word.
+// The result of an audit event as shape and title.
 
 import type { AuditResult } from "@holdfast/contracts/endpoints/audit";
-import type { State } from "../../design/StatusMark.tsx";
+import { auditResultTitles } from "@holdfast/contracts/state-titles";
+import { marksOf } from "../../design/marks.ts";
 
-export const resultMarks: Record<AuditResult, { state: State; word: string }> = {
-  allowed: { state: "ok", word: "Allowed" },
-  denied: { state: "degraded", word: "Denied" },
-  failed: { state: "failed", word: "Failed" },
-};
+export const resultMarks = marksOf<AuditResult>(auditResultTitles, {
+  allowed: "ok",
+  denied: "degraded",
+  failed: "failed",
+});

@@ -1,14 +1,14 @@
-// Which node a cell is, and why it looks as it does.
+// The node of a cell, with its state and reason.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { nodeReason } from "@holdfast/contracts/reasons/node";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { Button } from "../../design/Button.tsx";
 import { classes } from "../../design/classes.ts";
 import { duration } from "../../design/time.ts";
 import { useNow } from "../../design/use-now.ts";
 import { FleetMark } from "./FleetMark.tsx";
-import { fleetMarks } from "./words.ts";
 
 const WIDTH = 264;
 
@@ -42,7 +42,7 @@ export function CellCard({ node, at, roomWidth, onOpen }: CellCardProps) {
       </p>
       <p className="mt-1 text-ink-muted">
         {(node.reason && (nodeReason(node.reason)?.message ?? titleOf(node.reason))) ??
-          fleetMarks[node.state].meaning}
+          fleetStateTitles[node.state].meaning}
       </p>
       {(node.version || node.block) && (
         <p className="mt-1 font-mono text-xs text-ink-muted">

@@ -1,7 +1,8 @@
-// The fleet at a glance: how many are not fine, every state with its shape and count, what is wrong, and the picture.
-// The counts choose what is shown below.
+// The fleet at a glance: how many nodes are unhealthy, every state with its shape and count, the reasons, and the picture.
+// A click on a count filters the list below.
 
 import { type Fleet, fleetStates } from "@holdfast/contracts/endpoints/fleet";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { Link } from "@tanstack/react-router";
 import { classes } from "../../design/classes.ts";
 import { SelectField } from "../../design/Field.tsx";
@@ -11,7 +12,7 @@ import { type Grouping, groupings } from "./grouping.ts";
 import { Picture } from "./Picture.tsx";
 import { useFleetPicture } from "./queries.ts";
 import { Troubles } from "./Troubles.tsx";
-import { count, fleetMarks, nodesInWords, stateInWords } from "./words.ts";
+import { count, nodesInWords, stateInWords } from "./words.ts";
 
 const groupingWords: Record<Grouping, string> = {
   state: "State",
@@ -43,7 +44,7 @@ function Headline({ fleet: { total, not_fine, states } }: { fleet: Fleet }) {
   if (not_fine === 0) {
     return (
       <p className="text-xl font-semibold tracking-tight">
-        {total === 1 ? "The one node is fine" : `All ${count(total)} nodes are fine`}
+        {total === 1 ? "The only node is healthy" : `All ${count(total)} nodes are healthy`}
       </p>
     );
   }
@@ -55,13 +56,13 @@ function Headline({ fleet: { total, not_fine, states } }: { fleet: Fleet }) {
         resetScroll={false}
         className={classes("rounded-sm hover:underline", states.silent > 0 ? "text-failed" : "text-degraded")}
       >
-        {count(not_fine)} of {nodesInWords(total)} {not_fine === 1 ? "is" : "are"} not fine
+        {count(not_fine)} of {nodesInWords(total)} {not_fine === 1 ? "is" : "are"} unhealthy
       </Link>
     </p>
   );
 }
 
-/** Also the legend of the picture: without one, a state that no node is in says nothing. */
+/** Also the legend of the picture, so with several nodes it lists the states that no node is in, too. */
 function States({ fleet, filters }: { fleet: Fleet; filters: NodeFilters }) {
   const shown = fleetStates.filter((state) => fleet.total > 1 || fleet.states[state] > 0);
   return (
@@ -75,7 +76,7 @@ function States({ fleet, filters }: { fleet: Fleet; filters: NodeFilters }) {
               to="/nodes"
               search={{ ...filters, state: chosen ? undefined : state, add: undefined }}
               resetScroll={false}
-              title={fleetMarks[state].meaning}
+              title={fleetStateTitles[state].meaning}
               aria-current={chosen || undefined}
               className={classes(
                 "inline-flex items-center gap-1.5 rounded-md px-2 py-1 hover:bg-hover aria-current:bg-kelp-soft",
@@ -83,7 +84,7 @@ function States({ fleet, filters }: { fleet: Fleet; filters: NodeFilters }) {
               )}
             >
               <FleetShape state={state} />
-              <span className="font-semibold">{count(number)}</span> {stateInWords(state, number)}
+              <span className="font-semibold">{count(number)}</span> {stateInWords(state)}
             </Link>
           </li>
         );

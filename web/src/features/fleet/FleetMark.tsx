@@ -1,9 +1,9 @@
-// A node's state as its cell in the picture shows it: the shape alone tells it, without colour.
+// A node's state as its cell in the picture shows it: recognizable by shape, without colour.
 
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import type { ReactNode } from "react";
 import { classes } from "../../design/classes.ts";
-import { fleetMarks } from "./words.ts";
 
 const looks: Record<FleetState, { colour: string; shape: ReactNode }> = {
   silent: { colour: "text-failed", shape: <path d="M.5.5h11v11H.5z" fill="currentColor" /> },
@@ -35,7 +35,7 @@ export function FleetMark({ state }: { state: FleetState }) {
       className={classes("inline-flex items-center gap-1.5 font-medium whitespace-nowrap", looks[state].colour)}
     >
       <FleetShape state={state} />
-      {fleetMarks[state].word}
+      {fleetStateTitles[state].title}
     </span>
   );
 }

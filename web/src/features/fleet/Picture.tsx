@@ -1,8 +1,9 @@
-// The fleet as a picture: one cell for each node. It says at a glance how many are not fine and whether they stand
-// together. The table beside it has the same nodes for whoever does not see it.
+// The fleet as a picture: one cell for each node. It shows at a glance how many are unhealthy and whether they are
+// related. The table below has the same nodes in accessible form.
 
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import { useIsDark } from "../../theme.ts";
@@ -11,11 +12,11 @@ import { cellSize, coloursOf, drawFleet } from "./draw.ts";
 import { type Grouping, groupNodes } from "./grouping.ts";
 import { type CellAt, cellAt, cellPosition, layOut, stepFrom } from "./layout.ts";
 import { useFindNode } from "./queries.ts";
-import { fleetMarks, nodesInWords } from "./words.ts";
+import { nodesInWords } from "./words.ts";
 
 /** Of the picture; more only where the smallest cells need it. */
 const ROOM_HEIGHT = 520;
-/** A mouse that rests here wants to know; one that passes does not. */
+/** The card appears when the mouse rests on a cell, not when it passes. */
 const restMs = 150;
 
 type PictureProps = { nodes: readonly PictureNode[]; grouping: Grouping };
@@ -92,7 +93,7 @@ export function Picture({ nodes, grouping }: PictureProps) {
       ref={frame}
       // The arrow keys are for the picture, also under a screen reader.
       role="application"
-      aria-label={`Picture of ${nodesInWords(nodes.length)}. Arrow keys go from node to node, Enter opens one; the table below has the same nodes.`}
+      aria-label={`Picture of ${nodesInWords(nodes.length)}. Arrow keys move between nodes and Enter opens one. The table below lists the same nodes.`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys need it
       tabIndex={0}
       onKeyDown={onKeyDown}
@@ -123,7 +124,8 @@ export function Picture({ nodes, grouping }: PictureProps) {
         </>
       )}
       <p role="status" className="sr-only">
-        {node && `${node.name}: ${fleetMarks[node.state].word}${node.reason ? `, ${titleOf(node.reason)}` : ""}`}
+        {node &&
+          `${node.name}: ${fleetStateTitles[node.state].title}${node.reason ? `, ${titleOf(node.reason)}` : ""}`}
       </p>
     </div>
   );
@@ -152,7 +154,7 @@ function useOpenNode(): (name: string, how: { beside: boolean }) => Promise<void
   };
 }
 
-/** So that a click opens the node at once. */
+/** Loaded in advance, so that a click opens the node immediately. */
 function usePrefetch(name: string | undefined): void {
   const find = useRef(useFindNode());
   useEffect(() => {

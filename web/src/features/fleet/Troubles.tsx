@@ -1,4 +1,4 @@
-// What is wrong with the fleet, reason by reason: how many, since when, what they share, and what to do now.
+// The problems of the fleet by reason: how many nodes, since when, what they have in common, and the next step.
 
 import type { Fleet, Trouble } from "@holdfast/contracts/endpoints/fleet";
 import { Link } from "@tanstack/react-router";
@@ -12,7 +12,7 @@ import { useNow } from "../../design/use-now.ts";
 import type { NodeFilters } from "../nodes/filters.ts";
 import { count, nodesInWords } from "./words.ts";
 
-export function OwnSide({ suspicion }: { suspicion: Fleet["own_side"] }) {
+export function ControlPlaneSuspicion({ suspicion }: { suspicion: Fleet["own_side"] }) {
   if (!suspicion) return null;
   return (
     <div role="alert" className="mb-4">
@@ -31,7 +31,7 @@ export function Troubles({ troubles }: { troubles: readonly Trouble[] }) {
   return (
     <>
       <ul
-        aria-label="What is wrong"
+        aria-label="Problems"
         className={classes("grid gap-px overflow-hidden bg-line", shown.length > 1 && "lg:grid-cols-2")}
       >
         {shown.map((trouble) => (
@@ -66,7 +66,7 @@ function TroubleItem({ trouble }: { trouble: Trouble }) {
         <Prose text={message} /> <span className="font-mono text-sm text-ink-muted">{code}</span>
       </p>
       {trouble.common.length > 0 && (
-        <ul className="mt-1.5 flex flex-wrap gap-1.5" aria-label="What they share">
+        <ul className="mt-1.5 flex flex-wrap gap-1.5" aria-label="In common">
           {trouble.common.map((share) => (
             <li key={`${share.attribute} ${share.value}`}>
               <Common share={share} trouble={trouble} />

@@ -1,4 +1,4 @@
-// Paints the picture. Each state has its own shape and its own weight: what is fine is small and calm, what is not
+// Paints the picture. Each state has its own shape and weight: a healthy node is small and pale, any other
 // fills its cell. Thousands of cells take a few milliseconds, because only rectangles are filled one by one.
 
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";

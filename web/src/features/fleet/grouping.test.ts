@@ -47,8 +47,8 @@ describe("groups of nodes", () => {
       made({ block: "10.0.9.0/24", state: "silent", reason: "heartbeat_stale" }),
     ];
     const labels = (by: (typeof groupings)[number]) => groupNodes(nodes, by).map(({ label }) => label);
-    expect(labels("state")).toEqual(["Silent", "Fine"]);
-    expect(labels("reason")).toEqual(["Heartbeat late", "Nothing to look at"]);
+    expect(labels("state")).toEqual(["Offline", "Healthy"]);
+    expect(labels("reason")).toEqual(["Heartbeat late", "No problem"]);
     expect(labels("block")).toEqual(["10.0.9.0/24", "10.0.2.0/24", "10.0.10.0/24"]);
   });
 });

@@ -3,14 +3,14 @@
 import { fleetStates, notFineStates } from "@holdfast/contracts/endpoints/fleet";
 import type { PictureNode } from "@holdfast/contracts/fleet-picture";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
-import { fleetMarks } from "./words.ts";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 
 export const groupings = ["state", "reason", "version", "block"] as const;
 export type Grouping = (typeof groupings)[number];
 
 export type NodeGroup = { key: string; label: string; nodes: PictureNode[]; notFine: number };
 
-/** More headings than this nobody reads; the smallest groups stand together. */
+/** The maximum number of headings; the smallest groups are combined. */
 const MOST_GROUPS = 300;
 
 export function isNotFine({ state }: Pick<PictureNode, "state">): boolean {
@@ -38,14 +38,14 @@ function keyOf(node: PictureNode, by: Grouping): string {
 
 const withoutAny: Record<Grouping, string> = {
   state: "",
-  reason: "Nothing to look at",
-  version: "Version not known",
-  block: "No address told",
+  reason: "No problem",
+  version: "Version unknown",
+  block: "Address unknown",
 };
 
 function labelOf(key: string, by: Grouping): string {
   if (key === "") return withoutAny[by];
-  if (by === "state") return fleetMarks[key as PictureNode["state"]].word;
+  if (by === "state") return fleetStateTitles[key as PictureNode["state"]].title;
   if (by === "reason") return titleOf(key);
   return by === "version" ? `Agent ${key}` : key;
 }
@@ -55,7 +55,7 @@ const larger: Order = (a, b) => b.nodes.length - a.nodes.length || (a.key < b.ke
 const stateOrder: readonly string[] = fleetStates;
 const orders: Record<Grouping, Order> = {
   state: (a, b) => stateOrder.indexOf(a.key) - stateOrder.indexOf(b.key),
-  // What nothing is wrong with comes last, however many there are.
+  // Nodes without a problem come last, however many there are.
   reason: (a, b) => Number(a.key === "") - Number(b.key === "") || larger(a, b),
   version: larger,
   block: (a, b) => b.notFine / b.nodes.length - a.notFine / a.nodes.length || byNumbers.compare(a.key, b.key),

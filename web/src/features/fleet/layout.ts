@@ -1,6 +1,6 @@
-// Where each cell of the picture stands. Groups flow like words, each below its heading; few groups take a whole line
+// The position of each cell of the picture. Groups flow like words, each below its heading; few groups take a whole line
 // each. The cells are as large as the room allows, so that one node is seen and ten thousand fit; where nodes need
-// somebody they are larger than where all are fine. Pure.
+// attention they are larger than where all are healthy. Pure.
 
 export type GroupSize = { count: number; calm: boolean };
 export type PlacedGroup = {

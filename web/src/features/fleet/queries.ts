@@ -1,4 +1,4 @@
-// What the fleet page reads. The keys are those that live.ts looks for; of the picture only what changed is asked for.
+// The queries of the fleet page. The keys are those that live.ts invalidates; of the picture only changes are requested.
 
 import { type Fleet, type FleetFilter, getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
 import { listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";

@@ -1,4 +1,4 @@
-// A link that does not work any more: why, and how to get another.
+// A link that no longer works: the reason, and how to get another.
 
 import { codeOf } from "@holdfast/contracts/client";
 import type { ErrorCode } from "@holdfast/contracts/errors";
@@ -10,8 +10,8 @@ import { Code } from "../../design/Prose.tsx";
 
 const reasons: Partial<Record<ErrorCode, { title: string; text: string }>> = {
   link_used: {
-    title: "This link was used already",
-    text: "Each link works once. If it was you who used it, sign in with the password you set then.",
+    title: "This link has already been used",
+    text: "Each link works once. If you used it yourself, sign in with the password you set then.",
   },
   link_expired: {
     title: "This link has expired",
@@ -19,7 +19,7 @@ const reasons: Partial<Record<ErrorCode, { title: string; text: string }>> = {
   },
   link_unknown: {
     title: "This link does not work",
-    text: "It was not copied completely, or a newer link has replaced it.",
+    text: "It was not copied completely, or it was replaced by a newer link.",
   },
 };
 
@@ -51,7 +51,7 @@ export function GetAnother() {
           </dd>
         </div>
         <div>
-          <dt className="font-medium">Somebody invited you</dt>
+          <dt className="font-medium">You were invited</dt>
           <dd className="text-ink-muted">Ask them to invite you again; each invitation is a new link.</dd>
         </div>
       </dl>

@@ -68,7 +68,7 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
           value={email}
           onChange={(event) => setEmail(event.currentTarget.value)}
           readOnly={!form.asksEmail}
-          hint={form.asksEmail ? "You sign in with it. Holdfast sends no mail." : undefined}
+          hint={form.asksEmail ? "You sign in with this address. Holdfast sends no email." : undefined}
           required
           autoFocus={form.asksEmail}
         />
@@ -96,14 +96,14 @@ export function LinkFormView({ secret, link }: { secret: string; link: LinkFacts
         {form.offersRevocation && (
           <Checkbox
             label="Also revoke every token I made"
-            hint="API tokens, pairing and bootstrap tokens, invitations. Choose it if somebody else may have had your account."
+            hint="API tokens, pairing and bootstrap tokens, invitations. Recommended if someone else may have had access to your account."
             checked={revokeTokens}
             onChange={(event) => setRevokeTokens(event.currentTarget.checked)}
           />
         )}
         {redeem.error && <ErrorNotice key={redeem.submittedAt} error={redeem.error} />}
         <Button type="submit" look="primary" busy={redeem.isPending} className="w-full">
-          {redeem.isPending ? "One moment…" : form.action}
+          {redeem.isPending ? "Saving…" : form.action}
         </Button>
         <p className="text-sm text-ink-muted">
           The link works once and expires <When at={link.expires_at} />.

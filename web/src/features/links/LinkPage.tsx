@@ -37,7 +37,7 @@ function IncompleteLink() {
       title="The link is incomplete"
       intro="A one-time link ends in # and a secret that begins with hfl_. Here that part is missing: it may have been cut off when the link was copied, or this page was reloaded after opening it."
     >
-      <p className="mb-6 font-medium">Open the whole link again; opening alone does not use it up.</p>
+      <p className="mb-6 font-medium">Open the complete link again. Opening it does not use it up.</p>
       <GetAnother />
     </EntryFrame>
   );

@@ -1,4 +1,4 @@
-// What a one-time link asks for and says, decided from what the server tells about it.
+// The fields and texts of a one-time link's form, derived from what the server returns about it.
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import type { inspectLink, LinkPurpose } from "@holdfast/contracts/endpoints/sign-in";
@@ -19,13 +19,13 @@ export type LinkForm = {
   offersRevocation: boolean;
 };
 
-/** Said by the person: the server does not tell who has an account, because whoever invited holds the link too. */
+/** Chosen by the person: the server does not reveal who has an account, because the inviter has the link too. */
 export type Standing = "new" | "existing";
 
 const forms: Record<LinkPurpose, (link: LinkFacts, standing: Standing) => LinkForm> = {
   first_admin: () => ({
     title: "Create the administrator",
-    intro: "You are the first person here. This account may do everything, and invites everybody else.",
+    intro: "You are the first user. This account has full control and can invite others.",
     asksEmail: true,
     asksName: true,
     password: "new",
@@ -36,7 +36,7 @@ const forms: Record<LinkPurpose, (link: LinkFacts, standing: Standing) => LinkFo
   sign_in: () => ({
     title: "Set a new password",
     intro:
-      "The new password replaces the old one. You are signed out everywhere else, your terminals close, and you are signed in here.",
+      "The new password replaces the old one. Your other sessions end, your terminals close, and you are signed in here.",
     asksEmail: false,
     asksName: false,
     password: "new",

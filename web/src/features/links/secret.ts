@@ -1,5 +1,5 @@
-// The secret of a one-time link stands in the URL's fragment, which browsers do not send. It is taken
-// out of the address bar and the history at once, and lives only in this variable.
+// The secret of a one-time link is in the URL's fragment, which browsers do not send. It is removed
+// from the address bar and the history immediately, and kept only in this variable.
 
 import { secretPrefix } from "@holdfast/contracts/secrets";
 import { useSyncExternalStore } from "react";

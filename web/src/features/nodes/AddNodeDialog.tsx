@@ -1,4 +1,4 @@
-// Makes a token for a machine that shall join, then shows how.
+// Creates an enrollment token, then shows the command to run.
 
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
@@ -16,7 +16,7 @@ const lifetimes = [
 
 type AddNodeDialogProps = {
   onClose: () => void;
-  /** Give this node a new identity instead of making a new node. */
+  /** Gives this node a new identity instead of creating a node. */
   node?: Pick<Node, "id" | "name">;
 };
 
@@ -43,10 +43,10 @@ export function AddNodeDialog({ onClose, node }: AddNodeDialogProps) {
       title={node ? `New identity for ${node.name}` : "Add a node"}
       description={
         node
-          ? "Makes a token that only this node can use. With it the agent gets a new key and certificate; the node keeps its name, tasks and allocations."
-          : "Makes a token that lets one machine join. Next you get the command to run on it."
+          ? "Creates a token that only this node can use. The agent gets a new key and certificate; the node keeps its name, tasks and allocations."
+          : "Creates a token for one machine. The next step shows the command to run on it."
       }
-      action={node ? "Make a token" : "Get the join command"}
+      action={node ? "Create token" : "Get the command"}
       mutation={create}
     >
       {!node && (
@@ -55,7 +55,7 @@ export function AddNodeDialog({ onClose, node }: AddNodeDialogProps) {
           optional
           value={name}
           onChange={(event) => setName(event.currentTarget.value.toLowerCase())}
-          hint="What the node is called here. Left out, the machine's host name."
+          hint="Name of the node. Default: the machine's host name."
           placeholder="rack-2.gpu-4"
           pattern="[a-z0-9]([a-z0-9.\-]{0,61}[a-z0-9])?"
           title="A host name: letters, digits, hyphens and dots"
@@ -65,8 +65,8 @@ export function AddNodeDialog({ onClose, node }: AddNodeDialogProps) {
         />
       )}
       <SelectField
-        label="The token works for"
-        hint="It works once. Make it last only as long as you need to get to the machine."
+        label="Token valid for"
+        hint="It can be used once. Choose the shortest time that is enough."
         value={minutes}
         onChange={(event) => setMinutes(Number(event.currentTarget.value))}
       >

@@ -1,4 +1,5 @@
-// What needs attention on a node: what it is, and what to do now. Commands name the node, so that they can be pasted.
+// The problems of a node that need a person, each with its next step. Commands name the node, so that
+// they can be pasted as they stand.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { placeText } from "@holdfast/contracts/reasons/hops";
@@ -23,7 +24,7 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
             </p>
             <p className="mt-1 text-sm text-ink-muted">
               {item.severity && `${item.severity} · `}
-              {item.hop && `${nodeOwnerWords[item.owner].place}, at the hop ${placeText(item)} · `}
+              {item.hop && `${nodeOwnerWords[item.owner].place} · hop ${placeText(item)} · `}
               <span className="font-mono">{item.code}</span>
               {item.signal && item.signal !== item.code && (
                 <>

@@ -1,4 +1,4 @@
-// The node's certificate: how long it is good for, and whether it is renewed in time.
+// The node's certificate: how long it is valid, and whether it is renewed in time.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { Card } from "../../design/Card.tsx";
@@ -38,20 +38,22 @@ export function CertificateCard({ node }: { node: NodeDetail }) {
             {certificate.renewal_due_at && !certificate.revoked_at && (
               <Fact name="Renewal due">
                 <When at={certificate.renewal_due_at} />
-                <span className="text-ink-muted">, by itself and with a new key</span>
+                <span className="text-ink-muted">, automatic, with a new key</span>
               </Fact>
             )}
             <Fact name="Serial">
               <CopyableId id={certificate.serial} label="Copy serial" />
             </Fact>
-            <Fact name="Profile">{profile ? `${profile.name}, version ${profile.version}` : "not told yet"}</Fact>
+            <Fact name="Profile">
+              {profile ? `${profile.name}, version ${profile.version}` : "not received yet"}
+            </Fact>
             <Fact name="Node id">
               <CopyableId id={node.id} label="Copy node id" />
             </Fact>
           </Facts>
         </>
       ) : (
-        <p className="px-5 py-4 text-ink-muted">No certificate is known for this node.</p>
+        <p className="px-5 py-4 text-ink-muted">This node has no certificate.</p>
       )}
     </Card>
   );
@@ -59,7 +61,7 @@ export function CertificateCard({ node }: { node: NodeDetail }) {
 
 const fills: Partial<Record<State, string>> = { ok: "bg-ok", degraded: "bg-degraded", failed: "bg-failed" };
 
-/** What has passed is filled; the tick is when renewal is due. The words beside it say the same. */
+/** The elapsed part is filled; the tick marks when renewal is due. The text beside it says the same. */
 function Bar({ validity }: { validity: Validity }) {
   const percent = (share: number) => `${share * 100}%`;
   return (

@@ -1,4 +1,4 @@
-// What the node's agent wrote down about itself, newest first. The words are the catalogue's.
+// What the node's agent recorded about itself, newest first. The texts come from the catalogue of reasons.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
@@ -22,14 +22,14 @@ export function Diagnostics({ node }: { node: Pick<Node, "id" | "name"> }) {
   const [all, setAll] = useState(false);
   const items = diagnostics.data?.items ?? [];
   return (
-    <Card title="Diagnostics" note="what the agent reports of itself, newest first">
+    <Card title="Diagnostics" note="reported by the agent, newest first">
       {diagnostics.error && (
         <div className="p-5">
           <ErrorNotice error={diagnostics.error} onRetry={() => void diagnostics.refetch()} />
         </div>
       )}
       {diagnostics.data && items.length === 0 && (
-        <p className="px-5 py-4 text-ink-muted">Nothing was reported: the agent has met no trouble.</p>
+        <p className="px-5 py-4 text-ink-muted">No problems reported by the agent.</p>
       )}
       <ul>
         {(all ? items : items.slice(0, shownAtFirst)).map((record) => (

@@ -1,4 +1,4 @@
-// Tokens that a machine could still join with. Their secrets are not shown again.
+// Enrollment tokens that can still be used. Their secrets are not shown again.
 
 import { type EnrollmentToken, revokeEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { useState } from "react";
@@ -10,7 +10,7 @@ import { TimeLeft, When } from "../../design/When.tsx";
 import { useChange } from "../../use-change.ts";
 import { isOpen, useEnrollmentTokens } from "./enrollment-queries.ts";
 
-/** Nothing at all while there are none. */
+/** Renders nothing while there are none. */
 export function EnrollmentTokens() {
   const now = useNow("seconds");
   const open = useEnrollmentTokens().items?.filter((token) => isOpen(token, now));
@@ -19,11 +19,17 @@ export function EnrollmentTokens() {
   return (
     <section className="mt-10" aria-labelledby="open-tokens">
       <h2 id="open-tokens" className="mb-3 text-lg font-semibold">
-        Tokens that a machine can join with
+        Open enrollment tokens
       </h2>
       <Table
         label="Open enrollment tokens"
-        columns={["For", "Works for", { wide: "Made" }, { wide: "Made by" }, <ActionsHeader key="actions" />]}
+        columns={[
+          "For",
+          "Expires in",
+          { wide: "Created" },
+          { wide: "Created by" },
+          <ActionsHeader key="actions" />,
+        ]}
       >
         {open.map((token) => (
           <tr key={token.id}>
@@ -49,7 +55,7 @@ export function EnrollmentTokens() {
 }
 
 function purposeOf({ kind, node_id, node_name }: EnrollmentToken): string {
-  if (kind === "bootstrap") return `${node_name}, again and again`;
+  if (kind === "bootstrap") return `${node_name}, reusable`;
   return node_id ? `New identity for ${node_name}` : "A new node";
 }
 
@@ -69,7 +75,7 @@ function RevokeDialog({ token, onClose }: { token: EnrollmentToken; onClose: () 
       busy={revoke.isPending}
       error={revoke.error}
     >
-      <p>Nothing can join with it any more. A node that has joined already is not touched.</p>
+      <p>The token can no longer be used to enroll. A node that is already enrolled with it is not affected.</p>
     </ConfirmDialog>
   );
 }

@@ -1,4 +1,4 @@
-// How the host is, as the last health probe found it, and how long ago that was.
+// The result of the last health probe of the host, and its age.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostHealth } from "@holdfast/contracts/host-health";
@@ -17,7 +17,7 @@ export function HealthCard({ node }: { node: NodeDetail }) {
     return (
       <Card title="Health">
         <p className="px-5 py-4 text-ink-muted">
-          Not probed yet. A node that is online is asked by itself, the first time soon after it has joined.
+          Not probed yet. An online node is probed automatically, the first time soon after it enrolls.
         </p>
       </Card>
     );
@@ -89,8 +89,8 @@ function Host({ host }: { host: HostHealth }) {
 
 function Kvm({ kvm }: { kvm: HostHealth["kvm"] }) {
   if (!kvm.device_present) return <StatusMark state="unknown">No device</StatusMark>;
-  if (kvm.device_opens) return <StatusMark state="ok">Opens</StatusMark>;
-  return <StatusMark state="degraded">There, but the agent may not open it</StatusMark>;
+  if (kvm.device_opens) return <StatusMark state="ok">Available</StatusMark>;
+  return <StatusMark state="degraded">Present, but the agent has no access</StatusMark>;
 }
 
 function Gpus({ gpus }: { gpus: HostHealth["gpus"] }) {
@@ -109,7 +109,7 @@ function Gpus({ gpus }: { gpus: HostHealth["gpus"] }) {
   );
 }
 
-/** Those with hardware behind them, one by one; a host of containers has hundreds of others. */
+/** Lists hardware interfaces one by one; a container host has hundreds of virtual ones, which are counted. */
 function Links({ host }: { host: HostHealth }) {
   const real = host.links.filter((link) => link.hardware);
   const others = host.links.length - real.length;
@@ -129,7 +129,7 @@ function Links({ host }: { host: HostHealth }) {
           {state} <span className="text-ink-muted">{rate}</span>
         </li>
       ))}
-      {(others > 0 || real.length === 0) && <li className="text-ink-muted">{others} without hardware</li>}
+      {(others > 0 || real.length === 0) && <li className="text-ink-muted">{others} virtual</li>}
     </ul>
   );
 }

@@ -1,4 +1,4 @@
-// What the node's agent told last, and how long ago.
+// The agent's last heartbeat, and its age.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
@@ -32,7 +32,7 @@ export function HeartbeatCard({ node }: { node: NodeDetail }) {
                 </StatusMark>
               </span>
             ) : (
-              <span className="text-ink-muted"> at that moment, every result delivered</span>
+              <span className="text-ink-muted">, all results delivered</span>
             )}
           </Fact>
           {node.instance_id && (
@@ -48,8 +48,8 @@ export function HeartbeatCard({ node }: { node: NodeDetail }) {
         </Facts>
       ) : (
         <p className="px-5 py-4 text-ink-muted">
-          Nothing heard yet. An agent that runs is heard within seconds; on the machine,{" "}
-          <code className="font-mono text-[0.92em]">holdfast agent diagnose</code> says what keeps it.
+          No heartbeat yet. A running agent sends one within seconds. To find out what prevents it, run{" "}
+          <code className="font-mono text-[0.92em]">holdfast agent diagnose</code> on the machine.
         </p>
       )}
     </Card>
@@ -59,6 +59,6 @@ export function HeartbeatCard({ node }: { node: NodeDetail }) {
 function Skew({ seconds }: { seconds: number }) {
   const off = Math.abs(seconds);
   const words = `${tookMs(off * 1_000)} ${seconds > 0 ? "ahead" : "behind"}`;
-  if (off < 1) return <StatusMark state="ok">Right within a second</StatusMark>;
+  if (off < 1) return <StatusMark state="ok">In sync (less than 1 s off)</StatusMark>;
   return <StatusMark state={off > CLOCK_TOLERANCE_SECONDS ? "failed" : "ok"}>{words}</StatusMark>;
 }

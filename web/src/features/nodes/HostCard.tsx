@@ -1,4 +1,4 @@
-// The machine itself, as its agent found it.
+// The host, as its agent detected it.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostFacts } from "@holdfast/contracts/node-protocol";
@@ -35,7 +35,7 @@ export function HostCard({ node }: { node: NodeDetail }) {
           <span className="font-mono text-sm">{facts.account}</span>
         </Fact>
         <Fact name="Capabilities">
-          {facts.capabilities.length === 0 && <span className="text-ink-muted">none beyond the ordinary</span>}
+          {facts.capabilities.length === 0 && <span className="text-ink-muted">none</span>}
           <span className="flex flex-wrap gap-1">
             {facts.capabilities.map((capability) => (
               <Tag key={capability} mono>

@@ -1,4 +1,4 @@
-// The command that makes a machine a node, shown once, and then the wait until it has joined.
+// The command that enrolls a machine, shown once, and its progress until the machine is a node.
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import type { createEnrollmentToken, EnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
@@ -29,15 +29,15 @@ export function JoinDialog({ token, onClose, rekeyed }: JoinDialogProps) {
       open
       keepOpen={!now.used_at}
       onClose={onClose}
-      title={rekeyed ? `New identity for ${rekeyed.name}` : "Join a machine"}
-      description={rekeyed ? undefined : "The agent dials out to this server; the machine needs no open port."}
+      title={rekeyed ? `New identity for ${rekeyed.name}` : "Enroll a machine"}
+      description={rekeyed ? undefined : "The agent connects to this server; the machine needs no open port."}
     >
       <div className="space-y-5">
         {!now.used_at && (
           <>
-            <StatusMark state="degraded">Shown only now. Copy it before you close.</StatusMark>
+            <StatusMark state="degraded">Shown only once. Copy it before you close this dialog.</StatusMark>
             <CopyBlock label="Join command" value={token.install_command ?? token.join_command} />
-            <HowToRun token={token} machine={rekeyed ? rekeyed.name : "the machine that shall become a node"} />
+            <HowToRun token={token} machine={rekeyed ? rekeyed.name : "the new machine"} />
           </>
         )}
         <Progress token={now} node={node} />
@@ -64,28 +64,29 @@ function HowToRun({ token, machine }: { token: NewToken; machine: string }) {
   if (token.install_command === null) {
     return (
       <p className="text-sm text-ink-muted">
-        Run it on {machine}, in a checkout of Holdfast. To get a line that brings the agent along, run{" "}
-        <Code>npm run pack-agent</Code> on this server, then make a new token.
+        Run it on {machine}, in a checkout of Holdfast. To get a command that also installs the agent, run{" "}
+        <Code>npm run pack-agent</Code> on this server, then create a new token.
       </p>
     );
   }
   return (
     <p className="text-sm text-ink-muted">
-      Run it as root on {machine}, a Linux with systemd. It downloads the agent from this server, checks its
-      digest, installs, joins and starts it; <Code>holdfast agent uninstall</Code> there removes everything again.
+      Run it as root on {machine} (Linux with systemd). It downloads the agent from this server, verifies its
+      SHA-256, installs it, enrolls the machine and starts it. <Code>holdfast agent uninstall</Code> removes
+      everything again.
     </p>
   );
 }
 
 function OnlyThisMachine({ apiUrl }: { apiUrl: string }) {
   return (
-    <Notice state="unknown" title="Only the machine that Holdfast runs on can join with this">
+    <Notice state="unknown" title="Only the machine that runs Holdfast can use this token">
       <p>
-        Agents are listened for at <Code>{apiUrl}</Code>, which other machines do not reach. To let them in, set{" "}
+        Agents connect to <Code>{apiUrl}</Code>, which other machines cannot reach. To allow them, set{" "}
         <Code>HOLDFAST_NODE_API_BIND</Code> to an address of this server (or <Code>0.0.0.0</Code>) and{" "}
-        <Code>HOLDFAST_NODE_API_URL</Code> to how they reach it, such as{" "}
+        <Code>HOLDFAST_NODE_API_URL</Code> to the address by which they reach it, such as{" "}
         <Code>{`https://holdfast.example.com:${new URL(apiUrl).port || 443}`}</Code>, and restart Holdfast. Then
-        make a new token.
+        create a new token.
       </p>
     </Notice>
   );
@@ -103,11 +104,11 @@ function Progress({ token, node }: { token: EnrollmentToken; node: Node | undefi
     if (node?.connection === "online") {
       return (
         <>
-          <StatusMark state="ok">{node.name} has joined</StatusMark>
+          <StatusMark state="ok">{node.name} is enrolled</StatusMark>
           <p className="mt-1 text-ink-muted">
             {node.status === "quarantined"
-              ? "It is heard again, and stays quarantined until you reactivate it."
-              : "It is heard and takes tasks."}
+              ? "It is online, and stays quarantined until you reactivate it."
+              : "It is online and accepts tasks."}
           </p>
         </>
       );
@@ -116,10 +117,10 @@ function Progress({ token, node }: { token: EnrollmentToken; node: Node | undefi
       return (
         <>
           <StatusMark state="moving">
-            {node ? `${node.name} has its certificate` : "A machine has joined"}
+            {node ? `${node.name} has its certificate` : "The machine is enrolled"}
           </StatusMark>
           <p className="mt-1 text-ink-muted">
-            Waiting to hear from its agent. If that takes more than a minute, run{" "}
+            Waiting for the first heartbeat. If that takes more than a minute, run{" "}
             <Code>holdfast agent diagnose</Code> on the machine.
           </p>
         </>
@@ -130,15 +131,15 @@ function Progress({ token, node }: { token: EnrollmentToken; node: Node | undefi
       return (
         <>
           <StatusMark state="ended">The token has expired</StatusMark>
-          <p className="mt-1 text-ink-muted">Nothing joined with it. Close this and make another.</p>
+          <p className="mt-1 text-ink-muted">It was not used. Close this dialog and create another.</p>
         </>
       );
     }
     return (
       <>
-        <StatusMark state="moving">Waiting for the machine to join</StatusMark>
+        <StatusMark state="moving">Waiting for the machine to enroll</StatusMark>
         <p className="mt-1 text-ink-muted">
-          The command works once, for another <TimeLeft until={token.expires_at} />.
+          The command works once and expires in <TimeLeft until={token.expires_at} />.
         </p>
       </>
     );

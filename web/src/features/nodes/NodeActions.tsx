@@ -1,4 +1,4 @@
-// What can be done to one node. Everything that takes something away asks first.
+// The actions on one node. Destructive ones ask for confirmation.
 
 import { changeNode, type NodeChange, type NodeDetail, renameNode } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
@@ -73,7 +73,7 @@ function ChangeDialog({ node, change, onClose }: { node: NodeDetail; change: Nod
           ))}
           {node.running_tasks > 0 && change !== "reactivate" && (
             <li>
-              {node.running_tasks} {node.running_tasks === 1 ? "task runs" : "tasks run"} there now.
+              {node.running_tasks} {node.running_tasks === 1 ? "task is" : "tasks are"} running on it now.
             </li>
           )}
         </ul>
@@ -87,7 +87,7 @@ function ChangeDialog({ node, change, onClose }: { node: NodeDetail; change: Nod
         optional
         value={reason}
         onChange={(event) => setReason(event.currentTarget.value)}
-        hint="Stands on the node's page and in the audit trail."
+        hint="Shown on the node's page and in the audit trail."
         maxLength={200}
         autoComplete="off"
       />
@@ -99,7 +99,7 @@ function RenameDialog({ node, onClose }: { node: NodeDetail; onClose: () => void
   const [name, setName] = useState(node.name);
   const rename = useChange({
     send: (call) => call(renameNode, { params: { node_id: node.id }, body: { name } }),
-    said: `${node.name} is now called ${name}`,
+    said: `${node.name} renamed to ${name}`,
     onDone: onClose,
   });
   return (
@@ -108,7 +108,7 @@ function RenameDialog({ node, onClose }: { node: NodeDetail; onClose: () => void
         label="Name"
         value={name}
         onChange={(event) => setName(event.currentTarget.value.toLowerCase())}
-        hint="As a host name: letters, digits, hyphens and dots. The node's id stays the same."
+        hint="A host name: letters, digits, hyphens and dots. The node's id does not change."
         pattern="[a-z0-9]([a-z0-9.\-]{0,61}[a-z0-9])?"
         title="A host name: letters, digits, hyphens and dots"
         maxLength={63}

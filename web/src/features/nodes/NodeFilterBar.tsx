@@ -1,10 +1,11 @@
-// What to look for among the nodes: a text, and what there is to choose from in this fleet.
+// Filters for the list of nodes: a search text, and the values that occur in this fleet.
 
 import { type Fleet, fleetStates } from "@holdfast/contracts/endpoints/fleet";
+import { fleetStateTitles } from "@holdfast/contracts/state-titles";
 import { Button } from "../../design/Button.tsx";
 import { SelectField } from "../../design/Field.tsx";
 import { SettlingField } from "../../design/SettlingField.tsx";
-import { count, fleetMarks } from "../fleet/words.ts";
+import { count } from "../fleet/words.ts";
 import { isNarrowed, type NodeFilters } from "./filters.ts";
 
 type NodeFilterBarProps = { fleet: Fleet; filters: NodeFilters; onChange: (filters: NodeFilters) => void };
@@ -30,10 +31,10 @@ export function NodeFilterBar({ fleet, filters, onChange }: NodeFilterBarProps) 
         className="sm:w-44"
       >
         <option value="">All but retired</option>
-        <option value="not_fine">Not fine</option>
+        <option value="not_fine">Unhealthy</option>
         {fleetStates.map((state) => (
           <option key={state} value={state}>
-            {fleetMarks[state].word}
+            {fleetStateTitles[state].title}
           </option>
         ))}
         <option value="retired">Retired</option>
@@ -59,7 +60,7 @@ export function NodeFilterBar({ fleet, filters, onChange }: NodeFilterBarProps) 
       {filters.block && (
         <Button
           onClick={() => onChange({ ...filters, block: undefined })}
-          aria-label={`No longer only ${filters.block}`}
+          aria-label={`Remove the filter: only ${filters.block}`}
         >
           Only {filters.block} <span aria-hidden="true">×</span>
         </Button>

@@ -1,4 +1,4 @@
-// One node: how it is, who it is, what it runs and holds.
+// One node: its state, identity, tasks, allocations and terminals.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { getRouteApi, Link } from "@tanstack/react-router";
@@ -33,7 +33,7 @@ export function NodePage() {
       <NotLoaded
         noun="node"
         query={node}
-        explanation="The address may be cut off, or the node belongs to another of your organizations: switch there first."
+        explanation="It does not exist, or you have no access to it. If it belongs to another of your organizations, switch to that one first."
       />
     </>
   );
@@ -57,13 +57,14 @@ function Shown({ node }: { node: NodeDetail }) {
         above={<ToNodes />}
         actions={may("nodes:write") && <NodeActions node={node} />}
       >
-        <Standing node={node} />
+        <CurrentState node={node} />
       </PageHeader>
       <div className="grid gap-6">
         <Attention node={node} />
         {readsOnly && (
           <p className="text-sm text-ink-muted">
-            As {org.role} of {org.name} you read nodes and tasks. Admins and owners change them and run tasks.
+            Your role in {org.name} is {org.role}: you can view nodes and tasks. Admins and owners can change nodes
+            and run tasks.
           </p>
         )}
         <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-6 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
@@ -85,7 +86,7 @@ function Shown({ node }: { node: NodeDetail }) {
   );
 }
 
-function Standing({ node }: { node: NodeDetail }) {
+function CurrentState({ node }: { node: NodeDetail }) {
   const { state, word, meaning } = statusMarks[node.status];
   return (
     <>

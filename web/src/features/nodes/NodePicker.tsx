@@ -1,4 +1,4 @@
-// A node to choose, looked for on the server by name, host name, address or id.
+// Selects a node, searched on the server by name, host name, address or id.
 
 import { listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";
 import type { ComponentProps } from "react";

@@ -1,5 +1,5 @@
-// Nodes as rows. What needs attention is said in a line; what to do about it stands above, for all that share it, and
-// on the node's own page.
+// Nodes as rows. A problem takes one line; its next step is shown above the table for all nodes that have it, and
+// on the node's page.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { classes } from "../../design/classes.ts";
@@ -86,7 +86,7 @@ export function Connection({ node }: { node: Pick<Node, "status" | "connection" 
       {node.status !== "retired" && <StatusMark state={state}>{word}</StatusMark>}
       {node.heartbeat_at && (
         <span className="text-sm text-ink-muted">
-          seen <SecondsAgo at={node.heartbeat_at} />
+          last heartbeat <SecondsAgo at={node.heartbeat_at} />
         </span>
       )}
     </span>

@@ -1,4 +1,4 @@
-// The organization's machines: how the fleet is, what needs a person, and every node in a table of pages.
+// The organization's nodes: the state of the fleet, its problems, and a paged table of all nodes.
 
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -12,7 +12,7 @@ import { Tag } from "../../design/Tag.tsx";
 import { useActing } from "../../session.ts";
 import { FleetCard } from "../fleet/FleetCard.tsx";
 import { PAGE_SIZE, useFleet, useNodePage } from "../fleet/queries.ts";
-import { OwnSide } from "../fleet/Troubles.tsx";
+import { ControlPlaneSuspicion } from "../fleet/Troubles.tsx";
 import { count, nodesInWords } from "../fleet/words.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { AddNodeDialog } from "./AddNodeDialog.tsx";
@@ -40,14 +40,14 @@ export function NodesPage() {
   return (
     <>
       <PageHeader title="Nodes" actions={some && add}>
-        The machines that {org.name} runs on. <LiveMark />
+        Machines enrolled in {org.name}. <LiveMark />
       </PageHeader>
       {error && <ErrorNotice error={error} onRetry={() => void refetch()} />}
       {!fleet && !error && <Loading what="nodes" />}
       {fleet && !some && <NoNodes add={add} />}
       {fleet && some && (
         <>
-          <OwnSide suspicion={fleet.own_side} />
+          <ControlPlaneSuspicion suspicion={fleet.own_side} />
           <FleetCard fleet={fleet} filters={filters} onChange={change} />
           <NodeFilterBar fleet={fleet} filters={filters} onChange={change} />
           <Pages key={JSON.stringify(listFilter(filters))} filters={filters} onChange={change} />
@@ -59,7 +59,7 @@ export function NodesPage() {
   );
 }
 
-/** Newest first, a page at a time: the cursor of each page before is kept to go back by. */
+/** Newest first, one page at a time. The cursors of earlier pages are kept for going back. */
 function Pages({ filters, onChange }: { filters: NodeFilters; onChange: (filters: NodeFilters) => void }) {
   const [cursors, setCursors] = useState<string[]>([]);
   const page = useNodePage(listFilter(filters), cursors.at(-1));
@@ -106,14 +106,14 @@ function NoNodes({ add }: { add: React.ReactNode }) {
   return (
     <EmptyState icon={<Icon name="nodes" />} title="No nodes yet" actions={add}>
       <p>
-        A node is a machine with a small agent on it. The agent dials out, so you open no port for it; it proves
-        who it is with a certificate of its own, and runs only tasks that this server has signed.
+        A node is a machine with a small agent. The agent connects outbound, so no port has to be opened. It
+        authenticates with its own certificate and runs only tasks signed by this server.
       </p>
       {add ? (
-        <p>Make a token here, run one command on the machine, and watch it appear on this page.</p>
+        <p>Create a token, run one command on the machine, and the node appears on this page.</p>
       ) : (
         <p>
-          You act in {org.name} as <Tag>{org.role}</Tag>. Admins and owners add nodes; ask one of them.
+          Your role in {org.name} is <Tag>{org.role}</Tag>. Ask an admin or owner to add a node.
         </p>
       )}
     </EmptyState>
@@ -124,8 +124,8 @@ function NoMatch({ filters, onClear }: { filters: NodeFilters; onClear: () => vo
   return (
     <EmptyState title="No node matches" actions={<Button onClick={onClear}>Show all nodes</Button>}>
       <p>
-        {filters.search ? `No name, address or id holds “${filters.search}”` : "None"}
-        {isNarrowed({ ...filters, search: undefined }) ? " among those that the other filters let through" : ""}.
+        {filters.search ? `No name, address or id contains “${filters.search}”` : "No node"}
+        {isNarrowed({ ...filters, search: undefined }) ? " within the other filters" : ""}.
       </p>
     </EmptyState>
   );

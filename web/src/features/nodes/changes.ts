@@ -1,5 +1,5 @@
-// What an operator can do to a node in its present state, and what each of it means. The server
-// decides; this only keeps the page from offering what it would refuse.
+// The changes that an operator can make to a node in its current state, and their effects. The server
+// decides; this only keeps the page from offering what the server would reject.
 
 import type { NodeChange } from "@holdfast/contracts/endpoints/nodes";
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
@@ -33,8 +33,8 @@ export const changeWords: Record<NodeChange, ChangeWords> = {
     question: "Drain",
     done: "is draining",
     effects: [
-      "It takes no new tasks; what runs there runs to its end.",
-      "Its allocations stay. Reactivate it to take work again.",
+      "It gets no new tasks. Running tasks finish.",
+      "Its allocations are kept. Reactivate it to let it get tasks again.",
     ],
     danger: false,
   },
@@ -43,9 +43,9 @@ export const changeWords: Record<NodeChange, ChangeWords> = {
     question: "Quarantine",
     done: "is quarantined",
     effects: [
-      "It gets no tasks, and its polls are held without work, until you reactivate it.",
-      "What runs there is not stopped: cancel it if it should be.",
-      "Its identity stays good: use Revoke if the machine may be in wrong hands.",
+      "It gets no tasks until you reactivate it.",
+      "Running tasks are not stopped. Cancel them if they should be.",
+      "Its certificate stays valid. If the machine may be compromised, revoke its identity instead.",
     ],
     danger: true,
   },
@@ -53,7 +53,7 @@ export const changeWords: Record<NodeChange, ChangeWords> = {
     action: "Reactivate node",
     question: "Reactivate",
     done: "is active",
-    effects: ["It gets tasks again as soon as its agent is connected."],
+    effects: ["It gets tasks again as soon as its agent is online."],
     danger: false,
   },
   revoke: {
@@ -61,8 +61,8 @@ export const changeWords: Record<NodeChange, ChangeWords> = {
     question: "Revoke the identity of",
     done: "is revoked",
     effects: [
-      "Its certificates are refused from this moment, also on connections that are open.",
-      "To take it in again, make a token for it and join it anew; then reactivate it.",
+      "Its certificates are rejected immediately, also on open connections.",
+      "To bring it back, create a token for it, enroll it again, then reactivate it.",
     ],
     danger: true,
   },
@@ -71,8 +71,8 @@ export const changeWords: Record<NodeChange, ChangeWords> = {
     question: "Retire",
     done: "is retired",
     effects: [
-      "Its identity is revoked and the node never comes back. Its name becomes free.",
-      "Its history stays. The machine itself can join again as a new node.",
+      "Its identity is revoked. This cannot be undone. Its name can be used again.",
+      "Its history is kept. The machine can be enrolled again as a new node.",
     ],
     danger: true,
   },

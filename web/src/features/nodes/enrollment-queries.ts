@@ -1,4 +1,4 @@
-// Enrollment tokens, newest first. Asked for often while somebody waits for a machine to join.
+// Enrollment tokens, newest first. Polled often while a person waits for a machine to enroll.
 
 import { type EnrollmentToken, listEnrollmentTokens } from "@holdfast/contracts/endpoints/enrollment";
 import { useListing } from "../../listing.ts";

@@ -1,10 +1,10 @@
-// What the nodes page looks for, as it stands in the address bar: a link shows another person the same.
+// The filters of the nodes page, stored in the address bar: a link shows another person the same view.
 
 import { FleetFilter } from "@holdfast/contracts/endpoints/fleet";
 import type { NodeStateFilter } from "@holdfast/contracts/endpoints/nodes";
 import { type Grouping, groupings } from "../fleet/grouping.ts";
 
-/** A state of the fleet, or those that are a part of it no more. */
+/** A state of the fleet, or retired. */
 type ShownState = Exclude<FleetFilter["state"], "present" | undefined> | "retired";
 
 export type NodeFilters = Omit<FleetFilter, "state"> & {
@@ -33,12 +33,12 @@ export function nodeFiltersFromSearch(search: Record<string, unknown>): NodeFilt
   return filters;
 }
 
-/** What the picture and the counts are asked for; nothing at all: the whole fleet. */
+/** The filter for the picture and the counts; empty: the whole fleet. */
 export function fleetFilter({ group, add, state, ...rest }: NodeFilters): FleetFilter {
   return state === undefined || state === "retired" ? rest : { ...rest, state };
 }
 
-/** What the table is asked for. Retired nodes can be looked for by name and id only. */
+/** The filter for the table. Retired nodes can be searched by name and id only. */
 export function listFilter(filters: NodeFilters): Omit<FleetFilter, "state"> & { state?: NodeStateFilter } {
   if (filters.state !== "retired") return { state: "present", ...fleetFilter(filters) };
   return { state: "retired", ...(filters.search ? { search: filters.search } : {}) };

@@ -1,4 +1,4 @@
-// What the pages read about nodes. The keys are those that live.ts looks for.
+// The queries about nodes. The keys are those that live.ts invalidates.
 
 import {
   getNode,
@@ -11,7 +11,7 @@ import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";
 
-/** What lets a node host an allocation: its agent makes users, or offers its own account. */
+/** The capabilities that allow an allocation: the agent creates users, or offers its own account. */
 export const hostsUsers = "os_users,own_account";
 
 /** The only node that an allocation can be made on, and how many there are. */

@@ -13,7 +13,7 @@ const certificate = (change: object = {}) => ({
   ...change,
 });
 
-describe("a certificate through its life", () => {
+describe("the validity of a certificate", () => {
   it.each([
     ["before it begins", -1, {}, "Not valid yet", 0],
     ["half way", 12, {}, "Valid", 0.5],

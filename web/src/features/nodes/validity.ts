@@ -1,13 +1,12 @@
-// How far a certificate is through its life.
+// How much of a certificate's lifetime has passed, and its state.
 
 import { type CertificateStage, certificateStage } from "@holdfast/contracts/certificate-stage";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import type { State } from "../../design/StatusMark.tsx";
+import { certificateTitles } from "@holdfast/contracts/state-titles";
+import { type Mark, markOf } from "../../design/marks.ts";
 
 type Certificate = NonNullable<NodeDetail["certificate"]>;
-export type Validity = {
-  state: State;
-  word: string;
+export type Validity = Mark & {
   /** 0 to 1. */
   passed: number;
   renewalAt: number | null;
@@ -19,13 +18,13 @@ export function validityOf(certificate: Certificate, now: number): Validity {
   const share = (at: number) => Math.min(1, Math.max(0, (at - from) / (until - from)));
   const due = certificate.renewal_due_at === null ? null : Date.parse(certificate.renewal_due_at);
   const at = { passed: share(now), renewalAt: due === null ? null : share(due) };
-  if (certificate.revoked_at) return { ...at, state: "failed", word: "Revoked" };
-  if (now < from) return { ...at, state: "degraded", word: "Not valid yet" };
+  if (certificate.revoked_at) return { ...at, ...markOf(certificateTitles.revoked, "failed") };
+  if (now < from) return { ...at, ...markOf(certificateTitles.not_yet_valid, "degraded") };
   return { ...at, ...marks[certificateStage({ notBefore: from, notAfter: until }, now)] };
 }
 
-const marks: Record<CertificateStage, Pick<Validity, "state" | "word">> = {
-  current: { state: "ok", word: "Valid" },
-  renewal_overdue: { state: "degraded", word: "Renewal overdue" },
-  expired: { state: "failed", word: "Expired" },
+const marks: Record<CertificateStage, Mark> = {
+  current: markOf(certificateTitles.current, "ok"),
+  renewal_overdue: markOf(certificateTitles.renewal_overdue, "degraded"),
+  expired: markOf(certificateTitles.expired, "failed"),
 };

@@ -1,4 +1,4 @@
-// Invitations that were handed out and not used yet. Their links are not shown again.
+// Invitations that were not used yet. Their links are not shown again.
 
 import { cancelInvitation, type Invitation, listInvitations } from "@holdfast/contracts/endpoints/members";
 import { mayGrant } from "@holdfast/contracts/permissions";
@@ -13,7 +13,7 @@ import { useListing } from "../../listing.ts";
 import { useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
 
-/** Nothing at all while there are none: most of the time nobody needs to think of them. */
+/** Renders nothing while there are none. */
 export function Invitations() {
   const { org, call, may } = useActing();
   const { items } = useListing<Invitation>({
@@ -30,7 +30,7 @@ export function Invitations() {
       </h2>
       <Table
         label="Open invitations"
-        columns={["Email", "Role", "Made", "Expires", ...(writable ? [<ActionsHeader key="actions" />] : [])]}
+        columns={["Email", "Role", "Created", "Expires", ...(writable ? [<ActionsHeader key="actions" />] : [])]}
       >
         {items.map((invitation) => (
           <tr key={invitation.id}>

@@ -1,4 +1,4 @@
-// Invites a person. The answer is a link that is shown once, for the inviter to hand over.
+// Invites a person. The result is a link that is shown once, for the inviter to send.
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";
@@ -37,7 +37,7 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
       open
       onClose={onClose}
       title="Invite member"
-      description="You get a link to hand over. Holdfast sends no mail."
+      description="Creates a link for you to send. Holdfast sends no email."
       action="Create invitation"
       mutation={invite}
     >

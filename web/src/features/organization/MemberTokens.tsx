@@ -1,4 +1,4 @@
-// What ends with a member: every token they made, or with a new role those that need more than it.
+// The tokens that end when a member is removed, or when their new role no longer allows them.
 
 import { listMemberTokens, type Member } from "@holdfast/contracts/endpoints/members";
 import { countIssued } from "@holdfast/contracts/issued-tokens";
@@ -20,7 +20,7 @@ export function MemberTokens({ member, role }: { member: Member; role?: Role }) 
   if (tokens.error) return <ErrorNotice error={tokens.error} />;
   if (!tokens.data) return <Loading what="their tokens" />;
   const { items } = tokens.data;
-  if (items.length === 0) return <p>No token ends with it.</p>;
+  if (items.length === 0) return <p>No tokens are affected.</p>;
   return (
     <div className="space-y-3">
       <p>

@@ -35,7 +35,7 @@ export function MembersTab() {
     <>
       <TabFrame
         title="Members"
-        intro="Owners do everything, admins run projects and people, members use what is there."
+        intro="Owners have full control. Admins manage projects, nodes and members. Members use allocations."
         listing={listing}
         action={
           writable && (
@@ -46,8 +46,8 @@ export function MembersTab() {
           )
         }
         empty={
-          <EmptyState title="Nobody is a member yet">
-            <p>You act here as operator. Invite an owner, who then invites everybody else.</p>
+          <EmptyState title="No members yet">
+            <p>You act here as operator. Invite an owner, who can then invite others.</p>
           </EmptyState>
         }
       >

@@ -1,4 +1,4 @@
-// Makes an API token and shows its secret once.
+// Creates an API token and shows its secret once.
 
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { type Role, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
@@ -38,7 +38,7 @@ export function NewTokenDialog({ onClose }: { onClose: () => void }) {
   if (secret) {
     return (
       <ShownOnceDialog onClose={onClose} title={`Token ${name}`} label="API token" value={secret}>
-        We keep only a hash of it. If it is lost, revoke it and make another.
+        Only its hash is stored. If you lose it, revoke it and create another.
       </ShownOnceDialog>
     );
   }
@@ -48,7 +48,7 @@ export function NewTokenDialog({ onClose }: { onClose: () => void }) {
         label="Name"
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
-        hint="Say where it is used, so that you dare to revoke it later."
+        hint="Where it is used, for example the host or job."
         placeholder="deploy on build-3"
         maxLength={80}
         autoComplete="off"
@@ -97,7 +97,7 @@ function ScopeFields({ role, narrowed, onChange }: ScopeFieldsProps) {
     <fieldset>
       <legend className="mb-1.5 font-medium">Scopes</legend>
       <Checkbox
-        label="All that the role allows"
+        label="All scopes of the role"
         checked={narrowed === null}
         onChange={(event) => onChange(event.currentTarget.checked ? null : new Set(scopesOfRole[role]))}
       />

@@ -10,9 +10,15 @@ export function NodesThatRejoin({ tokens }: { tokens: readonly IssuedToken[] }) 
   return (
     <Notice
       state="degraded"
-      title={nodes.length === 1 ? "A node depends on such a token" : `${nodes.length} nodes depend on such tokens`}
+      title={
+        nodes.length === 1
+          ? "1 node depends on one of these tokens"
+          : `${nodes.length} nodes depend on these tokens`
+      }
     >
-      <p>Without a new bootstrap token {nodes.length === 1 ? "it" : "they"} cannot join again after a rebuild:</p>
+      <p>
+        Without a new bootstrap token {nodes.length === 1 ? "it" : "they"} cannot enroll again after a rebuild:
+      </p>
       <ul className="mt-1 space-y-0.5">
         {nodes.map((name) => (
           <li key={name} className="font-mono text-sm wrap-anywhere">

@@ -36,7 +36,7 @@ export function RenameProjectDialog({ project, onClose }: ProjectDialogProps) {
       open
       onClose={onClose}
       title="Rename project"
-      description={`The slug ${project.slug} stays, so commands keep working.`}
+      description={`The slug ${project.slug} does not change, so commands keep working.`}
       action="Rename project"
       mutation={rename}
     >
@@ -68,9 +68,7 @@ export function DeleteProjectDialog({ project, onClose }: ProjectDialogProps) {
       busy={remove.isPending}
       error={remove.error}
     >
-      <p>
-        The project cannot be brought back. Its slug {project.slug} becomes free. The audit trail keeps its name.
-      </p>
+      <p>This cannot be undone. Its slug {project.slug} can be used again. The audit trail keeps its name.</p>
     </ConfirmDialog>
   );
 }

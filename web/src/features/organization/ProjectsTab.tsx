@@ -41,7 +41,7 @@ export function ProjectsTab() {
         }
         empty={
           <EmptyState title="No projects">
-            <p>{writable ? "Create one to group what you run." : "An admin or owner can create one."}</p>
+            <p>{writable ? "Create one to group allocations." : "An admin or owner can create one."}</p>
           </EmptyState>
         }
       >

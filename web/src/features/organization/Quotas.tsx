@@ -76,7 +76,7 @@ function ChangeDialog({ limits, onClose }: { limits: Limits; onClose: () => void
       open
       onClose={onClose}
       title="Allocation limits"
-      description="All allocations count that are not released. What exists beyond a lower limit stays."
+      description="Every allocation that is not released counts. Existing allocations above a lower limit are kept."
       action="Change limits"
       mutation={change}
     >
@@ -92,7 +92,7 @@ function ChangeDialog({ limits, onClose }: { limits: Limits; onClose: () => void
         value={organization}
         readOnly={!isOperator}
         onChange={(event) => setOrganization(event.currentTarget.value)}
-        hint={isOperator ? undefined : "The platform operator sets this one."}
+        hint={isOperator ? undefined : "Only the platform operator can change this limit."}
       />
     </FormDialog>
   );

@@ -1,4 +1,4 @@
-// Asks before a token stops working.
+// Asks for confirmation before a token is revoked.
 
 import { type ApiToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { ConfirmDialog } from "../../design/Dialog.tsx";
@@ -22,7 +22,7 @@ export function RevokeTokenDialog({ token, onClose }: { token: ApiToken; onClose
       error={revoke.error}
     >
       <p>
-        Whatever uses it is refused from the next request on. This cannot be undone.{" "}
+        Requests with it are rejected immediately. This cannot be undone.{" "}
         {token.last_used_at ? (
           <>
             It was last used <When at={token.last_used_at} />.

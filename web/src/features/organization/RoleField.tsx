@@ -1,13 +1,13 @@
-// A role to give: only those that one's own role may hand out.
+// Selects a role: only those that the person's own role may assign.
 
 import { mayGrant, type Role, roles } from "@holdfast/contracts/permissions";
 import { SelectField } from "../../design/Field.tsx";
 import { useActing } from "../../session.ts";
 
 const meanings: Record<Role, string> = {
-  owner: "Everything, including the organization's name and other owners.",
-  admin: "Projects, people and the audit trail, but not owners.",
-  member: "Reads the organization and makes own API tokens.",
+  owner: "Full control, including the organization's name and other owners.",
+  admin: "Projects, nodes, members and the audit trail, but not owners.",
+  member: "View the organization, use allocations and create their own API tokens.",
 };
 
 type RoleFieldProps = { value: Role; onChange: (role: Role) => void };

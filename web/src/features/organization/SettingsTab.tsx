@@ -22,7 +22,7 @@ export function SettingsTab() {
           <RenameForm />
         ) : (
           <p className="px-5 py-4">
-            {org.name} <span className="text-ink-muted">Only owners change it.</span>
+            {org.name} <span className="text-ink-muted">Only owners can change it.</span>
           </p>
         )}
       </Card>

@@ -38,9 +38,7 @@ export function TokensTab() {
     <>
       <TabFrame
         title="API tokens"
-        intro={
-          own ? "Your own tokens in this organization." : "All tokens of this organization, whoever made them."
-        }
+        intro={own ? "Your own tokens in this organization." : "All tokens of this organization."}
         listing={listing}
         action={create}
         empty={
@@ -55,7 +53,15 @@ export function TokensTab() {
         {(tokens) => (
           <Table
             label="API tokens"
-            columns={["Name", "May", "State", "Last used", "Expires", "Made by", <ActionsHeader key="actions" />]}
+            columns={[
+              "Name",
+              "Access",
+              "State",
+              "Last used",
+              "Expires",
+              "Created by",
+              <ActionsHeader key="actions" />,
+            ]}
           >
             {tokens.map((token) => (
               <TokenRow key={token.id} token={token} onRevoke={writable ? () => setRevoking(token) : undefined} />
@@ -80,7 +86,7 @@ function TokenRow({ token, onRevoke }: { token: ApiToken; onRevoke?: () => void 
             {token.role}, {token.scopes.length} {token.scopes.length === 1 ? "scope" : "scopes"}
           </span>
         ) : (
-          `all of ${token.role}`
+          `all scopes of ${token.role}`
         )}
       </Cell>
       <Cell>

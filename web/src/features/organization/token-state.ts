@@ -1,4 +1,4 @@
-// What an API token is good for at a moment.
+// The state of an API token at a given time.
 
 import type { ApiToken } from "@holdfast/contracts/endpoints/tokens";
 import type { State } from "../../design/StatusMark.tsx";

@@ -30,7 +30,7 @@ export function FirstSteps() {
   const steps = counts.data && firstSteps({ role: org.role, organizationName: org.name, ...counts.data });
   const open = steps?.filter((step) => step.state === "open").length ?? 0;
   return (
-    <Card title="First steps" note={steps && (open === 0 ? "All done for now" : `${open} to do`)}>
+    <Card title="First steps" note={steps && (open === 0 ? "All done" : `${open} to do`)}>
       {counts.error && (
         <div className="p-5">
           <ErrorNotice error={counts.error} onRetry={() => void counts.refetch()} />

@@ -1,4 +1,4 @@
-// The fleet in a few numbers, and what in it needs a person.
+// The fleet in a few numbers, and its problems.
 
 import { fleetStates } from "@holdfast/contracts/endpoints/fleet";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
@@ -9,7 +9,7 @@ import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { FleetShape } from "../fleet/FleetMark.tsx";
 import { useFleet, useNodePage } from "../fleet/queries.ts";
-import { OwnSide } from "../fleet/Troubles.tsx";
+import { ControlPlaneSuspicion } from "../fleet/Troubles.tsx";
 import { count, stateInWords } from "../fleet/words.ts";
 import { NodeLink } from "../nodes/NodeLink.tsx";
 
@@ -39,17 +39,17 @@ export function NodesCard() {
               <li key={state} className="inline-flex items-center gap-1.5">
                 <FleetShape state={state} />
                 <span className="font-semibold">{count(fleet.states[state])}</span>
-                {stateInWords(state, fleet.states[state])}
+                {stateInWords(state)}
               </li>
             ))}
         </ul>
       )}
       {fleet?.own_side && (
         <div className="px-5 pt-4">
-          <OwnSide suspicion={fleet.own_side} />
+          <ControlPlaneSuspicion suspicion={fleet.own_side} />
         </div>
       )}
-      {fleet?.not_fine === 0 && <p className="px-5 py-3 text-ink-muted">Nothing needs attention.</p>}
+      {fleet?.not_fine === 0 && <p className="px-5 py-3 text-ink-muted">No problems.</p>}
       <ul aria-label="Nodes that need attention">
         {troubled.slice(0, mostShown).map((node) => (
           <Trouble key={node.id} node={node} />

@@ -1,4 +1,4 @@
-// The start page: what to do first, how the platform is, and what happened lately.
+// The start page: first steps, the state of the platform, and recent activity.
 
 import { PageHeader } from "../../design/PageHeader.tsx";
 import { useActing, useMe } from "../../session.ts";

@@ -1,4 +1,4 @@
-// How the platform's own parts are, for its operator.
+// The state of the platform's processes, for its operator.
 
 import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
 import { useQuery } from "@tanstack/react-query";
@@ -28,7 +28,7 @@ export function PlatformCard() {
       )}
       {status.data && (
         <dl aria-live="polite">
-          <Part name="API" state="ok" word="Answering">
+          <Part name="API" state="ok" word="Running">
             Instance <span className="font-mono text-xs [overflow-wrap:anywhere]">{status.data.instance_id}</span>
           </Part>
           <Worker worker={status.data.worker} />
@@ -62,14 +62,14 @@ function Worker({ worker }: { worker: { ok: boolean; last_seen_at: string | null
     <Part
       name="Worker"
       state={worker.last_seen_at ? "failed" : "unknown"}
-      word={worker.last_seen_at ? "Silent" : "Never seen"}
+      word={worker.last_seen_at ? "Not responding" : "Never started"}
     >
       {worker.last_seen_at && (
         <>
           Last seen <When at={worker.last_seen_at} />.{" "}
         </>
       )}
-      Nothing is reconciled without it: start <Code>holdfast worker</Code>, or look at its log.
+      Background jobs do not run without it. Start <Code>holdfast worker</Code>, or check its log.
     </Part>
   );
 }
@@ -80,7 +80,7 @@ function Jobs({ jobs }: { jobs: readonly BackgroundJob[] }) {
     <Part
       name="Jobs"
       state={failing > 0 ? "degraded" : "ok"}
-      word={failing > 0 ? `${failing} of ${jobs.length} failing` : "OK"}
+      word={failing > 0 ? `${failing} of ${jobs.length} failing` : "Healthy"}
     >
       <Link to="/platform/background-jobs" className="rounded-sm font-medium text-kelp hover:underline">
         {jobs.length} background jobs

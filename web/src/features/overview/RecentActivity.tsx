@@ -29,9 +29,7 @@ export function RecentActivity() {
           <ErrorNotice error={recent.error} onRetry={() => void recent.refetch()} />
         </div>
       )}
-      {recent.data?.items.length === 0 && (
-        <p className="px-5 py-4 text-ink-muted">Nothing has happened here yet.</p>
-      )}
+      {recent.data?.items.length === 0 && <p className="px-5 py-4 text-ink-muted">No events yet.</p>}
       <ul>
         {recent.data?.items.map((event) => (
           <li

@@ -1,4 +1,4 @@
-// The first five minutes as a list, derived from what is really there. What a role may not do is
+// The first five minutes as a list, derived from the actual state. What a role may not do is
 // left out.
 
 import type { ActingRole } from "@holdfast/contracts/permissions";
@@ -30,15 +30,15 @@ export function firstSteps({ role, organizationName, members, tokens, nodes }: S
     steps.push({
       id: "name",
       title: "Name the organization",
-      text: "Everybody you invite sees this name first.",
+      text: "Everyone you invite sees this name.",
       state: organizationName === nameAtStart ? "open" : "done",
     });
   }
   if (may.has("members:write")) {
     steps.push({
       id: "people",
-      title: "Invite somebody",
-      text: "Each invitation is a link that works once, for you to hand over. A second owner keeps you from being locked out.",
+      title: "Invite a member",
+      text: "Each invitation is a one-time link for you to send. A second owner prevents being locked out.",
       state: members > 1 ? "done" : "open",
     });
   }
@@ -46,15 +46,15 @@ export function firstSteps({ role, organizationName, members, tokens, nodes }: S
     steps.push({
       id: "token",
       title: "Create an API token",
-      text: "For the command line, CI and scripts. It may be narrower than your own role, and revoked at once.",
+      text: "For the command line, CI and scripts. It can have fewer permissions than your role, and can be revoked at any time.",
       state: tokens > 0 ? "done" : "open",
     });
   }
   if (may.has("nodes:write")) {
     steps.push({
       id: "node",
-      title: "Join a node",
-      text: "A node joins by a small agent that dials out, so no port has to be opened. One command on the machine is enough.",
+      title: "Add a node",
+      text: "One command installs a small agent on the machine. The agent connects outbound, so no port has to be opened.",
       state: nodes > 0 ? "done" : "open",
     });
   }

@@ -1,13 +1,14 @@
-// Background jobs in words.
+// Background jobs as text.
 
 import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
-import type { State } from "../../design/StatusMark.tsx";
+import { jobStateTitles } from "@holdfast/contracts/state-titles";
+import { marksOf } from "../../design/marks.ts";
 
-export const jobMarks: Record<BackgroundJob["state"], { state: State; word: string }> = {
-  ok: { state: "ok", word: "OK" },
-  waiting: { state: "unknown", word: "Not run yet" },
-  failing: { state: "failed", word: "Failing" },
-};
+export const jobMarks = marksOf<BackgroundJob["state"]>(jobStateTitles, {
+  ok: "ok",
+  waiting: "unknown",
+  failing: "failed",
+});
 
 /** `remove-old-tasks` → "Remove old tasks". */
 export function titleOf({ name }: Pick<BackgroundJob, "name">): string {

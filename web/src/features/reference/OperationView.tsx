@@ -10,8 +10,8 @@ import type { Operation } from "./operations.ts";
 import type { FieldRow } from "./schema-rows.ts";
 
 const accessWords: Record<string, string> = {
-  public: "Anybody, without signing in.",
-  "signed-in": "Anybody signed in, and any token.",
+  public: "Anyone, without signing in.",
+  "signed-in": "Anyone signed in, and any token.",
   operator: "The platform operator.",
 };
 
@@ -37,7 +37,7 @@ export function OperationView({ operation }: { operation: Operation }) {
         </p>
       )}
       <p className="mt-3 text-ink-muted">
-        Who may call: <Access access={operation.access} />
+        Access: <Access access={operation.access} />
       </p>
       <CurlExample operation={operation} />
       {operation.parameters.length > 0 && (
@@ -54,7 +54,7 @@ export function OperationView({ operation }: { operation: Operation }) {
         {operation.answer.rows.length > 0 ? (
           <FieldTable label={`Answer of ${operation.id}`} rows={operation.answer.rows} answer />
         ) : (
-          <p className="text-ink-muted">No body.</p>
+          <p className="text-ink-muted">No response body.</p>
         )}
       </Part>
       <Part title="Errors">

@@ -18,7 +18,7 @@ export function ReferencePage() {
     queryKey: ["openapi"],
     queryFn: async ({ signal }) => {
       const response = await watchedFetch("/openapi.json", { signal });
-      if (!response.ok) throw new TypeError(`/openapi.json answered ${response.status}`);
+      if (!response.ok) throw new TypeError(`/openapi.json returned ${response.status}`);
       return (await response.json()) as OpenApiDocument;
     },
     staleTime: Number.POSITIVE_INFINITY,
@@ -64,7 +64,7 @@ function Reference({ document }: { document: OpenApiDocument }) {
         <h1 className="text-3xl font-semibold tracking-tight">API reference</h1>
         <p className="mt-2 max-w-2xl text-ink-muted">
           Version <span className="font-mono text-sm">{document.info.version}</span>.{" "}
-          <Prose text={document.info.description ?? ""} /> The same as a file:{" "}
+          <Prose text={document.info.description ?? ""} /> OpenAPI document:{" "}
           <a href="/openapi.json" className="text-kelp underline">
             /openapi.json
           </a>

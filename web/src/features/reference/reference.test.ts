@@ -52,7 +52,7 @@ describe("the API reference", () => {
     expect(
       matching(groups, "post /v1/tokens").flatMap((group) => group.operations.map((each) => each.id)),
     ).toEqual(["createToken"]);
-    expect(matching(groups, "no such thing")).toEqual([]);
+    expect(matching(groups, "nothing matches this")).toEqual([]);
     expect(matching(groups, " ")).toHaveLength(groups.length);
   });
 

@@ -1,4 +1,4 @@
-// A JSON Schema as rows of a table: `items[].scopes[]`, its type in words, whether it must be given.
+// A JSON Schema as rows of a table: `items[].scopes[]`, its type as text, whether it is required.
 
 export type Schema = {
   type?: string | string[];

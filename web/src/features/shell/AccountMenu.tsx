@@ -11,7 +11,7 @@ import { useMe } from "../../session.ts";
 import { chooseTheme, type Theme, useTheme } from "../../theme.ts";
 
 const themes: { value: Theme; content: string }[] = [
-  { value: "system", content: "As the system" },
+  { value: "system", content: "System" },
   { value: "light", content: "Light" },
   { value: "dark", content: "Dark" },
 ];
@@ -27,7 +27,7 @@ export function AccountMenu() {
       await navigate({ to: "/sign-in" });
       queryClient.clear();
     },
-    onError: () => toast("You are still signed in: signing out failed", "failed"),
+    onError: () => toast("Sign-out failed. You are still signed in.", "failed"),
   });
   return (
     <Menu side="top" trigger={<AccountButton name={me.name} email={me.email} />}>

@@ -1,4 +1,4 @@
-// Says when a page does not follow by itself at once. While it does, there is nothing to say.
+// Shown while a page gets no live updates. With live updates there is nothing to show.
 
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { useLiveState } from "../../live.ts";
@@ -8,8 +8,8 @@ export function LiveMark() {
   return (
     <span role="status" className="text-sm">
       {down && (
-        <span title="The live connection is away; this page asks the server every 5 seconds instead.">
-          <StatusMark state="unknown">Not live, updated every 5 s</StatusMark>
+        <span title="The live connection is down. This page polls the server every 5 seconds instead.">
+          <StatusMark state="unknown">Not live, polling every 5 s</StatusMark>
         </span>
       )}
     </span>

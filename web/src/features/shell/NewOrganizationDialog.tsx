@@ -1,4 +1,4 @@
-// Makes an organization, for operators, and acts in it from then on.
+// Creates an organization, for operators, and switches to it.
 
 import { createOrganization } from "@holdfast/contracts/endpoints/organizations";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -29,7 +29,7 @@ export function NewOrganizationDialog({ open, onClose }: { open: boolean; onClos
       open={open}
       onClose={onClose}
       title="New organization"
-      description="A tenant of its own, with a first project called default. You act in it as operator."
+      description="Creates a separate tenant with one project, default. You act in it as operator."
       action="Create organization"
       mutation={create}
     >

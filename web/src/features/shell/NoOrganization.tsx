@@ -1,4 +1,4 @@
-// For people who belong to no organization (any more).
+// For people who belong to no organization, or no longer to one.
 
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { EmptyState } from "../../design/EmptyState.tsx";
@@ -13,11 +13,11 @@ export function NoOrganization() {
   return (
     <>
       <PageHeader title="No organization" />
-      <EmptyState icon={<Icon name="organization" />} title="You belong to no organization">
+      <EmptyState icon={<Icon name="organization" />} title="You are not a member of any organization">
         {me.operator ? (
           <p>Create one: open the organization menu in the navigation and choose “New organization”.</p>
         ) : (
-          <p>Ask an owner or admin to invite {me.email ?? "you"}. When they have, open the link they give you.</p>
+          <p>Ask an owner or admin to invite {me.email ?? "you"}, then open the link they send you.</p>
         )}
       </EmptyState>
     </>

@@ -1,5 +1,5 @@
-// What the page says in passing: that something worked, and that the server cannot be reached. It floats over
-// most pages; a terminal has it in its header, where it covers neither a prompt nor a button.
+// Short messages: that an action succeeded, or that the server is unreachable. They float over
+// most pages; a terminal has them in its header, where they cover neither a prompt nor a button.
 
 import { useReach } from "../../connection.ts";
 import { StatusMark } from "../../design/StatusMark.tsx";
@@ -12,8 +12,8 @@ export function FloatingNotices() {
       <div role="status" className="pointer-events-none fixed inset-x-4 bottom-4 z-[55] flex justify-center">
         {reach === "unreachable" && (
           <p className="flex flex-wrap gap-x-2 rounded-md border border-degraded/50 bg-degraded-soft px-4 py-2.5 shadow-raised">
-            <StatusMark state="degraded">Holdfast cannot be reached.</StatusMark>
-            <span>What you see may be old. Trying again every few seconds; no need to reload.</span>
+            <StatusMark state="degraded">Holdfast is unreachable.</StatusMark>
+            <span>This page may be out of date. Retrying every few seconds; no need to reload.</span>
           </p>
         )}
       </div>
@@ -37,9 +37,9 @@ export function HeaderNotices() {
       {!newest && reach === "unreachable" && (
         <span
           className="truncate rounded-sm bg-surface px-2 py-0.5 max-sm:hidden"
-          title="The control plane does not answer. An open terminal does not need it."
+          title="The control plane does not respond. Open terminals keep working without it."
         >
-          <StatusMark state="degraded">Holdfast cannot be reached</StatusMark>
+          <StatusMark state="degraded">Holdfast is unreachable</StatusMark>
         </span>
       )}
     </div>

@@ -14,7 +14,7 @@ export function OrganizationSwitcher() {
   const choose = (id: string) => {
     chooseOrganization(id);
     const chosen = me.organizations.find((each) => each.id === id);
-    if (chosen && id !== current?.id) toast(`Now acting in ${chosen.name}`);
+    if (chosen && id !== current?.id) toast(`Switched to ${chosen.name}`);
   };
   return (
     <>

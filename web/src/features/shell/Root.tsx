@@ -1,4 +1,4 @@
-// Around every page: short messages, and the pages for what does not exist or went wrong.
+// The frame of every page: short messages, and the pages for unknown addresses and errors.
 
 import { Link, Outlet, useMatches } from "@tanstack/react-router";
 import { buttonClasses } from "../../design/Button.tsx";
@@ -20,7 +20,7 @@ export function Root() {
 
 export function NotFound() {
   return (
-    <EntryFrame title="There is no such page" intro="The address may be mistyped, or the page has moved.">
+    <EntryFrame title="Page not found" intro="The address may be mistyped, or the page has moved.">
       <Link to="/" className={buttonClasses("primary")}>
         Go to the overview
       </Link>
@@ -30,7 +30,7 @@ export function NotFound() {
 
 export function Fault({ error }: { error: unknown }) {
   return (
-    <EntryFrame title="This page did not load">
+    <EntryFrame title="This page failed to load">
       <ErrorNotice error={error} onRetry={() => window.location.reload()} />
     </EntryFrame>
   );

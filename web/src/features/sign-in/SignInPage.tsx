@@ -34,7 +34,7 @@ export function SignInPage() {
     if (!enter.isPending) enter.mutate();
   };
   return (
-    <EntryFrame title="Sign in" intro={to === "/" ? undefined : "Sign in to continue where you were."}>
+    <EntryFrame title="Sign in" intro={to === "/" ? undefined : "Sign in to continue."}>
       <form onSubmit={submit} className="space-y-5" aria-label="Sign in">
         <TextField
           label="Email"

@@ -1,4 +1,4 @@
-// Stops a task: at once while it is queued, otherwise as soon as the node hears of it.
+// Cancels a task: immediately while it is queued, otherwise as soon as the node receives the request.
 
 import { cancelTask, type Task } from "@holdfast/contracts/endpoints/tasks";
 import { Button } from "../../design/Button.tsx";

@@ -20,7 +20,7 @@ export function NodeTasks({ node }: { node: NodeDetail }) {
       title="Tasks"
       note={may("tasks:write") && <RunButton node={node} onRun={() => setRunning(true)} />}
       listing={listing}
-      empty="No tasks have been sent to this node yet."
+      empty="No tasks yet."
       opening={opening}
       row={(task, row) => <TaskRow key={task.id} task={task} {...row} />}
     >
@@ -39,7 +39,7 @@ export function NodeTasks({ node }: { node: NodeDetail }) {
 }
 
 function RunButton({ node, onRun }: { node: NodeDetail; onRun: () => void }) {
-  if (node.status !== "active") return <>takes no new tasks while {node.status}</>;
+  if (node.status !== "active") return <>no new tasks while {node.status}</>;
   return (
     <Button className="-my-2" onClick={onRun}>
       <Icon name="plus" />

@@ -1,4 +1,4 @@
-// Where a task's time went: a bar of its phases and the same in words.
+// The time per phase of a task: a bar, and the same as text.
 
 import type { PhaseTimings as Timings } from "@holdfast/contracts/node-protocol";
 import { classes } from "../../design/classes.ts";

@@ -1,4 +1,4 @@
-// Asks a node to do something. The form comes from the schema of the chosen type.
+// Runs a task on a node. The form is built from the schema of the chosen type.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, type Task, type TaskTypeInfo } from "@holdfast/contracts/endpoints/tasks";
@@ -26,13 +26,13 @@ export function RunTaskDialog({ node, onClose, onRun }: RunTaskDialogProps) {
       {types.error ? (
         <ErrorNotice error={types.error} onRetry={() => void types.refetch()} />
       ) : (
-        <Loading what="the types of tasks" />
+        <Loading what="task types" />
       )}
     </Dialog>
   );
 }
 
-/** One of the type's capabilities is enough; none: every node can. */
+/** One of the type's capabilities is enough; a type without any runs on every node. */
 function lacking(type: TaskTypeInfo, node: NodeDetail): boolean {
   return type.capabilities.length > 0 && !type.capabilities.some((each) => node.capabilities.includes(each));
 }
@@ -42,7 +42,7 @@ function Form({ node, types, onClose, onRun }: RunTaskDialogProps & { types: Tas
   const type = types.find((each) => each.type === name);
   const fields = useMemo(() => formFieldsOf(type?.params), [type]);
   const [values, setValues] = useState<FormValues>({});
-  /** Filled in as JSON: because the schema asks for it, or by choice. */
+  /** Edited as JSON: because the schema cannot be a form, or by choice. */
   const [json, setJson] = useState<string | null>(null);
   const text = json ?? (fields ? null : "{}");
   const run = useChange({
@@ -67,7 +67,7 @@ function Form({ node, types, onClose, onRun }: RunTaskDialogProps & { types: Tas
       open
       onClose={onClose}
       title={`Run a task on ${node.name}`}
-      description="The server signs it; the agent runs it only if signature, type and parameters are right."
+      description="The server signs the task. The agent runs it only if the signature, type and parameters are valid."
       action="Run task"
       marksFields={
         text === null && problems.every(({ path }) => fields?.some(({ name }) => name === fieldOfPath(path)))
@@ -78,7 +78,7 @@ function Form({ node, types, onClose, onRun }: RunTaskDialogProps & { types: Tas
         label="Type"
         value={name}
         onChange={(event) => choose(event.currentTarget.value)}
-        hint={type && `${type.summary}. May take up to ${type.timeout_seconds} s.`}
+        hint={type && `${type.summary}. Timeout: ${type.timeout_seconds} s.`}
       >
         {types.map((each) => (
           <option key={each.type} value={each.type} disabled={lacking(each, node)}>
@@ -103,7 +103,7 @@ function Form({ node, types, onClose, onRun }: RunTaskDialogProps & { types: Tas
           className="-ml-3.5"
           onClick={() => setJson(json === null ? JSON.stringify(paramsFrom(fields, values), null, 2) : null)}
         >
-          {json === null ? "Fill in as JSON" : "Fill in as a form"}
+          {json === null ? "Edit as JSON" : "Edit as a form"}
         </Button>
       )}
     </FormDialog>
@@ -126,7 +126,7 @@ function JsonField({ text, onChange }: { text: string; onChange: (text: string) 
   );
 }
 
-/** The object, or what is wrong with the text. */
+/** The object, or the error in the text. */
 function safelyParsed(text: string): Record<string, unknown> | string {
   try {
     const value: unknown = JSON.parse(text);

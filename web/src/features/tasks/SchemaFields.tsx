@@ -12,7 +12,7 @@ type SchemaFieldsProps = {
 };
 
 export function SchemaFields({ fields, values, problems, onChange }: SchemaFieldsProps) {
-  if (fields.length === 0) return <p className="text-ink-muted">It takes no parameters.</p>;
+  if (fields.length === 0) return <p className="text-ink-muted">This type has no parameters.</p>;
   return fields.map((field) => (
     <Control
       key={field.name}
@@ -53,7 +53,7 @@ function Control({ field, value, problem, onChange }: ControlProps) {
     case "choice":
       return (
         <SelectField {...described} {...text} onChange={(event) => onChange(event.currentTarget.value)}>
-          {!field.required && field.fallback === "" && <option value="">As the type decides</option>}
+          {!field.required && field.fallback === "" && <option value="">Default</option>}
           {field.choices.map((choice) => (
             <option key={choice} value={choice}>
               {choice}

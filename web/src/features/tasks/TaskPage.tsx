@@ -32,7 +32,7 @@ export function TaskPage() {
       <NotLoaded
         noun="task"
         query={task}
-        explanation="The address may be cut off, the task may be older than the history that is kept, or it belongs to another of your organizations: switch there first."
+        explanation="It does not exist, is older than the retained history, or you have no access to it. If it belongs to another of your organizations, switch to that one first."
       />
     </>
   );
@@ -57,12 +57,12 @@ function Shown({ task }: { task: Task }) {
               <TaskProgress task={task} />
               <TaskOutcome task={task} />
               {hasEnded(task) && !task.failure && task.status !== "completed" && (
-                <p className="text-ink-muted">It ended without a result.</p>
+                <p className="text-ink-muted">The task ended without a result.</p>
               )}
             </div>
           </Card>
           {timed && (
-            <Card title="Where the time went">
+            <Card title="Time per phase">
               <div className="px-5 py-4">
                 <PhaseTimings timings={task.timings} />
               </div>
@@ -74,7 +74,7 @@ function Shown({ task }: { task: Task }) {
             </div>
           </Card>
         </div>
-        <Particulars task={task} />
+        <Details task={task} />
       </div>
     </>
   );
@@ -95,33 +95,33 @@ function OnNode({ nodeId }: { nodeId: string }) {
   );
 }
 
-function Particulars({ task }: { task: Task }) {
+function Details({ task }: { task: Task }) {
   const { may } = useActing();
   return (
-    <Card title="Particulars">
+    <Card title="Details">
       <Facts className="px-5 py-1">
-        <Fact name="Asked for">
+        <Fact name="Created">
           <When at={task.created_at} exact />
           <span className="block text-ink-muted">by {task.created_by}</span>
         </Fact>
-        <Fact name="Taken">
+        <Fact name="Started">
           {task.dispatched_at ? <When at={task.dispatched_at} exact /> : <Muted>not yet</Muted>}
         </Fact>
         {task.cancel_requested_at && (
-          <Fact name="Cancel asked">
+          <Fact name="Cancel requested">
             <When at={task.cancel_requested_at} exact />
           </Fact>
         )}
         <Fact name="Ended">
           {task.finished_at ? <When at={task.finished_at} exact /> : <Muted>not yet</Muted>}
         </Fact>
-        <Fact name="To begin by">
+        <Fact name="Expires">
           <When at={task.expires_at} exact />
         </Fact>
         <Fact name="Priority">{task.priority}</Fact>
         <Fact name="Deliveries">
           {task.generation}
-          {task.generation > 1 && <Muted>, offered again after an answer was lost or a lease ended</Muted>}
+          {task.generation > 1 && <Muted>, delivered again after a lost response or an expired lease</Muted>}
         </Fact>
         <Fact name="Task id">
           <CopyableId id={task.id} label="Copy task id" />
@@ -134,7 +134,7 @@ function Particulars({ task }: { task: Task }) {
               search={{ correlation_id: task.correlation_id }}
               className="rounded-sm text-sm font-medium text-kelp hover:underline"
             >
-              In the audit trail
+              Show in the audit trail
             </Link>
           )}
         </Fact>

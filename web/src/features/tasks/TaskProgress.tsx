@@ -1,4 +1,4 @@
-// What a task does at the moment: its phase, how far it is, for how long.
+// The current phase of a task, its progress and its running time.
 
 import type { Task } from "@holdfast/contracts/endpoints/tasks";
 import { duration, tookMs } from "../../design/time.ts";
@@ -7,12 +7,12 @@ import { hasEnded, percentOf, ranMs } from "./task-marks.ts";
 
 export function TaskProgress({ task }: { task: Task }) {
   if (hasEnded(task)) return null;
-  if (task.status === "queued") return <p className="text-sm text-ink-muted">Waits for the node to take it.</p>;
+  if (task.status === "queued") return <p className="text-sm text-ink-muted">Waiting for the node to claim it.</p>;
   const percent = percentOf(task.progress);
   return (
     <div>
       <p className="flex flex-wrap justify-between gap-x-4 text-sm">
-        <span>{task.phase ?? <span className="text-ink-muted">handed to the node</span>}</span>
+        <span>{task.phase ?? <span className="text-ink-muted">started</span>}</span>
         <span className="text-ink-muted tabular-nums">
           {percent !== undefined && `${Math.round(percent)} %, `}
           <Running task={task} />

@@ -40,7 +40,7 @@ export function TaskRow({ task, opened, onToggle }: TaskRowProps) {
           <TaskOutcome task={task} />
           <PhaseTimings timings={task.timings} />
           <DetailsFooter correlationId={task.correlation_id}>
-            <TaskLink taskId={task.id}>All about this task</TaskLink>
+            <TaskLink taskId={task.id}>Open task</TaskLink>
           </DetailsFooter>
         </>
       )}

@@ -54,7 +54,7 @@ function kindOf(schema: Schema): FormField["kind"] | null {
   return items?.type === "string" && !items.enum ? "lines" : null;
 }
 
-/** zod writes the limits of whole numbers even where nobody set one. */
+/** zod writes the limits of whole numbers even where none is set. */
 const meant = (limit: number | undefined) =>
   Math.abs(limit ?? Infinity) >= Number.MAX_SAFE_INTEGER ? undefined : limit;
 

@@ -1,5 +1,4 @@
-// What happens to a simulated fleet while somebody looks at it: nodes drop off the network and come back, now and
-// then a whole rack, and people give some of them work.
+// Activity of a simulated fleet: nodes disconnect and reconnect, now and then a whole rack, and some get tasks.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "@holdfast/contracts/client";
@@ -8,7 +7,7 @@ import type { Chance } from "@holdfast/node-agent/sim/random";
 import type { SimNode } from "./join.ts";
 
 const TICK_MS = 1_000;
-/** Longer than a server takes to call a node silent, most of the time. */
+/** Mostly longer than the server takes to call a node offline. */
 const away = { leastSeconds: 60, mostSeconds: 420 };
 /** Of all nodes, away at a time. */
 const AWAY_SHARE = 0.01;
@@ -18,7 +17,7 @@ const TASKS_PER_SECOND = 1 / 200;
 const MOST_TASKS_PER_SECOND = 5;
 const holds = [0, 0, 0, 500, 2_000, 5_000, 15_000];
 
-export async function leadALife(options: {
+export async function simulateActivity(options: {
   client: Client;
   nodes: readonly SimNode[];
   chance: Chance;
@@ -48,7 +47,8 @@ export async function leadALife(options: {
         const { rack } = chance.pick(nodes);
         for (const node of nodes) if (node.rack === rack) leave(node, now);
       }
-      for (let left = howMany(tasksPerSecond, chance); left > 0; left -= 1) void giveWork(client, nodes, chance);
+      for (let left = howMany(tasksPerSecond, chance); left > 0; left -= 1)
+        void createRandomTask(client, nodes, chance);
     }
     await sleep(TICK_MS, undefined, { signal }).catch(() => undefined);
   }
@@ -59,8 +59,8 @@ function howMany(perSecond: number, chance: Chance): number {
   return Math.floor(perSecond) + (chance.happens(perSecond % 1) ? 1 : 0);
 }
 
-/** A server that is busy or away gives less work, and nothing else comes of it. */
-async function giveWork(client: Client, nodes: readonly SimNode[], chance: Chance): Promise<void> {
+/** Failures are ignored: a busy or unreachable server just gets fewer tasks. */
+async function createRandomTask(client: Client, nodes: readonly SimNode[], chance: Chance): Promise<void> {
   const { nodeId } = chance.pick(nodes).agent;
   const body = { type: "node.noop", params: { echo: "simulated", hold_ms: chance.pick(holds) } };
   await client(createTask, { params: { node_id: nodeId }, body }).catch(() => undefined);

@@ -1,0 +1,104 @@
+// The nouns and states of Holdfast, one sentence each. docs/reference/glossary.md is generated from here; API, page,
+// command line and docs use these words and no others for these things.
+
+import {
+  allocationStatusTitles,
+  auditResultTitles,
+  cancellingTitle,
+  certificateTitles,
+  fleetStateTitles,
+  jobStateTitles,
+  nodeConnectionTitles,
+  nodeStatusTitles,
+  type StateTitle,
+  taskSigningKeyTitles,
+  taskStatusTitles,
+  terminalStateTitles,
+} from "./state-titles.ts";
+
+export const nouns: Record<string, string> = {
+  agent:
+    "The program on a node that connects to the control plane, proves its identity and runs tasks. It listens on loopback only.",
+  allocation: "A tenant's place on a node: an OS user with a home directory, owned by one member.",
+  attention: "A problem that needs a person, with its reason, hop, owner and next step.",
+  audit: "The append-only record of who did what, to what, with which result.",
+  "background job":
+    "Work that a process repeats on a schedule, such as expiring tasks. Its last result is in `holdfast status`.",
+  "bootstrap token":
+    "A reusable enrollment token (`hfb_`) for one node, with which a rebuilt machine enrolls again without a person.",
+  certificate: "The 24-hour X.509 client certificate with which an agent proves which node it is.",
+  "control plane": "The processes api and worker with their PostgreSQL database: everything durable is there.",
+  "correlation id": "The id of one request, in its answer, in the logs and in the audit.",
+  drain: "To let a node finish its running tasks and give it no new ones.",
+  enroll: "To make a machine a node: it sends a token and a certificate request, and gets a certificate.",
+  "environment profile":
+    "The signed, versioned set of addresses and limits that the control plane gives to every node.",
+  fleet: "All nodes of an organization that are not retired.",
+  gateway:
+    "The process in which terminal connections of people and of nodes meet. It has no access to the database.",
+  grant: "Access to an allocation that its owner gives another member for a limited time, to view or to use it.",
+  heartbeat: "The agent's report every 20 seconds. A node without one for 120 seconds is offline.",
+  hop: "One section of the path from a person through the control plane to the node. A failure names the hop.",
+  ingress: "A proxy in front of the control plane that terminates the nodes' TLS and forwards their certificates.",
+  "local operator":
+    "Whoever can read the operator token on the server's machine. It may do everything, and is audited.",
+  member: "A person in an organization, with the role owner, admin or member.",
+  node: "A machine that runs an agent and belongs to an organization.",
+  organization: "A tenant: its nodes, projects, members, tokens and audit are visible to nobody else.",
+  owner: "Of an allocation: the member it belongs to. Of a failure: who can repair it.",
+  "pairing token": "An enrollment token (`hfe_`) that works once, for 15 minutes by default.",
+  project: "A group of allocations within an organization.",
+  quarantine: "To stop a node from getting any task. Running tasks are not stopped.",
+  reactivate: "To let a drained or quarantined node get tasks again.",
+  reason: "The code of a failure, such as `heartbeat_stale`. Each has one title, owner and next step.",
+  release: "To end an allocation: its terminals are closed and the node removes its user.",
+  repair: "To restore an allocation's user that was deleted or damaged on the node. Its home is not changed.",
+  retire: "To remove a node. This cannot be undone; the machine can be enrolled again as a new node.",
+  revoke: "To end a token, a grant or a node's certificates before they expire.",
+  scrollback: "The output of a terminal that has scrolled off the screen and is still kept.",
+  "signed task": "A task with the control plane's Ed25519 signature. An agent runs nothing else.",
+  task: "One typed operation on a node, such as `diag.health_probe`. There is no task that runs a shell command.",
+  terminal:
+    "A shell of an allocation's user, in the browser or on the command line. It survives lost connections.",
+  worker: "The process that runs most background jobs. It has no listener for people or nodes.",
+};
+
+export type StateGroup = {
+  heading: string;
+  /** Where the API returns it. */
+  field: string;
+  titles: Record<string, StateTitle>;
+  /** Shown to people in place of a stored state; no value of the field. */
+  derived?: Record<string, StateTitle>;
+};
+
+const { detached, ending, ...storedTerminalStates } = terminalStateTitles;
+const { revoked, not_yet_valid, ...certificateStages } = certificateTitles;
+
+export const stateGroups: StateGroup[] = [
+  { heading: "Node: lifecycle", field: "`status` of a node", titles: nodeStatusTitles },
+  { heading: "Node: connection", field: "`connection` of a node", titles: nodeConnectionTitles },
+  { heading: "Node: state in the fleet", field: "`state` in fleet counts and filters", titles: fleetStateTitles },
+  {
+    heading: "Certificate of a node",
+    field: "not in the API; derived from its times",
+    titles: certificateStages,
+    derived: { revoked, not_yet_valid },
+  },
+  { heading: "Allocation", field: "`status` of an allocation", titles: allocationStatusTitles },
+  {
+    heading: "Task",
+    field: "`status` of a task",
+    titles: taskStatusTitles,
+    derived: { cancelling: cancellingTitle },
+  },
+  {
+    heading: "Terminal",
+    field: "`state` of a terminal",
+    titles: storedTerminalStates,
+    derived: { detached, ending },
+  },
+  { heading: "Audit event", field: "`result` of an audit event", titles: auditResultTitles },
+  { heading: "Background job", field: "`state` of a background job", titles: jobStateTitles },
+  { heading: "Task signing key", field: "`state` of a key", titles: taskSigningKeyTitles },
+];
