@@ -16,7 +16,18 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const product = ["contracts", "kit", "service", "tasks", "control-plane", "gateway", "node-agent", "cli", "web"];
+const product = [
+  "contracts",
+  "kit",
+  "service",
+  "tasks",
+  "control-plane",
+  "gateway",
+  "node-agent",
+  "terminal-client",
+  "cli",
+  "web",
+];
 
 function sourcesOf(folders: string[]): string[] {
   const extensions = [".ts", ".tsx", ".mjs"];

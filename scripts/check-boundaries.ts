@@ -12,10 +12,11 @@ const allowed: Record<string, string[]> = {
   "control-plane": ["contracts", "kit", "service", "tasks"],
   gateway: ["contracts", "kit", "service"],
   "node-agent": ["contracts", "kit", "tasks"],
-  cli: ["contracts", "kit", "service", "control-plane", "gateway", "node-agent"],
-  web: ["contracts"],
+  "terminal-client": ["contracts"],
+  cli: ["contracts", "kit", "service", "control-plane", "gateway", "node-agent", "terminal-client"],
+  web: ["contracts", "terminal-client"],
   chaos: ["contracts", "kit", "control-plane", "node-agent", "cli", "scripts"],
-  bench: ["contracts", "kit", "service", "cli", "control-plane", "node-agent", "tasks"],
+  bench: ["contracts", "kit", "service", "cli", "control-plane", "node-agent", "tasks", "terminal-client"],
 };
 
 const FEWEST_MODULES = 80;

@@ -38,7 +38,7 @@ export async function prepare() {
     label: "Building the web app",
     done: "Web app is built",
     stamp: join(root, "web/dist/.built"),
-    inputs: () => digest([...filesBelow("web"), ...filesBelow("contracts/src")], "web"),
+    inputs: () => digest(["web", "contracts/src", "terminal-client/src"].flatMap(filesBelow), "web"),
     work: () =>
       run(node, [join(root, "node_modules/vite/bin/vite.js"), "build", "--logLevel", "error"], join(root, "web")),
   });

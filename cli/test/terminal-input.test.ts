@@ -2,10 +2,10 @@
 // delivers, delays and cuts in any order. Each writer's bytes reach the PTY once and in order.
 
 import type { ClientFrame, InputPlace } from "@holdfast/contracts/terminal-frames";
-import { createTerminalInput, type TerminalInput } from "@holdfast/contracts/terminal-input";
+import { createTerminalInput, type TerminalInput } from "@holdfast/terminal-client/input";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createInputGate, type InputGate } from "../../gateway/src/terminals/input.ts";
+import { createInputGate, type InputGate } from "../../gateway/src/terminals/input-gate.ts";
 import { createInputCounts } from "../../node-agent/src/drivers/pty/input-counts.mjs";
 
 type ToGateway = Uint8Array | ClientFrame;

@@ -10,7 +10,7 @@
 //
 // Input is counted by the process that holds the shell, per writer. After every attachment the client is sent the count,
 // sends `input` back, and what it sends from then on begins at that byte. The gateway drops what a client sends in
-// between: it belongs to an earlier attachment, and the client still has it (terminal-input.ts).
+// between: it belongs to an earlier attachment, and the client still has it (terminal-client/src/input.ts).
 //
 // No schema library here: the agent and the page read frames too.
 

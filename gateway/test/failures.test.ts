@@ -2,33 +2,13 @@
 // same, under the id that the client was given.
 
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
-import { beforeAll, describe, expect, it } from "vitest";
-import { type StandInApi, startStandInApi } from "./support/api.ts";
-import {
-  certificateFor,
-  comeUp,
-  connectClient,
-  connectNode,
-  type NodeCertificate,
-  openTerminal,
-  startTestGateway,
-  type TestClient,
-  type TestGateway,
-} from "./support/gateway.ts";
+import { describe, expect, it } from "vitest";
+import { comeUp, connectClient, connectNode, type TestClient } from "./support/gateway.ts";
+import { useRig } from "./support/rig.ts";
 
-let api: StandInApi;
-let gateway: TestGateway;
-let node: NodeCertificate;
+const rig = useRig();
 
-beforeAll(async () => {
-  api = await startStandInApi();
-  gateway = await startTestGateway(api);
-  node = await certificateFor(api.authority);
-});
-
-const opened = () => openTerminal({ api, gateway, node });
-const attachTo = (sessionId: string) =>
-  api.grant({ session_id: sessionId, node_id: node.id, purpose: "attach", correlation_id: `attach-${sessionId}` });
+const attachTo = (sessionId: string) => rig.attachTo(sessionId, { correlation_id: `attach-${sessionId}` });
 
 /** The error that the client is told, when the api was told the same under the same id. */
 async function failureOf(client: TestClient, sessionId: string) {
@@ -36,7 +16,7 @@ async function failureOf(client: TestClient, sessionId: string) {
   const failed = client.frames.find((frame) => frame.type === "status" && frame.step === "failed");
   expect(failed).toMatchObject({ correlation_id: told.correlation_id, at: expect.any(String) });
   const reported = () =>
-    api
+    rig.api
       .events(sessionId)
       .flatMap((event) =>
         event.type === "failed" || event.type === "closed"
@@ -51,7 +31,7 @@ const tooLarge = Buffer.alloc(MOST_FRAME_BYTES + 1);
 
 describe("a message over the limit", () => {
   it("TERM-05 of a client is answered with an error frame, and its shell goes on", async () => {
-    const { client, stream, sessionId } = await opened();
+    const { client, stream, sessionId } = await rig.open();
     client.type(Buffer.alloc(MOST_FRAME_BYTES, "x"));
     await stream.until("x".repeat(1000));
     client.type(tooLarge);
@@ -60,15 +40,15 @@ describe("a message over the limit", () => {
     expect(told.action).toContain("1,048,576 bytes");
     expect(await client.closed).toEqual({ code: 4001, reason: "terminal_frame_too_large" });
     await stream.next("detach");
-    const again = await connectClient(gateway, attachTo(sessionId).token);
+    const again = await connectClient(rig.gateway, attachTo(sessionId).token);
     const { attachment } = await stream.next("attach");
     stream.send({ type: "attached", attachment, offset: 0, replay: 0 });
     await again.next("ready");
   });
 
   it("TERM-05 of a client that has no shell yet is answered too", async () => {
-    const { token, grant } = api.grant({ node_id: node.id });
-    const client = await connectClient(gateway, token);
+    const { token, grant } = rig.api.grant({ node_id: rig.node.id });
+    const client = await connectClient(rig.gateway, token);
     client.type(tooLarge);
     expect(await failureOf(client, grant.session_id)).toMatchObject({
       code: "terminal_frame_too_large",
@@ -77,7 +57,7 @@ describe("a message over the limit", () => {
   });
 
   it("TERM-05 of a node is told as a failure of the node, which may bring its stream again", async () => {
-    const { client, stream, sessionId } = await opened();
+    const { client, stream, sessionId } = await rig.open();
     stream.type(tooLarge);
     expect(await failureOf(client, sessionId)).toMatchObject({
       code: "terminal_node_frame_too_large",
@@ -89,9 +69,9 @@ describe("a message over the limit", () => {
   });
 
   async function comeBack(sessionId: string) {
-    const back = await connectNode(gateway, sessionId, node);
+    const back = await connectNode(rig.gateway, sessionId, rig.node);
     back.send({ type: "hello", offset: 0, end: 0 });
-    const again = await connectClient(gateway, attachTo(sessionId).token);
+    const again = await connectClient(rig.gateway, attachTo(sessionId).token);
     const { attachment } = await back.next("attach");
     back.send({ type: "attached", attachment, offset: 0, replay: 0 });
     await again.next("ready");
@@ -100,16 +80,16 @@ describe("a message over the limit", () => {
 
 describe("a failure after ready", () => {
   it("TERM-08 of the shell is reported with what the node says", async () => {
-    const { client, stream, sessionId } = await opened();
+    const { client, stream, sessionId } = await rig.open();
     stream.send({ type: "error", code: "terminal_pty_failed", message: "The holder was killed." });
     expect(await failureOf(client, sessionId)).toMatchObject({ code: "terminal_pty_failed" });
-    expect(api.events(sessionId).at(-1)).toMatchObject({ type: "closed", detail: "The holder was killed." });
+    expect(rig.api.events(sessionId).at(-1)).toMatchObject({ type: "closed", detail: "The holder was killed." });
   });
 
   it("TERM-08 of an older client is reported under its own id, that of the newer under its own", async () => {
-    const { client, stream, sessionId, correlationId } = await opened();
+    const { client, stream, sessionId, correlationId } = await rig.open();
     const newer = attachTo(sessionId);
-    const second = await connectClient(gateway, newer.token);
+    const second = await connectClient(rig.gateway, newer.token);
     expect(await failureOf(client, sessionId)).toMatchObject({
       code: "terminal_taken_over",
       correlation_id: correlationId,
@@ -117,8 +97,8 @@ describe("a failure after ready", () => {
     const { attachment } = await stream.next("attach");
     stream.send({ type: "attached", attachment, offset: 0, replay: 0 });
     await second.next("ready");
-    await expect.poll(() => api.following()).toBe(1);
-    api.tell({ type: "close_terminal", session_id: sessionId, code: "terminal_node_quarantined" });
+    await expect.poll(() => rig.api.following()).toBe(1);
+    rig.api.publish({ type: "close_terminal", session_id: sessionId, code: "terminal_node_quarantined" });
     expect(await failureOf(second, sessionId)).toMatchObject({
       code: "terminal_node_quarantined",
       owner: "node",
@@ -129,20 +109,20 @@ describe("a failure after ready", () => {
 
 describe("after news may have been missed", () => {
   it("TERM-08 a terminal ends for the reason that the api gives, and a replaced certificate ends none", async () => {
-    const [released, replaced] = [await opened(), await opened()];
-    await expect.poll(() => api.following()).toBe(1);
-    await api.goAway();
-    api.onAdmit = ({ session_id }) =>
+    const [released, replaced] = [await rig.open(), await rig.open()];
+    await expect.poll(() => rig.api.following()).toBe(1);
+    await rig.api.goAway();
+    rig.api.onAdmit = ({ session_id }) =>
       session_id === released.sessionId
         ? { code: "terminal_session_unknown", reason: "terminal_allocation_released" }
         : { code: "identity_revoked" };
-    await api.comeBack();
+    await rig.api.comeBack();
     expect(await failureOf(released.client, released.sessionId)).toMatchObject({
       code: "terminal_allocation_released",
     });
     expect((await replaced.stream.closed).code).toBe(1006);
-    api.onAdmit = undefined;
-    const back = await connectNode(gateway, replaced.sessionId, node);
+    rig.api.onAdmit = undefined;
+    const back = await connectNode(rig.gateway, replaced.sessionId, rig.node);
     await comeUp(back);
     back.type("still here");
     await replaced.client.until("still here");

@@ -2,20 +2,11 @@
 // envelope and never with a failure of ours.
 
 import fc from "fast-check";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { askRaw, codeOf, sendBytes } from "../../control-plane/test/support/hostile.ts";
-import { type StandInApi, startStandInApi } from "./support/api.ts";
-import { certificateFor, type NodeCertificate, startTestGateway, type TestGateway } from "./support/gateway.ts";
+import { useRig } from "./support/rig.ts";
 
-let api: StandInApi;
-let gateway: TestGateway;
-let node: NodeCertificate;
-
-beforeAll(async () => {
-  api = await startStandInApi();
-  gateway = await startTestGateway(api);
-  node = await certificateFor(api.authority);
-});
+const rig = useRig();
 
 const segment = fc.constantFrom(
   ...[
@@ -60,23 +51,25 @@ const request = fc.record({
 describe("hostile input", () => {
   it.for(["public", "node"] as const)("SEC-03 is refused on the %s listener", async (name) => {
     const [url, tls] =
-      name === "public" ? [gateway.url, {}] : [gateway.nodeUrl, { cert: node.cert, key: node.key }];
+      name === "public"
+        ? [rig.gateway.url, {}]
+        : [rig.gateway.nodeUrl, { cert: rig.node.cert, key: rig.node.key }];
     await fc.assert(
       fc.asyncProperty(request, async (asked) => {
-        const before = gateway.logged().length;
+        const before = rig.gateway.logged().length;
         const answer = await askRaw(url, tls, { ...asked, headers: asked.headers as Record<string, string> });
         codeOf(answer);
         expect(answer.status, answer.body).toBeLessThan(500);
-        expect(gateway.logged().length - before).toBeLessThan(10_000);
+        expect(rig.gateway.logged().length - before).toBeLessThan(10_000);
       }),
       { numRuns: 300 },
     );
   });
 
   it.for(["public", "node"] as const)("SEC-03 without a Host is answered with an envelope: %s", async (name) => {
-    const url = new URL(name === "public" ? gateway.url : gateway.nodeUrl);
+    const url = new URL(name === "public" ? rig.gateway.url : rig.gateway.nodeUrl);
     const port = Number(url.port);
-    const to = name === "public" ? port : { cert: node.cert, key: node.key, port };
+    const to = name === "public" ? port : { cert: rig.node.cert, key: rig.node.key, port };
     const answer = await sendBytes(to, "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n");
     expect([answer.status, codeOf(answer)]).toEqual([421, "host_refused"]);
   });

@@ -1,30 +1,12 @@
 // Peers that ignore their credit, and many that come and go at once: nothing piles up, nothing stays.
 
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { WebSocket } from "ws";
-import { MOST_UNSENT_BYTES } from "../src/terminals/pass.ts";
-import { type StandInApi, startStandInApi } from "./support/api.ts";
-import {
-  certificateFor,
-  connectClient,
-  connectNode,
-  type NodeCertificate,
-  openTerminal,
-  startTestGateway,
-  type TestGateway,
-} from "./support/gateway.ts";
+import { MOST_UNSENT_BYTES } from "../src/listeners/forward.ts";
+import { certificateFor, connectClient, connectNode } from "./support/gateway.ts";
+import { useRig } from "./support/rig.ts";
 
-let api: StandInApi;
-let gateway: TestGateway;
-let node: NodeCertificate;
-
-beforeAll(async () => {
-  api = await startStandInApi();
-  gateway = await startTestGateway(api);
-  node = await certificateFor(api.authority);
-});
-
-const opened = (limits = {}) => openTerminal({ api, gateway, node }, { limits });
+const rig = useRig();
 
 /** More than the buffers of two kernels and of the gateway can hold together. */
 const FLOOD_CHUNKS = 320;
@@ -39,12 +21,12 @@ function stopReading(socket: WebSocket): void {
 
 describe("flow control", () => {
   it("TERM-10 a node that floods a client that does not read is not read either", async () => {
-    const { client, stream } = await opened();
+    const { client, stream } = await rig.open();
     stopReading(client.socket);
     for (let sent = 0; sent < FLOOD_CHUNKS; sent += 1) stream.type(chunk);
     const total = FLOOD_CHUNKS * chunk.length;
     // It comes to a stop with most of it still at the node.
-    const passed = () => gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"');
+    const passed = () => rig.gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"');
     let before = -1;
     await expect
       .poll(
@@ -59,7 +41,7 @@ describe("flow control", () => {
       .toBe(true);
     expect(stream.socket.bufferedAmount).toBeGreaterThan(total / 2);
     // Another terminal is none the worse.
-    const other = await opened();
+    const other = await rig.open();
     other.client.type("echo");
     await other.stream.until("echo");
     other.stream.type("echo");
@@ -70,15 +52,15 @@ describe("flow control", () => {
   });
 
   it("TERM-10 a client that does not read holds up nobody who takes its place", async () => {
-    const { client, stream, sessionId } = await opened();
+    const { client, stream, sessionId } = await rig.open();
     stopReading(client.socket);
-    const before = await gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"');
+    const before = await rig.gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"');
     for (let sent = 0; sent < FLOOD_CHUNKS / 2; sent += 1) stream.type(chunk);
     await expect
-      .poll(() => gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"'))
+      .poll(() => rig.gateway.metric("holdfast_gateway_terminal_bytes_total", 'direction="to_client"'))
       .toBeGreaterThan(before + MOST_UNSENT_BYTES);
-    const { token } = api.grant({ session_id: sessionId, node_id: node.id, purpose: "attach" });
-    const newer = await connectClient(gateway, token);
+    const { token } = rig.attachTo(sessionId);
+    const newer = await connectClient(rig.gateway, token);
     const { attachment } = await stream.next("attach");
     stream.send({ type: "attached", attachment, offset: 0, replay: 0 });
     stream.type("for the newer");
@@ -88,7 +70,7 @@ describe("flow control", () => {
   });
 
   it("TERM-10 a client that floods a node that does not read is not read either", async () => {
-    const { client, stream } = await opened();
+    const { client, stream } = await rig.open();
     stopReading(stream.socket);
     for (let sent = 0; sent < FLOOD_CHUNKS; sent += 1) client.type(chunk);
     const total = FLOOD_CHUNKS * chunk.length;
@@ -115,20 +97,20 @@ describe("many", () => {
     const kinds = ["bindings", "client_sockets", "node_sockets", "unsent_events"];
     const held = async () => ({
       states: await Promise.all(
-        states.map((one) => gateway.metric("holdfast_gateway_terminals", `reason="${one}"`)),
+        states.map((one) => rig.gateway.metric("holdfast_gateway_terminals", `reason="${one}"`)),
       ),
-      kinds: await Promise.all(kinds.map((one) => gateway.metric("holdfast_gateway_held", `reason="${one}"`))),
+      kinds: await Promise.all(kinds.map((one) => rig.gateway.metric("holdfast_gateway_held", `reason="${one}"`))),
     });
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
     const [before, timersBefore] = [await held(), timers()];
     const count = 300;
-    const own = await certificateFor(api.authority);
+    const own = await certificateFor(rig.api.authority);
     const all = Array.from({ length: count }, async (_, index) => {
-      const { token, grant } = api.grant({ node_id: own.id, limits: { detached_seconds: 0.2 } });
-      const client = await connectClient(gateway, token);
+      const { token, grant } = rig.api.grant({ node_id: own.id, limits: { detached_seconds: 0.2 } });
+      const client = await connectClient(rig.gateway, token);
       // Some go before the shell is there, some after.
       if (index % 3 === 0) client.socket.terminate();
-      const stream = await connectNode(gateway, grant.session_id, own).catch(() => undefined);
+      const stream = await connectNode(rig.gateway, grant.session_id, own).catch(() => undefined);
       if (!stream) return;
       stream.send({ type: "hello", offset: 0, end: 0 });
       if (index % 3 === 1) await stream.next("attach").catch(() => undefined);

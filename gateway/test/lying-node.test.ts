@@ -3,29 +3,11 @@
 
 import { TerminalEvent } from "@holdfast/contracts/service-endpoints";
 import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
-import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { type StandInApi, startStandInApi } from "./support/api.ts";
-import {
-  certificateFor,
-  connectClient,
-  connectNode,
-  type NodeCertificate,
-  openTerminal,
-  startTestGateway,
-  type TestGateway,
-} from "./support/gateway.ts";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { connectClient, connectNode } from "./support/gateway.ts";
+import { useRig } from "./support/rig.ts";
 
-let api: StandInApi;
-let gateway: TestGateway;
-let node: NodeCertificate;
-
-beforeAll(async () => {
-  api = await startStandInApi();
-  gateway = await startTestGateway(api);
-  node = await certificateFor(api.authority);
-});
-
-const opened = (limits = {}) => openTerminal({ api, gateway, node }, { limits });
+const rig = useRig();
 
 describe("a node that lies", () => {
   it.for([
@@ -36,10 +18,10 @@ describe("a node that lies", () => {
     ["an error's code that moves the cursor", { type: "error", code: "\u001b[2Jodd", message: "hm" }],
     ["a message with a NUL", { type: "error", code: "terminal_pty_failed", message: "no\0shell" }],
   ] as [string, NodeFrame][])("TERM-08 %s: the api is told of the end in a form it keeps", async ([, frame]) => {
-    const { client, stream, sessionId } = await opened();
+    const { client, stream, sessionId } = await rig.open();
     stream.send(frame);
     await client.closed;
-    const closed = () => api.events(sessionId).find(({ type }) => type === "closed");
+    const closed = () => rig.api.events(sessionId).find(({ type }) => type === "closed");
     await expect.poll(closed).toBeDefined();
     expect(TerminalEvent.safeParse(closed()).error).toBeUndefined();
     const told = JSON.stringify([closed(), client.frames.at(-1)]);
@@ -47,12 +29,12 @@ describe("a node that lies", () => {
   });
 
   it("TERM-08 a failure's words: the api is told in a form it keeps", async () => {
-    const { token, grant } = api.grant({ node_id: node.id });
-    const client = await connectClient(gateway, token);
-    const stream = await connectNode(gateway, grant.session_id, node);
+    const { token, grant } = rig.api.grant({ node_id: rig.node.id });
+    const client = await connectClient(rig.gateway, token);
+    const stream = await connectNode(rig.gateway, grant.session_id, rig.node);
     stream.send({ type: "error", code: "terminal_pty_failed", message: "no\0shell\u001b[2J" });
     expect(await client.next("error")).toMatchObject({ code: "terminal_pty_failed" });
-    const failed = () => api.events(grant.session_id).find(({ type }) => type === "failed");
+    const failed = () => rig.api.events(grant.session_id).find(({ type }) => type === "failed");
     await expect.poll(failed).toBeDefined();
     expect(TerminalEvent.safeParse(failed()).error).toBeUndefined();
     expect(JSON.stringify([failed(), client.frames])).not.toMatch(/\\u00[01]/);
@@ -61,33 +43,33 @@ describe("a node that lies", () => {
 
 describe("a node that is late", () => {
   it("TERM-10 brings a stream that was let in before its terminal ended: the shell ends, and nothing stays", async () => {
-    const { token, grant } = api.grant({ node_id: node.id });
-    const client = await connectClient(gateway, token);
+    const { token, grant } = rig.api.grant({ node_id: rig.node.id });
+    const client = await connectClient(rig.gateway, token);
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
-    api.beforeAdmit = () => {
+    rig.api.beforeAdmit = () => {
       asked.resolve();
       return answer.promise;
     };
-    const coming = connectNode(gateway, grant.session_id, node);
+    const coming = connectNode(rig.gateway, grant.session_id, rig.node);
     await asked.promise;
-    api.beforeAdmit = undefined;
-    await expect.poll(() => api.following()).toBe(1);
-    api.tell({ type: "close_terminal", session_id: grant.session_id, code: "terminal_closed" });
+    rig.api.beforeAdmit = undefined;
+    await expect.poll(() => rig.api.following()).toBe(1);
+    rig.api.publish({ type: "close_terminal", session_id: grant.session_id, code: "terminal_closed" });
     expect(await client.next("error")).toMatchObject({ code: "terminal_closed" });
     answer.resolve();
     const stream = await coming;
     stream.send({ type: "hello", offset: 0, end: 0 });
     expect(await stream.next("close")).toMatchObject({ reason: "closed" });
     await stream.closed;
-    await expect.poll(() => gateway.metric("holdfast_gateway_held", 'reason="bindings"')).toBe(0);
-    expect(await gateway.metric("holdfast_gateway_terminals", 'reason="detached"')).toBe(0);
+    await expect.poll(() => rig.gateway.metric("holdfast_gateway_held", 'reason="bindings"')).toBe(0);
+    expect(await rig.gateway.metric("holdfast_gateway_terminals", 'reason="detached"')).toBe(0);
   });
 });
 
 describe("a clock that is set back", () => {
   it("TERM-10 keeps no idle terminal", async () => {
-    const { client } = await opened({ idle_seconds: 1 });
+    const { client } = await rig.open({ limits: { idle_seconds: 1 } });
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000, shouldAdvanceTime: true });
     onTestFinished(() => void vi.useRealTimers());
     expect(await client.next("error")).toMatchObject({ code: "terminal_idle" });

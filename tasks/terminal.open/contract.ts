@@ -5,6 +5,7 @@ import { UserName } from "@holdfast/contracts/endpoints/allocations";
 import { Id } from "@holdfast/contracts/fields";
 import { correlationIdForm } from "@holdfast/contracts/headers";
 import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
+import { PROMISED_SECONDS, TASK_TIMEOUT_SECONDS } from "@holdfast/contracts/terminal-deadlines";
 import { MOST_COLUMNS, MOST_ROWS } from "@holdfast/contracts/terminal-frames";
 import { z } from "zod";
 import { taskType } from "../type.ts";
@@ -14,8 +15,8 @@ export default taskType({
   summary: "Start a shell for an allocation's user and connect it to the terminal gateway",
   kind: "desired_state",
   idempotent: false,
-  timeoutSeconds: 30,
-  expiresAfterSeconds: 15,
+  timeoutSeconds: TASK_TIMEOUT_SECONDS,
+  expiresAfterSeconds: PROMISED_SECONDS.default,
   concurrency: 16,
   capabilities: ["os_users", "own_account"],
   byHand: false,
@@ -29,7 +30,7 @@ export default taskType({
     /** Of the opening: the stream carries it to the gateway. */
     correlation_id: z.string().regex(correlationIdForm),
     /** So long the gateway waits, from when the task was made; the agent gives up a little earlier and says why. */
-    within_seconds: z.number().min(1).max(29).default(15),
+    within_seconds: z.number().min(1).max(PROMISED_SECONDS.most).default(PROMISED_SECONDS.default),
     /** So long the shell outlives its last way to the gateway. */
     detached_seconds: z.int().min(1).max(86_400).default(600),
   }),

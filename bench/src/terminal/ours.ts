@@ -19,7 +19,7 @@ import {
   TOKEN_PROTOCOL,
   WRITER_PROTOCOL,
 } from "@holdfast/contracts/terminal-frames";
-import { createTerminalInput } from "@holdfast/contracts/terminal-input";
+import { createTerminalInput } from "@holdfast/terminal-client/input";
 import { WebSocket } from "ws";
 import { firstOnline, startHoldfast } from "../holdfast.ts";
 import type { Lab } from "../lab.ts";

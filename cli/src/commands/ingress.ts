@@ -1,7 +1,7 @@
 // holdfast ingress: runs beside the proxy in front of the node listeners and renews its certificates.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { ApiAway } from "@holdfast/gateway/services/client";
+import { ApiUnreachable } from "@holdfast/gateway/api-link/client";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { readSettings } from "@holdfast/kit/settings";
 import { Command } from "commander";
@@ -38,7 +38,7 @@ function inWordsOfCommands(error: unknown): never {
     const { code, message, nextStep, details } = error;
     throw new Refusal(code, { message, nextStep, details });
   }
-  if (error instanceof ApiAway) {
+  if (error instanceof ApiUnreachable) {
     throw new UnreachableError(`No api responds at ${ingressSettings.apiUrl.env}: ${error.message}`);
   }
   throw error;

@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import { enrollIngress } from "@holdfast/contracts/service-endpoints";
-import { ApiAway, connect } from "@holdfast/gateway/services/client";
+import { ApiUnreachable, connect } from "@holdfast/gateway/api-link/client";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { isSameProof, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";
 
@@ -40,7 +40,7 @@ export async function enroll(options: {
     const body = { ...request, mac: proofOfRequest(token, request) };
     const { mac, ...identity } = await unverified.ask(enrollIngress, { body, signal });
     if (!isSameProof(mac, proofOfAnswer(token, request.nonce, identity))) {
-      throw new ApiAway("the server at the api's internal address does not have the ingress token");
+      throw new ApiUnreachable("the server at the api's internal address does not have the ingress token");
     }
     return {
       ingress: `${privateKeyPem(own)}${identity.certificate}`,

@@ -97,7 +97,7 @@ export type NodeReason = ReasonFacts & {
   signal: string | null;
   /** The public word for the owner, where it is older than the ids and is not the group of this one. */
   ownerWord?: NodeOwner;
-  /** It stands until the server answers a request again. Any other is checked anew, or is over. */
+  /** Only the next answer of the server disproves it. Any other reason is checked again, or is over. */
   untilAnswered?: true;
 };
 

@@ -11,7 +11,7 @@ import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node-protocol";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Tx } from "../database/connect.ts";
-import type { Revision } from "../tasks/queries.ts";
+import type { Revision } from "../mechanisms/awaiting.ts";
 import { type Caller, callerSql, type Grant, type Owner, reaches } from "./access.ts";
 import { isInProgress } from "./state.ts";
 

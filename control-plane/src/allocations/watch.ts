@@ -3,8 +3,8 @@
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
+import { type Awaiting, createAwaiting } from "../mechanisms/awaiting.ts";
 import type { Signals } from "../mechanisms/signals.ts";
-import { type Awaiting, createAwaiting } from "../tasks/awaiting.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import { selectRevisions } from "./queries.ts";
 

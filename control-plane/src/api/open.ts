@@ -34,8 +34,9 @@ type Options = {
 };
 
 export async function openParts({ settings, log, wake }: Options) {
+  const keks = { current: currentKek(settings), previous: previousKek(settings) };
   const { app, system, systemUrl } = await openDatabase(settings);
-  const keyring = await openKeyring(system, { current: currentKek(settings), previous: previousKek(settings) });
+  const keyring = await openKeyring(system, keks);
   await ensureFirstOrganization(system);
   const taskPools = openTaskPools({ url: systemUrl, application: "holdfast-api" });
   const presence = await announceProcess(system, "api");
@@ -81,7 +82,6 @@ async function openDatabase(
 ): Promise<{ app: Sql; system: Sql; systemUrl: string }> {
   const { databaseUrl: ownerUrl } = settings;
   const given = givenLogins(settings);
-  currentKek(settings);
   if (ownerUrl && settings.migrateOnStart === "yes") await setUpDatabase({ ownerUrl, logins: given });
   const { appUrl, systemUrl } = given ?? deriveLogins(ownerUrl ?? missing(apiSettings.databaseUrl.env));
   const pool = { max: settings.databasePoolSize, application: "holdfast-api" };

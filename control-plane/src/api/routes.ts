@@ -37,7 +37,8 @@ export async function addInternalRoutes(internalApi: InternalApi, api: ApiContex
   checkHandlers(internalApi.http, allInternalEndpoints);
 }
 
-function checkHandlers(http: FastifyInstance, endpoints: readonly Endpoint[]): void {
+/** Throws for the first endpoint that the listener has no route for. */
+export function checkHandlers(http: FastifyInstance, endpoints: readonly Endpoint[]): void {
   for (const { name, method, path } of endpoints) {
     const url = path.replace(/\{(\w+)\}/g, ":$1");
     if (!http.hasRoute({ method, url })) throw new Error(`${name} has no handler`);

@@ -41,7 +41,7 @@ export const nodes = defineModule({
       },
     },
     {
-      name: "audit-offline",
+      name: "audit-offline-nodes",
       every: 5,
       runsIn: "one worker",
       run: async ({ system, log, settings }) => {

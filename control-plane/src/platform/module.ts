@@ -24,7 +24,7 @@ export const platform = defineModule({
       run: ({ presence, reports }) => presence.look(reports()),
     },
     {
-      name: "remove-expired",
+      name: "remove-expired-data",
       every: ({ settings }) => settings.sweepIntervalSeconds,
       runsIn: "one worker",
       run: async ({ system }) => (await import("./remove-expired.ts")).removeExpired(system),

@@ -5,13 +5,13 @@ import type { Held, ProgressReport, TaskResultReport, Verdict } from "@holdfast/
 import type { Log } from "@holdfast/service/log";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { openPool, type Sql, type Tx } from "../database/connect.ts";
+import { type Awaited, type AwaitOptions, createAwaiting, type Revision } from "../mechanisms/awaiting.ts";
 import type { Signals } from "../mechanisms/signals.ts";
-import { type Awaited, type AwaitOptions, createAwaiting } from "./awaiting.ts";
 import { deliveryParameters } from "./delivery-queries.ts";
 import { createEnqueue, type EnqueueOptions, type NewTask } from "./enqueue.ts";
 import type { Poll, PollResponse } from "./held-polls.ts";
 import { createPolls } from "./polls.ts";
-import { type Revision, selectRevisions, selectTask, type TaskRow } from "./queries.ts";
+import { selectRevisions, selectTask, type TaskRow } from "./queries.ts";
 import { type Accepted, createResults } from "./results.ts";
 import type { TaskSigner } from "./signing.ts";
 import { requestCancel } from "./transitions/cancel.ts";

@@ -8,7 +8,7 @@ import type { AnyTaskType } from "@holdfast/tasks/type";
 import { fieldProblems } from "../api/input.ts";
 import type { AuditActor } from "../audit/record.ts";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../database/connect.ts";
-import { createBatches } from "./batches.ts";
+import { createBatches } from "../mechanisms/batches.ts";
 import { selectNodeStanding, type TaskRow } from "./queries.ts";
 import type { TaskSigner } from "./signing.ts";
 import { insertTask, insertTasks, type SignedNewTask } from "./transitions/create.ts";

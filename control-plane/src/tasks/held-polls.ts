@@ -2,7 +2,7 @@
 // its time is over, or because the same agent polls again.
 
 import type { Held, TaskOffer } from "@holdfast/contracts/node-protocol";
-import { createTicks } from "./ticks.ts";
+import { createTicks } from "../mechanisms/ticks.ts";
 import type { Asking } from "./transitions/deliver.ts";
 
 export type Poll = { instanceId: string; room: number; holding: Held[]; waitMs: number; signal: AbortSignal };

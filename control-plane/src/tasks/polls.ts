@@ -6,12 +6,12 @@
 import type { Held } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Sql } from "../database/connect.ts";
+import type { Revision } from "../mechanisms/awaiting.ts";
+import { createBatches } from "../mechanisms/batches.ts";
 import type { Signals } from "../mechanisms/signals.ts";
-import { createBatches } from "./batches.ts";
 import { createBetweenPolls } from "./between-polls.ts";
 import { selectDueNodes } from "./delivery-queries.ts";
 import { createHeldPolls, emptyResponse, type HeldPoll, type Poll, type PollResponse } from "./held-polls.ts";
-import type { Revision } from "./queries.ts";
 import { type Asking, type Delivered, deliver } from "./transitions/deliver.ts";
 
 export type Polls = {

@@ -5,6 +5,7 @@ import type { Task, TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { PhaseTimings, TaskFailure } from "@holdfast/contracts/node-protocol";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { Queryable, Tx } from "../database/connect.ts";
+import type { Revision } from "../mechanisms/awaiting.ts";
 
 export type TaskRow = {
   id: string;
@@ -88,8 +89,6 @@ export async function selectTasks(
       AND ${page.type === undefined ? tx`NOT t.routine` : tx`t.type = ${page.type}`}
     ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
 }
-
-export type Revision = { id: string; revision: number; ended: boolean };
 
 /** Of all tasks that are awaited in this process, in one statement. */
 export async function selectRevisions(sql: Queryable, ids: readonly string[]): Promise<Revision[]> {

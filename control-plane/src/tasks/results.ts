@@ -9,7 +9,7 @@ import { exhaustive } from "@holdfast/kit/exhaustive";
 import { isDeeperThan } from "@holdfast/kit/json-depth";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { isUnavailable, type Sql } from "../database/connect.ts";
-import { createBatches } from "./batches.ts";
+import { createBatches } from "../mechanisms/batches.ts";
 import { selectTypes } from "./delivery-queries.ts";
 import { commonFailure, reportedFailure } from "./failures.ts";
 import { acceptResults, type Judged, type ReportedResult } from "./transitions/accept-results.ts";

@@ -11,6 +11,7 @@ import {
 } from "@holdfast/contracts/reasons/terminal";
 import type { awaitTerminalTask, openTerminal } from "@holdfast/contracts/service-endpoints";
 import { type CommonFailure, commonTaskFailures } from "@holdfast/contracts/task-failures";
+import { apiWaitMs, taskSeconds } from "@holdfast/contracts/terminal-deadlines";
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
@@ -20,8 +21,6 @@ import type { TaskEnding, TaskEngine } from "../tasks/engine.ts";
 import { selectTask } from "../tasks/queries.ts";
 import { noteTask, type Opening, selectOpening } from "./queries.ts";
 
-/** The gateway hears the reason a little before its own time is over. */
-const AHEAD_MS = 500;
 /** Timers may fire a little early. */
 const CLOCK_MS = 20;
 
@@ -50,7 +49,7 @@ export async function openOnNode(options: OpenOptions, sessionId: string, size: 
   if (freshnessOf(ageMsOf(session), options.staleAfterSeconds) !== "online") {
     return notSent(why("terminal_node_offline", silence(session)));
   }
-  if (session.left_ms <= AHEAD_MS) return notSent(why("terminal_open_unconfirmed"));
+  if (apiWaitMs(session.left_ms) <= 0) return notSent(why("terminal_open_unconfirmed"));
   try {
     return { sent: true, task_id: await startTask(options, session, size) };
   } catch (error) {
@@ -69,7 +68,7 @@ export async function awaitOpening(
   const { system, tasks } = options;
   const session = await selectOpening(system, sessionId);
   if (session?.state !== "opening") return { failure: null };
-  const waitMs = session.left_ms - AHEAD_MS;
+  const waitMs = apiWaitMs(session.left_ms);
   const deadline = performance.now() + waitMs;
   await tasks.changed({ id: taskId, revision: undefined }, { waitMs, signal, until: "end" });
   const ended = await selectTask(system, taskId);
@@ -86,7 +85,7 @@ async function startTask(
   session: Opening,
   size: Size,
 ): Promise<string> {
-  const seconds = Math.max(1, Math.floor((session.left_ms - AHEAD_MS) / 1000));
+  const seconds = taskSeconds(session.left_ms);
   const { id } = await tasks.start({
     nodeId: session.node_id,
     type: "terminal.open",

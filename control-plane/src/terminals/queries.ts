@@ -4,11 +4,12 @@ import type { MyTerminal, TerminalSession, TerminalState } from "@holdfast/contr
 import { presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
+import { TOKEN_SECONDS } from "@holdfast/contracts/terminal-deadlines";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Sql, Tx } from "../database/connect.ts";
-import type { Revision } from "../tasks/queries.ts";
+import type { Revision } from "../mechanisms/awaiting.ts";
 import { accessIsLost, lostAccessCode, signInEnded } from "./access.ts";
 import type { Exit, Failure, Life } from "./life.ts";
 import { terminalIsLive } from "./state.ts";
@@ -127,8 +128,6 @@ export async function insertSession(tx: Tx, id: string, session: NewSession): Pr
       ${row.actor_type}, ${row.actor_id}, ${row.actor_name}, ${row.role}, ${row.sign_in_id}, ${tx.json(chain)}, ${detached_seconds},
       now() + ${TOKEN_SECONDS + openSeconds} * interval '1 second', now() + ${longestSeconds} * interval '1 second')`;
 }
-
-const TOKEN_SECONDS = 60;
 
 export type NewToken = {
   orgId: string;

@@ -1,5 +1,6 @@
 // Settings of terminals: where nodes find the gateway, and how long and how many.
 
+import { PROMISED_SECONDS } from "@holdfast/contracts/terminal-deadlines";
 import { integer, optional, setting } from "@holdfast/kit/settings";
 import { httpsUrl } from "../profiles/settings.ts";
 
@@ -9,9 +10,9 @@ export const terminalSettings = {
     aliases: ["GPUAAS_TERMINAL_API_URL"],
     help: "On the api: the URL of the node-facing terminal listener that is published to nodes, instead of the gateway's own.",
   }),
-  terminalOpenSeconds: setting(integer({ min: 2, max: 29 }), {
+  terminalOpenSeconds: setting(integer({ min: PROMISED_SECONDS.least, max: PROMISED_SECONDS.most }), {
     env: "HOLDFAST_TERMINAL_OPEN_SECONDS",
-    default: 15,
+    default: PROMISED_SECONDS.default,
     help: "Number of seconds within which a terminal becomes ready or fails with a reason.",
   }),
   terminalIdleSeconds: setting(integer({ min: 10, max: 604_800 }), {

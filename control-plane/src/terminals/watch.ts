@@ -3,8 +3,8 @@
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
+import { createAwaiting } from "../mechanisms/awaiting.ts";
 import type { Signals } from "../mechanisms/signals.ts";
-import { createAwaiting } from "../tasks/awaiting.ts";
 import { selectEnds } from "./queries.ts";
 
 export const END_LOST_TERMINALS = "end-lost-terminals";

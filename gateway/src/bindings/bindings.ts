@@ -2,7 +2,7 @@
 // always this one, and memory is enough. Several gateways need a store that all of them see.
 
 export type Bindings = {
-  /** Takes the session for this gateway. Answers with who has it: this one, or the one that was faster. */
+  /** Takes the session for this gateway. Resolves with the owner: this gateway, or the one that was faster. */
   take(sessionId: string): Promise<{ owner: string }>;
   release(sessionId: string): Promise<void>;
 };

@@ -8,8 +8,8 @@ import {
   type Size,
 } from "@holdfast/contracts/terminal-frames";
 import type { WebSocket } from "ws";
-import { pass } from "./pass.ts";
-import { TOO_LARGE } from "./peer-sockets.ts";
+import { forward } from "../listeners/forward.ts";
+import { TOO_LARGE } from "../listeners/peer-sockets.ts";
 
 /** RFC 6455 leaves 4000–4999 to applications. The reason is the error's code. */
 const closeCodes = { ended: 1000, retryable: 4000, final: 4001 };
@@ -52,7 +52,7 @@ export function clientOf(socket: WebSocket, writer: string | undefined): Client 
     early: 0,
     sentTooLarge: false,
     isOpen: () => socket.readyState === socket.OPEN,
-    send: (frame) => pass(JSON.stringify(frame), socket, socket),
+    send: (frame) => forward(JSON.stringify(frame), socket, socket),
     fail(code, { detail, correlationId: correlation_id }) {
       const { hop, owner, action, retryable, message } = terminalFailures[code];
       client.handlers = undefined;

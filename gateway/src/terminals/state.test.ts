@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Effect, type Event, hasClient, isAlone, needsDeadline, type State, step } from "./state.ts";
+import { hasClient, isAlone, needsDeadline, step } from "./state.ts";
+import type { Effect, Event, State } from "./states.ts";
 
 const why = { code: "terminal_pty_failed", detail: "no such user" };
 const samples: Event[] = [
@@ -24,7 +25,7 @@ const samples: Event[] = [
   { type: "detached_over" },
   { type: "idle_over" },
   { type: "time_over" },
-  { type: "told_to_close", code: "terminal_access_ended" },
+  { type: "close_requested", code: "terminal_access_ended" },
   { type: "overflow", bytes: 5 },
   { type: "too_large" },
   { type: "node_too_large" },
@@ -208,7 +209,7 @@ describe("a terminal at the gateway", () => {
   it("TERM-10 the newest client wins", () => {
     const { state, effects } = run([{ type: "client_arrived" }], { at: "attached" });
     expect(state.at).toBe("attaching");
-    expect(effects.map(({ do: what }) => what)).toEqual(["end_older_client", "greet", "attach"]);
+    expect(effects.map(({ do: what }) => what)).toEqual(["end_older_client", "send_reached_steps", "attach"]);
   });
 
   it("TERM-11 a stream that breaks and comes back finds its client again", () => {
@@ -221,7 +222,7 @@ describe("a terminal at the gateway", () => {
     const { state, effects } = run(events, { at: "attached" });
     expect(state.at).toBe("attached");
     expect(endsOf(effects)).toEqual([]);
-    expect(effects[0]).toEqual({ do: "inform" });
+    expect(effects[0]).toEqual({ do: "inform_client" });
   });
 
   it("TERM-10 a client that was ready waits for its node as long as the shell may live, and no longer", () => {

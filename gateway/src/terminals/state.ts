@@ -1,79 +1,10 @@
-// What may become of a terminal at the gateway: a total table from states and events to the next state
-// and what is to be done. Pure: sockets, clocks and numbers are session.ts's. Whatever happens, a client
-// that is there ends by exactly one error or exit, and a closed terminal does nothing more.
+// What can happen to a terminal at the gateway: a total table from states and events to the next state and the effects.
+// Pure: sockets and clocks are in session.ts. Whatever happens, a connected client ends by exactly one error or exit, and a
+// closed terminal does nothing more.
 
 import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
-import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 import { exhaustive } from "@holdfast/kit/exhaustive";
-
-export type State =
-  /** The shell was never seen. `task`: as far as the api has confirmed it. */
-  | { at: "opening"; client: boolean; stream: boolean; task: "asked" | "sent" | "ended" }
-  /** The shell is there; the node was asked for its output. */
-  | { at: "attaching" }
-  | { at: "attached" }
-  /** The shell is there, no client. */
-  | { at: "detached" }
-  /**
-   * The shell should be there, but its stream is not, or has not said hello yet. `informed`: the client was
-   * ready before, knows that the node is away, and waits for as long as the shell may live.
-   */
-  | { at: "away"; client: boolean; stream: boolean; informed: boolean }
-  | { at: "closed" };
-
-export type Exit = { code: number | null; signal: string | null };
-export type Why = { code: string; detail: string | null };
-
-export type Event =
-  | { type: "client_arrived" }
-  | { type: "client_left" }
-  | { type: "stream_arrived" }
-  | { type: "stream_left" }
-  | { type: "hello" }
-  /** The node sends what the present client asked for. */
-  | { type: "attached" }
-  | ({ type: "exit" } & Exit)
-  | ({ type: "node_error" } & Why)
-  /** A certificate of this terminal's own node was not accepted. */
-  | { type: "stream_refused"; detail: string }
-  /** The api has stored the task that opens it. */
-  | { type: "task_sent" }
-  | { type: "task_ended" }
-  | ({ type: "task_failed" } & Why)
-  | { type: "deadline" }
-  /** Since the task's end. */
-  | { type: "grace_over" }
-  | { type: "detached_over" }
-  | { type: "idle_over" }
-  | { type: "time_over" }
-  | { type: "told_to_close"; code: string }
-  /** A client that keeps no input typed so much while there was no shell to pass it to. */
-  | { type: "overflow"; bytes: number }
-  /** The client sent more in one message than is taken. */
-  | { type: "too_large" }
-  /** The node did; its stream is closed. */
-  | { type: "node_too_large" }
-  | { type: "drained" };
-
-export type Effect =
-  /** The client that was there before the newest. */
-  | { do: "end_older_client" }
-  | { do: "greet"; stream: boolean; shell: boolean }
-  | { do: "step"; step: ReadinessStep }
-  | { do: "attach" }
-  | { do: "ready" }
-  | { do: "detach" }
-  /** The client learns that the node's stream is down. */
-  | { do: "inform" }
-  | ({ do: "end_client" } & { code: TerminalFailureCode; detail: string | null })
-  | { do: "exit_client"; exit: Exit }
-  | { do: "end_stream"; shell: "ends" | "goes_on"; reason: string }
-  /** If it was told that the client is there. */
-  | { do: "report_detached" }
-  | { do: "report_failed"; why: Why; ended: boolean }
-  | { do: "report_closed"; why: Why; exit: Exit | null };
-
-export type Outcome = { state: State; effects: Effect[] };
+import type { Effect, Event, Exit, Outcome, State, Why } from "./states.ts";
 
 type At = State["at"];
 type In<S extends At> = Extract<State, { at: S }>;
@@ -94,11 +25,11 @@ const hasStream = (state: State) =>
   state.at === "detached" ||
   ("stream" in state && state.stream);
 
-/** Somebody waits for `ready`, or for a shell that is to come. */
+/** Somebody waits for `ready`, or for a shell that is being opened. */
 export const needsDeadline = (state: State) =>
   state.at === "opening" || state.at === "attaching" || (state.at === "away" && state.client && !state.informed);
 export const needsGrace = (state: State) => state.at === "opening" && state.task === "ended";
-/** Nobody is at the shell, or nobody can be: it lives only for so long. */
+/** No client is connected to the shell, or none can be: it is kept only for so long. */
 export const isAlone = (state: State) =>
   state.at === "detached" || (state.at === "away" && (!state.client || state.informed));
 
@@ -107,7 +38,7 @@ const stay = (state: State): Outcome => ({ state, effects: [] });
 const closed: State = { at: "closed" };
 const away = (client: boolean, stream: boolean): State => ({ at: "away", client, stream, informed: false });
 
-/** What a code of others is called here; one that nobody knows means that the shell is no more. */
+/** A code of the catalogue; one that is unknown means that the shell has ended. */
 const known = ({ code, detail }: Why, otherwise: TerminalFailureCode) => ({
   code: isTerminalFailure(code) ? code : otherwise,
   detail,
@@ -212,7 +143,7 @@ function nodeError(state: State, { code, detail }: Why, shell: State): Outcome {
 const alike = {
   idle_over: (state: State) => finish(state, plain("terminal_idle")),
   time_over: (state: State) => finish(state, plain("terminal_time_over")),
-  told_to_close: (state: State, { code }: { code: string }) =>
+  close_requested: (state: State, { code }: { code: string }) =>
     finish(state, { code, detail: null }, "terminal_closed"),
   drained,
   task_sent: stay,
@@ -230,7 +161,7 @@ const streaming = {
     to(
       { at: "attaching" },
       { do: "end_older_client" },
-      { do: "greet", stream: true, shell: true },
+      { do: "send_reached_steps", stream: true, shell: true },
       { do: "attach" },
     ),
   stream_arrived: () => stay(away(true, true)),
@@ -247,7 +178,7 @@ const table: { [S in At]: Row<S> } = {
     ...alike,
     client_arrived: (state) =>
       to({ ...state, client: true }, ...(state.client ? ([{ do: "end_older_client" }] as const) : []), {
-        do: "greet",
+        do: "send_reached_steps",
         stream: state.stream,
         shell: false,
       }),
@@ -291,12 +222,13 @@ const table: { [S in At]: Row<S> } = {
   attached: {
     ...streaming,
     client_left: () => to({ at: "detached" }, { do: "detach" }, { do: "report_detached" }),
-    stream_left: () => to({ at: "away", client: true, stream: false, informed: true }, { do: "inform" }),
+    stream_left: () => to({ at: "away", client: true, stream: false, informed: true }, { do: "inform_client" }),
     attached: stay,
   },
   detached: {
     ...alike,
-    client_arrived: () => to({ at: "attaching" }, { do: "greet", stream: true, shell: true }, { do: "attach" }),
+    client_arrived: () =>
+      to({ at: "attaching" }, { do: "send_reached_steps", stream: true, shell: true }, { do: "attach" }),
     client_left: stay,
     stream_arrived: () => stay(away(false, true)),
     stream_left: () => stay(away(false, false)),
@@ -318,7 +250,7 @@ const table: { [S in At]: Row<S> } = {
     ...alike,
     client_arrived: (state) =>
       to(away(true, state.stream), ...(state.client ? ([{ do: "end_older_client" }] as const) : []), {
-        do: "greet",
+        do: "send_reached_steps",
         stream: state.stream,
         shell: false,
       }),
@@ -346,7 +278,7 @@ const table: { [S in At]: Row<S> } = {
     ...alike,
     idle_over: stay,
     time_over: stay,
-    told_to_close: stay,
+    close_requested: stay,
     drained: stay,
     client_arrived: () => to(closed, { do: "end_client", code: "terminal_session_unknown", detail: null }),
     client_left: stay,

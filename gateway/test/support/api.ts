@@ -55,7 +55,7 @@ export type StandInApi = {
   /** Waited for before admitNodeStream is answered. */
   beforeAdmit: (() => Promise<void>) | undefined;
   events(sessionId: string): TerminalEvent[];
-  tell(news: ServiceNews): void;
+  publish(news: ServiceNews): void;
   announcements: BodyInputOf<typeof announceGateway>[];
   enrollments: number;
   /** Of service certificates, as far as gateways are told; undefined: as long as they are. */
@@ -97,7 +97,7 @@ export async function startStandInApi(): Promise<StandInApi> {
     beforeAdmit: undefined,
     following: () => followers.size,
     events: (sessionId) => events.get(sessionId) ?? [],
-    tell(news) {
+    publish(news) {
       for (const response of followers) response.write(`${JSON.stringify(news)}\n`);
     },
     grant({ limits, ...changes } = {}) {

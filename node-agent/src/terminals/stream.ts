@@ -8,6 +8,7 @@ import type { LookupFunction, Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { CORRELATION_HEADER, gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import { STREAM_HANDSHAKE_MS } from "@holdfast/contracts/terminal-deadlines";
 import { MOST_FRAME_BYTES, type NodeFrame, nodeStreamPath } from "@holdfast/contracts/terminal-frames";
 import { createLiveness } from "@holdfast/contracts/terminal-liveness";
 import WebSocket from "ws";
@@ -45,8 +46,6 @@ export type Dialler = {
 const CONGESTED_BYTES = 1024 * 1024;
 const ANSWER_BYTES = 16 * 1024;
 const CLOSE_NORMAL = 1000;
-/** Without anything heard: a gateway that hangs, or whose host is gone, takes a connection and says no more. */
-const HANDSHAKE_MS = 10_000;
 
 export function createDialler(options: {
   nodeId: string;
@@ -93,7 +92,8 @@ export function createDialler(options: {
         },
         perMessageDeflate: false,
         maxPayload: MOST_FRAME_BYTES,
-        handshakeTimeout: HANDSHAKE_MS,
+        // A gateway that hangs, or whose host is gone, accepts a connection and sends nothing.
+        handshakeTimeout: STREAM_HANDSHAKE_MS,
         // Masks keep old proxies from mistaking a page's frames for requests. There is no page here, and
         // a mask of zeros spares a pass over every byte.
         generateMask: () => {},

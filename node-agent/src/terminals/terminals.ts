@@ -5,6 +5,7 @@ import { closeSync, constants, openSync, renameSync, writeFileSync } from "node:
 import type { LookupFunction } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { correlationIdForm } from "@holdfast/contracts/headers";
+import { agentWaitMs } from "@holdfast/contracts/terminal-deadlines";
 import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
 import { PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { isAlive, signalIfAlive } from "@holdfast/kit/processes";
@@ -61,8 +62,6 @@ const LONGEST_DETACHED_MS = 24 * 3600_000;
 const KEEP_SPARE_MS = 3600_000;
 /** Whoever does not answer is killed with its shell: a host that stands still for some seconds must not cost one. */
 const ANSWER_MS = 20_000;
-/** So much before the gateway's own deadline, so that the reason still reaches it. */
-const EARLIER_MS = 1_500;
 /** Many terminals may look for a gateway at once. */
 const REFRESH_MS = 15_000;
 /** The shell that was just opened has the processor first. */
@@ -166,7 +165,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
     if (terminals.has(sessionId) || opening.has(sessionId))
       throw new TaskFailed("terminal_pty_failed", "This terminal is open already.");
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), Math.max(1_000, wanted.withinMs - EARLIER_MS));
+    const timer = setTimeout(() => late.abort(), agentWaitMs(wanted.withinMs));
     const given = new AbortController();
     const signal = AbortSignal.any([wanted.signal, late.signal, given.signal]);
     opening.add(sessionId);

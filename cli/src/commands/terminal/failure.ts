@@ -1,24 +1,23 @@
-// A terminal that did not come up, or broke off, in the words of the failure catalogue: what failed, at
-// which hop, whose it is, what to do.
+// A terminal that did not come up, or broke off, in the words of the failure catalogue: what failed, at which hop, who can
+// repair it, what to do.
 
 import { CallError } from "@holdfast/contracts/client";
 import {
   alsoOffered,
+  clientFailureCodes,
   isTerminalFailure,
-  type TerminalFailureCode,
   terminalFailures,
 } from "@holdfast/contracts/reasons/terminal";
 import type { TerminalError } from "@holdfast/contracts/terminal-frames";
-import { isTemporary, Refusal } from "../../failure.ts";
+import type { Failure } from "@holdfast/terminal-client/failures";
+import { Refusal } from "../../failure.ts";
 
 export class TerminalFailure extends Refusal {
-  readonly retryable: boolean;
   readonly #error: TerminalError;
 
   constructor(error: TerminalError, details: Record<string, unknown> = {}) {
-    const { code, hop, owner, message, action, retryable, correlation_id } = error;
+    const { code, hop, owner, message, action, correlation_id } = error;
     super(code, { message, nextStep: action, details: { owner, ...details, hop, correlation_id } });
-    this.retryable = retryable;
     this.#error = error;
   }
 
@@ -27,30 +26,22 @@ export class TerminalFailure extends Refusal {
   }
 }
 
-/** What the gateway tells may say more than the catalogue, such as which file is missing. */
-export function failureTold(error: TerminalError): TerminalFailure {
-  const known = isTerminalFailure(error.code) ? terminalFailures[error.code].message : error.message;
-  return new TerminalFailure({
-    ...error,
-    message: known === error.message ? known : `${known} ${error.message}`,
-  });
+/** What the command ends with: the api's own answer where it granted no token, otherwise the failure. */
+export function errorOf(failure: Failure): unknown {
+  const { cause, code, hop, owner, action, retryable, correlationId = "" } = failure;
+  if (cause !== undefined) return withHop(cause);
+  const message = messageOf(failure);
+  return new TerminalFailure({ code, hop, owner, message, action, retryable, correlation_id: correlationId });
 }
 
-export function failureSeen(
-  code: TerminalFailureCode,
-  options: { correlationId: string; detail: string },
-): TerminalFailure {
-  const { message, ...entry } = terminalFailures[code];
-  return new TerminalFailure({
-    code,
-    ...entry,
-    message: `${message} (${options.detail})`,
-    correlation_id: options.correlationId,
-  });
+/** What was reported may say more than the catalogue, such as which file is missing. */
+export function messageOf({ code, message, why }: Failure): string {
+  if (!why) return message;
+  return clientFailureCodes.some((each) => each === code) ? `${message} (${why})` : `${message} ${why}`;
 }
 
-/** A refusal of the api that has its place on the chain is told with it; others stay as they are. */
-export function withHop(error: unknown): unknown {
+/** A refusal of the api that has its place on the chain is reported with it; others stay as they are. */
+function withHop(error: unknown): unknown {
   if (!(error instanceof CallError) || !isTerminalFailure(error.envelope.code)) return error;
   const { code, message, next_step, retryable, correlation_id, details } = error.envelope;
   const { hop, owner } = terminalFailures[code];
@@ -67,9 +58,4 @@ export function withRepair(
   return error.advising(
     `\`${command}\` checks the user on the node and restores it; then open the terminal again.`,
   );
-}
-
-export function mayPass(error: unknown): boolean {
-  if (error instanceof TerminalFailure) return error.retryable;
-  return isTemporary(error);
 }

@@ -2,8 +2,7 @@
 // on as it is, and its end becomes what ends a shell: Ctrl-D. What the shell has not confirmed is kept, so that it can
 // be sent again over the next connection; beyond a limit, no more is read.
 
-import { MOST_INPUT_BYTES } from "@holdfast/contracts/terminal-frames";
-import { createTerminalInput, type TerminalInput } from "@holdfast/contracts/terminal-input";
+import type { TerminalClient } from "@holdfast/terminal-client/client";
 import { escapeHelp, escapeReader } from "./escapes.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
 
@@ -16,34 +15,35 @@ const CTRL_D = "\x04";
 const PROMPT_WITHIN_MS = 1_000;
 const again = { firstMs: 250, maxMs: 4_000 };
 
-/** Everything typed for one shell, over all connections to it. */
-export type Typed = {
-  input: TerminalInput<Buffer>;
+/** Input of one session, with a limit on what waits for the shell. */
+export type Typing = {
   add(bytes: Buffer, options?: { typed: boolean }): void;
+  /** Bytes that the shell has not confirmed. */
+  waiting(): number;
   /** The shell confirmed some of it. */
-  confirmed(): void;
-  /** When the shell has confirmed all of it, or the time is over. */
+  acknowledged(): void;
+  /** Resolves when the shell has confirmed all of it, or the time is over. */
   settled(withinMs: number): Promise<void>;
 };
 
-/** `send`: over the present connection, if there is one. */
-export function keepTyped(local: Pick<LocalTerminal, "pauseInput" | "resumeInput">, send: () => void): Typed {
-  const input = createTerminalInput<Buffer>(MOST_INPUT_BYTES);
+export function controlInput(
+  local: Pick<LocalTerminal, "pauseInput" | "resumeInput">,
+  client: Pick<TerminalClient<Buffer>, "write" | "waiting">,
+): Typing {
   let onSettled = () => {};
   return {
-    input,
     add(bytes, options) {
-      input.add(bytes, options);
-      send();
-      if (input.waiting() >= MOST_WAITING_BYTES) local.pauseInput();
+      client.write(bytes, options);
+      if (client.waiting() >= MOST_WAITING_BYTES) local.pauseInput();
     },
-    confirmed() {
-      if (input.waiting() < MOST_WAITING_BYTES) local.resumeInput();
-      if (input.waiting() === 0) onSettled();
+    waiting: client.waiting,
+    acknowledged() {
+      if (client.waiting() < MOST_WAITING_BYTES) local.resumeInput();
+      if (client.waiting() === 0) onSettled();
     },
     settled: (withinMs) =>
       new Promise((resolve) => {
-        if (input.waiting() === 0) return resolve();
+        if (client.waiting() === 0) return resolve();
         const timer = setTimeout(resolve, withinMs);
         onSettled = () => {
           clearTimeout(timer);
@@ -55,7 +55,7 @@ export function keepTyped(local: Pick<LocalTerminal, "pauseInput" | "resumeInput
 
 export function passKeys(
   local: LocalTerminal,
-  typed: Typed,
+  typing: Typing,
   on: { isConnected: () => boolean; hurry: () => void; leave: (exitCode: number) => void },
 ): void {
   const read = escapeReader();
@@ -64,7 +64,7 @@ export function passKeys(
       if ("send" in part) {
         if (!on.isConnected() && isKey(part.send, CTRL_C)) on.leave(130);
         else if (!on.isConnected() && isKey(part.send, CTRL_R)) on.hurry();
-        else typed.add(part.send);
+        else typing.add(part.send);
       } else if (part.command === "help") local.note(escapeHelp.join("\n"));
       else on.leave(0);
     }
@@ -80,13 +80,13 @@ const isKey = (bytes: Buffer, key: number) => bytes.every((byte) => byte === key
  * Begins when the shell has shown something, which is when it reads: what comes earlier is echoed twice,
  * and a Ctrl-D among it means nothing. Returns what to call at each output.
  */
-export function passPipe(local: LocalTerminal, typed: Typed): { shellSpoke(): void; stop(): void } {
+export function passPipe(local: LocalTerminal, typing: Typing): { onOutput(): void; stop(): void } {
   let atLineStart = true;
   let timer: NodeJS.Timeout | undefined;
   let begun = false;
   const endInput = (pause: number) => {
     // Within a line the first one only hands the line over.
-    typed.add(Buffer.from(atLineStart ? CTRL_D : CTRL_D + CTRL_D), { typed: false });
+    typing.add(Buffer.from(atLineStart ? CTRL_D : CTRL_D + CTRL_D), { typed: false });
     atLineStart = true;
     endAgain(pause);
   };
@@ -94,7 +94,7 @@ export function passPipe(local: LocalTerminal, typed: Typed): { shellSpoke(): vo
   const endAgain = (pause: number) => {
     timer = setTimeout(() => {
       const next = Math.min(pause * 2, again.maxMs);
-      if (typed.input.waiting() > 0) endAgain(next);
+      if (typing.waiting() > 0) endAgain(next);
       else endInput(next);
     }, pause);
   };
@@ -104,12 +104,12 @@ export function passPipe(local: LocalTerminal, typed: Typed): { shellSpoke(): vo
     clearTimeout(timer);
     local.onInput((bytes) => {
       atLineStart = bytes.at(-1) === 0x0a;
-      typed.add(bytes);
+      typing.add(bytes);
     });
     local.onInputEnd(() => endInput(again.firstMs));
   };
   timer = setTimeout(begin, PROMPT_WITHIN_MS);
-  return { shellSpoke: begin, stop: () => clearTimeout(timer) };
+  return { onOutput: begin, stop: () => clearTimeout(timer) };
 }
 
 /** Undefined when the shell has got everything. */

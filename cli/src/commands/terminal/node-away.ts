@@ -1,14 +1,17 @@
-// Tells the person that the node does not answer while the gateway does, and when it is back. A connection of the
-// node's that breaks and returns at once is not worth a line over what the shell shows.
+// Notes that the node does not answer while the gateway does, and when it is back. A connection of the node that breaks
+// and returns at once is not worth a line over what the shell shows.
 
+import type { NodeAway } from "@holdfast/contracts/terminal-frames";
 import { localTime } from "../../output.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
-import type { Hears } from "./terminal-socket.ts";
 
 const PATIENCE_MS = 2_000;
 
-/** `redraw`: something was written over what the shell shows. */
-export function noteNodeAway(local: Pick<LocalTerminal, "note">, redraw: () => void): Hears["onNodeAway"] {
+/** `redraw`: something was written over what the shell shows. The returned function gets undefined when the node answers. */
+export function noteNodeAway(
+  local: Pick<LocalTerminal, "note">,
+  redraw: () => void,
+): (away: { cause: NodeAway; since: string } | undefined) => void {
   let waiting: NodeJS.Timeout | undefined;
   let noted = false;
   return (away) => {

@@ -5,8 +5,8 @@
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../../database/connect.ts";
+import { createBatches } from "../../mechanisms/batches.ts";
 import type { Signals } from "../../mechanisms/signals.ts";
-import { createBatches } from "../../tasks/batches.ts";
 import type { Moved, StatusRow } from "./state.ts";
 
 export type Standing = {

@@ -5,7 +5,7 @@ import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../../database/connect.ts";
-import { createBatches } from "../../tasks/batches.ts";
+import { createBatches } from "../../mechanisms/batches.ts";
 
 const DIAGNOSTICS_KEPT = 200;
 

@@ -9,7 +9,7 @@ describe("background jobs in words", () => {
 
   it("say what the last turn did", () => {
     expect(resultWords(null)).toBe("–");
-    expect(resultWords({})).toBe("Nothing to do");
+    expect(resultWords({})).toBe("Done");
     expect(resultWords({ sessions: 0 })).toBe("Nothing to do");
     expect(resultWords({ sessions: 2, one_time_links: 1, keys: 0 })).toBe("2 sessions, 1 one time links");
   });

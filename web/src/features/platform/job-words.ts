@@ -25,6 +25,7 @@ export const placeWords: Record<BackgroundJob["runs_in"], string> = {
 /** `{ sessions: 2, one_time_links: 0 }` → "2 sessions". */
 export function resultWords(result: BackgroundJob["last_result"]): string {
   if (result === null) return "–";
+  if (Object.keys(result).length === 0) return "Done";
   const counts = Object.entries(result).filter(([, count]) => count > 0);
   return counts.length === 0
     ? "Nothing to do"

@@ -5,6 +5,8 @@ import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { alsoOffered } from "@holdfast/contracts/reasons/terminal";
 import type { Remedy } from "@holdfast/contracts/reasons/vocabulary";
 import { readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { type Failure, remedyOf } from "@holdfast/terminal-client/failures";
+import type { State } from "@holdfast/terminal-client/states";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Button, buttonClasses } from "../../design/Button.tsx";
@@ -13,16 +15,15 @@ import { Fact, Facts } from "../../design/Facts.tsx";
 import { Prose } from "../../design/Prose.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { tookMs } from "../../design/time.ts";
-import type { Connecting } from "./connecting-states.ts";
 import type { Connection } from "./connection.ts";
-import { type Failure, hopInWords, ownerInWords, remedyOf } from "./failures.ts";
+import { hopInWords, ownerInWords } from "./failures.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
 import { ReconnectBar } from "./ReconnectBar.tsx";
 import { useTicking } from "./use-ticking.ts";
 import { exitInWords, unconfirmedInWords } from "./words.ts";
 
 type PanelProps = {
-  state: Connecting;
+  state: State;
   connection: Connection;
   /** Who and where: alice on rock-1. */
   where: string;
@@ -109,7 +110,7 @@ export function Panel(props: PanelProps) {
 }
 
 /** A shell that has ended meanwhile stopped at no step. */
-function isMerelyOver({ failure, chain }: Extract<Connecting, { phase: "failed" }>): boolean {
+function isMerelyOver({ failure, chain }: Extract<State, { phase: "failed" }>): boolean {
   return remedyOf(failure) === "new" && readinessSteps.every((step) => chain[step] === undefined);
 }
 

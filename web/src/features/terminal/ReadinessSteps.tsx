@@ -1,11 +1,11 @@
 // The chain that a terminal comes up by: which steps were reached, after how long, and where it stopped.
 
 import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
+import type { Chain } from "@holdfast/terminal-client/states";
 import { classes } from "../../design/classes.ts";
 import { type State, StatusMark } from "../../design/StatusMark.tsx";
 import { tookMs } from "../../design/time.ts";
 import { stoppedAt } from "./chain.ts";
-import type { Chain } from "./connecting-states.ts";
 import { stepWords } from "./words.ts";
 
 type ReadinessStepsProps = {

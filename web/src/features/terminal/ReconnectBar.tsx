@@ -1,17 +1,17 @@
 // One line over a terminal that was there and is not, or not quite: what is wrong, at which hop, when the next
 // try comes, and the buttons for a person who knows better. What was written stays in sight.
 
+import type { Lost, State } from "@holdfast/terminal-client/states";
 import type { ReactNode } from "react";
 import { Button } from "../../design/Button.tsx";
 import { classes } from "../../design/classes.ts";
 import { StatusMark } from "../../design/StatusMark.tsx";
 import { exactTime } from "../../design/time.ts";
-import type { Connecting, Lost } from "./connecting-states.ts";
 import type { Connection } from "./connection.ts";
 import { useTicking } from "./use-ticking.ts";
 import { waitingInWords } from "./words.ts";
 
-type Shown = Exclude<Connecting, { phase: "ready" | "failed" | "ended" }>;
+type Shown = Exclude<State, { phase: "ready" | "failed" | "ended" }>;
 
 type ReconnectBarProps = {
   state: Shown;

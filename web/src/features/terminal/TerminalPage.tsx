@@ -1,6 +1,7 @@
 // A shell of an allocation, over the whole window. The address keeps which one, so that a reload finds
 // it again; it keeps no secret.
 
+import type { State } from "@holdfast/terminal-client/states";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { buttonClasses } from "../../design/Button.tsx";
@@ -14,7 +15,6 @@ import { canRepair } from "../allocations/can-repair.ts";
 import { useAllocation } from "../allocations/queries.ts";
 import { RepairDialog } from "../allocations/RepairDialog.tsx";
 import { HeaderNotices } from "../shell/Notices.tsx";
-import type { Connecting } from "./connecting-states.ts";
 import { EndDialog } from "./EndDialog.tsx";
 import { KeyBar } from "./KeyBar.tsx";
 import { type Look, recallLook, rememberLook } from "./look.ts";
@@ -66,7 +66,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
       onCtrlUsed: () => setCtrl(false),
     },
   });
-  const state = useConnecting(terminal?.connection);
+  const state = useClientState(terminal?.connection);
   const screen = terminal?.screen;
   const shell = state?.phase === "ready" || state?.phase === "unresponsive" ? state.shell : undefined;
   const [shown, setShown] = useState(false);
@@ -179,7 +179,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
   );
 }
 
-function Standing({ state }: { state: Connecting }) {
+function Standing({ state }: { state: State }) {
   const { state: mark, word } = markOf(state);
   return (
     <span role="status" data-phase={state.phase} className="rounded-sm bg-surface px-2 py-0.5 text-sm">
@@ -188,8 +188,8 @@ function Standing({ state }: { state: Connecting }) {
   );
 }
 
-function useConnecting(
-  connection: { state: { get(): Connecting; subscribe(on: () => void): () => void } } | undefined,
+function useClientState(
+  connection: { state: { get(): State; subscribe(on: () => void): () => void } } | undefined,
 ) {
   return useSyncExternalStore(
     (listener) => connection?.state.subscribe(listener) ?? (() => {}),

@@ -103,7 +103,7 @@ function FailureLine({ failure: { code, detail } }: { failure: StoredFailure }) 
   );
 }
 
-function FailureDetails({ failure: { code, hop, owner, correlation_id } }: { failure: StoredFailure }) {
+function FailureDetails({ failure: { code, title, hop, owner, correlation_id } }: { failure: StoredFailure }) {
   const entry = isTerminalFailure(code) ? terminalFailures[code] : undefined;
   return (
     <p className="text-sm">
@@ -113,7 +113,7 @@ function FailureDetails({ failure: { code, hop, owner, correlation_id } }: { fai
         </>
       )}
       <span className="text-ink-muted">
-        Stopped at: {hopInWords(hop)}. Can be fixed by {ownerInWords(owner)}.{" "}
+        Stopped at: {hopInWords(hop)}. Can be fixed by {ownerInWords(owner)}. {title},{" "}
         <span className="font-mono">{code}</span>{" "}
         <CopyableId id={correlation_id} label="Copy the failure's correlation id" />
       </span>

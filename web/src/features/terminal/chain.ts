@@ -2,7 +2,7 @@
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { chainSteps, type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
-import type { Chain } from "./connecting-states.ts";
+import type { Chain } from "@holdfast/terminal-client/states";
 
 /** In milliseconds since it was asked for. */
 export function chainOf({ chain, created_at }: Pick<TerminalSession, "chain" | "created_at">): Chain {

@@ -127,29 +127,7 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
   search.onDidChangeResults(({ resultIndex, resultCount }) =>
     events.onFound({ index: resultIndex, count: resultCount }),
   );
-  terminal.attachCustomKeyEventHandler((event) => {
-    const wanted = event.ctrlKey && event.shiftKey && !event.altKey && !event.metaKey;
-    if (!wanted) return true;
-    switch (event.code) {
-      case "KeyC":
-        event.preventDefault();
-        if (event.type === "keydown" && terminal.hasSelection()) events.onCopy(terminal.getSelection());
-        return false;
-      case "KeyF":
-        event.preventDefault();
-        if (event.type === "keydown") events.onSearch();
-        return false;
-      case "KeyM":
-        event.preventDefault();
-        if (event.type === "keydown") events.onMenu();
-        return false;
-      // The browser pastes by itself, and needs no permission for it.
-      case "KeyV":
-        return false;
-      default:
-        return true;
-    }
-  });
+  handleShortcuts(terminal, events);
   fit.fit();
   events.onSize({ cols: terminal.cols, rows: terminal.rows });
   watching.observe(parent);
@@ -208,6 +186,33 @@ export async function createScreen(parent: HTMLElement, first: ScreenLook, event
       terminal.dispose();
     },
   };
+}
+
+/** Ctrl+Shift and a key are for the page; everything else is for the shell. */
+function handleShortcuts(terminal: Terminal, events: Pick<ScreenEvents, "onCopy" | "onSearch" | "onMenu">): void {
+  terminal.attachCustomKeyEventHandler((event) => {
+    const wanted = event.ctrlKey && event.shiftKey && !event.altKey && !event.metaKey;
+    if (!wanted) return true;
+    switch (event.code) {
+      case "KeyC":
+        event.preventDefault();
+        if (event.type === "keydown" && terminal.hasSelection()) events.onCopy(terminal.getSelection());
+        return false;
+      case "KeyF":
+        event.preventDefault();
+        if (event.type === "keydown") events.onSearch();
+        return false;
+      case "KeyM":
+        event.preventDefault();
+        if (event.type === "keydown") events.onMenu();
+        return false;
+      // The browser pastes by itself, and needs no permission for it.
+      case "KeyV":
+        return false;
+      default:
+        return true;
+    }
+  });
 }
 
 function optionsOf({ fontSize, palette, screenReader }: ScreenLook) {

@@ -1,16 +1,15 @@
 // A terminal for as long as its page stands: the connection, the screen on it, and what both have to say.
 
 import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
-import { clientFailureCodes } from "@holdfast/contracts/reasons/terminal";
+import { type Failure, reportOf } from "@holdfast/terminal-client/failures";
+import type { Grant } from "@holdfast/terminal-client/states";
 import { useMutation } from "@tanstack/react-query";
 import { type RefObject, useEffect, useEffectEvent, useState } from "react";
 import { untilReached } from "../../connection.ts";
 import { writeClipboard } from "../../design/Copy.tsx";
 import { toast } from "../../design/Toast.tsx";
 import { useActing } from "../../session.ts";
-import type { Grant } from "./connecting-states.ts";
 import { type Connection, openConnection } from "./connection.ts";
-import type { Failure } from "./failures.ts";
 import { reloadOnce } from "./reload-once.ts";
 import type { Screen, ScreenEvents, ScreenLook } from "./screen.ts";
 import { inputIsFull } from "./words.ts";
@@ -33,7 +32,7 @@ export function useTerminal({
   on,
 }: TerminalOptions): OpenedTerminal | undefined {
   const [opened, setOpened] = useState<OpenedTerminal>();
-  const ask = useAsk(allocationId);
+  const requestToken = useRequestToken(allocationId);
   const report = useReport();
 
   const open = useEffectEvent((parent: HTMLElement) => {
@@ -50,7 +49,7 @@ export function useTerminal({
     const connection = openConnection({
       shell,
       display: making,
-      ask,
+      requestToken,
       report,
       onPolicyRefused: reloadOnce,
     });
@@ -100,11 +99,11 @@ async function loadScreen() {
 }
 
 /** As a mutation, so that a session that has ended leads to sign-in as everywhere. */
-function useAsk(allocationId: string) {
+function useRequestToken(allocationId: string) {
   const { call } = useActing();
-  type Asked = { shell: string | undefined; offset: number | undefined; signal: AbortSignal };
+  type Wanted = { shell: string | undefined; offset: number | undefined; signal: AbortSignal };
   const { mutateAsync } = useMutation({
-    mutationFn: async ({ shell, offset, signal }: Asked): Promise<Grant> => {
+    mutationFn: async ({ shell, offset, signal }: Wanted): Promise<Grant> => {
       const { token, url, session_id, correlation_id, deadline_seconds } = await call(createTerminalToken, {
         params: { allocation_id: allocationId },
         body: shell === undefined ? {} : { session_id: shell, offset },
@@ -126,11 +125,11 @@ function useAsk(allocationId: string) {
 
 function useReport() {
   const { call } = useActing();
-  return (sessionId: string, { code, why, correlationId }: Failure) => {
-    const known = clientFailureCodes.find((each) => each === code);
-    if (!known) return;
-    const body = { code: known, ...(why ? { detail: why.slice(0, 400) } : {}) };
-    // Whoever cannot be told cannot be told; the person sees the failure either way.
+  return (sessionId: string, failure: Failure) => {
+    const { correlationId } = failure;
+    const body = reportOf(failure);
+    if (!body) return;
+    // The person sees the failure whether or not the report arrives.
     const quoted = correlationId === undefined ? {} : { correlationId };
     call(reportTerminalFailure, { params: { terminal_id: sessionId }, body, ...quoted }).catch(() => undefined);
   };

@@ -2,8 +2,8 @@
 
 import type { TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
 import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
+import type { State as ClientState, Exit, Phase } from "@holdfast/terminal-client/states";
 import type { State } from "../../design/StatusMark.tsx";
-import type { Connecting, Exit, Phase } from "./connecting-states.ts";
 
 /** While it is waited for, and once it is there. */
 export const stepWords: Record<ReadinessStep, { awaited: string; reached: string }> = {
@@ -28,7 +28,7 @@ const phaseMarks: Record<Phase, { state: State; word: string }> = {
   ended: { state: "ended", word: "Ended" },
 };
 
-export function markOf(state: Connecting): { state: State; word: string } {
+export function markOf(state: ClientState): { state: State; word: string } {
   if (state.phase === "pausing" && state.lost.cause === "unresponsive") return phaseMarks.unresponsive;
   if ("round" in state && state.round.lost) return phaseMarks.probing;
   return phaseMarks[state.phase];

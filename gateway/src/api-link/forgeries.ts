@@ -1,0 +1,35 @@
+// Reports requests that carried a forged certificate in a header to the api, for its audit. The log has them in any case:
+// while the api is unreachable they are not kept.
+
+import { reportForgedCertificates } from "@holdfast/contracts/service-endpoints";
+import { type Forgery, watchForgeries } from "@holdfast/service/forgeries";
+import type { Log } from "@holdfast/service/log";
+import type { ApiLink } from "./link.ts";
+
+type Listener = "gateway" | "node_terminal";
+
+export type GatewayForgeries = {
+  saw(listener: Listener, forgery: Forgery): void;
+  reportTo(api: Pick<ApiLink, "ask" | "instanceId">): void;
+  stop(): void;
+};
+
+export function watchGatewayForgeries(log: Log): GatewayForgeries {
+  let api: Pick<ApiLink, "ask" | "instanceId"> | undefined;
+  const forgeries = watchForgeries((listener, { address, correlationId, count }) => {
+    log.warn({ correlation_id: correlationId, listener, address, count }, "refused a certificate in a header");
+    const report = { listener: listener as Listener, address, count, correlation_id: correlationId };
+    api
+      ?.ask(reportForgedCertificates, { body: { gateway_id: api.instanceId, ...report } })
+      .catch((error: Error) => {
+        log.error({ reason: error.message, listener }, "a forged certificate is not in the audit");
+      });
+  });
+  return {
+    saw: forgeries.saw,
+    reportTo(link) {
+      api = link;
+    },
+    stop: forgeries.stop,
+  };
+}

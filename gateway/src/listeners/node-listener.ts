@@ -1,0 +1,207 @@
+// The node-facing listener: agents bring streams here, over mutual TLS. Who a node is, is decided as at the api
+// (service/src/node-identity); whether it may bring this stream now, the route decides. Refusals are answers with the
+// error envelope, so that an agent learns why.
+
+import { X509Certificate } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Server } from "node:https";
+import { ApiError } from "@holdfast/contracts/errors";
+import { certificateFaults } from "@holdfast/contracts/errors/nodes";
+import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
+import { checkIdentity } from "@holdfast/contracts/node-endpoints";
+import type { Forgery } from "@holdfast/service/forgeries";
+import { isAllowedHost } from "@holdfast/service/hosts";
+import { createHttpServer, type HttpServer } from "@holdfast/service/http";
+import type { Log } from "@holdfast/service/log";
+import type { Metrics } from "@holdfast/service/metrics";
+import {
+  type Issuers,
+  issuersOf,
+  judge,
+  type ShownCertificate,
+} from "@holdfast/service/node-identity/certificate";
+import { instanceOf } from "@holdfast/service/node-identity/instance";
+import { hostHeadersOf } from "@holdfast/service/node-identity/names";
+import { shownCertificates } from "@holdfast/service/node-identity/shown";
+import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
+import { bareExposure } from "@holdfast/service/settings";
+import type { ServiceIdentity } from "../api-link/enroll.ts";
+import { peerSockets } from "./peer-sockets.ts";
+import { pendingByNode } from "./pending-by-node.ts";
+import { type AcceptSocket, serveUpgrades } from "./upgrades.ts";
+
+/** `id`: of what the stream belongs to, such as a terminal. */
+export type StreamPlace = { nodeId: string; id: string };
+
+/** What streams of one kind are for. */
+export type NodeRoute = {
+  /** Finds the node's id and the stream's in a path of lower case; undefined: not a path of this route. */
+  placeOf(path: string): StreamPlace | undefined;
+  /** Whether this node may bring this stream now. Throws ApiError, or ApiUnreachable where nobody could be asked. */
+  admit(stream: StreamPlace & { serial: string; correlationId: string }): Promise<AcceptSocket>;
+  /** The node's own certificate was not accepted for this stream. */
+  onCertificateRefused(place: StreamPlace, error: ApiError): void;
+};
+
+export type NodeListener = {
+  listen: HttpServer["listen"];
+  /** From here on nodes can connect; connections that are open stay. */
+  use(identity: ServiceIdentity, ticketKeys: Buffer): void;
+  /** The mark in certificates of ingresses that are trusted; undefined: there are none. */
+  trustIngress(mark: string | undefined): void;
+  isUsable(): boolean;
+  /** Sockets that are open. */
+  size(): number;
+  /** Ends the streams that are left, then the listener. */
+  stop(withinMs: number): Promise<void>;
+};
+
+export type NodeListenerOptions = {
+  bind: string;
+  names: readonly string[];
+  routes: readonly NodeRoute[];
+  onRefused(code: string): void;
+  onForged(forgery: Forgery): void;
+  log: Log;
+  metrics: Metrics;
+};
+
+const CERTIFICATE_OVER = 4401;
+/** An agent that got a wrong address learns by it that it has not reached the gateway. */
+const identified = { [LISTENER_HEADER]: gatewayListeners.node };
+
+export function createNodeListener(options: NodeListenerOptions): NodeListener {
+  const { log } = options;
+  const hosts = hostHeadersOf(options.names);
+  let issuers: Issuers | undefined;
+  let ingressMark: string | undefined;
+  const certificates = shownCertificates({
+    issuers: () => issuers,
+    ingressMark: () => ingressMark,
+    now: Date.now,
+  });
+  const http = createHttpServer({
+    process: "gateway",
+    exposure: bareExposure(options.bind),
+    tls: askForCertificate,
+    hosts,
+    log,
+    metrics: options.metrics,
+    bodyLimit: 1024,
+    isHandedOver: certificates.isHandedOver,
+    onForged: options.onForged,
+  });
+  http.app.addHook("onRequest", (_request, reply, done) => {
+    reply.headers(identified);
+    done();
+  });
+  http.app.get<{ Params: { node_id: string } }>(
+    checkIdentity.path.replace("{node_id}", ":node_id"),
+    async (request) => {
+      const { nodeId } = accepted(certificates.of(request.raw), request.params.node_id.toLowerCase());
+      return { node_id: nodeId };
+    },
+  );
+  const server = http.app.server as unknown as Server;
+  const peers = peerSockets();
+  const pending = pendingByNode();
+
+  const admit = async (request: IncomingMessage, correlationId: string): Promise<AcceptSocket> => {
+    const { route, place } = routeOf(options.routes, request);
+    if (!isAllowedHost(request.headers.host, hosts)) throw new ApiError("host_refused");
+    http.refuseForged(request, correlationId);
+    let shown: ShownCertificate = { kind: "none" };
+    try {
+      shown = certificates.of(request);
+      const { serial } = accepted(shown, place.nodeId);
+      instanceOf(request.headers);
+      const accept = await pending.run(place.nodeId, () => route.admit({ ...place, serial, correlationId }));
+      return untilExpiry(accept, shown);
+    } catch (error) {
+      noteRefusal(error, { route, place, shown, correlationId });
+      throw error;
+    }
+  };
+
+  /** Strangers are only counted: anybody can name any stream. A certificate of the node itself ends its own. */
+  const noteRefusal = (error: unknown, { route, place, shown, correlationId }: Refused) => {
+    const code = error instanceof ApiError ? error.code : "api_unreachable";
+    const details = { correlation_id: correlationId, reason: code, session_id: place.id };
+    if (shown.kind !== "node") return log.debug(details, "refused a stream without a node's certificate");
+    log.warn({ ...details, node_id: shown.nodeId, serial: shown.serial }, "refused a node's stream");
+    if (!(error instanceof ApiError) || !certificateCodes.has(error.code) || shown.nodeId !== place.nodeId) return;
+    route.onCertificateRefused(place, error);
+  };
+
+  const stopServing = serveUpgrades({
+    server,
+    peers,
+    admit,
+    unexpected: apiUnreachable,
+    onRefused: ({ code }) => options.onRefused(code),
+    headers: identified,
+  });
+
+  return {
+    listen: http.listen,
+    use({ certificate, key, authorities }, ticketKeys) {
+      issuers = issuersOf(authorities.map((pem) => new X509Certificate(pem)));
+      server.setSecureContext(
+        listenerContext({ cert: certificate, key, authorities, ticketKeys, purpose: "holdfast-node-terminal" }),
+      );
+    },
+    trustIngress(mark) {
+      ingressMark = mark;
+    },
+    isUsable: () => issuers !== undefined,
+    size: peers.size,
+    async stop(withinMs) {
+      await peers.stop(withinMs);
+      await http.stop();
+      stopServing();
+    },
+  };
+}
+
+type Refused = { route: NodeRoute; place: StreamPlace; shown: ShownCertificate; correlationId: string };
+
+/** Refusals that are about the certificate, not about the stream. */
+const certificateCodes: ReadonlySet<string> = new Set([...certificateFaults, "certificate_unusable"]);
+
+/** Throws ApiError unless it is a valid certificate of this node. */
+function accepted(shown: ShownCertificate, nodeId: string): { nodeId: string; serial: string } {
+  const judged = judge(shown, { now: Date.now(), revoked: false });
+  if ("refused" in judged) throw new ApiError(judged.refused);
+  if (judged.nodeId !== nodeId) throw new ApiError("node_mismatch");
+  return judged;
+}
+
+function routeOf(
+  routes: readonly NodeRoute[],
+  request: IncomingMessage,
+): { route: NodeRoute; place: StreamPlace } {
+  const path = (request.url ?? "").toLowerCase();
+  for (const route of routes) {
+    const place = route.placeOf(path);
+    if (place) return { route, place };
+  }
+  throw new ApiError("route_not_found");
+}
+
+/** By the time the certificate expires the agent has a newer one, and reconnects with it. */
+function untilExpiry(accept: AcceptSocket, shown: ShownCertificate): AcceptSocket {
+  const notAfter = shown.kind === "node" ? shown.notAfter.getTime() : Date.now();
+  return (socket, watched) => {
+    const expiry = setTimeout(() => socket.close(CERTIFICATE_OVER, "cert_expired"), notAfter - Date.now());
+    socket.once("close", () => clearTimeout(expiry));
+    accept(socket, watched);
+  };
+}
+
+/** No stream is admitted without asking the api; those that are open stay. */
+function apiUnreachable(): ApiError {
+  return new ApiError("shutting_down", {
+    message: "The gateway cannot reach the API at the moment, which decides who may connect.",
+    headers: { "retry-after": "1" },
+  });
+}

@@ -1,0 +1,128 @@
+// What runs once the gateway has a service token: the link to the api, the node-facing listener, and each kind of live
+// stream with its routes on both listeners. Another kind is another entry in `routes`.
+
+import { setTimeout as wait } from "node:timers/promises";
+import type { Values } from "@holdfast/kit/settings";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import type { Readiness } from "@holdfast/service/health";
+import type { Log } from "@holdfast/service/log";
+import type { Metrics } from "@holdfast/service/metrics";
+import { listenerNames, listenerUrl } from "@holdfast/service/node-identity/names";
+import type { GatewayForgeries } from "./api-link/forgeries.ts";
+import { type ApiLink, linkToApi } from "./api-link/link.ts";
+import { createOutbox } from "./api-link/outbox.ts";
+import { memoryBindings } from "./bindings/bindings.ts";
+import { terminalUrl } from "./listeners/addresses.ts";
+import { createNodeListener } from "./listeners/node-listener.ts";
+import type { PublicListener } from "./listeners/public-listener.ts";
+import { gatewaySettings } from "./settings.ts";
+import { createTerminals } from "./terminals/terminals.ts";
+
+export type Streams = {
+  /** Of the node-facing listener. */
+  port: number;
+  readiness(): Readiness;
+  /** Informs clients, leaves shells to the next gateway, and closes. */
+  stop(): Promise<void>;
+};
+
+const READY_WITHIN_MS = 10_000;
+const REPORT_WITHIN_MS = 2_000;
+const LEAVE_WITHIN_MS = 1_000;
+
+type StreamsOptions = {
+  settings: Values<typeof gatewaySettings>;
+  token: string;
+  publicListener: PublicListener;
+  publicPort: number;
+  forgeries: GatewayForgeries;
+  log: Log;
+  metrics: Metrics;
+};
+
+export async function startStreams(options: StreamsOptions): Promise<Streams> {
+  const { settings, forgeries, log, metrics } = options;
+  const instanceId = uuidv7();
+  const place = { bind: settings.nodeBind, url: settings.nodeUrl };
+  const names = listenerNames(place);
+  const onRefused = metrics.countByCode(
+    "holdfast_gateway_upgrades_refused_total",
+    "Connections of browsers and nodes that were refused before they were WebSockets",
+  );
+
+  let link: ApiLink | undefined;
+  const api: Pick<ApiLink, "ask" | "instanceId"> = {
+    instanceId,
+    ask: async (endpoint, asked) => {
+      if (!link) throw new Error("asked before the link to the api was made");
+      return link.ask(endpoint, asked);
+    },
+  };
+  const origins = () => link?.announced()?.origins;
+  forgeries.reportTo(api);
+  const outbox = createOutbox({ api, log });
+  const bindings = memoryBindings(instanceId);
+  const isApiKnown = () => origins() !== undefined;
+  const terminals = createTerminals({ api, isApiKnown, bindings, outbox, log, metrics });
+  const routes = { public: [terminals.publicRoute], node: [terminals.nodeRoute] };
+
+  const nodeListener = createNodeListener({
+    bind: settings.nodeBind,
+    names,
+    routes: routes.node,
+    onRefused,
+    onForged: (forgery) => forgeries.saw("node_terminal", forgery),
+    log,
+    metrics,
+  });
+  const port = await nodeListener.listen({
+    port: settings.nodePort,
+    portSetting: gatewaySettings.nodePort.env,
+  });
+  link = linkToApi({
+    apiUrl: settings.apiUrl,
+    token: options.token,
+    instanceId,
+    names,
+    announcement: () => ({
+      terminal_url: terminalUrl(settings, options.publicPort),
+      node_url: listenerUrl(place, port),
+      sessions: terminals.count(),
+    }),
+    onIdentity: (identity, { ticket_keys }) => nodeListener.use(identity, Buffer.from(ticket_keys, "base64")),
+    onAnnounced: ({ ingress_mark }) => nodeListener.trustIngress(ingress_mark ?? undefined),
+    onListening: () => void terminals.recheck(),
+    onNews: terminals.onNews,
+    log,
+  });
+  const publicSockets = options.publicListener.serve({ routes: routes.public, origins, onRefused });
+  metrics.gaugeByReason("holdfast_gateway_held", "What the gateway holds for terminals, by kind", async () => ({
+    bindings: bindings.size(),
+    client_sockets: publicSockets.size(),
+    node_sockets: nodeListener.size(),
+    unsent_events: outbox.waiting(),
+  }));
+  log.info({ port }, "gateway listens for nodes");
+  // It serves without the api too, if only to say so.
+  await Promise.race([link.whenAnnounced, wait(READY_WITHIN_MS, undefined, { ref: false })]);
+
+  return {
+    port,
+    readiness() {
+      const checks = {
+        enrolled: link?.isEnrolled() ? { ok: true } : { ok: false, reason: "no certificate from the api" },
+        announced: link?.isAnnounced() ? { ok: true } : { ok: false, reason: "the api does not answer" },
+        node_listener: nodeListener.isUsable() ? { ok: true } : { ok: false, reason: "no certificate yet" },
+      };
+      return { ready: Object.values(checks).every(({ ok }) => ok), checks };
+    },
+    async stop() {
+      publicSockets.close();
+      terminals.drain();
+      await outbox.flush(REPORT_WITHIN_MS);
+      await Promise.all([publicSockets.stop(LEAVE_WITHIN_MS), nodeListener.stop(LEAVE_WITHIN_MS)]);
+      outbox.stop();
+      link?.stop();
+    },
+  };
+}

@@ -1,0 +1,19 @@
+// Remembers which terminals ended here recently, as many as there is room for: an ended terminal is not started again by a
+// node that has not learnt of its end.
+
+const MOST_REMEMBERED = 10_000;
+
+export type EndedSessions = { add(id: string): void; has(id: string): boolean };
+
+export function createEndedSessions(most = MOST_REMEMBERED): EndedSessions {
+  const ids = new Set<string>();
+  return {
+    add(id) {
+      ids.add(id);
+      if (ids.size <= most) return;
+      const [oldest] = ids;
+      if (oldest !== undefined) ids.delete(oldest);
+    },
+    has: (id) => ids.has(id),
+  };
+}

@@ -1,0 +1,50 @@
+// Asks the api again about every stream after news may have been missed: what they would have ended, ends now.
+
+import { setTimeout as wait } from "node:timers/promises";
+import type { ApiError } from "@holdfast/contracts/errors";
+import { backoffDelay } from "@holdfast/kit/backoff";
+import { isTransient } from "./api-answers.ts";
+import { retryPolicy } from "./opening.ts";
+import type { Session } from "./session.ts";
+
+const ASKED_AT_ONCE = 16;
+
+export type RecheckOptions = {
+  sessions(): Iterable<Session>;
+  /** It is still one of this gateway's, which does not stop. */
+  isCurrent(session: Session): boolean;
+  /** Rejects with ApiError where the stream is no longer admitted. */
+  admit(stream: { sessionId: string; nodeId: string; serial: string; correlationId: string }): Promise<unknown>;
+  onRefused(session: Session, error: ApiError): void;
+};
+
+/** The returned function starts a round, and ends the one before. */
+export function createRecheck({ sessions, isCurrent, admit, onRefused }: RecheckOptions): () => Promise<void> {
+  let newest = 0;
+
+  /** Until there is an answer, or no need for one. */
+  const recheck = async (session: Session, isNeeded: () => boolean) => {
+    const { id: sessionId, nodeId } = session;
+    for (let failures = 0; isNeeded() && isCurrent(session); failures += 1) {
+      const serial = session.serial();
+      if (serial === undefined) return;
+      try {
+        await admit({ sessionId, nodeId, serial, correlationId: sessionId });
+        return;
+      } catch (error) {
+        if (!isTransient(error)) return onRefused(session, error as ApiError);
+        await wait(backoffDelay(retryPolicy, failures), undefined, { ref: false });
+      }
+    }
+  };
+
+  return async () => {
+    newest += 1;
+    const round = newest;
+    const left = [...sessions()];
+    const work = async () => {
+      for (let session = left.pop(); session; session = left.pop()) await recheck(session, () => round === newest);
+    };
+    await Promise.all(Array.from({ length: ASKED_AT_ONCE }, work));
+  };
+}
