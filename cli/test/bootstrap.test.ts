@@ -72,7 +72,7 @@ describe("holdfast node token create --bootstrap", () => {
     expect(stdout).toContain("enrolls as shoal-1 with this token");
     expect(stdout).toMatch(/\| sha256sum -c .*hfb_/);
     const shown = await run(["node", "token", "list"]);
-    expect(shown.stdout).toMatch(/bootstrap\s+local operator\s+shoal-1\s+until \d{4}-\S+ \S+\s+never\s+0/);
+    expect(shown.stdout).toMatch(/bootstrap\s+local operator\s+shoal-1\s+valid until \d{4}-\S+ \S+\s+never\s+0/);
     expect(shown.stdout).not.toContain("hfb_");
     const { items } = await json<{ items: EnrollmentToken[] }>(["node", "token", "list"]);
     const token = items.find(({ node_name }) => node_name === "shoal-1") as EnrollmentToken;
