@@ -32,7 +32,7 @@ type PanelProps = {
   onRepair: (() => void) | undefined;
   /** Something was shown already: it stays in sight. */
   docked: boolean;
-  /** The allocation was given back: no button opens anything. */
+  /** The allocation was released: no button opens anything. */
   over: boolean;
   /** Where a bar hides nothing that was written last. */
   free: "top" | "bottom";

@@ -76,7 +76,7 @@ export function Tools({ menu, look, onLook, ...on }: ToolsProps) {
           Paste <Key>Ctrl+Shift+V</Key>
         </MenuItem>
         <MenuItem onClick={on.onSelectAll}>Select all</MenuItem>
-        <MenuItem onClick={on.onClear}>Clear what has scrolled away</MenuItem>
+        <MenuItem onClick={on.onClear}>Clear scrollback</MenuItem>
         <MenuSeparator />
         <div className="sm:hidden">
           <MenuItem closeOnClick={false} onClick={() => size(look.fontSize + 1)}>
