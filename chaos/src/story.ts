@@ -18,6 +18,17 @@ import { lookUntil } from "./look.ts";
 import { findById } from "./trace.ts";
 import { PATIENCE_SECONDS, until } from "./until.ts";
 
+type Judged = Pick<
+  Sighting,
+  "hop" | "hop_detail" | "signal" | "owner" | "message" | "next_step" | "correlation_id"
+>;
+
+/** Title, severity and whatever else comes from the catalogue of reasons have a test of their own. */
+function judgedOf(shown: Judged): Judged {
+  const { hop, hop_detail, signal, owner, message, next_step, correlation_id } = shown;
+  return { hop, hop_detail, signal, owner, message, next_step, correlation_id };
+}
+
 export type TaskOptions = {
   node?: LabNode;
   type?: string;
@@ -142,15 +153,14 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
         const wanted = (one: typeof last_problem) => one?.reason === code && isRecorded("host", code, one);
         return [...findings, last_problem].find(wanted) ?? undefined;
       });
-      const { reason, detail, ...explained } = found;
-      see({ by: "host", code: reason, ...explained });
+      see({ by: "host", code, ...judgedOf(found) });
     },
     async dashboardSees(code) {
       const item = await until(`the node's page says ${code}`, PATIENCE_SECONDS, async () => {
         const { attention } = await operator(getNode, { params });
         return attention.find((one) => one.code === code && isRecorded("dashboard", code, one));
       });
-      see({ by: "dashboard", ...item });
+      see({ by: "dashboard", code, ...judgedOf(item) });
     },
     async dashboardClears(code) {
       await until(`the node's page no longer says ${code}`, PATIENCE_SECONDS, async () => {
