@@ -60,6 +60,7 @@ describe("a value of any shape", () => {
     [["a", 1], "a, 1"],
     [{ home: "/home/anna", keys: 2, own_account: false }, "home: /home/anna\nkeys: 2\nown account: no"],
     [{ load: { one: 1 } }, "load:\n  one: 1"],
+    [{ free_bytes: 16 * 1024 ** 3, uptime_seconds: 12_042 }, "free: 16 GiB\nuptime: 3 h"],
     [
       {
         disks: [

@@ -1,5 +1,7 @@
 // Command output: a table or a sentence for people, one JSON value for scripts.
 
+import { bytesInWords } from "@holdfast/contracts/bytes";
+
 // Control characters in names from the server could rewrite the reader's terminal.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is being removed
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/g;
@@ -71,11 +73,19 @@ export function readable(value: unknown, indent = ""): string {
   if (isPlain(value)) return indent + plain(value);
   return Object.entries(value as object)
     .map(([name, one]) => {
-      const label = `${indent}${name.replaceAll("_", " ")}`;
-      if (isPlain(one) || (Array.isArray(one) && one.every(isPlain))) return `${label}: ${readable(one)}`;
+      const label = `${indent}${name.replace(/_(bytes|seconds)$/, "").replaceAll("_", " ")}`;
+      if (isPlain(one) || (Array.isArray(one) && one.every(isPlain)))
+        return `${label}: ${readable(inUnit(name, one))}`;
       return `${label}:\n${readable(one, `${indent}  `)}`;
     })
     .join("\n");
+}
+
+/** Names carry their units, as in `free_bytes`; people read GiB and hours. */
+function inUnit(name: string, value: unknown): unknown {
+  if (typeof value !== "number" || value < 0) return value;
+  if (name.endsWith("_bytes")) return bytesInWords(value);
+  return name.endsWith("_seconds") ? span(value * 1000) : value;
 }
 
 function isPlain(value: unknown): boolean {
@@ -104,8 +114,4 @@ export function ago(iso: string | null, now = Date.now()): string {
   if (iso === null) return "never";
   const age = now - Date.parse(iso);
   return age < -SKEW_MS ? `${span(-age)} ahead of this computer's clock` : `${span(Math.max(0, age))} ago`;
-}
-
-export function gibibytes(bytes: number): string {
-  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }

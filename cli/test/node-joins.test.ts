@@ -60,7 +60,7 @@ describe("holdfast allocation", () => {
     });
     const listed = await run(["allocation", "list", "--node", node.name, "--status", "active"]);
     expect(listed.stdout).toMatch(new RegExp(`${made.id}\\s+${user}\\s+${node.name}\\s+ready`));
-    const released = await run(["allocation", "release", made.id]);
+    const released = await run(["allocation", "release", `${user}@${node.name}`]);
     expect(released).toMatchObject({ code: 0 });
     expect(released.stderr).toContain(`Waiting for ${node.name} to remove ${user}.`);
     const removed = `User ${user} was removed from ${node.name}, with its home directory.`;
@@ -129,7 +129,7 @@ describe("holdfast allocation", () => {
       expect(refused).toMatchObject({ code: "own_account_only", details: { account: plain.account } });
       const made = await json<Allocation>([...create, plain.account]);
       expect(made).toMatchObject({ status: "active", own_account: true });
-      expect((await run(["allocation", "release", made.id])).stdout).toContain(
+      expect((await run(["allocation", "release", `${user}@${node.name}`])).stdout).toContain(
         `${plain.account} is the agent's own account on plain and was not changed.`,
       );
     } finally {

@@ -1,6 +1,6 @@
 // How a value of unknown shape is laid out for reading. Names carry their units, as in `free_bytes`.
 
-import { bytesInWords } from "./bytes.ts";
+import { bytesInWords } from "@holdfast/contracts/bytes";
 import { duration } from "./time.ts";
 
 const isPlain = (value: unknown): value is Record<string, unknown> =>

@@ -1,5 +1,5 @@
+import { bytesInWords } from "@holdfast/contracts/bytes";
 import { describe, expect, it } from "vitest";
-import { bytesInWords } from "./bytes.ts";
 import { passwordHint } from "./password-hint.ts";
 import { duration, secondsAgo, timeAgo, tookMs } from "./time.ts";
 

@@ -8,7 +8,6 @@ import {
   type Allocation,
   type AllocationStatus,
   createAllocation,
-  getAllocation,
   listAllocations,
   releaseAllocation,
 } from "@holdfast/contracts/endpoints/allocations";
@@ -17,6 +16,7 @@ import { allocationStatusTitles } from "@holdfast/contracts/state-titles";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { findAllocation } from "../../client/find-allocation.ts";
 import { findMember } from "../../client/find-member.ts";
 import { findNode } from "../../client/find-node.ts";
 import { everyPage } from "../../client/pages.ts";
@@ -59,10 +59,11 @@ export function allocationCommand(): Command {
     .action(create);
   withServerOptions(allocation.command("release"))
     .description("release an allocation: close its terminals and remove its user")
-    .argument("<id>")
+    .argument("<id or user@node>")
     .option("--no-wait", "do not wait for the node")
-    .action(async (id: string, options: ServerOptions & { wait: boolean }) => {
+    .action(async (wanted: string, options: ServerOptions & { wait: boolean }) => {
       const client = await connect(options);
+      const { id } = await findAllocation(client, wanted);
       const asked = await client(releaseAllocation, { params: { allocation_id: id } });
       const ended = options.wait ? await waitFor(client, asked, { ...options, wanted: "released" }) : asked;
       printResult(options, ended, describeAllocation);
@@ -81,10 +82,9 @@ export function allocationCommand(): Command {
     .action(list);
   withServerOptions(allocation.command("show"))
     .description("show an allocation")
-    .argument("<id>")
-    .action(async (id: string, options: ServerOptions) => {
-      const client = await connect(options);
-      printResult(options, await client(getAllocation, { params: { allocation_id: id } }), describeAllocation);
+    .argument("<id or user@node>")
+    .action(async (wanted: string, options: ServerOptions) => {
+      printResult(options, await findAllocation(await connect(options), wanted), describeAllocation);
     });
   addSharingCommands(allocation);
   return allocation;

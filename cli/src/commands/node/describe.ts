@@ -1,9 +1,10 @@
 // Nodes as text for people.
 
+import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { Node, NodeConnection, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { placeText } from "@holdfast/contracts/reasons/hops";
 import { nodeConnectionTitles } from "@holdfast/contracts/state-titles";
-import { ago, gibibytes, localTime, table } from "../../output.ts";
+import { ago, localTime, table } from "../../output.ts";
 import { describeHealth } from "./health.ts";
 
 const shapes: Record<NodeConnection, string> = { online: "●", stale: "■", never: "○" };
@@ -37,7 +38,7 @@ export function describeNode(node: NodeDetail): string {
     ["connection", `${connectionOf(node)}, last heartbeat ${ago(node.heartbeat_at)}`],
     ["agent", node.agent_version && `${node.agent_version}, started ${ago(node.agent_started_at)}`],
     ["system", node.os && `${node.os} ${node.arch ?? ""}${facts ? `, kernel ${facts.os.kernel}` : ""}`],
-    ["machine", facts && `${facts.cpus} CPUs, ${gibibytes(facts.memory_bytes)} memory, ${diskOf(facts.disk)}`],
+    ["machine", facts && `${facts.cpus} CPUs, ${bytesInWords(facts.memory_bytes)} memory, ${diskOf(facts.disk)}`],
     [
       "accelerators",
       facts && (facts.accelerators.map((one) => `${one.vendor} ${one.model}`).join(", ") || "none"),
@@ -74,5 +75,5 @@ function clockOf(skewSeconds: number): string {
 }
 
 function diskOf(disk: { total_bytes: number; free_bytes: number }): string {
-  return `${gibibytes(disk.free_bytes)} of ${gibibytes(disk.total_bytes)} disk free`;
+  return `${bytesInWords(disk.free_bytes)} of ${bytesInWords(disk.total_bytes)} disk free`;
 }

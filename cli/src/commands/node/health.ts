@@ -1,8 +1,9 @@
 // The result of a node's last health probe, for people.
 
+import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostHealth } from "@holdfast/contracts/host-health";
-import { ago, gibibytes, span } from "../../output.ts";
+import { ago, span } from "../../output.ts";
 
 const MOST_LINKS = 8;
 
@@ -33,7 +34,7 @@ function kernelOf({ kernel, uptime_seconds }: HostHealth): string {
 }
 
 function partOf(free: number, total: number): string {
-  return `${gibibytes(free)} of ${gibibytes(total)} free`;
+  return `${bytesInWords(free)} of ${bytesInWords(total)} free`;
 }
 
 function kvmOf({ kvm }: HostHealth): string {

@@ -1,8 +1,8 @@
 // The result of the last health probe of the host, and its age.
 
+import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostHealth } from "@holdfast/contracts/host-health";
-import { bytesInWords } from "../../design/bytes.ts";
 import { Card } from "../../design/Card.tsx";
 import { Fact, Facts } from "../../design/Facts.tsx";
 import { StatusMark } from "../../design/StatusMark.tsx";

@@ -1,8 +1,8 @@
 // The host, as its agent detected it.
 
+import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostFacts } from "@holdfast/contracts/node-protocol";
-import { bytesInWords } from "../../design/bytes.ts";
 import { Card } from "../../design/Card.tsx";
 import { Fact, Facts } from "../../design/Facts.tsx";
 import { Tag } from "../../design/Tag.tsx";
