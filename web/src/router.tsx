@@ -11,6 +11,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { untilReached } from "./connection.ts";
+import type { IconName } from "./design/Icon.tsx";
 import { allocationFiltersFromSearch } from "./features/allocations/filters.ts";
 import { auditFiltersFromSearch } from "./features/audit/filters.ts";
 import { nodeFiltersFromSearch } from "./features/nodes/filters.ts";
@@ -95,12 +96,14 @@ const fullWindow = createRoute({
 const overview = createRoute({
   getParentRoute: () => signedIn,
   path: "/",
+  staticData: { menu: { label: "Overview", icon: "overview" } },
   component: lazyPage(() => import("./features/overview/OverviewPage.tsx"), "OverviewPage"),
 });
 
 const nodes = createRoute({
   getParentRoute: () => signedIn,
   path: "/nodes",
+  staticData: { menu: { label: "Nodes", icon: "nodes" } },
   validateSearch: nodeFiltersFromSearch,
   component: lazyPage(() => import("./features/nodes/NodesPage.tsx"), "NodesPage"),
 });
@@ -120,6 +123,7 @@ const task = createRoute({
 const allocations = createRoute({
   getParentRoute: () => signedIn,
   path: "/allocations",
+  staticData: { menu: { label: "Allocations", icon: "allocations" } },
   validateSearch: allocationFiltersFromSearch,
   component: lazyPage(() => import("./features/allocations/AllocationsPage.tsx"), "AllocationsPage"),
 });
@@ -133,6 +137,7 @@ const allocation = createRoute({
 const myTerminals = createRoute({
   getParentRoute: () => signedIn,
   path: "/terminals",
+  staticData: { menu: { label: "My terminals", icon: "terminal" } },
   component: lazyPage(() => import("./features/terminal/MyTerminalsPage.tsx"), "MyTerminalsPage"),
 });
 
@@ -146,6 +151,7 @@ const terminal = createRoute({
 const audit = createRoute({
   getParentRoute: () => signedIn,
   path: "/audit",
+  staticData: { menu: { label: "Audit", icon: "audit" } },
   validateSearch: auditFiltersFromSearch,
   component: lazyPage(() => import("./features/audit/AuditPage.tsx"), "AuditPage"),
 });
@@ -165,6 +171,7 @@ const account = createRoute({
 const organization = createRoute({
   getParentRoute: () => signedIn,
   path: "/organization",
+  staticData: { menu: { label: "Organization", icon: "organization" } },
   component: lazyPage(() => import("./features/organization/OrganizationPage.tsx"), "OrganizationPage"),
 });
 
@@ -247,5 +254,9 @@ function askToSignIn(): void {
 declare module "@tanstack/react-router" {
   interface Register {
     router: typeof router;
+  }
+  interface StaticDataRouteOption {
+    /** The page's entry in the main menu, in the order of the routes. */
+    menu?: { label: string; icon: IconName };
   }
 }

@@ -1,20 +1,21 @@
 // The navigation itself, the same on the left and in the drawer.
 
-import { Link, type LinkProps } from "@tanstack/react-router";
-import type { ReactNode } from "react";
-import { Icon } from "../../design/Icon.tsx";
+import { type AnyRoute, Link, type LinkProps, useRouter } from "@tanstack/react-router";
+import { Icon, type IconName } from "../../design/Icon.tsx";
 import { Wordmark } from "../../design/Logo.tsx";
 import { AccountMenu } from "./AccountMenu.tsx";
 import { OrganizationSwitcher } from "./OrganizationSwitcher.tsx";
 
-const pages: { to: LinkProps["to"]; label: string; icon: ReactNode }[] = [
-  { to: "/", label: "Overview", icon: <Icon name="overview" /> },
-  { to: "/nodes", label: "Nodes", icon: <Icon name="nodes" /> },
-  { to: "/allocations", label: "Allocations", icon: <Icon name="allocations" /> },
-  { to: "/terminals", label: "My terminals", icon: <Icon name="terminal" /> },
-  { to: "/audit", label: "Audit", icon: <Icon name="audit" /> },
-  { to: "/organization", label: "Organization", icon: <Icon name="organization" /> },
-];
+type Entry = { to: LinkProps["to"]; label: string; icon: IconName };
+
+/** Every route declares its own entry (`router.tsx`). */
+function useMenu(): Entry[] {
+  const routes: AnyRoute[] = Object.values(useRouter().routesById);
+  return routes.flatMap(({ fullPath, options }) => {
+    const menu = options.staticData?.menu;
+    return menu ? [{ ...menu, to: fullPath as LinkProps["to"] }] : [];
+  });
+}
 
 export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
   return (
@@ -30,7 +31,7 @@ export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
       <OrganizationSwitcher />
       <nav aria-label="Main" className="mt-4">
         <ul className="space-y-0.5">
-          {pages.map((page) => (
+          {useMenu().map((page) => (
             <li key={page.label}>
               <NavigationLink {...page} onNavigate={onNavigate} />
             </li>
@@ -38,19 +39,14 @@ export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
         </ul>
       </nav>
       <div className="mt-auto space-y-0.5 border-t border-deep-line pt-3">
-        <NavigationLink
-          to="/reference"
-          label="API reference"
-          icon={<Icon name="reference" />}
-          onNavigate={onNavigate}
-        />
+        <NavigationLink to="/reference" label="API reference" icon="reference" onNavigate={onNavigate} />
         <AccountMenu />
       </div>
     </div>
   );
 }
 
-type NavigationLinkProps = { to: LinkProps["to"]; label: string; icon: ReactNode; onNavigate?: () => void };
+type NavigationLinkProps = Entry & { onNavigate?: () => void };
 
 function NavigationLink({ to, label, icon, onNavigate }: NavigationLinkProps) {
   return (
@@ -61,7 +57,7 @@ function NavigationLink({ to, label, icon, onNavigate }: NavigationLinkProps) {
       className="flex h-9 items-center gap-3 rounded-md px-2.5 text-on-deep-muted transition-colors hover:bg-deep-hover hover:text-on-deep"
       activeProps={{ className: "bg-deep-hover !text-on-deep font-medium shadow-[inset_2px_0_0_var(--glow)]" }}
     >
-      {icon}
+      <Icon name={icon} />
       {label}
     </Link>
   );
