@@ -71,6 +71,7 @@ export function describeNode(node: NodeDetail): string {
 }
 
 function clockOf(skewSeconds: number): string {
+  if (Math.abs(skewSeconds) < 0.05) return "in sync with the server";
   return `${Math.abs(skewSeconds).toFixed(1)} s ${skewSeconds < 0 ? "behind" : "ahead of"} the server`;
 }
 
