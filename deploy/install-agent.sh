@@ -392,7 +392,8 @@ start_agent() {
 		fi
 		return
 	fi
-	why="The new agent does not work: $(status_text)"
+	status=$(status_text)
+	why="The new agent does not work: ${status:-its service does not start}"
 	if [ -n "$before" ] && [ "$before" != "$new" ] && works "$before"; then
 		point current "$before"
 		write_units

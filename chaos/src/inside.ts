@@ -46,7 +46,9 @@ const work = async () => {
 };
 await Promise.all(Array.from({ length: Number(jobs) }, work));
 await site.database.stop();
-process.exit(report.close() ? 0 : 1);
+const code = report.close() ? 0 : 1;
+// A report is larger than a pipe's buffer: the process ends when all of it is written.
+process.stdout.write("", () => process.exit(code));
 
 function scenarioOf(name: string): Scenario {
   const found = allScenarios.find((one) => one.name === name);

@@ -57,7 +57,7 @@ export const nouns: Record<string, string> = {
   revoke: "To end a token, a grant or a node's certificates before they expire.",
   scrollback: "The output of a terminal that has scrolled off the screen and is still kept.",
   "signed task": "A task with the control plane's Ed25519 signature. An agent runs nothing else.",
-  task: "One typed operation on a node, such as `diag.health_probe`. There is no task that runs a shell command.",
+  task: "One typed operation on a node, such as a health probe. There is no task that runs a shell command.",
   terminal:
     "A shell of an allocation's user, in the browser or on the command line. It survives lost connections.",
   worker: "The process that runs most background jobs. It has no listener for people or nodes.",

@@ -12,7 +12,7 @@ export const PROMISED_SECONDS = { least: 2, default: 15, most: 29 } as const;
 /** A token is good for one connection within this time; the promised time starts when it is used. */
 export const TOKEN_SECONDS = 60;
 
-/** The task queue ends `terminal.open` after this time, whatever the agent does. */
+/** The task queue ends the task that opens a terminal after this time, whatever the agent does. */
 export const TASK_TIMEOUT_SECONDS = 30;
 
 /** The agent gives up so much before the time in its task is over, so that the reason still reaches the api. */

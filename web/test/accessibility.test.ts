@@ -83,8 +83,8 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   "a link that is used": { path: () => "/link" },
 };
 
-/** Of terminal.test.ts, and of the first test below. */
-const elsewhere = ["/allocations/$allocationId/terminal", "/sign-in"];
+/** In terminal.test.ts and background-jobs.test.ts, and in the first test below. */
+const elsewhere = ["/allocations/$allocationId/terminal", "/platform/background-jobs", "/sign-in"];
 
 it("OPS-01 is looked for on every page that the app has", () => {
   const source = readFileSync(new URL("../src/router.tsx", import.meta.url), "utf8");

@@ -12,6 +12,7 @@ import {
 } from "../../control-plane/test/support/api.ts";
 import { openRoles } from "../../control-plane/test/support/database.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { violationsOf } from "./axe.ts";
 import { keepScreenshot, openChromium } from "./browser.ts";
 
 const { visit } = openChromium();
@@ -66,6 +67,7 @@ describe.skipIf(lacks("chromium"))("background jobs", () => {
     expect(text).toContain("1 min");
     await page.getByText("Refresh fleets").waitFor();
     await keepScreenshot(page, "background-jobs");
+    expect(await violationsOf(page, "background jobs")).toEqual([]);
     expect(complaints).toEqual([]);
   });
 
