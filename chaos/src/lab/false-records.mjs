@@ -3,7 +3,7 @@
 
 import { registerHooks } from "node:module";
 
-const made = "const correlation_id = known ?? (isProblem ? uuidv7() : null);";
+const made = "const correlation_id = known ?? (wrong ? uuidv7() : null);";
 const falsified = 'const correlation_id = known === "" ? null : "01900000-0000-7000-8000-000000000000";';
 
 registerHooks({
