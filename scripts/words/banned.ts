@@ -46,6 +46,6 @@ export const exempt: RegExp[] = [
 
 /** Not rewritten yet. An entry without a finding is reported too, so that these lists only shrink. */
 export const pending: { phrases: string[]; names: string[] } = {
-  phrases: ["control-plane/src/api/", "gateway/", "node-agent/src/"],
+  phrases: ["gateway/", "node-agent/src/"],
   names: ["control-plane/", "gateway/", "node-agent/"],
 };

@@ -70,7 +70,7 @@ export function openSql(options: SqlOptions): Sql {
     try {
       return await connection.send(message);
     } finally {
-      pool.giveBack(connection);
+      pool.release(connection);
     }
   };
   const alone = async (statement: Statement) => {
@@ -94,7 +94,7 @@ export function openSql(options: SqlOptions): Sql {
         noticeStalePlan(error);
         throw error;
       } finally {
-        pool.giveBack(connection);
+        pool.release(connection);
       }
     },
     listen: (channel: string, onNotification: (payload: string) => void, onListening: () => void) =>
