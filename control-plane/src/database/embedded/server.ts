@@ -75,7 +75,7 @@ function exitOf(child: ChildProcess): Promise<ServerExit> {
   });
 }
 
-/** Undefined when it is ready, which the postmaster writes into its pid file. */
+/** Returns undefined when the server is ready, which the postmaster writes into its pid file. */
 async function readyOrExit(server: Server, options: ServerOptions): Promise<ServerExit | undefined> {
   const abort = () => server.kill("SIGQUIT");
   options.signal?.addEventListener("abort", abort);

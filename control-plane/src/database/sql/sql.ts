@@ -26,7 +26,7 @@ export interface Queryable {
   ): Query<Rows<T>>;
   (identifier: string): Identifier;
   json(value: unknown): Json;
-  /** A text of our own making, which may hold several statements if it has no parameters. It is not prepared. */
+  /** A constant text, which may contain several statements if it has no parameters. It is not prepared. */
   unsafe(text: string, values?: readonly Parameter[]): Promise<Rows>;
 }
 
