@@ -5,7 +5,7 @@ import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { beforeAll, describe, expect, it } from "vitest";
 import { addMember, type Browser, createOrg, startTestApi } from "../../control-plane/test/support/api.ts";
 import { enrollTestNode } from "../../control-plane/test/support/nodes.ts";
-import { hear } from "../../control-plane/test/support/terminals.ts";
+import { sendProfileHeartbeat } from "../../control-plane/test/support/terminals.ts";
 import { aPerson, type Person } from "./support/command.ts";
 
 let operator: Person;
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const api = await startTestApi();
   const kelp = await createOrg(api, "kelp");
   const node = await enrollTestNode(api, kelp.id, { hostname: "reef-1" });
-  await hear(node, node.enrolled.profile.version);
+  await sendProfileHeartbeat(node, node.enrolled.profile.version);
   const withToken = (token: string) => aPerson({ HOLDFAST_API_URL: api.url, HOLDFAST_TOKEN: token });
   const atCommandLine = async (person: Browser, role: "member" | "admin") =>
     withToken((await person.client(kelp.id)(createToken, { body: { name: "laptop", role } })).token);

@@ -25,7 +25,7 @@ describe("many replicas", () => {
   it("OPS-02 leaves nothing half done when a migration fails", async () => {
     const database = await createTestDatabase({ empty: true });
     const { superuser } = openRoles(database);
-    // The second migration meets a table in its way.
+    // The second migration fails on a table that already exists.
     await superuser`CREATE SCHEMA holdfast AUTHORIZATION holdfast_owner`;
     await superuser`CREATE TABLE holdfast.processes (x int)`;
     await expect(migrate({ url: database.ownerUrl })).rejects.toThrow(/processes/);
@@ -34,14 +34,14 @@ describe("many replicas", () => {
     expect(await superuser`SELECT to_regclass('holdfast.audit_events') AS t`).toMatchObject([{ t: null }]);
     const [readiness] = await superuser`
       SELECT has_table_privilege('holdfast_system', 'holdfast.schema_migrations', 'SELECT') AS may`;
-    expect(readiness?.["may"], "readiness can be asked after every step").toBe(true);
+    expect(readiness?.["may"], "readiness can be queried after every step").toBe(true);
     await superuser`DROP TABLE holdfast.processes`;
     expect((await migrate({ url: database.ownerUrl })).applied).toHaveLength(knownMigrations().length - 1);
   });
 });
 
 describe("a second installation on the same server", () => {
-  it("OPS-02 says what its owner lacks, and goes on once it was granted", async () => {
+  it("OPS-02 names what its owner lacks, and continues once it is granted", async () => {
     const database = await createTestDatabase({ empty: true });
     const { superuser } = openRoles(database);
     await superuser`CREATE ROLE second_owner LOGIN CREATEROLE PASSWORD 'second'`;
@@ -71,17 +71,17 @@ describe("history", () => {
     await expect(migrate({ url: database.ownerUrl })).rejects.toThrow(/0001_.*was changed after/);
   });
 
-  it("OPS-02 tells that it is not ready while a migration is missing", async () => {
+  it("OPS-02 reports that it is not ready while a migration is missing", async () => {
     const api = await startTestApi();
     const { superuser } = openRoles(api.database);
     await superuser`DELETE FROM schema_migrations WHERE version = ${knownMigrations().at(-1)?.version ?? 0}`;
     const readiness = async () => {
       const response = await fetch(`${api.url}/readyz`);
-      return { status: response.status, told: await response.json() };
+      return { status: response.status, body: await response.json() };
     };
     await expect
       .poll(readiness)
-      .toMatchObject({ status: 503, told: { checks: { migrations: { ok: false, reason: "1 pending" } } } });
+      .toMatchObject({ status: 503, body: { checks: { migrations: { ok: false, reason: "1 pending" } } } });
   });
 });
 

@@ -1,5 +1,5 @@
-// An allocation belongs to somebody: what other members can and cannot do with it, what a grant gives and for how
-// long, and what becomes of it when its owner leaves. Through the real listeners, with a gateway played by the test.
+// An allocation belongs to somebody: what other members can and cannot do with it, what a grant allows and for how
+// long, and what happens to it when its owner leaves. Through the real listeners, with a gateway played by the test.
 
 import { CallError, type Client } from "@holdfast/contracts/client";
 import type { Endpoint } from "@holdfast/contracts/endpoint";
@@ -44,7 +44,7 @@ let gateway: TestGateway;
 let ada: Browser;
 let bob: Browser;
 let admin: Browser;
-/** Ada's, made anew for each test. */
+/** Owned by Ada, created for each test. */
 let allocation: Allocation;
 
 beforeAll(async () => {
@@ -69,7 +69,7 @@ beforeEach(async () => {
 const as = (person: Browser): Client => person.client(kelp.id);
 const idOf = (person: Browser): string => person.me.id ?? "";
 
-/** With its user made on the node. */
+/** Its user exists on the node. */
 async function create(by: Browser, more: { owner_id?: string } = {}): Promise<Allocation> {
   const username = `u${uuidv7().slice(-8)}`;
   const made = await as(by)(createAllocation, { body: { node_id: node.id, username, ...more } });
@@ -93,11 +93,11 @@ async function openTerminal(by: Client): Promise<string> {
   return session_id;
 }
 
-const told = (news: Following, sessionId: string) =>
+const closeRequest = (news: Following, sessionId: string) =>
   news.next((line) => line.type === "close_terminal" && line.session_id === sessionId);
 
-async function refusal(asked: Promise<unknown>) {
-  const error = await asked.then(
+async function refusal(request: Promise<unknown>) {
+  const error = await request.then(
     () => undefined,
     (reason: unknown) => reason,
   );
@@ -267,7 +267,7 @@ describe("a grant", () => {
     const session = await openTerminal(as(bob));
     const administrators = await openTerminal(as(admin));
     await change();
-    expect(await told(news, session), end).toMatchObject({ code: "terminal_access_ended" });
+    expect(await closeRequest(news, session), end).toMatchObject({ code: "terminal_access_ended" });
     news.stop();
     expect([403, 404]).toContain((await refusal(mint(as(bob)))).status);
     const stays = await as(admin)(createTerminalToken, {
@@ -340,7 +340,7 @@ describe("a role that changes", () => {
     const own = await create(carl);
     const { session_id: kept } = await mint(as(carl), own.id);
     await as(admin)(updateMember, { params: { user_id: idOf(carl) }, body: { role: "member" } });
-    expect(await told(news, session)).toMatchObject({ code: "terminal_access_ended" });
+    expect(await closeRequest(news, session)).toMatchObject({ code: "terminal_access_ended" });
     news.stop();
     expect(await sees(carl)).toEqual([own.id]);
     expect((await as(carl)(listTerminals, {})).items).toMatchObject([{ id: kept, state: "opening" }]);
@@ -364,7 +364,7 @@ describe("an owner", () => {
     expect(await refusal(as(ada)(transferAllocation, { params, body }))).toMatchObject({ status: 403 });
     const transferred = await as(admin)(transferAllocation, { params, body });
     expect(transferred).toMatchObject({ owner: { id: idOf(bob) }, revision: allocation.revision + 1 });
-    expect(await told(news, session)).toMatchObject({ code: "terminal_access_ended" });
+    expect(await closeRequest(news, session)).toMatchObject({ code: "terminal_access_ended" });
     news.stop();
     expect(await refusal(as(ada)(getAllocation, { params }))).toMatchObject({ status: 404 });
     await mint(as(bob));
@@ -372,7 +372,7 @@ describe("an owner", () => {
     expect(event).toMatchObject({ details: { from: "ada@kelp.example", to: "bob@kelp.example" } });
   });
 
-  it("SEC-01 who left is shown to administrators as inactive; they transfer or release it", async () => {
+  it("SEC-01 an owner who left is listed as inactive for administrators; they transfer or release the allocation", async () => {
     const eve = await addMember(api, kelp, `eve${uuidv7().slice(-6)}@kelp.example`, "member");
     const left = await create(eve);
     const without = async () =>

@@ -1,4 +1,4 @@
-// The internal listener: who gets a service certificate, whose requests count, and what gateways hear.
+// The internal listener: who gets a service certificate, whose requests are accepted, and which news gateways get.
 
 import { X509Certificate } from "node:crypto";
 import { pathOf } from "@holdfast/contracts/endpoint";
@@ -51,7 +51,7 @@ const stranger = () => openClient(api.internalUrl, { rejectUnauthorized: false }
 const enroll = (body: unknown) => stranger().ask({ method: "POST", path: enrollService.path, body });
 
 describe("enrolling a service", () => {
-  it("SEC-04 gives a certificate for both ends of TLS, for a day, to whoever knows the token", async () => {
+  it("SEC-04 issues a certificate for both ends of TLS, valid for a day, to a process that knows the token", async () => {
     const { request, body } = await enrollment({
       names: ["terminals.example.com", "10.0.0.5", "a b", "x, URI:y"],
     });
@@ -94,7 +94,7 @@ describe("enrolling a service", () => {
   });
 });
 
-describe("who is heard", () => {
+describe("which requests are accepted", () => {
   const announcement = { instance_id: uuidv7(), terminal_url: "ws://a/b", node_url: "https://a", sessions: 0 };
   const ask = (tls: object) =>
     openClient(api.internalUrl, { rejectUnauthorized: false, ...tls }).ask({
@@ -205,36 +205,36 @@ describe("a gateway's announcement", () => {
     },
   );
 
-  it("TERM-04 becomes the address that nodes are told with their next heartbeat", async () => {
+  it("TERM-04 becomes the address that nodes get with their next heartbeat", async () => {
     const node = await enrollTestNode(api, kelp.id);
     const answer = await gateway.announce();
     expect(answer.body["origins"]).toContain(api.url);
     expect(Buffer.from(String(answer.body["ticket_keys"]), "base64")).toHaveLength(48);
-    const told = async () =>
+    const published = async () =>
       (await sendHeartbeatFrom(node)).body["profile"] as { endpoints: object; version: number };
-    expect((await told()).endpoints).toMatchObject({ node_terminal: NODE_TERMINAL_URL });
-    const { version } = await told();
+    expect((await published()).endpoints).toMatchObject({ node_terminal: NODE_TERMINAL_URL });
+    const { version } = await published();
     await gateway.announce();
-    expect((await told()).version).toBe(version);
+    expect((await published()).version).toBe(version);
     const restarted = await enrollGateway(api);
     await restarted.announce({ node_url: "https://127.0.0.1:28443" });
     await gateway.announce();
-    expect(await told()).toMatchObject({
+    expect(await published()).toMatchObject({
       version: version + 1,
       endpoints: { node_terminal: "https://127.0.0.1:28443", node_api: api.nodeUrl },
     });
     await superuser`UPDATE gateways SET last_seen_at = now() - interval '31 seconds' WHERE id = ${restarted.id}`;
     await gateway.announce();
-    expect((await told()).endpoints).toMatchObject({ node_terminal: NODE_TERMINAL_URL });
+    expect((await published()).endpoints).toMatchObject({ node_terminal: NODE_TERMINAL_URL });
   });
 
-  it("TERM-04 stays known to a node that asks a replica which has not heard of it yet", async () => {
+  it("TERM-04 stays known to a node whose heartbeat goes to a replica that has not read it yet", async () => {
     const replica = await startTestApi({ database: api.database });
     const node = await enrollTestNode(api, kelp.id);
     const elsewhere = openClient(replica.nodeUrl, node.tls);
     await gateway.announce({ node_url: "https://127.0.0.1:48443" });
-    const told = (await sendHeartbeatFrom(node)).body["profile"] as { version: number };
-    const heartbeat = heartbeatOf({ profile: { name: "default", version: told.version } });
+    const profile = (await sendHeartbeatFrom(node)).body["profile"] as { version: number };
+    const heartbeat = heartbeatOf({ profile: { name: "default", version: profile.version } });
     const answer = await elsewhere.ask({ method: "POST", path: node.path("heartbeat"), body: heartbeat });
     expect(answer.status).toBe(200);
     expect(answer.body["profile"]).toBeUndefined();
@@ -250,7 +250,7 @@ describe("a gateway's announcement", () => {
 });
 
 describe("news", () => {
-  it("SEC-04 tells at once that the line is alive, and of each node that is revoked or enrolled anew", async () => {
+  it("SEC-04 reports at once that the stream is alive, and each node that is revoked or enrolled again", async () => {
     const node = await enrollTestNode(api, kelp.id);
     const news = await gateway.follow();
     expect(news.headers["content-type"]).toBe("application/x-ndjson; charset=utf-8");
@@ -265,7 +265,7 @@ describe("news", () => {
     news.stop();
   });
 
-  it("SEC-04 tells of a revocation made by another replica, or whose signal was lost", async () => {
+  it("SEC-04 reports a revocation made by another replica, or whose signal was lost", async () => {
     const node = await enrollTestNode(api, kelp.id);
     const news = await gateway.follow();
     await superuser`

@@ -39,7 +39,7 @@ async function refusal(work: Promise<unknown>): Promise<CallError["envelope"]> {
 }
 
 describe("the keys", () => {
-  it("TASK-03 are one at first, which signs and is followed by none", async () => {
+  it("TASK-03 are one at first, which signs and has no successor", async () => {
     expect(await list()).toEqual([
       {
         kid: expect.any(String),
@@ -66,17 +66,17 @@ describe("the keys", () => {
     ]);
   });
 
-  it("TASK-03 are told to a node with its next heartbeat, also by another replica", async () => {
+  it("TASK-03 are sent to a node with its next heartbeat, also by another replica", async () => {
     const replica = await startTestApi({ database: api.database });
-    const org = await createOrg(api, "told");
+    const org = await createOrg(api, "receives");
     const node = await enrollTestNode(api, org.id);
     const { next } = await rotate();
     const kids = (await list()).map(({ kid }) => kid);
-    const told = async () => {
+    const received = async () => {
       const { keys } = (await sendHeartbeatFrom(node)).body["verifiers"] as { keys: { kid: string }[] };
       return keys.map(({ kid }) => kid).sort();
     };
-    await expect.poll(told).toEqual(kids.sort());
+    await expect.poll(received).toEqual(kids.sort());
     // The other replica learns of a key that a node names, and has nothing to correct then.
     const elsewhere = await enrollTestNode(replica, org.id);
     const answer = await sendHeartbeatFrom(elsewhere, { verifier_kids: kids });
@@ -118,10 +118,10 @@ describe("the keys", () => {
     await superuser`DELETE FROM task_signing_keys WHERE verify_until IS NOT NULL`;
   });
 
-  it("SEC-03 make one key for one idempotency key, however often it is asked for", async () => {
+  it("SEC-03 make one key for one idempotency key, however often it is requested", async () => {
     const idempotencyKey = randomUUID();
-    const asked = Array.from({ length: 12 }, () => api.operator()(rotateTaskSigningKey, { idempotencyKey }));
-    const kids = (await Promise.all(asked)).map(({ next }) => next.kid);
+    const requests = Array.from({ length: 12 }, () => api.operator()(rotateTaskSigningKey, { idempotencyKey }));
+    const kids = (await Promise.all(requests)).map(({ next }) => next.kid);
     expect(new Set(kids).size).toBe(1);
   });
 });
@@ -157,7 +157,7 @@ describe("whoever rotates", () => {
     expect(await admin.client()(rotateTaskSigningKey, {})).toMatchObject({ next: { state: "next" } });
   });
 
-  it("SEC-04 is shown nothing of a private key", async () => {
+  it("SEC-04 gets nothing of a private key", async () => {
     await rotate();
     expect(JSON.stringify(await list())).not.toMatch(/"(d|x|private\w*)"/);
     expect(api.logged()).not.toMatch(/PRIVATE KEY|"d":/);

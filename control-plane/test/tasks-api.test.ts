@@ -1,5 +1,5 @@
-// The task path over HTTP, both ends: a person's request on one listener, the node's by its certificate
-// on the other, and nothing in between that is not the product.
+// The task path over HTTP, from end to end: a person's request on one listener, the node's with its certificate on the
+// other, with the real control plane in between.
 
 import { createPublicKey } from "node:crypto";
 import { CallError, type Client } from "@holdfast/contracts/client";
@@ -54,8 +54,8 @@ const report = (offer: TaskOffer, outcome: unknown) =>
     body: { generation: offer.generation, timings: { run: 2 }, outcome },
   });
 
-const refusal = async (asked: Promise<unknown>) => {
-  const error = await asked.then(
+const refusal = async (request: Promise<unknown>) => {
+  const error = await request.then(
     () => undefined,
     (reason: unknown) => reason,
   );
@@ -64,7 +64,7 @@ const refusal = async (asked: Promise<unknown>) => {
 };
 
 describe("a task, from end to end", () => {
-  it("TASK-02 TASK-03 TASK-04 is signed, waited for, taken, told about and read", async () => {
+  it("TASK-02 TASK-03 TASK-04 is signed, awaited, claimed, reported and read", async () => {
     const polled = take();
     const made = await run({ type: "node.noop", params: { echo: "hello" } });
     expect(made).toMatchObject({ status: "queued", revision: 1, created_by: "reef admin" });
@@ -89,14 +89,14 @@ describe("a task, from end to end", () => {
     expect(await seen).toMatchObject({ status: "completed", result: { echo: "hello" }, timings: { run: 2 } });
   });
 
-  it("TASK-09 shows progress to who waits, and stops the task by the poll", async () => {
+  it("TASK-09 returns progress to waiting requests, and stops the task by the poll", async () => {
     const made = await run({ type: "node.noop", params: { hold_ms: 1000 } });
     const [offer] = (await take()).tasks;
     if (!offer) throw new Error("nothing was offered");
     const { revision } = await read(made);
     const changed = admin(getTask, { params: { task_id: made.id }, query: { wait_seconds: 25, revision } });
-    const told = { generation: 1, phase: "holding", data: { percent: 10 }, timings: {} };
-    const progress = { method: "POST", path: node.path(`tasks/${offer.task_id}/progress`), body: told };
+    const sample = { generation: 1, phase: "holding", data: { percent: 10 }, timings: {} };
+    const progress = { method: "POST", path: node.path(`tasks/${offer.task_id}/progress`), body: sample };
     expect((await node.client.ask(progress)).body).toEqual({ cancel: false });
     expect(await changed).toMatchObject({ phase: "holding", progress: { percent: 10 } });
 
@@ -114,9 +114,9 @@ describe("a task, from end to end", () => {
     const made = await run({ type: "node.noop" });
     const [offer] = (await take()).tasks;
     if (!offer) throw new Error("nothing was offered");
-    const told = { generation: 1, phase: "holding", timings: {} };
+    const sample = { generation: 1, phase: "holding", timings: {} };
     const path = node.path(`tasks/${offer.task_id}/progress`);
-    await node.client.ask({ method: "POST", path, body: told });
+    await node.client.ask({ method: "POST", path, body: sample });
     expect(await read(made)).toMatchObject({ status: "dispatched", phase: "holding" });
     const { superuser, system } = openRoles(api.database);
     await superuser`UPDATE tasks SET lease_until = now() WHERE id = ${made.id}`;
@@ -127,7 +127,7 @@ describe("a task, from end to end", () => {
     const [again] = (await take()).tasks;
     if (!again) throw new Error("nothing was offered again");
     expect(await read(made)).toMatchObject({ status: "dispatched", generation: 2, phase: null, progress: null });
-    await node.client.ask({ method: "POST", path, body: { ...told, generation: 2 } });
+    await node.client.ask({ method: "POST", path, body: { ...sample, generation: 2 } });
     await report(again, { status: "succeeded", result: { echo: null } });
     expect(await read(made)).toMatchObject({ status: "completed", phase: null });
     const { items } = await admin(listTasks, { query: { node_id: node.id, limit: 1 } });
@@ -228,7 +228,7 @@ describe("requests", () => {
     expect((await read(made)).status).toBe("queued");
   });
 
-  it("TASK-09 keeps no transaction open while somebody waits, and answers who waits when the server stops", async () => {
+  it("TASK-09 keeps no transaction open while a request waits, and responds to it when the server stops", async () => {
     const own = await startTestApi({ env: { HOLDFAST_DATABASE_POOL_SIZE: "2" } });
     const place = await createOrg(own, "own");
     const client = own.as(await tokenFor(own, place, "owner"));

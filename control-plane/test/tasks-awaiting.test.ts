@@ -35,7 +35,7 @@ async function dispatched(type = "node.noop") {
 }
 
 describe("awaiting", () => {
-  it("TASK-09 tells of the end at once, to who waits in the same replica and in another", async () => {
+  it("TASK-09 reports the end at once to waiters in the same replica and in another", async () => {
     const task = await dispatched();
     const waits = [here, there].map(({ engine }) => engine.changed(task, long));
     await here.engine.results(task.nodeId, [succeeded(task.id, 1)]);
@@ -46,24 +46,24 @@ describe("awaiting", () => {
   it("TASK-09 streams progress and phase timings while the task runs", async () => {
     const task = await dispatched();
     const changed = there.engine.changed(task, long);
-    const told = { generation: 1, phase: "holding", data: { percent: 40 }, timings: { begin: 3 } };
-    expect(await here.engine.progress(task.nodeId, task.id, told)).toEqual({ cancel: false });
+    const report = { generation: 1, phase: "holding", data: { percent: 40 }, timings: { begin: 3 } };
+    expect(await here.engine.progress(task.nodeId, task.id, report)).toEqual({ cancel: false });
     await changed;
     const row = await lab.row(task.id);
     expect(row).toMatchObject({ phase: "holding", progress: { percent: 40 }, timings: { begin: 3 }, revision: 3 });
-    await here.engine.progress(task.nodeId, task.id, { ...told, data: { percent: "most" } });
+    await here.engine.progress(task.nodeId, task.id, { ...report, data: { percent: "most" } });
     expect(await lab.row(task.id)).toMatchObject({ phase: "holding", progress: null });
   });
 
   it("TASK-09 lets a cancel reach the task by its progress, and nothing of an older delivery be stored", async () => {
     const task = await dispatched();
     await lab.cancel(here, task.id);
-    const told = { generation: 1, phase: "going on", timings: {} };
-    expect(await there.engine.progress(task.nodeId, task.id, told)).toEqual({ cancel: true });
+    const report = { generation: 1, phase: "going on", timings: {} };
+    expect(await there.engine.progress(task.nodeId, task.id, report)).toEqual({ cancel: true });
     await lab.superuser`UPDATE tasks SET generation = 2 WHERE id = ${task.id}`;
     const before = await lab.row(task.id);
-    expect(await here.engine.progress(task.nodeId, task.id, told)).toEqual({ cancel: true });
-    expect(await here.engine.progress(await lab.newNode(), task.id, told)).toEqual({ cancel: true });
+    expect(await here.engine.progress(task.nodeId, task.id, report)).toEqual({ cancel: true });
+    expect(await here.engine.progress(await lab.newNode(), task.id, report)).toEqual({ cancel: true });
     expect(await lab.row(task.id)).toEqual(before);
   });
 
@@ -82,7 +82,7 @@ describe("awaiting", () => {
     expect(over).toBe(true);
   });
 
-  it("TASK-09 answers at once for a task that has changed or ended already, or is not there", async () => {
+  it("TASK-09 returns at once for a task that has changed or ended already, or does not exist", async () => {
     const task = await dispatched();
     await here.engine.changed({ id: task.id, revision: task.revision - 1 }, long);
     await here.engine.results(task.nodeId, [succeeded(task.id, 1)]);
@@ -91,7 +91,7 @@ describe("awaiting", () => {
     expect((await lab.row(task.id)).status).toBe("completed");
   });
 
-  it("TASK-09 ends with the time given, or when the one who waits goes", async () => {
+  it("TASK-09 ends when the time is over, or when the waiter disconnects", async () => {
     const task = await dispatched();
     await here.engine.changed(task, { waitMs: 5 });
     const gone = new AbortController();
@@ -101,7 +101,7 @@ describe("awaiting", () => {
     expect((await lab.row(task.id)).status).toBe("dispatched");
   });
 
-  it("TASK-09 asks the database once for all that are awaited, and finds what no signal told", async () => {
+  it("TASK-09 queries the database once for all awaited tasks, and finds changes whose signal was lost", async () => {
     const log = createLog({ process: "test", level: "silent" });
     const signals = await openSignals(lab.system, log);
     const looks: (readonly string[])[] = [];
@@ -118,7 +118,7 @@ describe("awaiting", () => {
     const waits = tasks.map((task) => awaiting.changed(task, long));
     await expect.poll(() => looks.length).toBeGreaterThan(1);
     expect(looks.every((ids) => ids.length === tasks.length)).toBe(true);
-    // Behind the engine's back: nobody signals.
+    // Changed without the engine, so that no signal is sent.
     await lab.superuser`UPDATE tasks SET revision = revision + 1 WHERE id = ANY (${tasks.map(({ id }) => id)}::uuid[])`;
     const before = looks.length;
     await Promise.all(waits);
@@ -175,7 +175,7 @@ describe("batches", () => {
     expect(runs).toEqual([["a1", "b1"], ["a2"]]);
   });
 
-  it("TASK-04 does an item again alone when another spoiled its batch", async () => {
+  it("TASK-04 repeats an item alone when another failed its batch", async () => {
     const { batches, runs, open } = withRuns({ atOnce: 1, fail: (items) => items.includes("bad") });
     const settled = Promise.allSettled([batches.add("good"), batches.add("bad"), batches.add("fine")]);
     for (let n = 0; n < 4; n += 1) await open();
@@ -205,7 +205,7 @@ describe("sweeping", () => {
     ]);
   });
 
-  it("TASK-06 never queues a task again that must not run twice; it waits for its last word", async () => {
+  it("TASK-06 never requeues a task that must not run twice; it waits for the final result", async () => {
     const task = await dispatched("test.once");
     await lab.superuser`UPDATE tasks SET lease_until = now(), expires_at = now() WHERE id = ${task.id}`;
     await sweepTasks(lab.system, here.signals);
@@ -221,7 +221,7 @@ describe("sweeping", () => {
     ]);
   });
 
-  it("TASK-06 expires what no node took, and says so", async () => {
+  it("TASK-06 expires tasks that no node claimed, and reports that", async () => {
     const nodeId = await lab.newNode();
     const { id } = await lab.enqueue(here, { nodeId });
     await lab.superuser`UPDATE tasks SET expires_at = now() WHERE id = ${id}`;
@@ -247,7 +247,7 @@ describe("retention", () => {
     const recent = await dispatched();
     await here.engine.results(recent.nodeId, [succeeded(recent.id, 1)]);
     const living = await dispatched();
-    // Ids are made from the time: in 31 days they are all of 31 days ago.
+    // Ids contain the time: in 31 days they are all 31 days old.
     await lab.superuser`UPDATE tasks SET finished_at = now() + interval '5 days' WHERE id = ${recent.id}`;
     const now = new Date(Date.now() + 31 * 86_400_000);
     expect(await removeOldTasks(lab.system, { days: 30, now })).toBeGreaterThanOrEqual(1);
@@ -293,7 +293,7 @@ describe("enqueueing", () => {
     expect((await lab.enqueue(here, { nodeId: able, type })).status).toBe("queued");
   });
 
-  it("TASK-02 refuses a node that is not active, of another organization, or not there", async () => {
+  it("TASK-02 refuses a node that is not active, in another organization, or unknown", async () => {
     for (const status of ["enrolling", "draining", "quarantined", "retired"]) {
       expect(await refusal({ nodeId: await lab.newNode({ status }) })).toMatchObject({ code: "node_not_active" });
     }
@@ -305,7 +305,7 @@ describe("enqueueing", () => {
     await expect(foreign).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("TASK-02 leaves no task behind when what asked for it fails", async () => {
+  it("TASK-02 leaves no task behind when its producer's transaction fails", async () => {
     const nodeId = await lab.newNode();
     const failing = withOrg(lab.app, lab.orgId, async (tx) => {
       await here.engine.enqueue(tx, {
@@ -329,7 +329,7 @@ describe("without the database", () => {
     const nodeId = await own.newNode();
     await replica.engine.wait(await own.newNode(), atOnce());
     await setReachable(own.database, false);
-    // Not one that comes straight back from a poll: the database would not be asked for it.
+    // Not a node that polls again at once: that would need no statement.
     const refused = await replica.engine.wait(nodeId, waiting()).then(
       () => "answered",
       () => "refused",

@@ -18,7 +18,7 @@ beforeAll(async () => {
 const idsOf = (answer: { tasks: { task_id: string }[] }) => answer.tasks.map((task) => task.task_id);
 
 describe("claiming", () => {
-  it("TASK-02 gives a queued task to its node once, as dispatched with a lease and generation 1", async () => {
+  it("TASK-02 offers a queued task to its node once, as dispatched with a lease and generation 1", async () => {
     const nodeId = await lab.newNode();
     const other = await lab.newNode();
     const task = await lab.enqueue(here, { nodeId, params: { echo: "hi" } });
@@ -35,7 +35,7 @@ describe("claiming", () => {
     expect(await there.engine.wait(nodeId, atOnce({ holding }))).toEqual({ tasks: [], cancel: [] });
   });
 
-  it("TASK-02 offers a task again, as the same delivery, when the answer was lost", async () => {
+  it("TASK-02 offers a task again, as the same delivery, when the response was lost", async () => {
     const nodeId = await lab.newNode();
     const task = await lab.enqueue(here, { nodeId });
     const [first] = (await here.engine.wait(nodeId, atOnce())).tasks;
@@ -70,7 +70,7 @@ describe("claiming", () => {
     ]);
   });
 
-  it("TASK-02 gives each task to one poll when replicas claim at the same moment", async () => {
+  it("TASK-02 offers each task to one poll when replicas claim at the same moment", async () => {
     const nodeIds = await Promise.all(Array.from({ length: 8 }, () => lab.newNode()));
     const ids: string[] = [];
     for (const nodeId of nodeIds) {
@@ -90,7 +90,7 @@ describe("claiming", () => {
   });
 
   it.each(["enrolling", "draining", "quarantined", "retired"])(
-    "TASK-02 gives a node that is %s nothing new",
+    "TASK-02 offers a node that is %s nothing new",
     async (status) => {
       const nodeId = await lab.newNode();
       await lab.enqueue(here, { nodeId });
@@ -110,7 +110,7 @@ describe("claiming", () => {
 });
 
 describe("order within a key", () => {
-  it("TASK-02 gives out one at a time, in the order they were made, and wakes the node for the next", async () => {
+  it("TASK-02 offers one at a time, in the order of creation, and wakes the node for the next", async () => {
     const nodeId = await lab.newNode();
     const type = "test.order";
     const a = await lab.enqueue(here, { nodeId, type, priority: 1 });
@@ -144,7 +144,7 @@ describe("order within a key", () => {
 });
 
 describe("holding", () => {
-  it("TASK-09 tells a node to stop what was cancelled, delivered anew, or is not its own, and not what it ended itself", async () => {
+  it("TASK-09 requests a node to stop tasks that were cancelled, redelivered, or are not its own, and not those it has ended", async () => {
     const nodeId = await lab.newNode();
     const make = () => lab.enqueue(here, { nodeId });
     const [kept, cancelled, over, newer] = [await make(), await make(), await make(), await make()];
@@ -179,7 +179,7 @@ describe("holding", () => {
     expect(revision).toBe(2);
   });
 
-  it("TASK-02 takes a claim for made that a crash of the database undid", async () => {
+  it("TASK-02 restores a claim that a crash of the database undid", async () => {
     const nodeId = await lab.newNode();
     const task = await lab.enqueue(here, { nodeId });
     const holding = [{ task_id: task.id, generation: 1 }];
@@ -208,7 +208,7 @@ describe("polls", () => {
     expect(idsOf(await poll)).toEqual([task.id]);
   });
 
-  it("TASK-02 answers an older poll of the same instance at once, and keeps one of another instance", async () => {
+  it("TASK-02 ends an older poll of the same instance at once, and keeps one of another instance", async () => {
     const nodeId = await lab.newNode();
     const older = here.engine.wait(nodeId, waiting({ instanceId: "a" }));
     const other = here.engine.wait(nodeId, waiting({ instanceId: "b" }));
@@ -218,7 +218,7 @@ describe("polls", () => {
     expect(idsOf(await Promise.race([other, newer]))).toEqual([task.id]);
   });
 
-  it("TASK-02 loses no task that was claimed for a poll whose agent had gone", async () => {
+  it("TASK-02 loses no task that was claimed for a poll whose agent had disconnected", async () => {
     const nodeId = await lab.newNode();
     const gone = new AbortController();
     const abandoned = here.engine.wait(nodeId, waiting({}, gone.signal));
@@ -251,7 +251,7 @@ describe("results", () => {
     ...reports: Parameters<Replica["engine"]["results"]>[1]
   ) => (await replica.engine.results(nodeId, reports)).map((one) => one.verdict);
 
-  it("TASK-04 accepts a result once, from the node that was given the task", async () => {
+  it("TASK-04 accepts a result once, from the node that the task was offered to", async () => {
     const { nodeId, id } = await dispatched();
     expect(await report(here, await lab.newNode(), succeeded(id, 1))).toEqual(["unknown"]);
     expect(await report(here, nodeId, succeeded(id, 1, { echo: "first" }))).toEqual(["accepted"]);
@@ -290,7 +290,7 @@ describe("results", () => {
     ]);
   });
 
-  it("TASK-04 believes no generation that there cannot have been, and keeps no more evidence than deliveries", async () => {
+  it("TASK-04 accepts no generation that cannot exist, and keeps no more evidence than deliveries", async () => {
     const { nodeId, id } = await dispatched();
     const huge = 2_147_483_647;
     expect(await report(here, nodeId, succeeded(id, huge))).toEqual(["late"]);
@@ -303,14 +303,14 @@ describe("results", () => {
     expect(kept.map((row) => row["generation"])).toEqual([2]);
   });
 
-  it("TASK-04 takes a result that is nested beyond reason for none, and goes on", async () => {
+  it("TASK-04 treats a result that is nested too deeply as missing, and continues", async () => {
     const { nodeId, id } = await dispatched();
     const deep = JSON.parse(`${"[".repeat(4_000)}${"]".repeat(4_000)}`) as unknown;
     expect(await report(here, nodeId, succeeded(id, 1, deep))).toEqual(["accepted"]);
     expect(await lab.row(id)).toMatchObject({ status: "failed", failure: { code: "result_invalid" } });
   });
 
-  it("TASK-07 refuses parameters that the database could not give back as they were signed", async () => {
+  it("TASK-07 refuses parameters that the database could not return as they were signed", async () => {
     const nodeId = await lab.newNode();
     for (const echo of ["half \ud800 of one", "a NUL \0"]) {
       await expect(lab.enqueue(here, { nodeId, params: { echo } })).rejects.toMatchObject({
@@ -337,7 +337,7 @@ describe("results", () => {
     });
   });
 
-  it("TASK-07 says what to do by the catalogue, and not by what the node says", async () => {
+  it("TASK-07 takes the next step from the catalogue, and not from the node", async () => {
     const own = await dispatched("test.repeat");
     await report(here, own.nodeId, ended(own.id, 1, "failed", "out_of_sorts"));
     expect((await lab.row(own.id)).failure).toEqual({

@@ -1,5 +1,5 @@
-// Tasks that are made while their node waits here: claimed as they are inserted and handed to the poll, or
-// kept for the poll that comes back in a moment. Nothing of it may be lost when the node does not come.
+// Tasks that are created while their node waits: claimed as they are inserted and offered to the poll, or kept for the
+// poll that follows in a moment. None may be lost when the node does not poll again.
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 type Run = { id: string; ended: ReturnType<Replica["engine"]["run"]> };
 
-/** Resolves when the task is made. */
+/** Resolves when the task is created. */
 async function run(nodeId: string, type = "node.noop", replica = here): Promise<Run> {
   const correlationId = uuidv7();
   const task = { nodeId, type, params: {}, by: systemActor("test"), correlationId };
@@ -54,7 +54,7 @@ async function nodeBetweenPolls(): Promise<string> {
 }
 
 describe("a task made while its node waits", () => {
-  it("TASK-02 is claimed as it is made, and given to the poll", async () => {
+  it("TASK-02 is claimed as it is created, and offered to the poll", async () => {
     const nodeId = await lab.newNode();
     const polling = here.engine.wait(nodeId, waiting());
     const { id, ended } = await run(nodeId);
@@ -66,7 +66,7 @@ describe("a task made while its node waits", () => {
     expect(await ended).toMatchObject({ id, status: "completed" });
   });
 
-  it("TASK-02 is offered again, as the same delivery, when the answer was lost", async () => {
+  it("TASK-02 is offered again, as the same delivery, when the response was lost", async () => {
     const nodeId = await lab.newNode();
     const lost = here.engine.wait(nodeId, waiting());
     const { id } = await run(nodeId);
@@ -81,7 +81,7 @@ describe("a task made while its node waits", () => {
     const nodeId = await lab.newNode();
     const first = await lab.enqueue(here, { nodeId, type: "test.order" });
     expect(idsOf(await here.engine.wait(nodeId, atOnce()))).toEqual([first.id]);
-    // Cannot be given out before the first has ended.
+    // Cannot be offered before the first has ended.
     const second = await lab.enqueue(here, { nodeId, type: "test.order" });
     const holding = [{ task_id: first.id, generation: 1 }];
     const polling = here.engine.wait(nodeId, waiting({ holding }));
@@ -103,7 +103,7 @@ describe("a task made while its node waits", () => {
 });
 
 describe("a task made while its node is between two polls", () => {
-  it("TASK-02 is given to the next poll", async () => {
+  it("TASK-02 is offered to the next poll", async () => {
     const nodeId = await nodeBetweenPolls();
     const { id, ended } = await run(nodeId);
     expect(idsOf(await here.engine.wait(nodeId, waiting()))).toEqual([id]);
@@ -111,7 +111,7 @@ describe("a task made while its node is between two polls", () => {
     expect(await ended).toMatchObject({ status: "completed" });
   });
 
-  it("TASK-02 is given to the next poll also when the last one brought nothing, whoever made it and where", async () => {
+  it("TASK-02 is offered to the next poll also when the last one was empty, whoever created it at whichever replica", async () => {
     const makers = [
       async (nodeId: string) => (await run(nodeId)).id,
       async (nodeId: string) => (await run(nodeId, "node.noop", there)).id,
@@ -140,7 +140,7 @@ describe("a task made while its node is between two polls", () => {
   it("OPS-02 reaches a node that came back at another replica, and waits there already", async () => {
     const nodeId = await nodeBetweenPolls();
     const polling = there.engine.wait(nodeId, waiting({ instanceId: "back" }));
-    // Behind the first one: that has asked by then, before there was a task.
+    // After the first statement, which ran before there was a task.
     await there.engine.wait(nodeId, atOnce());
     const { id } = await run(nodeId);
     expect(idsOf(await polling)).toEqual([id]);

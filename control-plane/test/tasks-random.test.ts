@@ -1,7 +1,7 @@
 // Everything that can go wrong between the queue and the nodes, at random and many times: lost and
 // repeated answers, late and doubled results, cancels, leases that run out, sweeps, agents that
 // restart, claims that a crash of the database undid. Whatever happens, every task ends in exactly one
-// way, an accepted result stays, and what must not run twice is not given out again once begun.
+// way, an accepted result stays, and a task that must not run twice is not offered again once it was started.
 
 import { terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import type { TaskOffer, Verdict } from "@holdfast/contracts/node-protocol";
@@ -45,8 +45,8 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** A node as far as the queue can see it: what it holds, and what it has ever been given. */
-type Agent = { nodeId: string; held: Map<string, TaskOffer>; given: TaskOffer[] };
+/** A node as the queue sees it: the tasks it holds, and all that it was ever offered. */
+type Agent = { nodeId: string; held: Map<string, TaskOffer>; received: TaskOffer[] };
 type History = {
   made: string[];
   accepted: Map<string, string>;
@@ -60,7 +60,7 @@ class Drive {
   private turn = 0;
 
   constructor(nodeId: string) {
-    this.agent = { nodeId, held: new Map(), given: [] };
+    this.agent = { nodeId, held: new Map(), received: [] };
   }
 
   /** Requests of one agent reach any replica. */
@@ -132,13 +132,13 @@ class Drive {
     for (const id of answer.cancel) agent.held.delete(id);
     for (const offer of answer.tasks) {
       agent.held.set(offer.task_id, offer);
-      agent.given.push(offer);
+      agent.received.push(offer);
     }
   }
 
   private async report(step: Extract<Step, { do: "report" }>): Promise<void> {
     const { agent } = this;
-    const offer = agent.given[step.pick % Math.max(1, agent.given.length)];
+    const offer = agent.received[step.pick % Math.max(1, agent.received.length)];
     if (!offer) return;
     const { task_id, generation } = offer;
     const result = { done: step.pick % 2 === 0 };
@@ -200,7 +200,7 @@ function comparable(row: object): unknown {
 }
 
 describe("whatever happens", () => {
-  it("TASK-04 TASK-06 ends every task once, keeps accepted results, and gives out nothing twice that must not", async () => {
+  it("TASK-04 TASK-06 ends every task once, keeps accepted results, and offers nothing twice that must not run twice", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
         const drive = new Drive(await lab.newNode());

@@ -25,7 +25,7 @@ const noop = (nodeId: string, params: unknown = {}) => ({
 });
 const long = { waitMs: 60_000 };
 
-/** Takes what there is for a node, by one replica, and answers it to another. */
+/** Takes the tasks of a node from one replica, and reports their results to another. */
 async function work(nodeId: string, from: Replica, to: Replica): Promise<void> {
   const poll = {
     instanceId: uuidv7(),
@@ -43,7 +43,7 @@ async function work(nodeId: string, from: Replica, to: Replica): Promise<void> {
 }
 
 describe("running a task", () => {
-  it("TASK-09 gives the result to the producer, whichever replica the node asks and tells", async () => {
+  it("TASK-09 returns the result to the producer, whichever replicas the node polls and reports to", async () => {
     for (const [from, to] of [
       [here, here],
       [here, there],
@@ -81,7 +81,7 @@ describe("running a task", () => {
     expect(events).toHaveLength(many.length);
   });
 
-  it("TASK-09 gives a failure as it was told, and nothing when the time is over", async () => {
+  it("TASK-09 returns a failure as it was reported, and nothing when the time is over", async () => {
     expect(await here.engine.run(noop(await lab.newNode()), { waitMs: 20 })).toBeUndefined();
     const nodeId = await lab.newNode();
     const running = here.engine.run(noop(nodeId), long);
@@ -126,7 +126,7 @@ describe("running a task", () => {
     });
   });
 
-  it("TASK-03 tells with each offer whose it is, so that the agent can name a misdirected one", async () => {
+  it("TASK-03 names the node in each offer, so that the agent can report a misdirected one", async () => {
     const nodeId = await lab.newNode();
     await lab.enqueue(here, { nodeId });
     const { tasks } = await here.engine.wait(nodeId, atOnce());

@@ -86,7 +86,7 @@ describe("signing", () => {
     expect(verified.protectedHeader).toEqual({ alg: "EdDSA", kid: jwk?.kid });
   });
 
-  it("TASK-03 keeps no private key in the open", async () => {
+  it("TASK-03 stores no private key unencrypted", async () => {
     const signer = await newSigner();
     const [kid] = signer.verifiers().keys.map((key) => key.kid);
     expect(await keyring.get(`task-signing:${kid}`)).toBeInstanceOf(Buffer);
@@ -124,7 +124,7 @@ describe("rotation", () => {
     expect(kids()).toEqual([next]);
   });
 
-  it("TASK-03 tells a node its keys only when they are not these", async () => {
+  it("TASK-03 sends a node its keys only when they differ from those it has", async () => {
     const signer = await newSigner();
     const first = kidOf(signer.sign(task));
     expect(await signer.verifiersBeyond([first])).toBeUndefined();
@@ -191,7 +191,7 @@ describe("the chain of key sets", () => {
     expect(signer.keySet().version, "also within one second").toBeGreaterThan(before);
   });
 
-  it("TASK-03 has no link of somebody who can only write to the database", async () => {
+  it("TASK-03 accepts no link of somebody who can only write to the database", async () => {
     const signer = await newSigner();
     const honest = signer.keySet();
     const { privateKey } = generateKeyPairSync("ed25519");

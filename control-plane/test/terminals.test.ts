@@ -1,4 +1,4 @@
-// Terminals at the api: who gets a token, that it works once, what the gateway asks and tells, and how a
+// Terminals at the api: who gets a token, that it works once, what the gateway requests and reports, and how a
 // terminal ends that nobody may use any more. The gateway and the node are played by the test, over the
 // real listeners.
 
@@ -46,11 +46,11 @@ import {
 import {
   endTask,
   failedWith,
-  hear,
   newAllocation,
   newPlace,
   opened,
   type Place,
+  sendProfileHeartbeat,
   type TestOwner,
   takeTask,
 } from "./support/terminals.ts";
@@ -86,8 +86,8 @@ beforeEach(async () => {
 const mint = (as: Client = client, at: Place = place, body: { session_id?: string; offset?: number } = {}) =>
   as(createTerminalToken, { params: { allocation_id: at.allocationId }, body });
 
-const refusal = async (asked: Promise<unknown>) => {
-  const error = await asked.then(
+const refusal = async (request: Promise<unknown>) => {
+  const error = await request.then(
     () => undefined,
     (reason: unknown) => reason,
   );
@@ -97,8 +97,8 @@ const refusal = async (asked: Promise<unknown>) => {
 };
 
 /** The same of a mint, whose correlation id leads to the audit with that code. */
-const audited = async (asked: Promise<unknown>) => {
-  const error = await asked.catch((reason: unknown) => reason);
+const audited = async (request: Promise<unknown>) => {
+  const error = await request.catch((reason: unknown) => reason);
   const refused = await refusal(Promise.reject(error));
   const { correlation_id } = (error as CallError).envelope;
   expect((await auditOf(correlation_id)).join()).toContain(refused.code);
@@ -111,15 +111,15 @@ const send = (sessionId: string, by = gateway) =>
   by.ask(openTerminal, { params: { session_id: sessionId }, body: { cols: 80, rows: 24 } });
 const awaitTask = (sessionId: string, taskId: unknown, by = gateway) =>
   by.ask(awaitTerminalTask, { params: { session_id: sessionId }, body: { task_id: String(taskId) } });
-/** What the gateway gets to know in the end: why the task was not made, or how it ended. */
+/** The final response to the gateway: why no task was created, or how it ended. */
 const open = async (sessionId: string, by = gateway) => {
   const sent = await send(sessionId, by);
   return sent.body["sent"] ? awaitTask(sessionId, sent.body["task_id"], by) : sent;
 };
-/** So little of the time to open it is left. */
+/** Leaves only this much of the time to open. */
 const hurry = (sessionId: string, seconds: number) =>
   superuser`UPDATE terminal_sessions SET opening_until = now() + ${seconds} * interval '1 second' WHERE id = ${sessionId}`;
-const tell = (sessionId: string, ...events: TerminalEvent[]) =>
+const reportEvents = (sessionId: string, ...events: TerminalEvent[]) =>
   gateway.ask(reportTerminalEvents, { params: { session_id: sessionId }, body: { events } });
 const step = (name: Extract<TerminalEvent, { type: "step" }>["step"], at = new Date()): TerminalEvent => ({
   ...{ type: "step", step: name, at: at.toISOString() },
@@ -132,11 +132,11 @@ async function show(sessionId: string): Promise<TerminalSession> {
   return found;
 }
 
-/** Token, claim and a shell that is there, as the gateway tells of it. */
+/** Creates and claims a token, and reports an open shell as the gateway does. */
 async function openSession(as: Client = client, at: Place = place): Promise<string> {
   const { token, session_id } = await mint(as, at);
   await claim(token);
-  await tell(session_id, step("browser_ws_ready"), step("node_stream_connected"), step("pty_ready"));
+  await reportEvents(session_id, step("browser_ws_ready"), step("node_stream_connected"), step("pty_ready"));
   return session_id;
 }
 
@@ -167,7 +167,7 @@ describe("a token for a terminal", () => {
     expect((await mint(api.operator(kelp.id))).token).toMatch(/^hfp_/);
   });
 
-  it("TERM-01 is given for an active allocation, with all that a client needs", async () => {
+  it("TERM-01 is issued for an active allocation, with all that a client needs", async () => {
     const before = Date.now();
     const minted = await mint();
     expect(minted).toMatchObject({ url: TERMINAL_URL, deadline_seconds: 20 });
@@ -273,7 +273,7 @@ describe("a token for a terminal", () => {
     const refused = await Promise.all(tries.map(refusal));
     expect(new Set(refused.map(({ code, message }) => code + message)).size).toBe(1);
     expect(refused[0]).toMatchObject({ status: 409, code: "terminal_session_unknown" });
-    await tell(session_id, closedEvent());
+    await reportEvents(session_id, closedEvent());
     expect((await refusal(mint(client, place, { session_id }))).code).toBe("terminal_session_unknown");
   });
 });
@@ -284,7 +284,7 @@ const closedEvent = (reason = "exit", detail: string | null = null): TerminalEve
 });
 
 describe("claiming a token", () => {
-  it("TERM-02 tells the gateway whose terminal it is and what it may", async () => {
+  it("TERM-02 returns the owner and the limits of the terminal to the gateway", async () => {
     const { token, session_id, correlation_id } = await mint();
     const grant = await grantOf(token);
     expect(grant).toMatchObject({
@@ -313,7 +313,7 @@ describe("claiming a token", () => {
     }
   });
 
-  it("AUDIT-01 tells of a used token's further uses, but not without end", async () => {
+  it("AUDIT-01 records further uses of a used token, up to a limit", async () => {
     const { token, correlation_id } = await mint();
     await claim(token);
     for (let time = 0; time < 30; time += 1) expect((await claim(token)).status).toBe(401);
@@ -346,7 +346,7 @@ describe("claiming a token", () => {
       failure: {
         code: "terminal_token_refused",
         correlation_id,
-        detail: expect.stringContaining("within its minute"),
+        detail: expect.stringContaining("has expired"),
       },
     });
     expect(await auditOf(correlation_id)).toContain("terminal.fail failed terminal_token_refused");
@@ -424,10 +424,10 @@ describe("claiming a token", () => {
 });
 
 describe("having the node open it", () => {
-  it("TERM-03 gives the node a task with all it needs, and says how that ended", async () => {
+  it("TERM-03 offers the node a task with all it needs, and returns how that ended", async () => {
     const { token, session_id, correlation_id } = await mint();
     await claim(token);
-    const asked = open(session_id);
+    const response = open(session_id);
     const task = await takeTask(place.node);
     expect(task).toMatchObject({ task_type: "terminal.open", correlation_id });
     expect(task.params).toMatchObject({
@@ -436,7 +436,7 @@ describe("having the node open it", () => {
     });
     expect((task.params as { within_seconds: number }).within_seconds).toBeLessThan(20);
     await endTask(place.node, task, opened);
-    expect((await asked).body).toEqual({ failure: null });
+    expect((await response).body).toEqual({ failure: null });
     const session = await show(session_id);
     expect(session).toMatchObject({ state: "opening", task_id: task.task_id });
     expect(Object.keys(session.chain).sort()).toEqual(["terminal_open_sent", "token_ready"]);
@@ -452,17 +452,17 @@ describe("having the node open it", () => {
     ["clock_skew", "refused", "terminal_open_not_taken"],
     ["capability_missing", "refused", "terminal_open_not_taken"],
     ["made_up", "failed", "terminal_pty_failed"],
-  ] as const)("TERM-09 passes %s on, told as %s, as %s", async ([told, status, code]) => {
+  ] as const)("TERM-09 passes on %s, reported as %s, as %s", async ([reported, status, code]) => {
     const { token, session_id } = await mint();
     await claim(token);
-    const asked = open(session_id);
-    await hear(place.node, await newestProfile());
+    const response = open(session_id);
+    await sendProfileHeartbeat(place.node, await newestProfile());
     const task = await takeTask(place.node);
-    await endTask(place.node, task, failedWith(told, "The shell /bin/fish is missing.", status));
-    expect((await asked).body).toEqual({ failure: { code, message: "The shell /bin/fish is missing." } });
+    await endTask(place.node, task, failedWith(reported, "The shell /bin/fish is missing.", status));
+    expect((await response).body).toEqual({ failure: { code, message: "The shell /bin/fish is missing." } });
   });
 
-  it("TERM-09 says at once that a node is offline which was not heard lately", async () => {
+  it("TERM-09 reports at once that a node without a recent heartbeat is offline", async () => {
     const { token, session_id } = await mint();
     await claim(token);
     await superuser`
@@ -496,15 +496,15 @@ describe("having the node open it", () => {
     expect(task?.["status"]).toBe("cancelled");
   });
 
-  it("TERM-12 tells a stream that did not come from one that was sent to an old address", async () => {
+  it("TERM-12 distinguishes a missing stream from one that was sent to an old address", async () => {
     const late = async (version: number) => {
-      await hear(place.node, version);
+      await sendProfileHeartbeat(place.node, version);
       const { token, session_id } = await mint();
       await claim(token);
       const first = open(session_id);
       const task = await takeTask(place.node);
       await expect.poll(async () => (await show(session_id)).task_id).toBe(task.task_id);
-      // As a gateway asks again, with hardly any of its time left, or none.
+      // As a gateway repeats its request with little or none of its time left.
       await hurry(session_id, 1);
       const { body } = await open(session_id);
       await endTask(place.node, task, failedWith("task_cancelled", "", "cancelled"));
@@ -520,7 +520,7 @@ describe("having the node open it", () => {
   });
 
   it("TERM-09 says of a node that took the task that its stream did not come, also when the time is over", async () => {
-    await hear(place.node, await newestProfile());
+    await sendProfileHeartbeat(place.node, await newestProfile());
     const { token, session_id } = await mint();
     await claim(token);
     const first = open(session_id);
@@ -530,7 +530,9 @@ describe("having the node open it", () => {
     expect((await open(session_id)).body).toMatchObject({ failure: { code: "terminal_node_stream_timeout" } });
     const holding = `${task.task_id}:${task.generation}`;
     const path = place.node.path(`tasks/wait?wait=20&room=0&holding=${holding}`);
-    expect((await place.node.client.ask({ path })).body["cancel"], "and is told to stop").toEqual([task.task_id]);
+    expect((await place.node.client.ask({ path })).body["cancel"], "and is requested to stop").toEqual([
+      task.task_id,
+    ]);
     await endTask(place.node, task, failedWith("task_cancelled", "", "cancelled"));
     await first;
   });
@@ -542,11 +544,11 @@ describe("having the node open it", () => {
       SELECT name, version + 1, content FROM environment_profiles ORDER BY version DESC LIMIT 1`;
     const { token, session_id } = await mint();
     await claim(token);
-    const asked = open(session_id);
-    await hear(place.node, before);
+    const response = open(session_id);
+    await sendProfileHeartbeat(place.node, before);
     const task = await takeTask(place.node);
     await endTask(place.node, task, failedWith("terminal_node_stream_timeout", "No route."));
-    expect((await asked).body["failure"]).toMatchObject({ code: "terminal_node_stream_timeout" });
+    expect((await response).body["failure"]).toMatchObject({ code: "terminal_node_stream_timeout" });
   });
 
   it("TERM-05 takes the task back when the gateway has gone", async () => {
@@ -554,16 +556,16 @@ describe("having the node open it", () => {
     await claim(token);
     const leaving = await enrollGateway(api);
     const { body } = await send(session_id, leaving);
-    const asked = awaitTask(session_id, body["task_id"], leaving).catch(() => undefined);
+    const response = awaitTask(session_id, body["task_id"], leaving).catch(() => undefined);
     const task = await takeTask(place.node);
     leaving.client.close();
-    await asked;
+    await response;
     const holding = `${task.task_id}:${task.generation}`;
     const path = place.node.path(`tasks/wait?wait=20&room=0&holding=${holding}`);
     expect((await place.node.client.ask({ path })).body["cancel"]).toEqual([task.task_id]);
   });
 
-  it("TERM-05 goes on at another replica when the one that was asked stops", async () => {
+  it("TERM-05 continues at another replica when the first one stops", async () => {
     const env = { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN, HOLDFAST_TERMINAL_OPEN_SECONDS: "20" };
     const replica = await startTestApi({ database: api.database, env });
     const there = await enrollGateway(replica);
@@ -581,7 +583,7 @@ describe("having the node open it", () => {
   it("TERM-05 knows no terminal that was not claimed, has ended, or never was", async () => {
     const { session_id } = await mint();
     const ended = await openSession();
-    await tell(ended, closedEvent());
+    await reportEvents(ended, closedEvent());
     for (const id of [session_id, ended, uuidv7()]) {
       expect((await open(id)).body).toMatchObject({ failure: { code: "terminal_session_unknown" } });
     }
@@ -593,7 +595,7 @@ async function newestProfile(): Promise<number> {
   return row?.version ?? 0;
 }
 
-describe("what the gateway tells", () => {
+describe("events from the gateway", () => {
   it.for([
     ["reason", { reason: "odd\0reason" }],
     ["signal", { exit: { code: null, signal: "SIG\0" } }],
@@ -601,16 +603,16 @@ describe("what the gateway tells", () => {
     "TERM-08 is refused with a %s that no database keeps, and never a fault to try again",
     async ([, odd]) => {
       const sessionId = await openSession();
-      expect(await tell(sessionId, { ...closedEvent(), ...odd })).toMatchObject({
+      expect(await reportEvents(sessionId, { ...closedEvent(), ...odd })).toMatchObject({
         status: 400,
         body: { code: "invalid_request" },
       });
-      await tell(sessionId, closedEvent());
+      await reportEvents(sessionId, closedEvent());
       expect(await show(sessionId)).toMatchObject({ state: "closed" });
     },
   );
 
-  it("TERM-08 makes the chain, the audit and the metrics, once however often it is told", async () => {
+  it("TERM-08 update the chain, the audit and the metrics once, however often they are reported", async () => {
     const { token, session_id, correlation_id } = await mint();
     await claim(token);
     const before = await metric("holdfast_terminals_opened_total");
@@ -621,11 +623,11 @@ describe("what the gateway tells", () => {
       step("pty_ready"),
       { type: "attached", at: new Date().toISOString(), user_key: "token:x" } as const,
     ];
-    for (let time = 0; time < 2; time += 1) expect((await tell(session_id, ...events)).status).toBe(204);
+    for (let time = 0; time < 2; time += 1) expect((await reportEvents(session_id, ...events)).status).toBe(204);
     expect(await show(session_id)).toMatchObject({ state: "open", attached: true, failure: null });
     expect(Object.keys((await show(session_id)).chain)).toHaveLength(5);
     const end = { ...closedEvent(), correlation_id };
-    for (let time = 0; time < 2; time += 1) await tell(session_id, end);
+    for (let time = 0; time < 2; time += 1) await reportEvents(session_id, end);
     expect(await show(session_id)).toMatchObject({ state: "closed", attached: false, exit: { code: 0 } });
     expect(await auditOf(correlation_id)).toEqual([
       "terminal.create_token allowed",
@@ -644,7 +646,7 @@ describe("what the gateway tells", () => {
     const before = await metric(series);
     const failed = { type: "failed", at: new Date().toISOString(), code: "terminal_node_stream_timeout" } as const;
     const event = { ...failed, detail: "no stream", ended: true, correlation_id };
-    for (let time = 0; time < 2; time += 1) await tell(session_id, event);
+    for (let time = 0; time < 2; time += 1) await reportEvents(session_id, event);
     const session = await show(session_id);
     expect(session).toMatchObject({
       state: "failed",
@@ -672,7 +674,7 @@ describe("what the gateway tells", () => {
     const before = await metric(series);
     const session_id = await openSession();
     const ended = { ...closedEvent(code, "The holder was killed."), correlation_id: `connection-${session_id}` };
-    for (let time = 0; time < 2; time += 1) await tell(session_id, ended);
+    for (let time = 0; time < 2; time += 1) await reportEvents(session_id, ended);
     const { hop, owner } = terminalFailures[code];
     const { correlation_id } = ended;
     const session = await show(session_id);
@@ -690,15 +692,15 @@ describe("what the gateway tells", () => {
     const session_id = await openSession();
     const at = (ms: number) => new Date(Date.now() + ms).toISOString();
     await Promise.all([
-      tell(session_id, { type: "attached", at: at(0), user_key: "k" }),
-      tell(session_id, { type: "detached", at: at(5) }),
-      tell(session_id, { type: "attached", at: at(10), user_key: "k" }),
+      reportEvents(session_id, { type: "attached", at: at(0), user_key: "k" }),
+      reportEvents(session_id, { type: "detached", at: at(5) }),
+      reportEvents(session_id, { type: "attached", at: at(10), user_key: "k" }),
     ]);
     expect(await show(session_id)).toMatchObject({ state: "open", attached: true });
   });
 
   it("TERM-08 is refused for a terminal that never was", async () => {
-    const { status, body } = await tell(uuidv7(), step("pty_ready"));
+    const { status, body } = await reportEvents(uuidv7(), step("pty_ready"));
     expect([status, body["code"]]).toEqual([409, "terminal_session_unknown"]);
   });
 });
@@ -709,7 +711,7 @@ describe("a node's stream", () => {
 
   it("TERM-04 is let in for a terminal of that node, also at a gateway that was restarted", async () => {
     const session_id = await openSession();
-    await tell(session_id, { type: "attached", at: new Date().toISOString(), user_key: "" });
+    await reportEvents(session_id, { type: "attached", at: new Date().toISOString(), user_key: "" });
     expect(await show(session_id)).toMatchObject({ attached: true, detached_at: null });
     const restarted = await enrollGateway(api);
     const { status, body } = await admit(session_id, place.node.id, "00", restarted);
@@ -731,7 +733,7 @@ describe("a node's stream", () => {
     expect(await admit(uuidv7())).toMatchObject(unknown);
     await client(closeTerminal, { params: { terminal_id: session_id } });
     expect(await admit(session_id)).toMatchObject(unknown);
-    await tell(session_id, closedEvent("terminal_closed"));
+    await reportEvents(session_id, closedEvent("terminal_closed"));
     expect(await admit(session_id)).toMatchObject(unknown);
   });
 
@@ -754,7 +756,7 @@ describe("a node's stream", () => {
   }
 });
 
-describe("what a client tells", () => {
+describe("failures from a client", () => {
   const report = (terminalId: string, as: Client = client, correlationId: string = uuidv7()) =>
     as(reportTerminalFailure, {
       correlationId,
@@ -781,7 +783,7 @@ describe("what a client tells", () => {
     expect((await claim(token)).status).toBe(401);
   });
 
-  it("TERM-10 ends no shell that is there, and nobody tells about another's", async () => {
+  it("TERM-10 end no open shell, and cannot be reported for another person's terminal", async () => {
     const session_id = await openSession();
     await report(session_id);
     expect((await show(session_id)).state).toBe("open");
@@ -803,12 +805,16 @@ describe("one's own terminals", () => {
     const first = await openSession(inKelp, here);
     const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
     const detachedAt = at(-60);
-    await tell(first, { type: "attached", at: at(-90), user_key: "" }, { type: "detached", at: detachedAt });
+    await reportEvents(
+      first,
+      { type: "attached", at: at(-90), user_key: "" },
+      { type: "detached", at: detachedAt },
+    );
     const second = await openSession(inOther, there);
-    await tell(second, { type: "attached", at: at(0), user_key: "" });
+    await reportEvents(second, { type: "attached", at: at(0), user_key: "" });
     const ended = await openSession(inKelp, here);
-    await tell(ended, closedEvent());
-    // No gateway has it, so it counts nowhere.
+    await reportEvents(ended, closedEvent());
+    // No gateway has claimed it, so it does not count.
     await mint(inKelp, here);
     await openSession();
     const { items, limit } = await inKelp(listMyTerminals, {});
@@ -838,30 +844,30 @@ describe("one's own terminals", () => {
     const unknown = await refusal(read(client, uuidv7(), 25));
     expect(unknown).toMatchObject({ status: 404, code: "not_found" });
     for (const as of [member, foreigner]) expect(await refusal(read(as, id, 25))).toEqual(unknown);
-    const asked = await client(closeTerminal, { params: { terminal_id: id } });
-    expect(asked).toMatchObject({ state: "open", ending: true, closed_at: null });
-    const [after] = await Promise.all([read(client, id, 25), tell(id, closedEvent("terminal_closed"))]);
+    const closing = await client(closeTerminal, { params: { terminal_id: id } });
+    expect(closing).toMatchObject({ state: "open", ending: true, closed_at: null });
+    const [after] = await Promise.all([read(client, id, 25), reportEvents(id, closedEvent("terminal_closed"))]);
     expect(after).toMatchObject({ state: "closed", ending: false, ends_at: null, closed_at: expect.any(String) });
     expect(await read(client, id, 25), "at once for one that has ended").toEqual(after);
   });
 });
 
 describe("ending a terminal", () => {
-  const told = (news: Following, sessionId: string) =>
+  const closeRequest = (news: Following, sessionId: string) =>
     news.next((line) => line.type === "close_terminal" && line.session_id === sessionId);
 
-  it("TERM-10 by its owner or an administrator tells the gateway, until that says it is closed", async () => {
+  it("TERM-10 by its owner or an administrator is requested from the gateway until that reports the end", async () => {
     const news = await gateway.follow();
     const mine = await openSession();
     const [line, answer] = await Promise.all([
-      told(news, mine),
+      closeRequest(news, mine),
       client(closeTerminal, { params: { terminal_id: mine } }),
     ]);
     expect(line).toMatchObject({ code: "terminal_closed" });
     expect(answer.id).toBe(mine);
     const lateComer = await gateway.follow();
-    expect(await told(lateComer, mine)).toMatchObject({ code: "terminal_closed" });
-    await tell(mine, closedEvent("terminal_closed"));
+    expect(await closeRequest(lateComer, mine)).toMatchObject({ code: "terminal_closed" });
+    await reportEvents(mine, closedEvent("terminal_closed"));
     expect((await show(mine)).state).toBe("closed");
     const again = await client(closeTerminal, { params: { terminal_id: mine } });
     expect(again.state).toBe("closed");
@@ -870,26 +876,26 @@ describe("ending a terminal", () => {
     const admin = api.as(await tokenFor(api, kelp, "admin"));
     const close = { params: { terminal_id: theirs } };
     expect(await refusal(member(closeTerminal, close))).toMatchObject({ code: "not_found" });
-    await Promise.all([told(news, theirs), admin(closeTerminal, close)]);
+    await Promise.all([closeRequest(news, theirs), admin(closeTerminal, close)]);
     news.stop();
     lateComer.stop();
   });
 
-  it("TERM-10 is at once where no gateway ever had it", async () => {
+  it("TERM-10 is immediate if no gateway has claimed it", async () => {
     const { token, session_id } = await mint();
     const answer = await client(closeTerminal, { params: { terminal_id: session_id } });
     expect(answer).toMatchObject({ state: "closed", failure: null });
     expect((await claim(token)).status).toBe(401);
   });
 
-  it("TERM-10 is told by every replica, whichever was asked", async () => {
+  it("TERM-10 is published by every replica, whichever got the request", async () => {
     const env = { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN };
     const replica = await startTestApi({ database: api.database, env });
     const following = await enrollGateway(replica);
     const news = await following.follow();
     const session_id = await openSession();
     const close = { params: { terminal_id: session_id } };
-    const [line] = await Promise.all([told(news, session_id), client(closeTerminal, close)]);
+    const [line] = await Promise.all([closeRequest(news, session_id), client(closeTerminal, close)]);
     expect(line).toMatchObject({ code: "terminal_closed" });
     news.stop();
     await replica.stop();
@@ -899,7 +905,7 @@ describe("ending a terminal", () => {
     const news = await gateway.follow();
     const session_id = await openSession();
     const release = { params: { allocation_id: place.allocationId } };
-    const [line] = await Promise.all([told(news, session_id), client(releaseAllocation, release)]);
+    const [line] = await Promise.all([closeRequest(news, session_id), client(releaseAllocation, release)]);
     expect(line).toMatchObject({ code: "terminal_allocation_released" });
     news.stop();
   });
@@ -916,7 +922,7 @@ describe("ending a terminal", () => {
     await operator(changeNode, { params: { node_id }, body: { change: "drain" } });
     await mint(client, place, { session_id });
     const [line] = await Promise.all([
-      told(news, session_id),
+      closeRequest(news, session_id),
       operator(changeNode, { params: { node_id }, body: { change } }),
     ]);
     expect(line).toMatchObject({ code });
@@ -934,8 +940,8 @@ describe("ending a terminal", () => {
     const mine = await openSession();
     const removal = { params: { org_id: kelp.id, user_id: person.me.id ?? "" } };
     await api.operator(kelp.id)(removeMember, removal as never);
-    expect(await told(news, byPage)).toMatchObject({ code: "terminal_access_ended" });
-    expect(await told(news, byToken)).toMatchObject({ code: "terminal_api_token_ended" });
+    expect(await closeRequest(news, byPage)).toMatchObject({ code: "terminal_access_ended" });
+    expect(await closeRequest(news, byToken)).toMatchObject({ code: "terminal_api_token_ended" });
     expect((await mint(client, place, { session_id: mine })).session_id).toBe(mine);
     news.stop();
   });
@@ -945,12 +951,12 @@ describe("ending a terminal", () => {
     const made = await api.operator(kelp.id)(createToken, { body: { name: "short", role: "admin" } });
     const session_id = await openSession(api.as(made.token));
     await api.operator(kelp.id)(revokeToken, { params: { token_id: made.id } });
-    expect(await told(news, session_id)).toMatchObject({ code: "terminal_api_token_ended" });
+    expect(await closeRequest(news, session_id)).toMatchObject({ code: "terminal_api_token_ended" });
     news.stop();
   });
 });
 
-describe("terminals that nobody speaks for", () => {
+describe("terminals that no gateway reports on", () => {
   const log = createLog({ process: "test", level: "fatal" });
   const published: string[] = [];
   const signals = { publish: (_topic: string, ids: readonly string[]) => void published.push(...ids) };
@@ -963,7 +969,7 @@ describe("terminals that nobody speaks for", () => {
     await superuser`DELETE FROM terminal_sessions`;
   });
 
-  it("TERM-05 end: without a sound when the token was never used, as stuck when it was", async () => {
+  it("TERM-05 end: without a failure if the token was never used, as stuck if it was", async () => {
     const { session_id: unused } = await mint();
     const { token, session_id: stuck } = await mint();
     await claim(token);
@@ -979,14 +985,14 @@ describe("terminals that nobody speaks for", () => {
     expect(await reconcile()).toBe(0);
   });
 
-  it("TERM-10 end: beyond their longest time, and when they were told to and nobody answered", async () => {
+  it("TERM-10 end: beyond their longest time, and when a request to close got no response", async () => {
     const old = await openSession();
-    const told = await openSession();
-    await client(closeTerminal, { params: { terminal_id: told } });
+    const closing = await openSession();
+    await client(closeTerminal, { params: { terminal_id: closing } });
     await age(old, "ends_by", 301);
-    await age(told, "close_asked_at", 61);
+    await age(closing, "close_asked_at", 61);
     expect(await reconcile()).toBe(2);
-    for (const id of [old, told]) expect((await show(id)).state).toBe("closed");
+    for (const id of [old, closing]) expect((await show(id)).state).toBe("closed");
     const reasons = await superuser`SELECT close_reason FROM terminal_sessions ORDER BY close_reason`;
     expect(reasons.map((row) => row["close_reason"])).toEqual(["terminal_closed", "terminal_time_over"]);
   });
@@ -1003,7 +1009,7 @@ describe("terminals that nobody speaks for", () => {
   it("are removed with their tokens when they are old", async () => {
     const kept = await openSession();
     const gone = await openSession();
-    await tell(gone, closedEvent());
+    await reportEvents(gone, closedEvent());
     await superuser`UPDATE terminal_sessions SET closed_at = now() - interval '31 days' WHERE id = ${gone}`;
     await superuser`UPDATE terminal_tokens SET expires_at = now() - interval '61 minutes' WHERE session_id = ${kept}`;
     await superuser`INSERT INTO gateways VALUES (${uuidv7()}, 'ws://a/b', 'https://a', 0, now(), now() - interval '3 days')`;

@@ -14,7 +14,7 @@ import {
 } from "../../control-plane/test/support/api.ts";
 import { openRoles } from "../../control-plane/test/support/database.ts";
 import { enrollTestNode } from "../../control-plane/test/support/nodes.ts";
-import { hear } from "../../control-plane/test/support/terminals.ts";
+import { sendProfileHeartbeat } from "../../control-plane/test/support/terminals.ts";
 import { lacks } from "../../scripts/facilities.mjs";
 import { keepScreenshot, openChromium, pick } from "./browser.ts";
 
@@ -32,7 +32,7 @@ describe.skipIf(lacks("chromium"))("an allocation's page", () => {
     await addMember(api, kelp, "bob@kelp.example", "member");
     await addMember(api, kelp, "root@kelp.example", "admin");
     const node = await enrollTestNode(api, kelp.id, { hostname: "reef-1" });
-    await hear(node, node.enrolled.profile.version);
+    await sendProfileHeartbeat(node, node.enrolled.profile.version);
     const body = { node_id: node.id, username: "alice" };
     ({ id: allocationId } = await ada.client(kelp.id)(createAllocation, { body }));
     const { superuser } = openRoles(api.database);

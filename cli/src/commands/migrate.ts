@@ -1,6 +1,6 @@
 // holdfast migrate: for installations whose api may not change the schema.
 
-import { givenLogins, setUpDatabase } from "@holdfast/control-plane/database/logins";
+import { configuredLogins, setUpDatabase } from "@holdfast/control-plane/database/logins";
 import { databaseSettings } from "@holdfast/control-plane/database/settings";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { readSettings, UsageError } from "@holdfast/kit/settings";
@@ -21,7 +21,7 @@ export function migrateCommand(): Command {
         throw new UsageError(
           "HOLDFAST_DATABASE_URL is not set. Set it to the database's URL, with the owner's login.",
         );
-      const { applied } = await setUpDatabase({ ownerUrl, logins: givenLogins(settings) });
+      const { applied } = await setUpDatabase({ ownerUrl, logins: configuredLogins(settings) });
       printResult(options, { applied }, () =>
         applied.length > 0 ? `Applied ${applied.join(", ")}.` : "The schema is up to date.",
       );

@@ -2,7 +2,7 @@
 // bottom (PostgreSQL, migrations, processes), stay, and stop in the opposite order. Whatever was
 // started is stopped again when a later step fails.
 
-import { givenLogins, setUpDatabase } from "@holdfast/control-plane/database/logins";
+import { configuredLogins, setUpDatabase } from "@holdfast/control-plane/database/logins";
 import { type Environment, UsageError } from "@holdfast/kit/settings";
 import { urlOf } from "./addresses.ts";
 import { expectedAgent, type LocalAgent, startLocalAgent } from "./agent.ts";
@@ -59,8 +59,8 @@ export async function startEverything(start: Start): Promise<Running | undefined
 async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "stop">> {
   const { settings, env, terminal, stop } = start;
   const embedded = settings.api.databaseUrl === undefined;
-  const given = givenLogins(settings.api);
-  if (embedded && given) {
+  const configured = configuredLogins(settings.api);
+  if (embedded && configured) {
     const { databaseUrl, appDatabaseUrl } = processSettings.api;
     throw new UsageError(
       `${appDatabaseUrl.env} is set, but ${databaseUrl.env} is not. \`holdfast up\` needs it too, with the owner's login; ` +
@@ -88,7 +88,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
   upFile.change({ database: { embedded, version: database.version } });
   const schemaReady = { doing: "Updating the schema", done: "Schema is up to date" };
   const logins = await terminal.step(schemaReady, async (note) => {
-    const ready = await setUpDatabase({ ownerUrl: database.ownerUrl, logins: given });
+    const ready = await setUpDatabase({ ownerUrl: database.ownerUrl, logins: configured });
     if (ready.applied.length > 0) note(`applied ${ready.applied.length} migrations`);
     return ready.logins;
   });

@@ -1,4 +1,4 @@
-// Who reaches an allocation, and how far: its owner, administrators, and members with a grant until that expires.
+// Who has access to an allocation, and which: its owner, administrators, and members with a grant until that expires.
 // `accessTo` decides; `reaches` is the same in SQL, for lists and for terminals that are open. A test compares them.
 
 import type { AllocationAccess, GrantLevel } from "@holdfast/contracts/endpoints/allocations";
@@ -21,7 +21,7 @@ export function callerOf({ actor, org }: { actor: Actor; org: { role: ActingRole
   return { userId, tokenId, administers: holdsScope(actor, org.role, "allocations:admin") };
 }
 
-/** What an actor creates belongs to the person behind it. */
+/** The owner of what an actor creates: the person behind it, if there is one. */
 export function ownerOf(actor: Actor): Owner & { owner_name: string | null } {
   switch (actor.type) {
     case "user":
@@ -52,7 +52,7 @@ export function accessTo(
 
 const rank: Record<AllocationAccess | "none", number> = { none: 0, view: 1, use: 2, manage: 3 };
 
-/** Throws when the caller has less than is needed. Without any access, the allocation looks unknown. */
+/** Throws when the caller has less access than needed. Without any, the allocation is reported as not found. */
 export function requireAccess(access: AllocationAccess | "none", needed: AllocationAccess): void {
   if (access === "none") throw new HiddenError();
   if (rank[access] >= rank[needed]) return;
@@ -74,7 +74,7 @@ export const callerSql = (db: Queryable, { userId, tokenId, administers }: Calle
 
 const sufficientGrants = { view: ["view", "use"], use: ["use"], manage: [] } as const;
 
-/** Of an allocation `a`: whether the caller has at least this access now. May be NULL for no. */
+/** For an allocation `a`: whether the caller has at least this access now. NULL also means no. */
 export const reaches = (db: Queryable, caller: CallerSql, needed: AllocationAccess): Fragment => db`(
   ${caller.administers} OR a.owner_user_id = ${caller.userId} OR a.owner_token_id = ${caller.tokenId}
   OR EXISTS (

@@ -1,4 +1,4 @@
-// Removes grants that have expired, with an audit event each. Access ends by the clock; this only tidies up.
+// Removes grants that have expired, with an audit event each. Access ends at the expiry time; this only removes the rows.
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";

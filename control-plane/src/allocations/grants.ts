@@ -36,7 +36,7 @@ export async function upsertGrant(tx: Tx, grant: NewGrant): Promise<void> {
       granted_at = excluded.granted_at, expires_at = excluded.expires_at`;
 }
 
-/** Those that have not expired, the next to expire first. */
+/** Grants that have not expired, the next to expire first. */
 export async function selectGrants(tx: Tx, allocationId: string): Promise<GrantRow[]> {
   return tx<GrantRow[]>`
     SELECT g.grantee_id AS user_id, u.email, u.name, g.level, g.granted_by, g.granted_at, g.expires_at
@@ -45,7 +45,7 @@ export async function selectGrants(tx: Tx, allocationId: string): Promise<GrantR
     ORDER BY g.expires_at, g.grantee_id`;
 }
 
-/** Of one member, or of all. */
+/** Removes the grant of one member, or all grants. */
 export async function deleteGrants(tx: Tx, allocationId: string, granteeId?: string): Promise<number> {
   const deleted = await tx`
     DELETE FROM allocation_grants

@@ -1,4 +1,4 @@
-// What open pages follow about allocations, and the part of a row that decides who may see what belongs to one.
+// Live topics of allocations, for open pages, and the part of a row that decides who may see it.
 
 import type { Fragment, Sql } from "../database/connect.ts";
 import type { LiveTopic } from "../live/topic.ts";
@@ -12,7 +12,7 @@ export const allocationTopic = {
     FROM allocations a WHERE a.id = ANY(${ids}::uuid[])`,
 } satisfies LiveTopic;
 
-/** Of the row `a` of allocations, which an outer join may leave empty. */
+/** From the row `a` of allocations, which may be empty after an outer join. */
 export function allocationWithGrants(system: Sql): Fragment {
   return system`
     CASE WHEN a.id IS NOT NULL THEN json_build_object(

@@ -22,7 +22,7 @@ export const allocations = defineModule({
     {
       name: RECONCILE_ALLOCATIONS,
       every: 5,
-      // A node may take work again, or was retired.
+      // A node takes work again, or was retired.
       wakeOn: ["node_standing"],
       runsIn: "each api",
       run: async ({ system, tasks, allocations, log }) => {

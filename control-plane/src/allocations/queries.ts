@@ -1,4 +1,4 @@
-// SQL of allocations. Statuses come from state.ts; every change of a row counts its revision up.
+// SQL of allocations. Statuses come from state.ts; every change of a row increments its revision.
 
 import type {
   Allocation,
@@ -42,7 +42,7 @@ export type AllocationRow = Owner & {
   removal: AllocationRemoval | null;
 };
 
-/** With what decides how far the caller reaches it. */
+/** With the columns that decide the caller's access. */
 export type SeenRow = AllocationRow & {
   owner_active: boolean;
   grant_level: GrantLevel | null;
@@ -110,12 +110,12 @@ export type Host = {
   name: string;
   status: NodeStatus;
   revoked_at: Date | null;
-  /** Null until the node was heard. */
+  /** Null before the node's first heartbeat. */
   capabilities: string[] | null;
   account: string | null;
 };
 
-/** The node with what its last heartbeat says it can offer. */
+/** The node with the capabilities of its last heartbeat. */
 export async function selectHost(tx: Tx, nodeId: string): Promise<Host | undefined> {
   const [row] = await tx<Host[]>`
     SELECT n.id, n.name, n.status, n.revoked_at,
@@ -125,7 +125,7 @@ export async function selectHost(tx: Tx, nodeId: string): Promise<Host | undefin
   return row;
 }
 
-/** The one asked for; without one, the oldest there is. */
+/** The requested project; by default the oldest one. */
 export async function selectProjectId(tx: Tx, wanted: string | undefined): Promise<string | undefined> {
   const [row] = await tx<{ id: string }[]>`
     SELECT id FROM projects ${wanted === undefined ? tx`` : tx`WHERE id = ${wanted}`} ORDER BY id LIMIT 1`;
@@ -148,7 +148,7 @@ export type NewAllocation = Pick<
 > &
   AuditActor;
 
-/** False when the user belongs to another allocation; one that is being made now is waited for. */
+/** False when the user belongs to another allocation. Waits for a concurrent insert of the same user. */
 export async function insertAllocation(tx: Tx, row: NewAllocation): Promise<boolean> {
   const inserted = await tx`
     INSERT INTO allocations (id, org_id, project_id, node_id, username, ssh_keys, task_id, created_by, owner_user_id,
@@ -160,7 +160,7 @@ export async function insertAllocation(tx: Tx, row: NewAllocation): Promise<bool
   return inserted.count === 1;
 }
 
-/** Undefined also for one that the caller does not reach. */
+/** Undefined also for one that the caller has no access to. */
 export async function selectLiveAllocation(
   tx: Tx,
   caller: Caller,
@@ -173,7 +173,7 @@ export async function selectLiveAllocation(
   return row;
 }
 
-/** Whoever it belongs to: `readAllocation` decides whether the caller may see it. */
+/** Of any owner: `readAllocation` decides whether the caller may see it. */
 export async function selectAllocation(tx: Tx, id: string, caller: Caller): Promise<SeenRow | undefined> {
   const [row] = await tx<SeenRow[]>`SELECT ${seenColumns(tx)} FROM ${seenBy(tx, caller)} WHERE a.id = ${id}`;
   return row;
@@ -183,7 +183,7 @@ export type AllocationFilter = {
   nodeId?: string;
   projectId?: string;
   status?: AllocationStatus;
-  /** A member's id, the caller, or nobody who is active. */
+  /** The filter by owner: a member's id, the caller, or owners who are not active. */
   owner?: string | "me" | "none";
 };
 
@@ -231,12 +231,11 @@ export type EndedRow = MovingRow & {
 };
 
 /**
- * One allocation that can be moved on: its task has ended, or its node will never answer. One without
- * a task waits for its node to take work again. The lock lets several replicas take different ones;
- * what another holds is that one's to finish.
+ * Locks one allocation that is due: its task has ended, or its node was retired. One without a task waits for its node to
+ * take work again. Rows locked by another replica are skipped, so several replicas process different ones.
  *
- * What was locked is read again: if another replica moved it between our snapshot and our lock, PostgreSQL
- * checks the new row against the old task, and would show a task as gone that has just been replaced.
+ * The locked row is read again: if another replica changed it between our snapshot and our lock, PostgreSQL compares the
+ * new row with the old task, and a task that has just been replaced would appear as missing.
  */
 export async function lockNextMovable(tx: Tx, but: readonly string[]): Promise<EndedRow | undefined> {
   const tried = [...but];
@@ -262,7 +261,7 @@ const movable = (tx: Tx) => tx`
 
 export type Change = { status: AllocationStatus; reason: TaskFailure | null; taskId: string | null };
 
-/** Of a row that the transaction has locked. */
+/** The transaction must have locked the row. */
 export async function changeAllocation(tx: Tx, id: string, change: Change): Promise<void> {
   await tx`
     UPDATE allocations SET status = ${change.status}, task_id = ${change.taskId}, revision = revision + 1,
@@ -271,7 +270,7 @@ export async function changeAllocation(tx: Tx, id: string, change: Change): Prom
     WHERE id = ${id}`;
 }
 
-/** The release under way was requested by this actor; a reconciler goes on in their name. */
+/** Stores who requested the release; the reconciler continues it on their behalf. */
 export async function recordRequester(tx: Tx, id: string, by: AuditActor): Promise<void> {
   await tx`
     UPDATE allocations SET actor_type = ${by.actor_type}, actor_id = ${by.actor_id}, actor_name = ${by.actor_name},
@@ -292,12 +291,12 @@ export async function recordUser(tx: Tx, id: string, user: { home: string; own_a
     WHERE id = ${id}`;
 }
 
-/** Of a released row. */
+/** The row must be released. */
 export async function recordRemoval(tx: Tx, id: string, removal: AllocationRemoval): Promise<void> {
   await tx`UPDATE allocations SET removal = ${removal} WHERE id = ${id}`;
 }
 
-/** One look at everything that is awaited in this process. */
+/** Reads all allocations that are awaited in this process, in one statement. */
 export async function selectRevisions(sql: Queryable, ids: readonly string[]): Promise<Revision[]> {
   return sql<Revision[]>`
     SELECT id, revision, status = 'released' AS ended FROM allocations WHERE id = ANY (${[...ids]}::uuid[])`;

@@ -1,4 +1,4 @@
-// Reads an allocation for a caller: refused unless the caller has the access that is needed.
+// Reads an allocation for a caller. Refuses callers without the required access.
 
 import type { Allocation, AllocationAccess } from "@holdfast/contracts/endpoints/allocations";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -20,7 +20,7 @@ export async function lockForChange(tx: Tx, caller: Caller, id: string, needed: 
   return requireRow(await lockAllocation(tx, id, caller), caller, needed);
 }
 
-export function shownTo(caller: Caller, row: SeenRow): Allocation {
+export function presentAllocation(caller: Caller, row: SeenRow): Allocation {
   const access = accessOf(caller, row);
   if (access === "none") throw new Error(`allocation ${row.id} was read for somebody without access`);
   return toAllocation(row, access);
@@ -30,7 +30,7 @@ export function accessOf(caller: Caller, row: SeenRow): AllocationAccess | "none
   return accessTo(caller, { ...row, grant: grantOf(row) }, row.read_at);
 }
 
-/** Throws when there is no such allocation, or the caller has less than the access needed. */
+/** Throws when the allocation does not exist, or the caller has less than the access needed. */
 export function requireRow<Row extends SeenRow>(
   row: Row | undefined,
   caller: Caller,

@@ -1,5 +1,5 @@
-// Moves allocations on when the task that worked on them has ended. A function of what is stored: it
-// may run at any time, in every replica at once, and after a crash it simply runs again.
+// Applies the outcome of an ended task to its allocation. A function of stored rows: it may run at any time, in every
+// replica at once, and again after a crash.
 
 import type { AllocationRemoval, AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
 import type { TaskFailure } from "@holdfast/contracts/node-protocol";
@@ -15,13 +15,13 @@ import { enqueueOrWait, type Work } from "./work.ts";
 type ProvisionedUser = { home: string; own_account: boolean };
 type RemovedUser = { removed: boolean; own_account: boolean };
 
-/** Everything there is to do now, one allocation and one transaction at a time. Returns how many there were. */
+/** Processes all allocations that are due, each in its own transaction. Returns how many there were. */
 export async function reconcileAllocations(
   system: Sql,
   engine: TaskEngine,
   options: { log: Log; onMoved(allocationId: string, taskId: string | undefined): void },
 ): Promise<number> {
-  // Each at most once a turn: one that cannot be moved must not stop those behind it.
+  // Each at most once per run: one that fails must not block those after it.
   const seen: string[] = [];
   for (;;) {
     let row: EndedRow | undefined;
@@ -34,7 +34,7 @@ export async function reconcileAllocations(
       if (row) options.onMoved(row.id, task?.id);
     } catch (error) {
       if (!row) throw error;
-      options.log.warn({ err: error, allocation_id: row.id }, "allocation could not be moved on");
+      options.log.warn({ err: error, allocation_id: row.id }, "could not reconcile an allocation");
     }
     if (!row) return seen.length;
     seen.push(row.id);
@@ -44,16 +44,17 @@ export async function reconcileAllocations(
 async function moveOn(tx: Tx, engine: TaskEngine, row: EndedRow) {
   const event = eventOf(row);
   const outcome = allocationOutcome(row.status, event);
-  if (typeof outcome === "string") throw new Error(`an allocation that is ${row.status} was not to meet ${event}`);
-  if (outcome.task !== "none") return askAgain(tx, engine, row, { to: outcome.to, task: outcome.task });
+  if (typeof outcome === "string")
+    throw new Error(`an allocation that is ${row.status} cannot have the event ${event}`);
+  if (outcome.task !== "none") return enqueueAgain(tx, engine, row, { to: outcome.to, task: outcome.task });
   await changeAllocation(tx, row.id, { status: outcome.to, reason: reasonFor(event, row), taskId: row.task_id });
   if (event === "provisioned") await recordUser(tx, row.id, row.task_result as ProvisionedUser);
   if (outcome.to === "released") await recordRemoval(tx, row.id, removalOf(row));
   return undefined;
 }
 
-/** The node was away, or takes no work: neither is the allocation's failure. */
-async function askAgain(
+/** The node was offline or takes no work: neither is a failure of the allocation. */
+async function enqueueAgain(
   tx: Tx,
   engine: TaskEngine,
   row: EndedRow,
@@ -65,7 +66,7 @@ async function askAgain(
   const { task, reason } = await enqueueOrWait(tx, engine, work);
   const nothingNew = task === undefined && row.task_id === null && reason?.code === row.reason?.code;
   if (nothingNew) return undefined;
-  // Asked for the first time since the node works again, it waits for nothing but the node's answer.
+  // The first task since the node takes work again: the allocation waits for its result and has no other reason.
   const lost = row.task_id === null ? null : unreachable(row);
   await changeAllocation(tx, row.id, { status: move.to, reason: reason ?? lost, taskId: task?.id ?? null });
   return task;
@@ -83,12 +84,12 @@ export function eventOf(
   return "task_lost";
 }
 
-/** Refused because the name was somebody else's before us: there is nothing to take back, and never will be. */
+/** The node refused because the user existed before: there is nothing to remove, now or later. */
 function nothingWasMade({ active_at, task_failure }: Pick<EndedRow, "active_at" | "task_failure">): boolean {
   return active_at === null && task_failure?.code === "user_not_ours";
 }
 
-/** Exported for its test. Of an allocation that is released by what its task or its node came to. */
+/** Exported for its test. For an allocation that is released because of its task's result or its node's status. */
 export function removalOf(
   row: Pick<EndedRow, "task_status" | "task_result" | "task_failure" | "active_at">,
 ): AllocationRemoval {
@@ -115,8 +116,8 @@ function reasonFor(event: AllocationEvent, row: EndedRow): TaskFailure | null {
 function unreachable({ node_name }: EndedRow): TaskFailure {
   return {
     code: "node_unreachable",
-    message: `${node_name} did not do the work in time; it is asked again until it answers.`,
-    next_step: `Nothing, if the node comes back by itself; \`holdfast node show ${node_name}\` tells how it is.`,
+    message: `${node_name} did not complete the task in time. The task is queued again until the node responds.`,
+    next_step: `No action is needed if the node comes back by itself. To check it, run \`holdfast node show ${node_name}\`.`,
   };
 }
 
@@ -124,9 +125,9 @@ function retired({ node_name, username, status }: EndedRow): TaskFailure {
   const releasing = status === "releasing";
   return {
     code: "node_retired",
-    message: `${node_name} was retired before ${username} could be ${releasing ? "removed" : "made"}.`,
+    message: `${node_name} was retired before ${username} could be ${releasing ? "removed" : "created"}.`,
     next_step: releasing
       ? `If the machine still runs, remove the user ${username} there by hand.`
-      : "Ask for the user on another node.",
+      : "Create the allocation on another node.",
   };
 }

@@ -30,7 +30,7 @@ import {
   selectLiveAllocation,
   selectProjectId,
 } from "./queries.ts";
-import { lockForChange, readAllocation, shownTo } from "./read.ts";
+import { lockForChange, presentAllocation, readAllocation } from "./read.ts";
 import { allocationOutcome } from "./state.ts";
 import { enqueueOrWait, enqueueWork } from "./work.ts";
 
@@ -40,7 +40,7 @@ export function allocationRoutes(api: ApiContext): void {
     const { username, ssh_keys } = body;
     const caller = callerOf(call);
     const host = await selectHost(tx, body.node_id);
-    if (!host) throw new ApiError("not_found", { message: "There is no such node." });
+    if (!host) throw new ApiError("not_found", { message: "Node not found." });
     refuseUnusable(host, username);
     const projectId = await chooseProject(tx, body.project_id);
     const owner = body.owner_id === undefined ? ownerOf(actor) : await chooseOwner(tx, caller, body.owner_id);
@@ -57,7 +57,7 @@ export function allocationRoutes(api: ApiContext): void {
       api.tasks.enqueued(task);
       api.allocations.changed(user.id, task.id);
     });
-    return shownTo(caller, await readAllocation(tx, caller, user.id, "view"));
+    return presentAllocation(caller, await readAllocation(tx, caller, user.id, "view"));
   });
 
   orgRoute(api, listAllocations, async (call) => {
@@ -66,7 +66,7 @@ export function allocationRoutes(api: ApiContext): void {
     const { node_id: nodeId, project_id: projectId, status, owner, limit } = query;
     const before = pageStart(listAllocations, query.cursor);
     const rows = await selectAllocations(tx, caller, { nodeId, projectId, status, owner }, { before, limit });
-    const toItem = (row: SeenRow) => shownTo(caller, row);
+    const toItem = (row: SeenRow) => presentAllocation(caller, row);
     return toPage(listAllocations, rows, { limit, idOf: (row) => row.id, toItem });
   });
 
@@ -75,13 +75,13 @@ export function allocationRoutes(api: ApiContext): void {
     getAllocation,
     async (call) => {
       const caller = callerOf(call);
-      return shownTo(caller, await readAllocation(call.tx, caller, call.params.allocation_id, "view"));
+      return presentAllocation(caller, await readAllocation(call.tx, caller, call.params.allocation_id, "view"));
     },
     {
       waitFirst: async (call) => {
         const { params, query, org, signal } = call;
         if (query.wait_seconds === 0) return;
-        // Only what the caller can see may be waited for: even the time of a change is information.
+        // The caller may wait only for what it can see: even the time of a change is information.
         const row = await withOrg(api.app, org.id, (tx) =>
           readAllocation(tx, callerOf(call), params.allocation_id, "view"),
         );
@@ -118,8 +118,8 @@ export function allocationRoutes(api: ApiContext): void {
     const row = await lockForChange(tx, caller, params.allocation_id);
     touched({ type: "allocation", id: row.id, name: `${row.username}@${row.node_name}` });
     const outcome = allocationOutcome(row.status, "release");
-    if (typeof outcome === "string") return shownTo(caller, row);
-    // A provision that was not begun is cancelled; one that was is undone by the task behind it.
+    if (typeof outcome === "string") return presentAllocation(caller, row);
+    // A provision task that was not started is cancelled; one that was is undone by the next task.
     const unwanted =
       row.status === "requested" && row.task_id ? await api.tasks.cancel(tx, row.task_id) : undefined;
     const node = { name: row.node_name, status: row.node_status };
@@ -133,7 +133,7 @@ export function allocationRoutes(api: ApiContext): void {
       if (task) api.tasks.enqueued(task);
       api.allocations.changed(row.id, task?.id);
     });
-    return shownTo(caller, await readAllocation(tx, caller, row.id, "view"));
+    return presentAllocation(caller, await readAllocation(tx, caller, row.id, "view"));
   });
 }
 
@@ -145,7 +145,7 @@ function notActive({ status, username, node_name }: SeenRow): ApiError {
   });
 }
 
-/** Another member than the caller is named by administrators only. */
+/** Only administrators may name another member as the owner. */
 async function chooseOwner(tx: Tx, caller: Caller, userId: string) {
   if (!caller.administers && userId !== caller.userId) {
     throw new ApiError("forbidden", {
@@ -154,11 +154,11 @@ async function chooseOwner(tx: Tx, caller: Caller, userId: string) {
     });
   }
   const member = await selectMember(tx, userId);
-  if (!member) throw new ApiError("not_found", { message: "There is no such member in this organization." });
+  if (!member) throw new ApiError("not_found", { message: "Member not found in this organization." });
   return { owner_user_id: member.user_id, owner_token_id: null, owner_name: member.email };
 }
 
-/** A node that takes no work now, or that has no such user to offer. */
+/** Refuses a node that takes no work now, or that cannot have this user. */
 function refuseUnusable(host: Host, username: string): void {
   if (host.status !== "active" || host.revoked_at !== null) {
     const state = host.revoked_at === null ? host.status : "revoked";
@@ -166,7 +166,7 @@ function refuseUnusable(host: Host, username: string): void {
       message: `The node ${host.name} is ${state} and takes no new work.`,
       details: { node: host.name, status: host.status },
       ...(host.status === "enrolling"
-        ? { nextStep: "Start its agent: with its first heartbeat it is active." }
+        ? { nextStep: "Start its agent. The node becomes active with the first heartbeat." }
         : {}),
     });
   }
@@ -179,7 +179,7 @@ function refuseUnusable(host: Host, username: string): void {
 async function chooseProject(tx: Tx, wanted: string | undefined): Promise<string> {
   const found = await selectProjectId(tx, wanted);
   if (found) return found;
-  if (wanted !== undefined) throw new ApiError("not_found", { message: "There is no such project." });
+  if (wanted !== undefined) throw new ApiError("not_found", { message: "Project not found." });
   throw new ApiError("project_required");
 }
 

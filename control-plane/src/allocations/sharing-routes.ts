@@ -1,5 +1,5 @@
-// Who else may reach an allocation, over HTTP: grants, and another owner. What a change takes away ends at once:
-// terminals/access.ts closes what is open.
+// Who else may reach an allocation, over HTTP: grants, and another owner. Removed access ends at once:
+// terminals/access.ts closes open terminals.
 
 import {
   createAllocationGrant,
@@ -17,7 +17,7 @@ import { requireRoom } from "../quotas/room.ts";
 import { callerOf } from "./access.ts";
 import { deleteGrants, selectGrants, toGrant, upsertGrant } from "./grants.ts";
 import { changeOwner, type SeenRow } from "./queries.ts";
-import { lockForChange, readAllocation, shownTo } from "./read.ts";
+import { lockForChange, presentAllocation, readAllocation } from "./read.ts";
 
 export function sharingRoutes(api: ApiContext): void {
   orgRoute(api, createAllocationGrant, async (call) => {
@@ -29,7 +29,7 @@ export function sharingRoutes(api: ApiContext): void {
     const grant = { orgId: org.id, allocationId: row.id, granteeId: member.user_id, grantedBy: nameOf(actor) };
     await upsertGrant(tx, { ...grant, level, seconds });
     const made = (await selectGrants(tx, row.id)).find(({ user_id }) => user_id === member.user_id);
-    if (!made) throw new Error("a grant was stored and is not there");
+    if (!made) throw new Error("a grant was stored but not found");
     const details = { grantee_id: member.user_id, grantee: member.email, level };
     touched(targetOf(row), { ...details, expires_at: made.expires_at.toISOString() });
     // A lower level than before may close terminals.
@@ -66,7 +66,7 @@ export function sharingRoutes(api: ApiContext): void {
     const grantsEnded = changes ? await deleteGrants(tx, row.id) : 0;
     touched(targetOf(row), { from: row.owner_name, to: member.email, grants_ended: grantsEnded });
     afterCommit(() => api.allocations.changed(row.id, undefined));
-    return shownTo(caller, await readAllocation(tx, caller, row.id, "view"));
+    return presentAllocation(caller, await readAllocation(tx, caller, row.id, "view"));
   });
 }
 
@@ -83,7 +83,7 @@ function refuseUseless(row: SeenRow, member: MemberRow): void {
 
 async function requireMember(tx: Tx, userId: string): Promise<MemberRow> {
   const member = await selectMember(tx, userId);
-  if (!member) throw new ApiError("not_found", { message: "There is no such member in this organization." });
+  if (!member) throw new ApiError("not_found", { message: "Member not found in this organization." });
   return member;
 }
 

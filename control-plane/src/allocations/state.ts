@@ -1,5 +1,5 @@
-// The transition table of allocations: what each event does in each status. Nothing else decides a status, which work
-// the node gets, or which rows the reconciler looks at; queries.ts writes only what comes out of here. An offline node
+// The transition table of allocations: what each event does in each status. Nothing else decides a status, the task
+// that the node gets, or which rows the reconciler reads; queries.ts writes only results of this table. An offline node
 // never fails an allocation: its task is enqueued again until the node reports a result or is retired.
 
 import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
@@ -27,7 +27,7 @@ export type AllocationEvent = (typeof allocationEvents)[number];
 
 /** `task`: what is enqueued for the node, in the transaction of the change. */
 export type Move = { to: AllocationStatus; task: "provision" | "repair" | "deprovision" | "none" };
-/** `stays`: nothing to do, because it is so already or no longer matters. `refused`: the request gets an error. */
+/** `stays`: nothing to do, because it is done already or no longer relevant. `refused`: the request gets an error. */
 export type AllocationOutcome = Move | "stays" | "refused";
 
 const table = {
@@ -35,7 +35,7 @@ const table = {
     provisioned: { to: "active", task: "none" },
     provision_failed: { to: "failed", task: "none" },
     repair: "refused",
-    // The tasks of one user run in order: what was begun is undone by the next one.
+    // The tasks of one user run in order: a started one is undone by the next one.
     release: { to: "releasing", task: "deprovision" },
     deprovisioned: "stays",
     deprovision_failed: "stays",
@@ -51,7 +51,7 @@ const table = {
     deprovisioned: "stays",
     deprovision_failed: "stays",
     task_lost: "stays",
-    // Its owner releases it, and is informed then that the node was retired.
+    // When its owner releases it, the response says that the node was retired.
     node_retired: "stays",
   },
   releasing: {
@@ -78,7 +78,7 @@ const table = {
     provisioned: "stays",
     provision_failed: "stays",
     repair: "refused",
-    // Something of it may be left on the node.
+    // Parts of the user may be left on the node.
     release: { to: "releasing", task: "deprovision" },
     deprovisioned: "stays",
     deprovision_failed: "stays",
@@ -95,7 +95,7 @@ export function allocationOutcome<E extends AllocationEvent>(
   return table[status][event];
 }
 
-/** Of an allocation `a`: its node has work for it, so that the end of a task moves it on. */
+/** For an allocation `a`: whether a task of its node is outstanding, so that its end changes the allocation. */
 export const isInProgress = isOneOf(
   "a.status",
   statesWhere<AllocationStatus, AllocationEvent, AllocationOutcome>(

@@ -1,5 +1,5 @@
-// What the api's requests have of allocations: who waits for one waits here, and the end of a task that an allocation
-// waits for starts the job that moves it on.
+// What request handlers of the api use of allocations: waiting for a change, and starting the reconciler when the task of an
+// allocation ends.
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
@@ -11,14 +11,14 @@ import { selectRevisions } from "./queries.ts";
 export const RECONCILE_ALLOCATIONS = "reconcile-allocations";
 
 export type Allocations = {
-  /** After the commit: who waits looks again; the end of the task moves the allocation on at once. */
+  /** Call after the commit: waiting requests read the allocation again, and the end of the task starts the reconciler. */
   changed(allocationId: string, taskId: string | undefined): void;
-  /** Resolves when the revision differs from the one given, or the time is over. */
+  /** Resolves when the revision differs from `revision`, or the time is over. */
   awaiting: Pick<Awaiting, "changed">;
   stop(): Promise<void>;
 };
 
-/** Most tasks end within it; for the others the job's next turn is soon enough. */
+/** Most tasks end within this time; the others are left to the next turn of the job. */
 const AWAIT_TASK_MS = 60_000;
 
 export function watchAllocations(options: {

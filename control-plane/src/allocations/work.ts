@@ -1,6 +1,6 @@
-// What a node is asked to do for an allocation. The task is enqueued in the transaction that changes
-// the allocation: neither exists without the other. A node that takes no work now is asked later:
-// until then the allocation has no task, and its reason says what it waits for.
+// Enqueues the tasks of allocations. A task is enqueued in the transaction that changes the allocation: neither exists
+// without the other. For a node that takes no work now, the task is enqueued later: until then the allocation has no task,
+// and its reason says what it waits for.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node-protocol";
@@ -27,17 +27,22 @@ const types = {
   deprovision: "allocation.deprovision_user",
 } as const;
 
-/** Throws what the node cannot be asked for. Tell the engine with `enqueued` after the commit. */
+/** Throws if the node cannot get the task. Call `enqueued` of the engine after the commit. */
 export async function enqueueWork(tx: Tx, engine: TaskEngine, work: Work) {
   const { task, user, by, correlationId, again = false } = work;
   const { id, node_id, username, ssh_keys } = user;
   const params = task === "deprovision" ? { username } : { username, ssh_keys };
-  const asked = { nodeId: node_id, type: types[task], params: { allocation_id: id, ...params }, allocationId: id };
+  const request = {
+    nodeId: node_id,
+    type: types[task],
+    params: { allocation_id: id, ...params },
+    allocationId: id,
+  };
   const details = { allocation_id: id, ...(again ? { again } : {}) };
-  return engine.enqueue(tx, { ...asked, by, correlationId, details }, { audited: true });
+  return engine.enqueue(tx, { ...request, by, correlationId, details }, { audited: true });
 }
 
-/** The task, or why there is none yet. */
+/** Returns the task, or the reason why there is none yet. */
 export async function enqueueOrWait(
   tx: Tx,
   engine: TaskEngine,
@@ -56,7 +61,7 @@ function waitsFor(error: ApiError, { name, status }: { name: string; status: Nod
     return { code: error.code, message: error.message, next_step: error.nextStep };
   return {
     code: error.code,
-    message: `${name} is ${status} and takes no work; it is asked when it does again.`,
-    next_step: `\`holdfast node reactivate ${name}\` lets it work.`,
+    message: `${name} is ${status} and takes no work. The task is queued when the node is active again.`,
+    next_step: `Run \`holdfast node reactivate ${name}\` to make the node active.`,
   };
 }

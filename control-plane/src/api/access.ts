@@ -1,5 +1,5 @@
-// Decides who calls and in which organization. An organization that does not exist and one the
-// caller has no part in give the same answer.
+// Decides who calls and in which organization. An organization that does not exist and one that the caller has no access
+// to get the same response.
 
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -24,7 +24,7 @@ export async function authenticate(api: ApiContext, request: WithHeaders): Promi
   return session ? api.authenticator.fromSession(session, request.ip) : undefined;
 }
 
-/** A browser attaches cookies to requests that other sites make; their Origin tells. */
+/** A browser attaches cookies to requests of other sites too; the Origin header identifies them. */
 export function refuseForeignOrigin(
   api: ApiContext,
   endpoint: Endpoint,
@@ -64,7 +64,7 @@ export async function actingOrg(
     const found = await api.system`SELECT FROM organizations WHERE id = ${named}`;
     if (found.length === 1) return { id: named, role: "operator" };
   }
-  throw new ApiError("not_found", { message: "There is no such organization, or it is not yours to see." });
+  throw new ApiError("not_found", { message: "Organization not found, or you have no access to it." });
 }
 
 function organizationsOf(actor: Actor): ActingOrg[] {

@@ -1,4 +1,4 @@
-// What the api process has at hand to answer requests: made once at start, given to every noun.
+// What the api process uses to serve requests: created once at start and passed to every module.
 
 import type { IncomingMessage } from "node:http";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
@@ -25,9 +25,9 @@ import type { Terminals } from "../terminals/open.ts";
 
 export type ApiContext = {
   http: FastifyInstance;
-  /** Where a client comes from, on a listener that knows better than the connection. */
+  /** The client's address, on a listener where the connection does not have it. */
   addressOf?: (request: IncomingMessage) => string;
-  /** Row-level security shows this one an organization at a time; use it through `withOrg`. */
+  /** Row-level security confines it to one organization at a time; use it through `withOrg`. */
   app: Sql;
   /** Sees all organizations: sign-in and platform routes only. */
   system: Sql;
@@ -38,48 +38,48 @@ export type ApiContext = {
   allocations: Allocations;
   log: Log;
   publicUrl: string | undefined;
-  /** Of a request from a browser: the page that sent it is ours. */
+  /** Whether a browser's request comes from a page that this api serves. */
   isOwnOrigin: OwnOriginCheck;
   signals: Signals;
   nodes: NodeServices;
   fleets: Fleets;
   agentReleases: AgentReleases;
   terminals: Terminals;
-  /** Of all processes. */
+  /** The jobs of all processes. */
   declaredJobs: readonly DeclaredJob[];
 };
 
-/** What the background jobs of an api process have at hand besides. */
+/** What background jobs of an api process use in addition. */
 export type ApiJobContext = ApiContext & {
   presence: Presence;
-  /** Of the jobs of this process. */
+  /** Reports of the jobs of this process. */
   reports(): JobReports;
-  /** Of the sockets of open pages. */
+  /** The sockets of open pages. */
   live: { checkSessions(): void };
   nodeUpkeep: NodeUpkeep;
   /** Undefined: there is no internal listener. */
   internal: InternalUpkeep | undefined;
 };
 
-/** What the node-facing side keeps fresh. */
+/** Upkeep of the node-facing side. */
 export type NodeUpkeep = {
-  /** Replaces the listener's certificate when half of its life is over. */
+  /** Replaces the listener's certificate when half of its validity is over. */
   renewCertificate(now: Date): Promise<boolean>;
   refreshProfile(): Promise<void>;
 };
 
-/** What nodes need: who they are, whom they trust, where they find us. */
+/** What nodes need: their identity, their trust anchors and the addresses of the control plane. */
 export type NodeServices = {
-  /** Undefined: the CA that nodes trust is gone, and nothing is issued. */
+  /** Undefined: the CA that nodes trust is missing, and no certificate is issued. */
   authority: Authority | undefined;
   directory: NodeDirectory;
   keys: Pick<TaskSigner, "verifiers" | "verifiersBeyond" | "keySet" | "keySetsAfter" | "rotate" | "refresh">;
   /**
-   * The environment profile in force; known as soon as the listeners are open. A version that somebody knows
-   * already, from another replica, is looked for first.
+   * The current environment profile; available as soon as the listeners are open. If `known` is newer, because another
+   * replica published it, the profile is read again first.
    */
   profile(known?: number): Promise<EnvironmentProfile>;
-  /** Where agents reach the node-facing listener. */
+  /** The URL by which agents reach the node-facing listener. */
   apiUrl(): string;
   staleAfterSeconds: number;
 };

@@ -1,5 +1,5 @@
-// Lets a load balancer in front go elsewhere before anything is refused. First it sees that this process is not ready, and
-// everything is served as before; then no new connection is taken, and what is open is served to its end.
+// Lets a load balancer switch to other processes before any connection is refused. First this process reports that it is
+// not ready and still serves everything; then it accepts no new connections and completes the open requests.
 
 import { setTimeout as wait } from "node:timers/promises";
 import type { HttpServer } from "@holdfast/service/http";
@@ -12,7 +12,7 @@ export async function drain(
   { listeners, live, log }: { listeners: readonly Drained[]; live: { stop(): void }; log: Log },
 ): Promise<void> {
   if (seconds === 0) return;
-  log.info({ seconds }, "drains before it stops");
+  log.info({ seconds }, "draining before the stop");
   for (const one of listeners) one.startDraining();
   await wait(seconds * 1000);
   live.stop();

@@ -1,4 +1,5 @@
-// To the caller like an id that does not exist; to the audit, which the caller cannot read, a denied request.
+// The caller gets the response for an id that does not exist; the audit, which the caller cannot read, records a denied
+// request.
 
 import { ApiError } from "@holdfast/contracts/errors";
 

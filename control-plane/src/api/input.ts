@@ -1,4 +1,4 @@
-// Checks what came in against the endpoint's schemas, and says which field is wrong without
+// Validates a request against the endpoint's schemas, and names the wrong field without
 // repeating its value, which might be a secret.
 
 import type { Endpoint } from "@holdfast/contracts/endpoint";
@@ -38,7 +38,7 @@ function check(schema: z.ZodType, value: unknown, where: string): unknown {
   throw new ApiError(unknownOnly ? "unknown_field" : "invalid_request", { details: { fields } });
 }
 
-/** Each wrong field below `where`, and what is wrong with it. */
+/** Each invalid field below `where`, and what is wrong with it. */
 export function fieldProblems(error: z.ZodError, where: string) {
   return error.issues.map((issue) => ({
     field: [where, ...issue.path.map(String)].join("."),

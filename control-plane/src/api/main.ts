@@ -35,7 +35,7 @@ const liveTopics = all.flatMap((module) => module.liveTopics);
 const declaredJobs = all.flatMap((module) => [...module.apiJobs, ...module.workerJobs]);
 const apiJobs = Object.values(modules).flatMap((module) => [...module.apiJobs]);
 
-/** Besides what every process has: what a producer of tasks inside the process works with. */
+/** In addition to what every process has: what a producer of tasks inside the process uses. */
 type RunningApi = RunningProcess & { system: Sql; tasks: TaskEngine };
 
 export async function startApi(settings: Values<typeof apiSettings>, log: Log): Promise<RunningApi> {
@@ -81,7 +81,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
   const port = await http.listen({ port: settings.port, portSetting: apiSettings.port.env });
   await nodeSide.publish(settings.publicUrl ?? ownUrl(settings, port));
   pageOrigins = originsOf(settings, port);
-  // Last: whoever asks here finds everything in place.
+  // Opened last, so that clients find everything ready.
   const internalPort = await internalSide?.listen();
   const reports = () => background?.reports() ?? {};
   background = startBackground<ApiJobContext & { settings: typeof settings }>({
@@ -121,7 +121,7 @@ async function createContext(
     nodes: parts.nodeSide.services,
     authenticator: createAuthenticator(system, {
       operatorTokenSha256: settings.operatorTokenSha256,
-      onTouchFailed: (error) => log.warn({ err: error }, "last use was not recorded"),
+      onTouchFailed: (error) => log.warn({ err: error }, "could not record the last use"),
     }),
     answers: await createAnswerVault(parts.keyring),
     cookies: openCookies({

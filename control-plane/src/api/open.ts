@@ -1,4 +1,4 @@
-// Opens what an api process works with before it listens: database, keys, signals, the task engine and both inner sides.
+// Opens what an api process works with before it listens: database, keys, signals, the task engine, and the node-facing and internal sides.
 // Closed in the reverse order by `close`.
 
 import { UsageError, type Values } from "@holdfast/kit/settings";
@@ -8,7 +8,7 @@ import { loadAllContracts } from "@holdfast/tasks/registry";
 import { watchAllocations } from "../allocations/watch.ts";
 import { auditForgeries } from "../audit/forgeries.ts";
 import { openPool, type Sql } from "../database/connect.ts";
-import { checkAppLogin, deriveLogins, givenLogins, setUpDatabase } from "../database/logins.ts";
+import { checkAppLogin, configuredLogins, deriveLogins, setUpDatabase } from "../database/logins.ts";
 import { createFleets } from "../fleet/view.ts";
 import { createNews } from "../internal-api/news.ts";
 import { openKeyring } from "../mechanisms/sealing/keyring.ts";
@@ -64,7 +64,7 @@ export async function openParts({ settings, log, wake }: Options) {
   return {
     ...{ app, system, keyring, presence, signals, tasks, allocations, metrics, forgeries },
     ...{ nodeSide, news, terminals, fleets },
-    /** So that nobody who waits for something keeps a listener open. */
+    /** Ends waiting requests, which would keep a listener open. */
     stopWaiting: () => Promise.all([allocations.stop(), tasks.stop(), terminals.watch.stop()]),
     async close() {
       news.stop();
@@ -81,9 +81,9 @@ async function openDatabase(
   settings: Values<typeof apiSettings>,
 ): Promise<{ app: Sql; system: Sql; systemUrl: string }> {
   const { databaseUrl: ownerUrl } = settings;
-  const given = givenLogins(settings);
-  if (ownerUrl && settings.migrateOnStart === "yes") await setUpDatabase({ ownerUrl, logins: given });
-  const { appUrl, systemUrl } = given ?? deriveLogins(ownerUrl ?? missing(apiSettings.databaseUrl.env));
+  const configured = configuredLogins(settings);
+  if (ownerUrl && settings.migrateOnStart === "yes") await setUpDatabase({ ownerUrl, logins: configured });
+  const { appUrl, systemUrl } = configured ?? deriveLogins(ownerUrl ?? missing(apiSettings.databaseUrl.env));
   const pool = { max: settings.databasePoolSize, application: "holdfast-api" };
   const app = openPool({ ...pool, url: appUrl, role: "holdfast_app" });
   await checkAppLogin(app);

@@ -1,5 +1,5 @@
-// The headers of the page. Terminals of a page go to the gateways, which have addresses of their own: its
-// policy names those that are there when it is loaded.
+// The headers of the page. Its terminals connect to the gateways, which have other origins: the content security policy
+// allows those that are online when the page is loaded.
 
 import { pageHeaders } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
@@ -8,7 +8,7 @@ import { presentTerminalUrls } from "../internal-api/gateways.ts";
 
 export type PagePolicy = { headers(): Promise<Record<string, string>> };
 
-/** Pages are asked for by anybody: the database is not, more often than this. */
+/** Anybody can load pages, so the database is queried at most this often. */
 const KEPT_MS = 2_000;
 
 export function createPagePolicy({ system, log }: { system: Sql; log: Log }): PagePolicy {
@@ -22,8 +22,8 @@ export function createPagePolicy({ system, log }: { system: Sql; log: Log }): Pa
         try {
           origins = [...new Set((await presentTerminalUrls(system)).flatMap(originsOf))];
         } catch (error) {
-          // The page is worth more than its terminals: it can say that the database is away.
-          log.debug({ err: error }, "the page's policy names the gateways of a while ago");
+          // The page is served anyway: it can report that the database is unavailable.
+          log.debug({ err: error }, "could not read the gateways; the page policy keeps the last known ones");
         }
       }
       return pageHeaders(origins);
@@ -31,7 +31,7 @@ export function createPagePolicy({ system, log }: { system: Sql; log: Log }): Pa
   };
 }
 
-/** For the terminal itself, and for the question whether the gateway is there. */
+/** For the terminal itself, and for checking whether the gateway is reachable. */
 function originsOf(terminalUrl: string): string[] {
   const { origin } = new URL(terminalUrl);
   return [origin, origin.replace(/^ws/, "http")];

@@ -16,17 +16,17 @@ export function pageStart(endpoint: Endpoint, cursor: string | undefined): strin
   return id;
 }
 
-/** `rows` were asked with one more than `limit`: its presence tells that another page follows. */
+/** `rows` were selected with `limit + 1`: if the extra row is present, another page follows. */
 export function toPage<Row, Item>(
   endpoint: Endpoint,
   rows: readonly Row[],
   options: { limit: number; idOf: (row: Row) => string; toItem: (row: Row) => Item },
 ): { items: Item[]; next_cursor: string | null } {
-  const shown = rows.slice(0, options.limit);
-  const last = shown.at(-1);
+  const page = rows.slice(0, options.limit);
+  const last = page.at(-1);
   const more = rows.length > options.limit && last !== undefined;
   return {
-    items: shown.map(options.toItem),
+    items: page.map(options.toItem),
     next_cursor: more ? Buffer.from(`${endpoint.name} ${options.idOf(last)}`).toString("base64url") : null,
   };
 }

@@ -1,5 +1,5 @@
-// Whether this api can serve requests: the database answers with the schema that this version needs, and the CA that
-// nodes trust is there.
+// Whether this api can serve requests: the database is reachable and has the schema that this version needs, and the CA
+// that nodes trust is present.
 
 import type { Readiness } from "@holdfast/service/health";
 import { isUnavailable, type Sql } from "../database/connect.ts";

@@ -27,16 +27,16 @@ export type Call<E> = {
   query: QueryOf<E>;
   body: BodyOf<E>;
   correlationId: string;
-  /** The client's address, as far as trusted proxies tell it. */
+  /** The client's address, as reported by trusted proxies. */
   address: string;
-  /** Where a person reaches this server, for links. */
+  /** The URL by which people reach this server, for links. */
   baseUrl: string;
 };
 
-/** What the handler tells the audit about: the target, and details that hold no secret. */
+/** Sets what the audit event records: the target, and details that contain no secret. */
 export type Touched = (target: AuditTarget, details?: Record<string, unknown>) => void;
 
-/** What only routes about signing in need of the browser. */
+/** Browser cookies, which only sign-in routes need. */
 export type BrowserCall<E> = Call<E> & {
   setCookie(value: string): void;
   userAgent: string | undefined;
@@ -46,7 +46,7 @@ export type BrowserCall<E> = Call<E> & {
 
 export type PublicCall<E> = BrowserCall<E> & { actor: Actor | undefined };
 export type SignedInCall<E> = Call<E> & { actor: Actor };
-/** Runs when the transaction has committed, and not if it fails: for waking whoever waits. */
+/** Runs after the transaction has committed, and not if it fails: for notifying waiting requests. */
 export type AfterCommit = (work: () => void) => void;
 
 export type OperatorCall<E> = SignedInCall<E> & { tx: Tx; touched: Touched; afterCommit: AfterCommit };
@@ -54,7 +54,7 @@ export type OrgCall<E> = OperatorCall<E> & { org: ActingOrg };
 
 type Handler<C, E> = (call: C) => Promise<AnswerOf<E>>;
 
-/** For anybody. The handler records its own audit: only it knows who acted. */
+/** For any caller, also without sign-in. The handler records its own audit event, because only it knows who acted. */
 export function publicRoute<E extends Endpoint>(
   api: ApiContext,
   endpoint: E,
@@ -68,7 +68,7 @@ export function publicRoute<E extends Endpoint>(
   });
 }
 
-/** For any caller, in no particular organization. */
+/** For any signed-in caller, in no particular organization. */
 export function signedInRoute<E extends Endpoint>(
   api: ApiContext,
   endpoint: E,
@@ -106,10 +106,10 @@ export function operatorRoute<E extends Endpoint>(
   });
 }
 
-/** Before the transaction, by a caller who may: for waiting, which must not keep one open. */
+/** Runs before the transaction, for permitted callers: for waiting, which must not keep a transaction open. */
 export type WaitCall<E> = SignedInCall<E> & {
   org: ActingOrg;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
 };
 
@@ -155,7 +155,7 @@ type Performance<E> = {
   orgId: string | null;
 };
 
-/** Handler, idempotency and audit in one transaction: all of it happens or nothing. */
+/** Runs handler, idempotency and audit in one transaction: all of it is committed, or nothing. */
 async function perform<E>(
   { api, endpoint, request, reply, call, actor, by, orgId }: Performance<E>,
   handle: (tx: Tx, inTx: { touched: Touched; afterCommit: AfterCommit }) => Promise<AnswerOf<E>>,
@@ -206,7 +206,7 @@ async function inTransaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise
   return sql.begin(work);
 }
 
-/** A refused or failed action leaves a trace too, outside the transaction that was rolled back. */
+/** A refused or failed action is recorded too, outside the transaction that was rolled back. */
 async function recordRefusal(
   api: ApiContext,
   endpoint: Endpoint,
@@ -229,7 +229,7 @@ function reasonOf(error: unknown): ErrorCode {
   return error instanceof ApiError ? error.code : "internal_error";
 }
 
-/** What the path names; for something new, its type and the name it was to have. */
+/** The target that the path names; for a create, its type and the requested name. */
 function refusedTarget(action: string, { params, body }: Call<unknown>): AuditTarget {
   const noun = action.slice(0, action.indexOf("."));
   const name = nameTried(body);
@@ -242,7 +242,7 @@ function refusedTarget(action: string, { params, body }: Call<unknown>): AuditTa
 
 const typesByParameter: Partial<Record<string, string>> = { org_id: "organization", user_id: "member" };
 
-/** What somebody wanted to make or invite, as they called it. */
+/** The requested name of what was to be created or invited. */
 function nameTried(body: unknown): string | null {
   const { slug, email, name } = (body ?? {}) as Record<string, unknown>;
   const tried = slug ?? email ?? name;

@@ -1,4 +1,4 @@
-// The routes of all modules, each on the listener it is meant for. A declared endpoint without a handler stops the start.
+// The routes of all modules, each on the listener it is meant for. The api does not start if a declared endpoint has no handler.
 
 import { fileURLToPath } from "node:url";
 import type { Endpoint } from "@holdfast/contracts/endpoint";
@@ -25,19 +25,19 @@ export async function addPublicRoutes(api: ApiContext): Promise<void> {
   checkHandlers(api.http, allEndpoints);
 }
 
-/** What agents may ask, and nothing else: none of it exists on the public listener but enrollment and the agent itself. */
+/** The endpoints for agents. Of these, the public listener has only enrollment and the download of the agent. */
 export async function addNodeRoutes(nodeApi: NodeApi, api: ApiContext): Promise<void> {
   for (const module of all) await module.nodeRoutes?.(nodeApi, api);
   checkHandlers(nodeApi.http, allNodeEndpoints);
 }
 
-/** What other processes of the installation may ask; on the internal listener alone. */
+/** The endpoints for other processes of the installation, on the internal listener only. */
 export async function addInternalRoutes(internalApi: InternalApi, api: ApiContext): Promise<void> {
   for (const module of all) await module.internalRoutes?.(internalApi, api);
   checkHandlers(internalApi.http, allInternalEndpoints);
 }
 
-/** Throws for the first endpoint that the listener has no route for. */
+/** Throws for the first endpoint without a route on the listener. */
 export function checkHandlers(http: FastifyInstance, endpoints: readonly Endpoint[]): void {
   for (const { name, method, path } of endpoints) {
     const url = path.replace(/\{(\w+)\}/g, ":$1");

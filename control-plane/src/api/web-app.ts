@@ -1,5 +1,5 @@
-// Serves the built web app from memory. Only what the build made can be asked for, so no path can
-// lead anywhere else; any other page address gets the app, which shows its own not-found page.
+// Serves the built web app from memory. Only files of the build are served, so no path can lead
+// anywhere else; any other page address gets the app, which shows its own not-found page.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";

@@ -16,8 +16,8 @@ const roles: { role: RuntimeRole; login: keyof Logins }[] = [
   { role: "holdfast_system", login: "systemUrl" },
 ];
 
-/** Undefined when they are to be derived. */
-export function givenLogins(settings: Values<typeof loginSettings>): Logins | undefined {
+/** The logins from the settings; undefined if they are to be derived. */
+export function configuredLogins(settings: Values<typeof loginSettings>): Logins | undefined {
   const { appDatabaseUrl: appUrl, systemDatabaseUrl: systemUrl } = settings;
   if (appUrl && systemUrl) return { appUrl, systemUrl };
   if (appUrl || systemUrl) {
@@ -51,7 +51,7 @@ export function deriveLogins(ownerUrl: string): Logins {
 /** Brings the schema up to date and makes sure that both logins work. */
 export async function setUpDatabase(options: {
   ownerUrl: string;
-  /** Made if they do not exist; derived unless given. */
+  /** Created if they do not exist; derived by default. */
   logins?: Logins;
 }): Promise<{ applied: string[]; logins: Logins }> {
   const { applied } = await migrate({ url: options.ownerUrl });

@@ -59,7 +59,7 @@ export async function migrate(options: { url: string }): Promise<{ applied: stri
   }
 }
 
-/** What is known here and not applied there. Throws when an applied file was edited since. */
+/** Migrations of this version that are not applied to the database. Throws when an applied file was edited since. */
 export async function pendingMigrations(sql: Queryable): Promise<Migration[]> {
   const [table] = await sql<{ present: boolean }[]>`
     SELECT to_regclass(${`${SCHEMA}.schema_migrations`}) IS NOT NULL AS present`;
@@ -78,9 +78,9 @@ export async function pendingMigrations(sql: Queryable): Promise<Migration[]> {
   return knownMigrations().filter((migration) => !applied.has(migration.version));
 }
 
-/** A migration that raises an error with a hint has words for the person; anything else is our fault. */
+/** An error with a hint is meant for the operator; any other is a bug in the migration. */
 function explainRefusal(error: { message: string; hint?: string }): never {
-  throw error.hint ? new UsageError(`The database says: ${error.message}. ${error.hint}`) : error;
+  throw error.hint ? new UsageError(`The migration failed: ${error.message}. ${error.hint}`) : error;
 }
 
 async function refuseOldServer(sql: Queryable): Promise<void> {
@@ -88,7 +88,7 @@ async function refuseOldServer(sql: Queryable): Promise<void> {
     SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version`;
   if (server && server.number < OLDEST_POSTGRES * 10_000) {
     throw new UsageError(
-      `HOLDFAST_DATABASE_URL leads to PostgreSQL ${server.version}; Holdfast needs ${OLDEST_POSTGRES} or newer.`,
+      `HOLDFAST_DATABASE_URL points to PostgreSQL ${server.version}; Holdfast needs ${OLDEST_POSTGRES} or newer.`,
     );
   }
 }

@@ -30,7 +30,7 @@ export const databaseSettings = { databaseUrl, ...loginSettings };
 /** The worker serves no tenant's request. */
 export const systemDatabaseSettings = { databaseUrl, systemDatabaseUrl: loginSettings.systemDatabaseUrl };
 
-/** What a process is given that must not have the owner's login. */
+/** The settings of a process that must not have the owner's login. */
 export function loginEnvironment({ appUrl, systemUrl }: Logins): Environment {
   return { [loginSettings.appDatabaseUrl.env]: appUrl, [loginSettings.systemDatabaseUrl.env]: systemUrl };
 }

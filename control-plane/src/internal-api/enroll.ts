@@ -1,5 +1,5 @@
-// A process that knows the service token gets a certificate, and an ingress that knows the ingress token gets its
-// two. Nothing of a request is looked at before its proof was found right.
+// Issues a certificate to a process that proves it knows the service token, and two to an ingress that proves it knows the
+// ingress token. The proof is verified before anything else in the request is read.
 
 import { isIP } from "node:net";
 import type { AnswerOf, BodyOf } from "@holdfast/contracts/endpoint";
@@ -9,12 +9,12 @@ import { isSameProof, markOfIngressToken, proofOfAnswer, proofOfRequest } from "
 import type { Authority } from "../identity/authority.ts";
 import { readKeyRequest } from "../identity/requests.ts";
 
-/** A request that somebody kept is of no use for longer than clocks may differ. */
+/** Limits how long a recorded request could be replayed, and how far the clocks may differ. */
 const MOST_SKEW_MS = 2 * 60_000;
 
 const hostName = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
-/** Undefined: no such token was given to this api, or its CA is gone. */
+/** Undefined: the token is not set on this api, or its CA is missing. */
 type Known = { token: string | undefined; authority: Authority | undefined; now: number };
 
 export async function enroll(
@@ -42,8 +42,9 @@ export async function enrollAsIngress(
 ): Promise<AnswerOf<typeof enrollIngress>> {
   const { mac, ...request } = body;
   const { token, authority } = proven(request, mac, known, {
-    message: "The proof that comes with the request was not made with this server's ingress token.",
-    nextStep: "Give the api and `holdfast ingress` the same HOLDFAST_INGRESS_TOKEN; the gateways' is another.",
+    message: "The proof in the request was not made with this server's ingress token.",
+    nextStep:
+      "Set the same HOLDFAST_INGRESS_TOKEN on the api and on `holdfast ingress`. It is not the service token of the gateways.",
   });
   const [own, listener] = await Promise.all([readKeyRequest(request.csr), readKeyRequest(request.listener_csr)]);
   const issued = await authority.issueToIngress(
@@ -51,7 +52,7 @@ export async function enrollAsIngress(
       name: request.name,
       mark: markOfIngressToken(token),
       publicKey: own.publicKey,
-      // Ours to say: a certificate for any name it likes could stand in for other listeners of the installation.
+      // The api chooses the names: a certificate for any name could impersonate other listeners of the installation.
       listener: { names: known.names, publicKey: listener.publicKey },
     },
     new Date(known.now),
@@ -78,7 +79,7 @@ function proven(
   if (Math.abs(Date.parse(request.sent_at) - now) > MOST_SKEW_MS) {
     throw new ApiError("service_token_wrong", {
       message: "The clocks of the two processes differ by more than two minutes.",
-      nextStep: "Set both clocks right (timedatectl, chronyc); the process asks again by itself.",
+      nextStep: "Synchronize both clocks (timedatectl, chronyc). The process retries by itself.",
     });
   }
   if (!authority) throw new ApiError("ca_unavailable");

@@ -1,30 +1,30 @@
-// SQL of gateways: which are there, and where browsers and nodes reach them.
+// SQL of gateways: which are online, and the URLs by which browsers and nodes reach them.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { announceGateway } from "@holdfast/contracts/service-endpoints";
 import type { Sql } from "../database/connect.ts";
 
-/** Several announcements may be lost before a gateway counts as gone. */
+/** Several announcements may be lost before a gateway counts as offline. */
 const GONE_AFTER = "30 seconds";
 
-export async function keepGateway(system: Sql, told: BodyOf<typeof announceGateway>): Promise<void> {
+export async function storeGateway(system: Sql, announced: BodyOf<typeof announceGateway>): Promise<void> {
   await system`
     INSERT INTO gateways (id, terminal_url, node_url, sessions)
-    VALUES (${told.instance_id}, ${told.terminal_url}, ${told.node_url}, ${told.sessions})
+    VALUES (${announced.instance_id}, ${announced.terminal_url}, ${announced.node_url}, ${announced.sessions})
     ON CONFLICT (id) DO UPDATE SET terminal_url = excluded.terminal_url, node_url = excluded.node_url,
       sessions = excluded.sessions, last_seen_at = now()`;
 }
 
 export type Gateway = { id: string; terminal_url: string };
 
-/** Those that are there, newest first: that is the one that nodes are told of. */
+/** The gateways that are online, newest first. Nodes get the URL of the newest. */
 export function presentGateways(system: Sql): Promise<Gateway[]> {
   return system<Gateway[]>`
     SELECT id, terminal_url FROM gateways WHERE last_seen_at > now() - ${GONE_AFTER}::interval
     ORDER BY started_at DESC, id`;
 }
 
-/** The newest: one that was restarted is found at once, and not when the one before counts as gone. */
+/** The URL of the newest gateway, so that nodes find a restarted one before its predecessor counts as offline. */
 export async function presentNodeUrl(system: Sql): Promise<string | undefined> {
   const [row] = await system<{ node_url: string }[]>`
     SELECT node_url FROM gateways WHERE last_seen_at > now() - ${GONE_AFTER}::interval
@@ -32,7 +32,7 @@ export async function presentNodeUrl(system: Sql): Promise<string | undefined> {
   return row?.node_url;
 }
 
-/** Where pages may find a terminal. */
+/** The URLs to which pages connect for terminals. */
 export async function presentTerminalUrls(system: Sql): Promise<string[]> {
   const rows = await system<{ terminal_url: string }[]>`
     SELECT DISTINCT terminal_url FROM gateways WHERE last_seen_at > now() - ${GONE_AFTER}::interval

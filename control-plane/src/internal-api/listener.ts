@@ -1,5 +1,5 @@
 // The internal listener: mutual TLS like the node-facing one, for the other processes of this
-// installation. It shows a certificate of our own CA, replaced while it runs.
+// installation. It presents a certificate of our own CA, which is replaced while it runs.
 
 import { enrollIngress, enrollService } from "@holdfast/contracts/service-endpoints";
 import type { HttpServer } from "@holdfast/service/http";
@@ -10,12 +10,12 @@ import type { InternalApi } from "./route.ts";
 export type InternalListener = {
   api: InternalApi;
   listen: HttpServer["listen"];
-  /** Replaces the server certificate when half of its life is over; connections go on. */
+  /** Replaces the server certificate when half of its validity is over; connections stay open. */
   renewIfDue(now: Date): Promise<boolean>;
   stop(): Promise<void>;
 };
 
-/** Without a certificate: how a process gets one. */
+/** Reached without a certificate: here a process gets one. */
 const openRoutes: ReadonlySet<string> = new Set([enrollService.path, enrollIngress.path]);
 const BODY_LIMIT = 64 * 1024;
 

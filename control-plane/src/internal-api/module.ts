@@ -1,4 +1,4 @@
-// The internal listener, which gateways ask and follow.
+// The internal listener, for requests and streams of gateways.
 
 import { defineModule } from "../module.ts";
 

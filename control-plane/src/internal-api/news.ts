@@ -1,5 +1,5 @@
-// What every gateway must know at once, whichever replica it follows. A line is a hint to act: it may be sent twice, and a
-// gateway that was not connected gets from `missed` what still matters.
+// News for every gateway, whichever replica it follows. A line is a hint to act: it may be sent twice, and a gateway that
+// was not connected gets what is still relevant from `missed`.
 
 import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
 import type { Log } from "@holdfast/service/log";
@@ -9,7 +9,7 @@ export type News = {
   /** Leaves out what was published here under the same key within the last minutes. */
   publishOnce(lines: readonly { key: string; line: ServiceNews }[]): void;
   keepAlive(): void;
-  /** Until aborted. */
+  /** Sends each line until `signal` is aborted. */
   follow(send: (line: ServiceNews) => void, signal: AbortSignal): void;
   stop(): void;
 };
@@ -41,7 +41,7 @@ export function createNews(options: { missed: () => Promise<readonly ServiceNews
       send(alive());
       options.missed().then(
         (lines) => lines.forEach(send),
-        (error: unknown) => options.log.debug({ err: error }, "a gateway did not get what it missed"),
+        (error: unknown) => options.log.debug({ err: error }, "could not send a gateway the news that it missed"),
       );
     },
     stop: () => followers.clear(),

@@ -1,4 +1,4 @@
-// Puts the internal side of an api process together: listener, revocations, what gateways say of themselves.
+// Assembles the internal side of an api process: listener, revocations, and announcements of gateways.
 
 import { randomBytes } from "node:crypto";
 import type { Values } from "@holdfast/kit/settings";
@@ -23,7 +23,7 @@ import type { InternalUpkeep } from "./upkeep.ts";
 export type InternalSide = {
   api: InternalApi;
   upkeep: InternalUpkeep;
-  /** Returns its port. */
+  /** Returns the port. */
   listen(): Promise<number>;
   stop(): Promise<void>;
 };
@@ -32,14 +32,14 @@ type InternalSideSettings = Values<typeof internalApiSettings> &
   Pick<Values<typeof nodeListenerSettings>, "nodeUrl" | "nodeBind"> &
   Pick<Values<typeof terminalSettings>, "nodeTerminalUrl">;
 
-/** The hosts that nodes are told; on one machine, its own names. */
+/** The hosts in the URLs that are published to nodes; on a single machine, its own names. */
 function ingressNamesOf({ nodeUrl, nodeTerminalUrl, nodeBind }: InternalSideSettings): string[] {
-  const told = [nodeUrl, nodeTerminalUrl].filter((url) => url !== undefined);
+  const published = [nodeUrl, nodeTerminalUrl].filter((url) => url !== undefined);
   if (nodeUrl === undefined) return listenerNames({ bind: nodeBind, url: nodeTerminalUrl });
-  return [...new Set(told.map((url) => new URL(url).hostname.replace(/^\[|\]$/g, "")))];
+  return [...new Set(published.map((url) => new URL(url).hostname.replace(/^\[|\]$/g, "")))];
 }
 
-/** Undefined: there is neither a service token nor one of ingresses, and so nobody to listen to. */
+/** Undefined without a service token and an ingress token: then no process could connect. */
 export async function openInternalSide(options: {
   settings: InternalSideSettings;
   system: Sql;

@@ -1,11 +1,11 @@
-// Nodes whose certificates are no longer accepted, for the gateways: they end their connections.
+// Publishes nodes whose certificates are no longer accepted, so that the gateways end their connections.
 
 import type { Sql } from "../database/connect.ts";
 import type { News } from "./news.ts";
 
 type Revoked = { id: string; changed_at: Date };
 
-/** A transaction stamps its change before it commits, and may take up to 30 s to do so. */
+/** A change is timestamped before its transaction commits, which may take up to 30 s. */
 const LOOK_BACK = "40 seconds";
 
 /** Each change of a node is published once, however often it is found. */
@@ -19,7 +19,7 @@ export async function announceRevocations(system: Sql, news: Pick<News, "publish
   );
 }
 
-/** Revoked as a node, or enrolled anew, which ends the certificates before. */
+/** Nodes that were revoked, or enrolled again, which revokes their earlier certificates. */
 function selectRevoked(system: Sql): Promise<Revoked[]> {
   return system<Revoked[]>`
     SELECT n.id, n.status_changed_at AS changed_at FROM nodes n

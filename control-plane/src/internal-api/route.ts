@@ -1,5 +1,5 @@
-// Joins an endpoint of the internal listener with its handler. Who calls comes from the identity hook
-// alone. A request ends when its caller goes, and held ones also when the server stops.
+// Joins an endpoint of the internal listener with its handler. Only the identity hook decides who calls. A request ends
+// when its caller disconnects, and a held one also when the server stops.
 
 import type { AnswerOf, BodyOf, Endpoint, ParamsOf, QueryOf } from "@holdfast/contracts/endpoint";
 import { statusOf } from "@holdfast/contracts/endpoint";
@@ -8,11 +8,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readInput } from "../api/input.ts";
 import type { ServiceIdentity } from "../identity/certificates.ts";
 
-/** The internal listener, as its routes see it. */
+/** What routes use of the internal listener. */
 export type InternalApi = {
   http: FastifyInstance;
   identityOf(request: FastifyRequest): ServiceIdentity;
-  /** How to end each request that is being held. */
+  /** Functions that end the held requests. */
   held: Set<() => void>;
 };
 
@@ -40,7 +40,7 @@ export function internalRoute<E extends Endpoint>(
   });
 }
 
-/** For an answer that goes on: lines of JSON until the caller goes or the server stops. */
+/** For a streamed response: lines of JSON until the caller disconnects or the server stops. */
 export function internalStream<E extends Endpoint>(
   api: InternalApi,
   endpoint: E,
@@ -73,7 +73,7 @@ export function internalStream<E extends Endpoint>(
   });
 }
 
-/** A reader this far behind is cut off: it comes back, and is told anew. */
+/** A reader this far behind is disconnected: it reconnects and gets the current state. */
 const MOST_UNREAD_BYTES = 1024 * 1024;
 
 function register(
@@ -97,7 +97,7 @@ function callOf<E>(
   const { instance_id, gateway_id = instance_id } = (input.body ?? {}) as Record<string, unknown>;
   if (gateway_id !== undefined && gateway_id !== service.instanceId) {
     throw new ApiError("service_identity_refused", {
-      message: "The request speaks for another process than the certificate was made for.",
+      message: "The request names another process than its certificate.",
     });
   }
   return { ...input, correlationId: request.id, service, signal };
@@ -121,7 +121,7 @@ async function untilGone<T>(
   }
 }
 
-/** Those that the listener's hooks have set: a hijacked reply does not send them by itself. */
+/** The headers that the listener's hooks have set: a hijacked reply does not send them by itself. */
 function headersOf(reply: FastifyReply): Record<string, string> {
   const set = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
   return Object.fromEntries(set.map(([name, value]) => [name, String(value)]));

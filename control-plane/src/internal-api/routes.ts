@@ -1,4 +1,4 @@
-// What any service asks: who it is, where it is, what is new. What gateways ask about terminals is in
+// Endpoints for all services: enrollment, announcements and news. The endpoints for gateways about terminals are in
 // terminals/internal-routes.ts.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
@@ -17,21 +17,21 @@ import { recordAudit } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
 import { enroll, enrollAsIngress } from "./enroll.ts";
-import { keepGateway } from "./gateways.ts";
+import { storeGateway } from "./gateways.ts";
 import type { News } from "./news.ts";
 import { type InternalApi, internalRoute, internalStream } from "./route.ts";
 
 export type InternalRouteOptions = {
   system: Sql;
-  /** What gateways prove; undefined: there are none. */
+  /** The service token that gateways prove they know; undefined: no gateway can enroll. */
   token: string | undefined;
-  /** What ingresses prove; undefined: there are none. */
+  /** The ingress token that ingresses prove they know; undefined: no ingress can enroll. */
   ingressToken: string | undefined;
-  /** What nodes reach an ingress by. */
+  /** The host names by which nodes reach an ingress. */
   ingressNames: readonly string[];
-  /** Carried by the certificates of ingresses that count. */
+  /** Carried by the certificates of ingresses that are accepted. */
   ingressMark: string | undefined;
-  /** Undefined: the CA that nodes trust is gone, and nothing is issued. */
+  /** Undefined: the CA that nodes trust is missing, and no certificate is issued. */
   authority: Authority | undefined;
   news: News;
   /** Origins of pages that may open terminals. */
@@ -47,7 +47,7 @@ export function internalRoutes(api: InternalApi, options: InternalRouteOptions):
   enrollRoutes(api.http, options);
 
   internalRoute(api, announceGateway, async ({ body }) => {
-    await keepGateway(options.system, body);
+    await storeGateway(options.system, body);
     await options.onAnnounced();
     return {
       origins: options.origins(),

@@ -1,4 +1,4 @@
-// Settings of the api's internal listener, which the other processes of an installation ask.
+// Settings of the api's internal listener, which the other processes of an installation use.
 
 import { kinds, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress, ingressTokenSetting, serviceTokenSetting } from "@holdfast/service/settings";

@@ -1,10 +1,10 @@
-// What the internal side of an api process keeps fresh: its certificate, and the streams of the gateways that follow it.
+// Upkeep of the internal side of an api process: its certificate, and the streams of the gateways that follow it.
 
 export type InternalUpkeep = {
-  /** Replaces the listener's certificate when half of its life is over. */
+  /** Replaces the listener's certificate when half of its validity is over. */
   renewCertificate(now: Date): Promise<boolean>;
   /** Publishes nodes whose certificates are no longer accepted. */
   announceRevocations(): Promise<void>;
-  /** Shows the gateways that this process is alive. */
+  /** Sends a sign of life to the gateways that follow this process. */
   keepAlive(): void;
 };

@@ -29,7 +29,7 @@ export function createAwaiting(options: {
   sql: Sql;
   signals: Signals;
   log: Log;
-  /** Of the signals about these rows. */
+  /** The topic of the signals about these rows. */
   topic: Topic;
   /** Reads all rows that are awaited, in one statement; a row that does not exist is left out. */
   read(sql: Sql, ids: readonly string[]): Promise<Revision[]>;
@@ -46,13 +46,13 @@ export function createAwaiting(options: {
   const remember = (id: string, change: Revision | null) => {
     recent.delete(id);
     recent.set(id, change);
-    // A Map keeps the order in which its keys came.
+    // A Map keeps insertion order.
     if (recent.size > MOST_REMEMBERED) for (const oldest of recent.keys().take(1)) recent.delete(oldest);
   };
 
   const settle = ({ id, revision, ended }: Revision) => {
     for (const waiter of waiters.get(id) ?? []) {
-      // Without a revision to begin from, the first one seen is it.
+      // Without an initial revision, the first one read is used.
       waiter.revision ??= revision;
       if (ended || (waiter.until === "change" && waiter.revision !== revision)) waiter.resolve();
     }
@@ -72,7 +72,7 @@ export function createAwaiting(options: {
         const found = await read(sql, ids);
         for (const revision of found) settle(revision);
         const missing = new Set(ids).difference(new Set(found.map((one) => one.id)));
-        // Removed, or never there: the caller finds out when it reads the row.
+        // The row was removed or never existed: the caller finds out when it reads the row.
         for (const id of missing) for (const waiter of waiters.get(id) ?? []) waiter.resolve();
       } catch (error) {
         // The next statement comes within a second; nothing is lost until then.
@@ -87,7 +87,7 @@ export function createAwaiting(options: {
   timer.unref();
   const unsubscribe = [
     signals.subscribe(topic, (ids) => {
-      // What has ended does not change any more.
+      // A row that has ended does not change any more.
       for (const id of ids) if (!recent.get(id)?.ended) remember(id, null);
       look(ids);
     }),
@@ -115,7 +115,7 @@ export function createAwaiting(options: {
         const others = waiters.get(task.id) ?? new Set();
         waiters.set(task.id, others);
         others.add(waiter);
-        // It may have changed between the caller's look and now.
+        // It may have changed since the caller read it.
         const known = recent.get(task.id);
         if (known) settle(known);
         else if (known === null || task.revision === undefined) look([task.id]);

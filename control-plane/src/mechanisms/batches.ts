@@ -1,6 +1,5 @@
-// Natural batching: what is asked for by one event and all that follows from it, or while an earlier
-// statement runs, goes together in the next. Alone, a request waits for nobody; under load, statements grow
-// instead of queues.
+// Natural batching: requests of one event-loop turn, or that arrive while an earlier statement runs, share the next
+// statement. A single request does not wait; under load, statements grow instead of queues.
 
 export type Batches<Item, Answer> = {
   add(item: Item): Promise<Answer>;
@@ -15,17 +14,17 @@ type Waiting<Item, Answer> = {
 };
 
 export function createBatches<Item, Answer>(options: {
-  /** In one batch. */
+  /** Maximum number of items in one batch. */
   most: number;
-  /** Batches under way at a time. */
+  /** Maximum number of concurrent batches. */
   atOnce: number;
-  /** From the beginning of one batch to that of the next at least: what comes often is gathered. None by default. */
+  /** Minimum time between the starts of two batches, to gather frequent items. None by default. */
   restMs?: number;
-  /** Items of one key never share a batch, nor run beside each other. */
+  /** Items with the same key never share a batch, nor run concurrently. */
   keyOf(item: Item): string;
-  /** Whether a failure would be the same for each item alone, as when the database is away. */
+  /** Whether a failure would be the same for each item alone, as when the database is unavailable. */
   concernsAll(error: unknown): boolean;
-  /** One answer for each item, in their order. */
+  /** Returns one result for each item, in their order. */
   run(items: Item[]): Promise<Answer[]>;
 }): Batches<Item, Answer> {
   let waiting: Waiting<Item, Answer>[] = [];
@@ -45,7 +44,7 @@ export function createBatches<Item, Answer>(options: {
   const begin = () => {
     scheduled = false;
     const batch = take();
-    // Nothing taken: all that waits has a key that is busy, and whoever is busy with it schedules again.
+    // All waiting items have a busy key; the batch that is busy with it schedules again when it ends.
     if (batch.length === 0) return;
     startedAt = performance.now();
     start(batch);
@@ -82,7 +81,7 @@ export function createBatches<Item, Answer>(options: {
         one.resolve(answers[index] as Answer);
       });
     } catch (error) {
-      // One item that cannot be done must not take the others with it.
+      // One failing item must not fail the others.
       if (batch.length > 1 && !options.concernsAll(error)) {
         for (const one of batch) await runBatch([one]);
       } else for (const one of batch) one.reject(error);

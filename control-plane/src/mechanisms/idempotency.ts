@@ -1,6 +1,6 @@
 // Idempotency keys on creates. The key is taken in the same transaction as the create: a failed
 // create leaves the key unused, and a second request with the key waits for the first to end.
-// Answers are kept sealed, because some of them hold a secret that is shown once.
+// Responses are stored sealed, because some contain a secret that is displayed once.
 
 import { createHash, randomBytes } from "node:crypto";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -30,7 +30,7 @@ export type KeyedRequest = {
   input: { params: unknown; query: unknown; body: unknown };
 };
 
-/** Runs the create once per key. `replayed` says that the answer is that of an earlier request. */
+/** Runs the create once per key. `replayed`: the response is that of an earlier request. */
 export async function createOnce<T>(
   tx: Queryable,
   vault: AnswerVault,

@@ -34,12 +34,12 @@ export async function takeAttempt(system: Sql, limit: Limit, ...subject: string[
   }
 }
 
-/** After a success the honest person starts afresh. */
+/** Resets the count after a success. */
 export async function forgetAttempts(system: Sql, ...subject: string[]): Promise<void> {
   await system`DELETE FROM rate_limits WHERE key = ${keyOf(subject)}`;
 }
 
-/** Whoever has an IPv6 address has a whole /64 of them; an IPv4 address counts as itself. */
+/** A client with an IPv6 address usually has a whole /64, which is counted as one; an IPv4 address counts as itself. */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
   if (mapped?.[1]) return mapped[1];

@@ -1,5 +1,5 @@
-// Making and recognising bearer secrets. 256 random bits, so a plain SHA-256 at rest is enough:
-// there is nothing to guess, and a lookup by hash takes the same time for every wrong one.
+// Creates and verifies bearer secrets. They have 256 random bits, so a plain SHA-256 at rest is enough:
+// they cannot be guessed, and a lookup by hash takes the same time for every wrong one.
 
 import { hash, randomBytes } from "node:crypto";
 import { type SecretKind, secretPrefix } from "@holdfast/contracts/secrets";

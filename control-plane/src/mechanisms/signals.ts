@@ -1,12 +1,12 @@
-// Says "look again" to whoever waits, in this process at once and in the other replicas by NOTIFY.
-// A signal carries ids and no news: the listener reads the database. A notification can be lost, so
-// nobody may depend on one; each listener also looks by itself once a second and after `reconnected`.
+// Notifies listeners that rows may have changed: in this process at once, in the other replicas by NOTIFY. A signal carries
+// only ids: the listener reads the database. A notification can be lost, so no listener may depend on one; each also checks
+// once a second and after `reconnected`.
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 
-/** What may have changed, with what its ids are of. A module adds its topics where it declares them: `declare module`. */
+/** The topics, with the kind of their ids. A module adds its topics where it declares them: `declare module`. */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by the modules.
 export interface Topics {}
 export type Topic = keyof Topics;
@@ -14,7 +14,7 @@ export type Topic = keyof Topics;
 type Listener = (ids: readonly string[]) => void;
 
 export type Signals = {
-  /** After the commit, never before: a listener may look at once. */
+  /** Call after the commit, never before: a listener may read at once. */
   publish(topic: Topic, ids: readonly string[]): void;
   /** Returns an unsubscribe function. */
   subscribe(topic: Topic, listener: Listener): () => void;
@@ -24,7 +24,7 @@ export type Signals = {
 };
 
 const CHANNEL = "holdfast";
-/** The first goes at once; what comes within this time after it goes together. */
+/** The first signal is sent at once; those within this time after it are sent together. */
 const COALESCE_MS = 2;
 /** PostgreSQL takes payloads below 8,000 bytes. */
 const MOST_IDS = 150;
@@ -33,13 +33,13 @@ type Message = { from: string; topics: Partial<Record<Topic, string[]>> };
 
 type SignalOptions = {
   /**
-   * Should commit without waiting for the disk: PostgreSQL gives a notification a transaction of its own and
-   * holds a lock over its commit, and a crash ends all who listen anyway.
+   * Should commit without waiting for the disk: PostgreSQL runs a notification in its own transaction and
+   * holds a lock over its commit, and a crash ends all listeners anyway.
    */
   notifier?: Sql;
-  /** Nobody else listens: nothing is sent. */
+  /** True if no other process listens: nothing is sent. */
   alone?: () => boolean;
-  /** Only tells, and hears nothing from other processes. */
+  /** Only publishes, and receives nothing from other processes. */
   deaf?: boolean;
 };
 
@@ -62,7 +62,7 @@ export async function openSignals(system: Sql, log: Log, options: SignalOptions 
     quietUntil = performance.now() + COALESCE_MS;
     for (const message of takeMessages(pending, self)) {
       notifier`SELECT pg_notify(${CHANNEL}, ${JSON.stringify(message)})`.catch((error: Error) => {
-        // Nobody depends on it; what follows from a missing database is told elsewhere.
+        // No listener depends on it; a missing database is reported elsewhere.
         if (!stopped) log.debug({ err: error }, "notification was not sent");
       });
     }

@@ -3,7 +3,7 @@
 
 import { ConstantSql } from "../database/connect.ts";
 
-/** What comes of each event in each state. Total: a missing cell does not compile. */
+/** The outcome of each event in each state. Total: a missing cell does not compile. */
 export type TransitionTable<State extends string, Event extends string, Outcome> = Readonly<
   Record<State, Readonly<Record<Event, Outcome>>>
 >;
@@ -17,7 +17,7 @@ export function statesWhere<State extends string, Event extends string, Outcome>
   return statesOf(table).filter((state) => hasOutcome(table[state][event], state));
 }
 
-/** The states that some event leads out of. A row in any other state stays as it is for good. */
+/** The states that some event leads out of. A row in any other state does not change again. */
 export function statesWithExit<State extends string, Event extends string, Outcome>(
   table: TransitionTable<State, Event, Outcome>,
   targetOf: (outcome: Outcome) => State | undefined,

@@ -5,7 +5,7 @@ import { type ActingRole, type Role, type Scope, scopesOfRole } from "@holdfast/
 
 export type Membership = { id: string; slug: string; name: string; role: Role };
 
-/** As they were called when that was written down. */
+/** The name at the time of the record. */
 export type Person = { id: string; name: string };
 
 export type Actor =
@@ -25,7 +25,7 @@ export type Actor =
       role: Role;
       scopes: Scope[] | null;
       organization: Membership;
-      /** Who made it; null for the local operator. */
+      /** Who created it; null for the local operator. */
       person: Person | null;
     }
   | { type: "local_operator" };
@@ -43,7 +43,7 @@ export function nameOf(actor: Actor): string {
   }
 }
 
-/** Stable over the actor's life; what idempotency keys are scoped by. */
+/** Never changes for an actor; the scope of idempotency keys. */
 export function keyOf(actor: Actor): string {
   return actor.type === "local_operator" ? actor.type : `${actor.type}:${actor.id}`;
 }
@@ -52,13 +52,13 @@ export function isOperator(actor: Actor): boolean {
   return actor.type === "local_operator" || (actor.type === "user" && actor.operator);
 }
 
-/** By the role, and for a token by what it was narrowed to. */
+/** Decided by the role, and for a token also by its scopes. */
 export function holdsScope(actor: Actor, role: ActingRole, scope: Scope): boolean {
   if (!scopesOfRole[role].has(scope)) return false;
   return actor.type !== "token" || actor.scopes === null || actor.scopes.includes(scope);
 }
 
-/** The person behind it, for what is owned by people. */
+/** The person behind the actor, who owns what it creates. */
 export function userIdOf(actor: Actor): string | null {
   return actor.type === "user" ? actor.id : null;
 }

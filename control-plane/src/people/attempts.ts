@@ -1,4 +1,4 @@
-// How often somebody may try a password. Attempts from a device or a network where the person has signed in before are
+// Limits how often a password may be tried. Attempts from a device or a network where the person has signed in before are
 // counted apart from those of strangers: whoever fills the strangers' count cannot lock the person out (ADR 18).
 
 import { hash as digest } from "node:crypto";
@@ -6,12 +6,12 @@ import type { Queryable, Sql } from "../database/connect.ts";
 import { forgetAttempts, type Limit, limits, networkOf, takeAttempt } from "../mechanisms/rate-limit.ts";
 import { hashSecret, isSecretOf, makeSecret } from "../mechanisms/secrets.ts";
 
-/** Where a password comes from. `device` is the secret of the device cookie. */
+/** Where an attempt comes from. `device` is the secret of the device cookie. */
 export type Place = { address: string; device: string | undefined };
 
 /** Days; also how long a browser keeps its device cookie. */
 export const KNOWN_DAYS = 180;
-/** Of each kind, per person: the oldest is dropped for a new one. */
+/** Maximum of each kind per person: a new one replaces the oldest. */
 const KNOWN_AT_MOST = 20;
 
 type Count = { limit: Limit; subject: string[] };
@@ -23,7 +23,7 @@ export async function takePasswordAttempt(system: Sql, email: string, place: Pla
   }
 }
 
-/** After the right password the person starts afresh, here; strangers do not. */
+/** After the right password, the counts of this device and network are reset; those of strangers are not. */
 export async function forgetPasswordAttempts(system: Sql, email: string, place: Place): Promise<void> {
   await forgetAttempts(system, ...fromNetwork(email, place));
   if (place.device) await forgetAttempts(system, ...fromDevice(email, place.device));
@@ -72,7 +72,7 @@ export async function rememberPlace(db: Queryable, userId: string, place: Place)
   return device;
 }
 
-/** With a new password: whoever had the old one may have made themselves known. */
+/** After a new password: somebody with the old one may have signed in and become known. */
 export async function forgetPlaces(db: Queryable, userId: string): Promise<void> {
   await db`DELETE FROM known_sign_ins WHERE user_id = ${userId}`;
 }

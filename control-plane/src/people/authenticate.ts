@@ -14,7 +14,7 @@ const TOUCH_AFTER_MS = 60_000;
 
 export type Authenticator = {
   fromBearer(secret: string): Promise<Actor | undefined>;
-  /** `address`: where the request comes from, to be listed with the session. */
+  /** `address`: the client's address, which is listed with the session. */
   fromSession(secret: string, address?: string): Promise<Actor | undefined>;
 };
 
@@ -42,7 +42,7 @@ type TokenRow = {
   creator_name: string;
 };
 
-/** Whose token it is, while that token is accepted. */
+/** The actor of a token that is accepted. */
 export async function findToken(system: Queryable, secretHash: Buffer): Promise<TokenRow | undefined> {
   const [row] = await system<TokenRow[]>`
     SELECT t.id, t.name, t.role, t.scopes, t.last_used_at, o.id AS org_id, o.slug AS org_slug, o.name AS org_name,

@@ -15,7 +15,7 @@ export async function hashPassword(password: string): Promise<string> {
   return inTurn(() => hash(password, parameters));
 }
 
-/** With no hash (an unknown account) it works as long and answers no, so time tells nothing. */
+/** Without a hash (an unknown account) it takes as long and returns false, so the time discloses nothing. */
 export async function verifyPassword(password: string, storedHash: string | undefined): Promise<boolean> {
   const against = storedHash ?? (await decoy());
   const right = await inTurn(() => verify(against, password));

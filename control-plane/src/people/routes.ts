@@ -1,4 +1,4 @@
-// Signing in and out, and what a caller may know and change about themselves.
+// Sign-in and sign-out, and what callers may read and change about themselves.
 
 import { changePassword, getMe, type Me } from "@holdfast/contracts/endpoints/me";
 import { signIn, signOut } from "@holdfast/contracts/endpoints/sign-in";
@@ -71,7 +71,8 @@ export function peopleRoutes(api: ApiContext): void {
       await recordAttempt(api, event, "sign_in_failed");
       throw new ApiError("sign_in_failed", {
         message: "The current password is wrong.",
-        nextStep: "Type the password you sign in with now. An operator can give you a link to set a new one.",
+        nextStep:
+          "Enter the password that you sign in with now. An operator can send you a link to set a new one.",
       });
     }
     const passwordHash = await hashPassword(body.new_password);
@@ -81,7 +82,7 @@ export function peopleRoutes(api: ApiContext): void {
         ...{ correlationId, log: api.log },
       });
       await recordOwnAct(api, tx, actor, { ...event, details: countsOf(changed.signedOut) });
-      // Whoever has a copy of the old cookie is out; this browser gets a session of its own again.
+      // Copies of the old cookie are no longer accepted; this browser gets a new session.
       return { ...changed, started: await openSession(tx, actor.id, call) };
     });
     api.terminals.watch.closing(closing);
@@ -92,7 +93,7 @@ export function peopleRoutes(api: ApiContext): void {
 
 export type Admitted = { session: string; device: string };
 
-/** Within the transaction that proved who it is: a session, and the place is known from now on. */
+/** In the transaction that verified the person: creates a session, and remembers the device and the network. */
 export async function openSession(
   tx: Tx,
   userId: string,
@@ -102,7 +103,7 @@ export async function openSession(
   return { session: await startSession(tx, userId, from), device };
 }
 
-/** After the commit: the cookies, and who the person is. */
+/** After the commit: sets the cookies, and returns who the person is. */
 export async function answerSignedIn(
   api: ApiContext,
   { setCookie }: Pick<BrowserCall<unknown>, "setCookie">,
@@ -111,13 +112,13 @@ export async function answerSignedIn(
   setCookie(api.cookies.session.set(session));
   setCookie(api.cookies.device.set(device));
   const actor = await api.authenticator.fromSession(session);
-  if (!actor) throw new Error("a new session does not authenticate");
+  if (!actor) throw new Error("the new session was not accepted");
   return describeWithOrganizations(api, actor);
 }
 
 type OwnAct = Pick<NewAuditEvent, "action" | "target" | "correlationId" | "details">;
 
-/** What a person did with their own account, in no organization. */
+/** Records what a person did with their own account, in no organization. */
 export async function recordOwnAct(
   api: ApiContext,
   tx: Tx,
@@ -128,7 +129,7 @@ export async function recordOwnAct(
   await recordAudit(tx, api.log, { orgId: null, by, ...act, result: "allowed" });
 }
 
-/** Somebody who could not prove to be that person. */
+/** Records a failed attempt of somebody whose identity was not verified. */
 export async function recordAttempt(api: ApiContext, act: OwnAct, reason: ErrorCode): Promise<void> {
   const by = auditActor(undefined, "none");
   await recordAudit(api.system, api.log, { orgId: null, by, ...act, result: "failed", reason });

@@ -1,4 +1,4 @@
-// Where a person is signed in, over HTTP: see it, end one session, or all of them.
+// The sessions of a person over HTTP: list them, end one, or end all of them.
 
 import {
   endSession as end,
@@ -58,14 +58,15 @@ export function sessionRoutes(api: ApiContext): void {
   });
 }
 
-/** An API token may act for the person who made it, unless it was narrowed to less than they may do. */
+/** An API token may act for the person who created it, unless its scopes are limited. */
 function personOf(actor: Actor): { id: string; email: string } {
   if (actor.type === "user") return actor;
   if (actor.type === "token" && actor.scopes === null && actor.person) {
     return { id: actor.person.id, email: actor.person.name };
   }
   throw new ApiError("forbidden", {
-    message: "Only a person has sessions: sign in, or use an API token that a person made without narrowing it.",
+    message:
+      "Only a person has sessions. Sign in, or use an API token that a person created without limiting its scopes.",
     nextStep: "On the command line: `holdfast login`, then try again without `--local`.",
   });
 }

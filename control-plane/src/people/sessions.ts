@@ -1,5 +1,5 @@
-// Browser sessions: begun at sign-in, listed, ended. One that is ended keeps its row for a day with the time, because
-// the terminals that it opened are closed by it (terminals/access.ts).
+// Browser sessions: begun at sign-in, listed, ended. The row of an ended session is kept for a day,
+// because terminals/access.ts closes the terminals that it opened.
 
 import type { Session } from "@holdfast/contracts/endpoints/sessions";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -11,7 +11,7 @@ import { terminalIsLive } from "../terminals/state.ts";
 export const SESSION_IDLE = "24 hours";
 export const SESSION_LIFETIME_SECONDS = 14 * 24 * 3600;
 
-/** Of a row `s`: a cookie with its secret is accepted. */
+/** For a row `s`: whether a cookie with its secret is accepted. */
 export const isLive = (db: Queryable) => db`(
   s.ended_at IS NULL AND s.expires_at > now() AND s.last_seen_at > now() - ${SESSION_IDLE}::interval)`;
 
@@ -44,7 +44,7 @@ type SessionRow = {
   terminals: number;
 };
 
-/** Those that are accepted, the last used first. */
+/** The sessions that are accepted, the last used first. */
 export async function selectSessions(db: Queryable, userId: string): Promise<SessionRow[]> {
   return db<SessionRow[]>`
     SELECT s.id, s.created_at, s.last_seen_at, s.expires_at, s.address, s.last_address, s.user_agent,
@@ -64,7 +64,7 @@ export function toSession(row: SessionRow, current: string | undefined): Session
   };
 }
 
-/** False: the person has no such session, or it has ended. */
+/** False if the person has no such session, or it has ended. */
 export async function endSession(db: Queryable, userId: string, sessionId: string): Promise<boolean> {
   const ended = await db`
     UPDATE sessions s SET ended_at = now() WHERE s.id = ${sessionId} AND s.user_id = ${userId} AND ${isLive(db)}

@@ -1,5 +1,5 @@
-// Signs a person out everywhere: after a new password, or because they ask for it. Sessions end, terminals close, and
-// if they choose so, the tokens they made in all organizations end too.
+// Signs a person out everywhere: after a new password, or on request. Sessions end, terminals close, and on request the
+// tokens that the person created in all organizations are revoked too.
 
 import type { SignedOut } from "@holdfast/contracts/endpoints/sessions";
 import type { Log } from "@holdfast/service/log";
@@ -14,7 +14,7 @@ import { endSessionsOf } from "./sessions.ts";
 type SignOut = {
   user: { id: string; email: string };
   revokeTokens: boolean;
-  /** The action in the audit that this is part of. */
+  /** The audit action that this is part of. */
   because: string;
   correlationId: string;
   log: Log;
@@ -32,7 +32,7 @@ export async function signOutEverywhere(
   return { signedOut: { sessions, terminals: closing.length, tokens }, closing };
 }
 
-/** Whoever knew the old password is out everywhere, and a stranger again. */
+/** Sets the password, forgets known devices and networks, revokes links, and signs the person out everywhere. */
 export async function replacePassword(tx: Tx, change: SignOut & { passwordHash: string }) {
   await setPassword(tx, change.user.id, change.passwordHash);
   await forgetPlaces(tx, change.user.id);

@@ -32,7 +32,7 @@ export function quotaRoutes(api: ApiContext): void {
   orgRoute(api, updateMemberQuota, async (call) => {
     const { params, body, org, tx, touched } = call;
     const member = await selectMember(tx, params.user_id);
-    if (!member) throw new ApiError("not_found", { message: "There is no such member in this organization." });
+    if (!member) throw new ApiError("not_found", { message: "Member not found in this organization." });
     await tx`UPDATE memberships SET allocation_limit = ${body.limit} WHERE user_id = ${member.user_id}`;
     touched({ type: "member", id: member.user_id, name: member.email }, body);
     return readQuotas(tx, org.id, callerOf(call));

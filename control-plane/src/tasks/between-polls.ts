@@ -1,6 +1,6 @@
 // Nodes between two polls: the last poll was answered, and the next one is expected within milliseconds. A task that is
-// created meanwhile can be claimed in advance and is kept for that poll, and a node that returns with nothing new to
-// learn costs no statement. All of it may be lost: a claimed task that the node does not hold is offered again.
+// created meanwhile can be claimed in advance and is kept for that poll, and a poll without news
+// costs no statement. All of it may be lost: a claimed task that the node does not hold is offered again.
 
 import { BATCH } from "@holdfast/contracts/node-limits";
 import type { Asking, Delivered } from "./transitions/deliver.ts";
@@ -9,7 +9,7 @@ export type BetweenPolls = {
   /** A poll was answered with these tasks. `mayHaveMore`: others may wait for the node in the database. */
   begin(nodeId: string, poll: { instanceId: string; offered: ReadonlySet<string>; mayHaveMore: boolean }): void;
   /**
-   * The node polls again. Returns the tasks that were kept for it. Undefined: the database has to be asked, because the
+   * The node polls again. Returns the tasks that were kept for it. Undefined: the database has to be queried, because the
    * node holds something, has not reported all results, or may have more than what was kept.
    */
   end(poll: { instanceId: string; asking: Asking }): readonly Delivered[] | undefined;
@@ -28,7 +28,7 @@ type Absence = {
   instanceId: string;
   since: number;
   offered: ReadonlySet<string>;
-  /** Of these, the tasks without a result so far. */
+  /** The offered tasks without a result so far. */
   unreported: Set<string>;
   kept: Delivered[];
   /** When it fires, the node is no longer expected here. */
@@ -83,7 +83,7 @@ export function createBetweenPolls(options: {
     keep(nodeId, tasks) {
       const absence = absences.get(nodeId);
       if (!absence) return false;
-      // A poll that came and went in between may have got them by its own statement.
+      // A poll in between may have got them by its own statement.
       absence.kept.push(...tasks.filter((task) => !absence.offered.has(task.task_id)));
       absence.timeout ??= setTimeout(() => expire(nodeId, absence), EXPECTED_WITHIN_MS).unref();
       return true;

@@ -1,11 +1,11 @@
-// What the queue reads of tasks, beside what changes them (transitions/). Each statement uses indexes only.
+// Statements of the queue that only read tasks; those that change them are in transitions/. Each uses indexes only.
 
 import type { Queryable } from "../database/connect.ts";
 import { hasOutcome, isWaiting } from "./transitions/sql.ts";
 
 /**
- * A plan is made once per connection, whatever the planner thinks of a table that was empty a
- * minute ago: planning the claim anew took longer than running it.
+ * Statements are planned once per connection, even if the statistics of the table change: planning the claim again took
+ * longer than running it.
  */
 export const deliveryParameters = {
   plan_cache_mode: "force_generic_plan",

@@ -1,5 +1,5 @@
-// The task engine of one process: joins enqueueing, polls, results and waiting, and publishes what one of them did to the
-// others and to the other replicas. All its state is in the database; what is in memory here only makes it fast.
+// The task engine of one process: joins enqueueing, polls, results and waiting, and publishes changes between them and
+// to the other replicas. All its state is in the database; what is in memory here only makes it fast.
 
 import type { Held, ProgressReport, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
@@ -30,17 +30,17 @@ export type TaskEngine = {
    * audit event, and waits for the end without polling the database. Undefined: not ended within that time.
    */
   run(task: NewTask, options: RunOptions): Promise<TaskEnding | undefined>;
-  /** The beginning of `run`: resolves when the task is stored and on its way to the node. */
+  /** The first part of `run`: resolves when the task is stored and queued for the node. */
   start(task: NewTask): Promise<Pick<TaskRow, "id" | "revision">>;
-  /** After the commit: wakes the node's poll. */
+  /** Call after the commit: wakes the node's poll. */
   enqueued(task: Pick<TaskRow, "id" | "node_id">): void;
   wait(nodeId: string, poll: Poll): Promise<PollResponse>;
   renewLeases(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
   progress(nodeId: string, taskId: string, report: ProgressReport): Promise<{ cancel: boolean }>;
   results(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
-  /** Undefined: there is no such task. One that has ended does not change. */
+  /** Undefined if the task does not exist. One that has ended does not change. */
   cancel(tx: Tx, taskId: string): Promise<TaskRow | undefined>;
-  /** After the commit: notifies the node and whoever waits. */
+  /** Call after the commit: notifies the node and waiting requests. */
   cancelled(task: Pick<TaskRow, "id" | "node_id" | "revision" | "finished_at">): void;
   /** Resolves when the revision is not that of `task`, the task has ended, or the time is over. */
   changed(task: Awaited, options: AwaitOptions): Promise<void>;
@@ -55,7 +55,7 @@ export type RunOptions = {
 export type TaskEnding = Pick<TaskRow, "id" | "status" | "result" | "failure">;
 
 export type TaskPools = {
-  /** Claims, leases, progress: a crash of the database may undo the last ones, and they are made again. */
+  /** Claims, leases, progress: a crash of the database may undo the last ones, and they are repeated. */
   swift: Sql;
   /** Results: on the disk before the node gets its response. */
   durable: Sql;
@@ -143,11 +143,11 @@ export function createTaskEngine(options: {
     },
     async run(task, { waitMs, signal }) {
       const { id, node_id, revision, status } = await enqueue.alone(task);
-      // Still in the turn in which the task was offered, if it was: its result cannot be here before.
+      // Still in the same event-loop turn as the offer, so its result cannot have arrived yet.
       const here = Promise.withResolvers<TaskEnding>();
       endings.set(id, here.resolve);
       if (status === INITIAL_STATUS) wakeNodes([node_id]);
-      // Its result may come to another replica; then it is read after a signal, or by the check of every second.
+      // Another replica may receive its result; it is then read after a signal, or by the check every second.
       const anywhere = awaiting.changed({ id, revision }, { waitMs, until: "end", ...(signal ? { signal } : {}) });
       try {
         const ended = await Promise.race([here.promise, anywhere]);

@@ -19,14 +19,14 @@ export type NewTask = {
   nodeId: string;
   type: string;
   params: unknown;
-  /** 0 to 9; the higher goes first. */
+  /** 0 to 9; higher priorities go first. */
   priority?: number;
   /** The time within which it must begin; by default that of its type. */
   expiresInSeconds?: number;
   /** Who requested it: the audit names them, also when a reconciler enqueues it for them. */
   by: AuditActor;
   correlationId: string;
-  /** The allocation it works for: whoever cannot reach that one does not see the task. */
+  /** The allocation that the task is for: callers without access to it do not see the task. */
   allocationId?: string;
   /** The details of its own audit event, beside the node. */
   details?: Record<string, unknown>;
@@ -54,13 +54,13 @@ const MOST_IN_ONE = 128;
 const AT_ONCE = 2;
 
 export function createEnqueue(options: {
-  /** Commits to the disk before it answers. */
+  /** Commits to the disk before it returns. */
   sql: Sql;
   types: ReadonlyMap<string, AnyTaskType>;
   signer: TaskSigner;
   /** How many tasks the node can be offered at once: as many are claimed as they are created. */
   roomOf(nodeId: string): number;
-  /** Offers the tasks that were claimed so. */
+  /** Offers the tasks that were claimed this way. */
   offer(nodeId: string, tasks: readonly Delivered[]): void;
 }): Enqueue {
   const { sql, types, signer } = options;
@@ -148,7 +148,7 @@ function checkedParams(type: AnyTaskType, params: unknown): unknown {
   if (!result.success) {
     throw new ApiError("task_params_invalid", { details: { fields: fieldProblems(result.error, "params") } });
   }
-  // As it is read back from the database and signed: without what JSON leaves out.
+  // As it is read from the database and signed: without values that JSON omits.
   return JSON.parse(JSON.stringify(result.data, refuseUnstorable));
 }
 

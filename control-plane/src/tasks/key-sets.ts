@@ -8,14 +8,14 @@ import type { Queryable, Tx } from "../database/connect.ts";
 import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import { holdKeys, openPrivateKey, selectSigningKeys, type VerifierKey, verifierKey } from "./signing-keys.ts";
 
-/** More than a node can miss while its certificate lasts, and small enough for one answer. */
+/** More than a node can miss while its certificate is valid, and small enough for one response. */
 const MOST_LINKS = 64;
 
 type Row = { version: string; content: SignedKeySet["content"]; signatures: string[] };
 
 /**
- * In order, from the set given on. A row that is not signed with the keys before it was written by somebody else, and is
- * left out; so is a first one with a key that is not sealed here.
+ * In order, starting at this set. A row that is not signed with the keys of the set before it was not written by the
+ * control plane and is ignored; so is a first set with a key that is not sealed here.
  */
 export async function selectKeySets(
   db: Queryable,
@@ -50,7 +50,7 @@ export async function publishKeySet(tx: Tx, keyring: Keyring): Promise<void> {
   if (newest && hasKids(newest, living)) return;
   const open = (kid: string) => openPrivateKey(keyring, kid, tx);
   const keys = await Promise.all(living.map(async ({ kid }) => verifierKey(kid, await open(kid))));
-  // The first set has none before it: its own keys sign it, which nodes know that joined before there were sets.
+  // The first set has no predecessor: its own keys sign it, which nodes know that joined before there were sets.
   const signers = (newest?.content.keys ?? keys).map(async ({ kid }) => ({ kid, privateKey: await open(kid) }));
   const { version, content, signatures } = signStatement(await Promise.all(signers), {
     kind: "task_key_set",
@@ -62,7 +62,7 @@ export async function publishKeySet(tx: Tx, keyring: Keyring): Promise<void> {
     VALUES (${version}, ${tx.json(content)}, ${tx.json(signatures)})`;
 }
 
-/** By the clock, so that a database restored from a backup goes on above what nodes have got since that backup. */
+/** Derived from the clock: a database restored from a backup continues above the versions that nodes have received since. */
 function nextVersion(newest: number, now: number): number {
   return Math.max(newest + 1, Math.floor(now / 1000));
 }
@@ -73,7 +73,7 @@ export function hasKids({ content }: SignedKeySet, keys: readonly { kid: string 
   );
 }
 
-/** What a node lacks. One that knows no versions is found in the chain by the keys that it has. */
+/** The sets that a node lacks. A node that reports no version is located in the chain by its keys. */
 export function linksAfter(
   sets: readonly SignedKeySet[],
   node: { version: number; kids: readonly string[] },

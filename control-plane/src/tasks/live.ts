@@ -1,4 +1,4 @@
-// What open pages follow about tasks: all but routine ones, which no list shows.
+// Live topics of tasks, for open pages: all but routine tasks, which no list contains.
 
 import { allocationWithGrants } from "../allocations/live.ts";
 import type { LiveTopic } from "../live/topic.ts";

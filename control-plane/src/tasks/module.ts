@@ -1,4 +1,4 @@
-// Tasks: what nodes are asked to do, and what became of it.
+// Tasks: work for nodes, and its results.
 
 import { defineModule } from "../module.ts";
 import { taskTopic } from "./live.ts";

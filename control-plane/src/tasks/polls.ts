@@ -36,7 +36,7 @@ export function createPolls(options: {
   sql: Sql;
   signals: Signals;
   log: Log;
-  /** Receives the tasks that were offered, with their types, which are needed again when the results come. */
+  /** Receives the offered tasks with their types, which are needed when the results arrive. */
   onOffered(offers: readonly (Revision & { type: string })[]): void;
 }): Polls {
   const { sql, signals, log } = options;
@@ -102,7 +102,7 @@ export function createPolls(options: {
     else if (kept.length > 0) offerTo(poll, kept, { mayHaveMore: false });
   };
 
-  /** It polls again when it has sent its heartbeat: what is created for it meanwhile is known here. */
+  /** The node polls again after its heartbeat; tasks that are created for it in between are kept here. */
   const expectAgain = ({ nodeId, instanceId }: HeldPoll) => {
     if (held.of(nodeId).length > 0) return;
     betweenPolls.begin(nodeId, { instanceId, offered: new Set(), mayHaveMore: false });

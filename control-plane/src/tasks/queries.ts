@@ -1,5 +1,5 @@
-// Reads tasks, for producers and people. Runs confined to one organization, or as the system. What changes a task is in
-// transitions/.
+// Reads tasks, for producers and people. Runs confined to one organization, or as the system. Statements that change
+// tasks are in transitions/.
 
 import type { Task, TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { PhaseTimings, TaskFailure } from "@holdfast/contracts/node-protocol";
@@ -30,7 +30,7 @@ export type TaskRow = {
   finished_at: Date | null;
 };
 
-/** Of a row `t`. */
+/** The columns of a row `t`. */
 export const taskColumns = (sql: Queryable) => sql`
   t.id, t.node_id, t.type, t.status, t.priority, t.params, t.phase, t.progress, t.timings, t.result, t.failure,
   t.generation, t.revision, t.cancel_requested_at, t.created_by, t.correlation_id, t.created_at, t.expires_at,
@@ -64,7 +64,7 @@ export async function selectTask(tx: Queryable, id: string): Promise<TaskRow | u
   return row;
 }
 
-/** Of a task `t`: it is for no allocation, or for one that the caller has access to. */
+/** For a task `t`: whether it is for no allocation, or for one that the caller has access to. */
 const isSeenBy = (tx: Tx, caller: Caller) => tx`
   (t.allocation_id IS NULL OR EXISTS (
     SELECT FROM allocations a WHERE a.id = t.allocation_id AND ${reaches(tx, callerSql(tx, caller), "view")}))`;
@@ -90,7 +90,7 @@ export async function selectTasks(
     ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
 }
 
-/** Of all tasks that are awaited in this process, in one statement. */
+/** Reads all tasks that are awaited in this process, in one statement. */
 export async function selectRevisions(sql: Queryable, ids: readonly string[]): Promise<Revision[]> {
   return sql<Revision[]>`
     SELECT id, revision, finished_at IS NOT NULL AS ended FROM tasks WHERE id = ANY (${[...ids]}::uuid[])`;

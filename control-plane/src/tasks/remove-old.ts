@@ -1,6 +1,6 @@
-// Removes the history of tasks that ended long ago, a batch at a time so that nobody waits for it.
-// Ids are in order of time and a task ends after it was made: the oldest ids are looked at first, and
-// no index on the time of the end is needed.
+// Removes the history of tasks that ended long ago, in batches so that other statements are not blocked.
+// Ids are ordered by time and a task ends after it was created: the oldest ids are read first, and no
+// index on the end time is needed.
 
 import type { Sql } from "../database/connect.ts";
 
@@ -19,7 +19,7 @@ export async function removeOldTasks(system: Sql, options: { days: number; now?:
   }
 }
 
-/** Below every id made at that time or later. */
+/** Lower than every id created at that time or later. */
 function firstIdAt(time: Date): string {
   const hex = time.getTime().toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;

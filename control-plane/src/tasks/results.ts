@@ -16,7 +16,7 @@ import { acceptResults, type Judged, type ReportedResult } from "./transitions/a
 
 export type Results = {
   report(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
-  /** Undefined: no such task, or a type that this server does not know. */
+  /** Undefined if the task or its type is unknown to this server. */
   typeOf(taskId: string): Promise<AnyTaskType | undefined>;
   /** Saves a query when its result comes. */
   rememberType(taskId: string, type: string): void;
@@ -28,7 +28,7 @@ export type Accepted = {
   nodeId: string;
   revision: number;
   ordered: boolean;
-  /** Undefined: a type that this server does not know. */
+  /** Undefined if the type is unknown to this server. */
   type: string | undefined;
   /** As it was stored. */
   ending: { id: string; status: TaskStatus; result: unknown; failure: TaskFailure | null };
@@ -36,11 +36,11 @@ export type Accepted = {
 
 const MOST_IN_ONE = 256;
 const MOST_REMEMBERED = 20_000;
-/** Of nesting in a result: PostgreSQL could not read deeper JSON. */
+/** Maximum depth of a result: PostgreSQL could not read deeper JSON. */
 const MOST_LEVELS = 100;
 
 export function createResults(options: {
-  /** Commits to the disk before it answers. */
+  /** Commits to the disk before it returns. */
   sql: Sql;
   types: ReadonlyMap<string, AnyTaskType>;
   atOnce: number;
@@ -73,7 +73,7 @@ export function createResults(options: {
   };
 
   const rememberType = (taskId: string, type: string) => {
-    // The oldest goes first: a Map keeps the order in which its keys came.
+    // Removes the oldest: a Map keeps insertion order.
     if (typeNames.size >= MOST_REMEMBERED) for (const oldest of typeNames.keys().take(1)) typeNames.delete(oldest);
     typeNames.set(taskId, type);
   };

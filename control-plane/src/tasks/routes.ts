@@ -74,7 +74,7 @@ export function taskRoutes(api: ApiContext): void {
         const { params, query, org, signal } = call;
         const { revision, until } = query;
         if (query.wait_seconds === 0) return;
-        // Only what the caller can see may be waited for: even the time of a change is information.
+        // The caller may wait only for what it can see: even the time of a change is information.
         const row = await withOrg(api.app, org.id, (tx) => selectTaskFor(tx, callerOf(call), params.task_id));
         const news = revision !== undefined && row?.revision !== revision && until === "change";
         if (!row || row.finished_at || news) return;

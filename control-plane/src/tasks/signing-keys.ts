@@ -1,5 +1,5 @@
-// The keys that sign tasks, as rows. A key verifies from its making on and signs a little later, when every connected
-// node has been told of it; it verifies until no task signed with it can be alive. The keys themselves are sealed.
+// The keys that sign tasks, as rows. A key verifies from its creation on and signs a little later, when every connected
+// node has received it; it verifies until no task signed with it can be active. The keys themselves are sealed.
 
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -14,13 +14,13 @@ export type SigningKeyRow = {
   kid: string;
   created_at: Date;
   sign_from: Date;
-  /** Null: nothing follows it yet. */
+  /** Null: it has no successor yet. */
   verify_until: Date | null;
 };
 
 /** Several heartbeats, and a refresh of every replica. */
 const SIGNS_AFTER = "2 minutes";
-/** Beyond the longest time a task may wait, for clocks that are off. */
+/** Added to the longest time that a task may wait, because clocks differ. */
 const VERIFIES_FOR = "2 days";
 /** Any constant will do, as long as nothing else in the database uses it. */
 const LOCK = 4_017_266_302;
@@ -32,7 +32,7 @@ export async function selectSigningKeys(db: Queryable): Promise<SigningKeyRow[]>
     WHERE verify_until IS NULL OR verify_until > now() ORDER BY sign_from, kid`;
 }
 
-/** Signs at once. Of several replicas that start together, one makes it. */
+/** The first key signs at once. Of several replicas that start together, one creates it. */
 export async function addFirstKey(tx: Tx, keyring: Keyring): Promise<void> {
   await holdKeys(tx);
   const present = await tx`SELECT FROM task_signing_keys LIMIT 1`;
@@ -75,7 +75,7 @@ async function addKey(tx: Tx, keyring: Keyring, signsAfter: string): Promise<Sig
   const [row] = await tx<SigningKeyRow[]>`
     INSERT INTO task_signing_keys (kid, sign_from) VALUES (${kid}, now() + ${signsAfter}::interval)
     RETURNING kid, created_at, sign_from, verify_until`;
-  if (!row) throw new Error("an insert gave no row");
+  if (!row) throw new Error("the insert returned no row");
   return row;
 }
 

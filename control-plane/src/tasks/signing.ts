@@ -1,5 +1,5 @@
 // Signs tasks with Ed25519. Keys are named by kid; every replica reads them again in the background, and when a
-// node names one that it does not know. What a key may do when is in signing-keys.ts.
+// node names one that it does not know. signing-keys.ts defines when a key signs and verifies.
 
 import type { KeyObject } from "node:crypto";
 import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
@@ -23,15 +23,15 @@ import {
 
 export type TaskSigner = {
   sign(task: SignedTask): string;
-  /** Every key that a living task may be signed with. */
+  /** Every key that an active task may be signed with. */
   verifiers(): VerifierKeys;
-  /** For agents that check no signed sets: present when the node's keys are not these. A kid unknown here is looked for first. */
+  /** For agents that check no signed sets: set when the node's keys differ. Keys are read again first if a kid is unknown here. */
   verifiersBeyond(kids: readonly string[]): Promise<VerifierKeys | undefined>;
-  /** The newest signed set: what a node begins with. */
+  /** The newest signed set, with which a node starts. */
   keySet(): SignedKeySet;
-  /** The signed sets that a node has to go through to get there. A version unknown here is looked for first. */
+  /** The signed sets between the node's and the newest. They are read again first if the node's version is unknown here. */
   keySetsAfter(node: { version: number; kids: readonly string[] }): Promise<readonly SignedKeySet[]>;
-  /** Makes the next key and publishes its set; `refresh` after the commit. Refuses with key_rotation_too_soon. */
+  /** Creates the next key and publishes its set; call `refresh` after the commit. Refuses with key_rotation_too_soon. */
   rotate(tx: Tx): Promise<SigningKeyRow>;
   refresh(): Promise<void>;
 };
@@ -88,7 +88,7 @@ export async function openTaskSigner(
       return readingAgain;
     }
     reading = load()
-      .catch((error: unknown) => log.warn({ err: error }, "task signing keys were not read again"))
+      .catch((error: unknown) => log.warn({ err: error }, "could not refresh the task signing keys"))
       .finally(() => {
         reading = undefined;
       });
@@ -122,7 +122,7 @@ export async function openTaskSigner(
   };
 }
 
-/** The newest whose time has come. Before any: the first, so that a clock that is behind stops nothing. */
+/** The newest key that may sign now. If there is none, the first, so that a clock that is behind does not stop signing. */
 export function signingKey<K extends Pick<SigningKeyRow, "sign_from">>(
   keys: readonly K[],
   now: number,

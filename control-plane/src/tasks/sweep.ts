@@ -1,5 +1,5 @@
 // Ends or requeues tasks that nobody works on any more: queued ones that expired, and dispatched ones whose lease ran
-// out. What becomes of them is decided in tasks/transitions/; this is the loop over batches, and who is notified.
+// out. tasks/transitions/ decides the outcome; this is the loop over batches, with the notifications.
 
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { Sql } from "../database/connect.ts";

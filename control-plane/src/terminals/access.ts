@@ -1,19 +1,19 @@
-// Whether a terminal may still be used: a question to what is stored, asked of all that are there. So
-// nobody who releases, revokes or removes something has to think of terminals.
+// Whether a terminal may still be used. Derived from stored rows for all live terminals, so code that releases, revokes or
+// removes something need not know about terminals.
 
 import { type CallerSql, reaches } from "../allocations/access.ts";
 import type { Queryable, Sql } from "../database/connect.ts";
 import { isBacked } from "../tokens/standing.ts";
 import { terminalIsLive } from "./state.ts";
 
-/** Of a terminal session `s` or its token `k`: the browser session that asked for it was ended, not merely expired. */
+/** For a terminal session `s` or its token `k`: whether the browser session that requested it was ended, not merely expired. */
 export const signInEnded = (sql: Queryable, of: "s" | "k") => sql`
   EXISTS (SELECT FROM sessions x WHERE x.ended_at IS NOT NULL AND
           x.id = ${of === "s" ? sql`s.sign_in_id` : sql`k.sign_in_id`})`;
 
 /**
- * Of a session `s`: the code that says why it may no longer be used, or null. What takes the node or the allocation away
- * goes before what became of the person: it is true for everybody.
+ * For a session `s`: the reason code for which it may no longer be used, or null. Reasons of the node or the allocation come
+ * before reasons of the person, because they apply to everybody.
  */
 export const lostAccessCode = (sql: Queryable) => sql`(
   SELECT CASE
@@ -37,7 +37,7 @@ const openerSql = (sql: Queryable): CallerSql => ({
   administers: sql`o.administers`,
 });
 
-/** Who opened the session `s`, as `callerOf` would see them now. No row: they may not act here any more. */
+/** Who opened the session `s`, as `callerOf` would return them now. No row: they may no longer act in the organization. */
 const opener = (sql: Queryable) => sql`
   SELECT u.id AS user_id, NULL::uuid AS token_id,
     CASE WHEN m.role IS NULL THEN u.operator ELSE m.role <> 'member' END AS administers
@@ -53,7 +53,7 @@ const opener = (sql: Queryable) => sql`
   UNION ALL
   SELECT NULL, NULL, true WHERE s.actor_type = 'local_operator'`;
 
-/** Requests that they close, and returns their ids. Rows locked by others are left for the next run. */
+/** Requests that these terminals close, and returns their ids. Rows locked by others are left for the next run. */
 export async function endLostAccess(system: Sql): Promise<string[]> {
   const rows = await system<{ id: string }[]>`
     WITH lost AS MATERIALIZED (

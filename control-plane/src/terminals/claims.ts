@@ -1,5 +1,5 @@
-// Why a terminal token was not accepted, and the trace that leaves: the client's error frame carries a correlation id,
-// and whoever looks for it finds it in the audit trail and, where there was such a token, on its terminal.
+// Explains and records why a terminal token was not accepted. The client's error frame carries a correlation id, under
+// which the refusal is found in the audit trail and, if the token existed, on its terminal.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
@@ -14,12 +14,12 @@ import { hasEnded } from "./state.ts";
 
 type Why = { code: TerminalFailureCode; detail: string | null };
 
-/** A token that was used says no more than that: its terminal may be another person's concern by now. */
+/** For a used token, nothing else is disclosed: its terminal may belong to another person. */
 function whyRefused(token: Omit<TokenFacts, "session_id" | "correlation_id" | "purpose"> | undefined): Why {
   const refused = (detail: string): Why => ({ code: "terminal_token_refused", detail });
-  if (!token) return refused("There is no such terminal token.");
-  if (token.used) return refused("The terminal token was used before.");
-  if (token.expired) return refused("The terminal token was not used within its minute.");
+  if (!token) return refused("Terminal token not found.");
+  if (token.used) return refused("The terminal token has already been used.");
+  if (token.expired) return refused("The terminal token has expired: it is valid for one minute.");
   if (token.close_code !== null && isTerminalFailure(token.close_code))
     return { code: token.close_code, detail: null };
   if (token.sign_in_ended) return { code: "terminal_signed_out", detail: null };
@@ -28,7 +28,7 @@ function whyRefused(token: Omit<TokenFacts, "session_id" | "correlation_id" | "p
   return refused("The terminal token is no longer accepted.");
 }
 
-/** Records the refusal and returns it, with the id under which it was recorded. `wasGood`: until this claim used it up. */
+/** Records the refusal and returns it with its correlation id. `wasGood`: the token was valid until this claim used it. */
 export async function refuseClaim(
   { system, log, terminals }: ApiContext,
   claim: { hash: Buffer; correlationId: string; wasGood: boolean },
@@ -40,7 +40,7 @@ export async function refuseClaim(
   if (code === "terminal_token_refused") terminals.metrics.failed(code);
   if (await isWorthRecording(system, token?.session_id ?? "unknown")) {
     if (token) await recordOnTerminal(system, log, token, { code, detail });
-    else await recordStranger(system, log, correlationId);
+    else await recordUnknownToken(system, log, correlationId);
   }
   return new ApiError("terminal_token_refused", {
     ...(detail === null ? {} : { message: detail }),
@@ -50,14 +50,14 @@ export async function refuseClaim(
 
 type Failed = Extract<TerminalEvent, { type: "failed" }>;
 
-/** Of a claim that was not answered when it was made; the gateway reports it when the api is back. */
+/** Records a claim that got no response from the api; the gateway reports it when the api is reachable again. */
 export async function recordUnclaimed(
   { system, log, terminals }: ApiContext,
   { hash, failed }: { hash: Buffer; failed: Failed },
 ): Promise<string | undefined> {
   const token = await selectTokenFacts(system, hash);
   if (!token) {
-    if (await isWorthRecording(system, "unknown")) await recordStranger(system, log, failed.correlation_id);
+    if (await isWorthRecording(system, "unknown")) await recordUnknownToken(system, log, failed.correlation_id);
     return undefined;
   }
   const applied = await system.begin((tx) => applyEvents(tx, log, token.session_id, [failed]));
@@ -65,7 +65,7 @@ export async function recordUnclaimed(
   return token.session_id;
 }
 
-/** An unused token that cannot be used any more fails the terminal that waits for it; a used one changes nothing. */
+/** An unused token that is no longer accepted fails the terminal that waits for it; a used one changes nothing. */
 async function recordOnTerminal(system: Sql, log: ApiContext["log"], token: TokenFacts, why: Why): Promise<void> {
   const { session_id, correlation_id } = token;
   const failed: Failed = { type: "failed", at: new Date().toISOString(), ...why, correlation_id, ended: false };
@@ -84,8 +84,8 @@ async function recordOnTerminal(system: Sql, log: ApiContext["log"], token: Toke
   });
 }
 
-/** Nobody's token: it is in the trail of the installation. */
-function recordStranger(system: Sql, log: ApiContext["log"], correlationId: string): Promise<void> {
+/** An unknown token belongs to no organization: its audit event has none either. */
+function recordUnknownToken(system: Sql, log: ApiContext["log"], correlationId: string): Promise<void> {
   return recordAudit(system, log, {
     orgId: null,
     by: auditActor(undefined, "none"),
@@ -97,7 +97,7 @@ function recordStranger(system: Sql, log: ApiContext["log"], correlationId: stri
   });
 }
 
-/** Whoever has a used token, or makes tokens up, could otherwise fill the audit. */
+/** Limits how much a client with used or invented tokens can write into the audit. */
 const recorded = { attempts: 20, windowSeconds: 60 * 60 };
 
 async function isWorthRecording(system: Sql, sessionId: string): Promise<boolean> {

@@ -1,5 +1,5 @@
-// Ends terminals that nobody speaks for any more, and removes what is long over. What an end means is
-// decided in terminals/state.ts, as for the ends that gateways tell of.
+// Ends terminals that no gateway reports on any more, and removes old ones. terminals/state.ts decides the outcome, as it
+// does for the ends that gateways report.
 
 import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import type { Log } from "@holdfast/service/log";
@@ -7,11 +7,11 @@ import { systemActor } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import { applyEvents } from "./events.ts";
-import type { Observed } from "./life.ts";
+import type { Observed } from "./lifecycle.ts";
 import { terminalIsLive } from "./state.ts";
 
 const BATCH = 1_000;
-/** A gateway has so long beyond each deadline to say what became of it. */
+/** How long after each deadline a gateway may still report the end. */
 const MARGIN = "60 seconds";
 const LONG_MARGIN = "5 minutes";
 
@@ -53,7 +53,7 @@ function selectDue(system: Sql): Promise<Due[]> {
     ) AS looked_at WHERE why IS NOT NULL ORDER BY id LIMIT ${BATCH}`;
 }
 
-/** A used token stays for an hour, so that a second use of it is told from one that never was. */
+/** A used token is kept for an hour, so that a second use is distinguished from an unknown token. */
 export async function removeOldTerminals(system: Sql, options: { days: number }): Promise<Record<string, number>> {
   const removed = {
     terminal_tokens: await system`DELETE FROM terminal_tokens WHERE expires_at < now() - interval '1 hour'`,

@@ -1,46 +1,52 @@
-// Stores what happened to a terminal, with its audit events, in one transaction: in the order in which it
-// was told, and once, however often it is told.
+// Stores events of a terminal, with their audit events, in one transaction: in the order in which they were reported, and
+// once, however often they are reported.
 
 import type { Log } from "@holdfast/service/log";
 import { type AuditActor, actorOf, type NewAuditEvent, recordAudit } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
-import { after, type Life, type Note, type Observed } from "./life.ts";
-import { lifeOf, lockSession, type SessionRow, storeLife } from "./queries.ts";
+import { applyEvent, type Lifecycle, type Note, type Observed } from "./lifecycle.ts";
+import { lifecycleOf, lockSession, type SessionRow, storeLifecycle } from "./queries.ts";
 
-/** Undefined: there is no such terminal. Notes that come back are for the metrics, after the commit. */
+/** Returns undefined if the terminal does not exist. The notes are for the metrics, after the commit. */
 export async function applyEvents(
   tx: Tx,
   log: Log,
   sessionId: string,
   events: readonly Observed[],
   options: { by?: AuditActor } = {},
-): Promise<{ session: SessionRow; life: Life; notes: Note[] } | undefined> {
+): Promise<{ session: SessionRow; lifecycle: Lifecycle; notes: Note[] } | undefined> {
   const session = await lockSession(tx, sessionId);
   if (!session) return undefined;
-  let life = lifeOf(session);
+  let lifecycle = lifecycleOf(session);
   const notes: Note[] = [];
   for (const event of events) {
-    const next = after(life, event);
-    life = next.life;
+    const next = applyEvent(lifecycle, event);
+    lifecycle = next.lifecycle;
     notes.push(...next.notes);
   }
-  await storeLife(tx, sessionId, life);
+  await storeLifecycle(tx, sessionId, lifecycle);
   const by = options.by ?? actorOf(session);
   for (const note of notes) {
     const target = { type: "terminal", id: session.id, name: `${session.username}@${session.node_name}` };
     const correlationId = correlationIdOf(note) ?? session.correlation_id;
-    await recordAudit(tx, log, { orgId: session.org_id, by, target, correlationId, ...toldAs(note, session) });
+    await recordAudit(tx, log, {
+      orgId: session.org_id,
+      by,
+      target,
+      correlationId,
+      ...auditFieldsOf(note, session),
+    });
   }
-  return { session, life, notes };
+  return { session, lifecycle, notes };
 }
 
-/** Of the connection that it happened to, which need not be the one that opened the terminal. */
+/** Belongs to the connection that the event is about, which need not be the one that opened the terminal. */
 function correlationIdOf(note: Note): string | null {
   if (note.type === "failed") return note.failure.correlation_id;
   return note.type === "closed" ? note.correlationId : null;
 }
 
-function toldAs(
+function auditFieldsOf(
   note: Note,
   { allocation_id }: SessionRow,
 ): Pick<NewAuditEvent, "action" | "result" | "reason" | "details"> {

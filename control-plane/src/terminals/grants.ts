@@ -1,4 +1,4 @@
-// What a gateway is told about a terminal: whose it is, and what it may.
+// What a gateway receives about a terminal: its owner, its node and its limits.
 
 import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
 import type { Values } from "@holdfast/kit/settings";
@@ -33,7 +33,7 @@ export function grantOfToken(claimed: Claimed, limits: TerminalLimits): Terminal
   };
 }
 
-/** For a gateway that was not there when the terminal was asked for. */
+/** For a gateway that did not claim the terminal's token. */
 export function grantOfSession(session: SessionRow, limits: TerminalLimits): TerminalGrant {
   return {
     session_id: session.id,

@@ -1,4 +1,4 @@
-// What a gateway asks and tells about terminals, on the internal listener.
+// Endpoints for gateways about terminals, on the internal listener.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import {
@@ -70,7 +70,7 @@ export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext
     if (!standing || isRevoked(standing, body.serial.toLowerCase())) throw withReason(standing);
     const theirs = session?.node_id === body.node_id && !hasEnded(session.state) ? session : undefined;
     if (!theirs) throw new ApiError("terminal_session_unknown");
-    // For the gateway, which may have missed that it is to close.
+    // The gateway may have missed the request to close it.
     if (theirs.close_code !== null)
       throw new ApiError("terminal_session_unknown", { details: { reason: theirs.close_code } });
     await bindToGateway(system, theirs.id, service.instanceId);
@@ -78,7 +78,7 @@ export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext
   });
 }
 
-/** Of a node that is gone, the terminal ends for that reason; a replaced certificate ends none. */
+/** A retired or revoked node ends the terminal for that reason; a replaced certificate does not end it. */
 function withReason(standing: Standing | undefined): ApiError {
   const { code, message, nextStep } = identityRefusal(standing);
   if (!standing || (standing.revokedAt === null && standing.status !== "retired"))

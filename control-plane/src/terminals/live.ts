@@ -1,4 +1,4 @@
-// What open pages follow about terminals.
+// Live topics of terminals, for open pages.
 
 import { allocationWithGrants } from "../allocations/live.ts";
 import type { LiveTopic } from "../live/topic.ts";

@@ -1,7 +1,7 @@
-// What the api counts of terminals.
+// Metrics of terminals in the api.
 
 import type { Metrics } from "@holdfast/service/metrics";
-import type { Note } from "./life.ts";
+import type { Note } from "./lifecycle.ts";
 
 export type TerminalMetrics = {
   failed(code: string): void;

@@ -1,4 +1,4 @@
-// Terminals: shells on nodes that people open and come back to.
+// Terminals: shells on nodes that people open and can attach to again.
 
 import { defineModule } from "../module.ts";
 import { retentionSetting } from "../tasks/settings.ts";

@@ -1,6 +1,6 @@
-// Has a node open a terminal, and says in the words of terminals why it did not. Whether the terminal is
-// ready is not decided here: that is seen at the gateway. Two requests: the first answers as soon as the task is stored,
-// so that a step of the chain is reported when it has happened; the second waits for the end of the task.
+// Has a node open a terminal, and translates failures of the task into failures of terminals. The gateway, not this code,
+// observes whether the terminal is ready. There are two requests: the first returns as soon as the task is stored, so that
+// the step of the chain is reported when it happens; the second waits for the end of the task.
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
@@ -35,11 +35,11 @@ export type OpenOptions = {
   staleAfterSeconds: number;
   detachedSeconds: number;
   log: Log;
-  /** The chain has a step more. */
+  /** Called when a step of the chain was stored. */
   onSent(sessionId: string): void;
 };
 
-/** A gateway that asks again, after its connection broke, gets the task that was made the first time. */
+/** A gateway that repeats the request after a lost connection gets the task that was created the first time. */
 export async function openOnNode(options: OpenOptions, sessionId: string, size: Size): Promise<Sent> {
   const { system } = options;
   const session = await selectOpening(system, sessionId);
@@ -47,7 +47,7 @@ export async function openOnNode(options: OpenOptions, sessionId: string, size: 
   if (session.close_code !== null) return notSent(closing(session.close_code));
   if (session.task_id !== null) return { sent: true, task_id: session.task_id };
   if (freshnessOf(ageMsOf(session), options.staleAfterSeconds) !== "online") {
-    return notSent(why("terminal_node_offline", silence(session)));
+    return notSent(why("terminal_node_offline", describeLastHeartbeat(session)));
   }
   if (apiWaitMs(session.left_ms) <= 0) return notSent(why("terminal_open_unconfirmed"));
   try {
@@ -59,7 +59,7 @@ export async function openOnNode(options: OpenOptions, sessionId: string, size: 
   }
 }
 
-/** Until the task has ended, or it is time for the gateway to know why there is no stream. */
+/** Waits until the task has ended, or until the gateway needs the reason why there is no stream. */
 export async function awaitOpening(
   options: OpenOptions,
   { sessionId, taskId }: { sessionId: string; taskId: string },
@@ -74,7 +74,7 @@ export async function awaitOpening(
   const ended = await selectTask(system, taskId);
   if (ended?.finished_at) return { failure: await failureOf(ended, options, session) };
   const isOver = performance.now() >= deadline - CLOCK_MS;
-  // The server stops. The task goes on: the gateway asks another replica, which waits for its end.
+  // The server stops. The task continues: the gateway sends the request to another replica, which waits for its end.
   if (signal.reason instanceof ApiError || (!isOver && !signal.aborted)) throw new ApiError("shutting_down");
   await cancel(options, taskId);
   return { failure: await late(options, session, taskId) };
@@ -104,15 +104,15 @@ async function startTask(
     allocationId: session.allocation_id,
     correlationId: session.correlation_id,
   });
-  // The task is on its way whether or not this is stored.
+  // The task is queued whether or not this is stored.
   await noteTask(system, session.id, { id, sentAt: new Date().toISOString() }).then(
     () => onSent(session.id),
-    (error: unknown) => log.warn({ err: error, session_id: session.id }, "a terminal's task was not noted"),
+    (error: unknown) => log.warn({ err: error, session_id: session.id }, "could not store the task of a terminal"),
   );
   return id;
 }
 
-/** Nobody waits for it any more: what was not begun need not be, and what was begun is undone. */
+/** No request waits for the task any more: it is not started, or it is undone if it was. */
 async function cancel({ tasks, system }: OpenOptions, taskId: string): Promise<void> {
   const task = await system.begin((tx) => tasks.cancel(tx, taskId));
   if (task) tasks.cancelled(task);
@@ -123,24 +123,24 @@ async function failureOf(ended: TaskEnding, options: OpenOptions, session: Openi
   const { code, message } = ended.failure ?? { code: "executor_failed", message: "" };
   const own = isTerminalFailure(code) ? code : codeOf(code);
   if (own === "terminal_node_stream_timeout") return timeout(options, session, message);
-  // Whoever asked the terminal to close may have been faster than the node.
+  // A request to close the terminal may have arrived before the node was done.
   const now = code === "task_cancelled" ? await selectOpening(options.system, session.id) : undefined;
   return now?.close_code ? closing(now.close_code) : why(own, message);
 }
 
-/** Not ended in time: it was never taken, or it was, and nothing came. */
+/** The task did not end in time: the node never took it, or took it and reported nothing. */
 async function late(options: OpenOptions, session: Opening, taskId: string): Promise<Why> {
   const task = await selectTask(options.system, taskId);
   return task && task.generation > 0 ? timeout(options, session) : why("terminal_open_not_taken");
 }
 
-/** A node that was told another address could not but miss the gateway. */
+/** A node with an outdated gateway address cannot reach the gateway. */
 async function timeout({ system }: OpenOptions, session: Opening, message?: string): Promise<Why> {
   if (await hasOldTerminalAddress(system, session.node_id)) return why("terminal_env_profile_drift");
   return why("terminal_node_stream_timeout", message);
 }
 
-/** What every task may end with. */
+/** By the failures that a task of any type may end with. */
 const byTaskFailure: Record<CommonFailure, TerminalFailureCode> = {
   task_type_unknown: "terminal_open_not_taken",
   task_params_invalid: "terminal_open_not_taken",
@@ -165,7 +165,7 @@ function codeOf(code: string): TerminalFailureCode {
   return Object.hasOwn(commonTaskFailures, code) ? byTaskFailure[code as CommonFailure] : "terminal_pty_failed";
 }
 
-/** Why the task was not even made. */
+/** By the errors for which no task is created. */
 const byRefusal: Partial<Record<ErrorCode, TerminalFailureCode>> = {
   node_not_active: "terminal_node_offline",
   not_found: "terminal_node_offline",
@@ -190,10 +190,10 @@ function ageMsOf({ silent_seconds }: Opening): number | undefined {
   return silent_seconds === null ? undefined : silent_seconds * 1000;
 }
 
-function silence({ node_name, silent_seconds }: Opening): string {
-  if (silent_seconds === null) return `${node_name} has never been heard of.`;
+function describeLastHeartbeat({ node_name, silent_seconds }: Opening): string {
+  if (silent_seconds === null) return `${node_name} has never sent a heartbeat.`;
   if (silent_seconds < 0) {
     return `The last heartbeat of ${node_name} is recorded in the future: a clock of the control plane was wrong.`;
   }
-  return `${node_name} was last heard of ${Math.round(silent_seconds)} seconds ago.`;
+  return `The last heartbeat of ${node_name} was ${Math.round(silent_seconds)} seconds ago.`;
 }

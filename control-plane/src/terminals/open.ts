@@ -1,4 +1,4 @@
-// What the nouns of an api process have of terminals.
+// What the modules of an api process use of terminals.
 
 import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
 import type { Metrics } from "@holdfast/service/metrics";
@@ -10,7 +10,7 @@ export type Terminals = {
   limits: TerminalLimits;
   metrics: TerminalMetrics;
   watch: TerminalWatch;
-  /** To the gateways that follow this process. */
+  /** Publishes to the gateways that follow this process. */
   publish(lines: readonly ServiceNews[]): void;
 };
 

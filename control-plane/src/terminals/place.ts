@@ -1,4 +1,4 @@
-// Where a terminal is to be opened, and why it cannot be: the allocation, and the node it is on.
+// The allocation and the node that a terminal is opened on, and why it cannot be opened there.
 
 import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
@@ -24,7 +24,7 @@ export async function selectPlace(tx: Tx, allocationId: string): Promise<Place |
   return row;
 }
 
-/** `owner`: who can change that. */
+/** `owner`: who can resolve it. */
 export type Refusal = { reason: string; owner: TerminalOwner; message: string; nextStep: string };
 
 const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reason" | "owner">> = {
@@ -46,7 +46,7 @@ const inactive: Record<Exclude<AllocationStatus, "active">, Omit<Refusal, "reaso
   },
 };
 
-/** Undefined: nothing stands in the way. A shell that is there may be used while its node drains. */
+/** Undefined if the terminal may be opened. An open shell may be used while its node drains. */
 export function refusalOf(place: Place, purpose: "open" | "attach"): Refusal | undefined {
   if (place.status !== "active")
     return { reason: `allocation_${place.status}`, owner: "tenant", ...inactive[place.status] };
@@ -57,6 +57,6 @@ export function refusalOf(place: Place, purpose: "open" | "attach"): Refusal | u
     reason: `node_${state}`,
     owner: "node",
     message: `The node ${place.node_name} is ${state} and takes no new work.`,
-    nextStep: "Ask the operator of the node; its page says why, and since when.",
+    nextStep: "Contact the operator of the node. The node's page shows the reason and the time.",
   };
 }

@@ -11,7 +11,7 @@ import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Sql, Tx } from "../database/connect.ts";
 import type { Revision } from "../mechanisms/awaiting.ts";
 import { accessIsLost, lostAccessCode, signInEnded } from "./access.ts";
-import type { Exit, Failure, Life } from "./life.ts";
+import type { Exit, Failure, Lifecycle } from "./lifecycle.ts";
 import { terminalIsLive } from "./state.ts";
 
 const sessionIsLive = terminalIsLive("s");
@@ -31,13 +31,13 @@ export type SessionRow = {
   actor_name: string;
   role: string;
   correlation_id: string;
-  chain: Life["chain"];
+  chain: Lifecycle["chain"];
   failure: (Omit<Failure, "correlation_id"> & Partial<Pick<Failure, "correlation_id">>) | null;
   task_id: string | null;
   gateway_id: string | null;
   attached: boolean;
   attachment_at: Date | null;
-  /** When it ends by itself at the latest, as long as nobody attaches. */
+  /** The latest time at which it ends by itself if no client attaches. */
   ends_at: Date;
   created_at: Date;
   close_code: string | null;
@@ -53,7 +53,7 @@ const columns = (db: Queryable) => db`
   s.actor_id, s.actor_name, s.role, s.correlation_id, s.chain, s.failure, s.task_id, s.gateway_id, s.attached,
   s.attachment_at, ${endsAt(db)} AS ends_at, s.created_at, s.close_code, s.closed_at, s.close_reason, s.exit, s.bytes_in, s.bytes_out`;
 
-/** An opening one by its own deadline; a detached one when its time without a client is over. */
+/** An opening terminal ends at its deadline, a detached one when its time without a client is over. */
 const endsAt = (db: Queryable) => db`
   CASE WHEN s.state = 'opening' THEN s.opening_until
     WHEN s.attached THEN s.ends_by
@@ -86,7 +86,7 @@ export function toTerminal(row: SessionRow): TerminalSession {
   };
 }
 
-/** Failures from before each had an id of its own belong to the terminal's. */
+/** Failures stored before each had its own correlation id use the terminal's. */
 function toFailure({ failure, correlation_id }: SessionRow): TerminalSession["failure"] {
   if (!failure) return null;
   const { hop, owner } = terminalFailures[failure.code];
@@ -117,7 +117,7 @@ export type NewSession = Pick<
   | "role"
 > & { sign_in_id: string | null; openSeconds: number; longestSeconds: number; detachedSeconds: number };
 
-/** Until its token is used, the time to open it has not begun: the token's own time comes on top. */
+/** The time to open begins when the token is used, so the token's validity is added. */
 export async function insertSession(tx: Tx, id: string, session: NewSession): Promise<void> {
   const { openSeconds, longestSeconds, detachedSeconds: detached_seconds, ...row } = session;
   const chain = { token_ready: new Date().toISOString() };
@@ -134,7 +134,7 @@ export type NewToken = {
   sessionId: string;
   hash: Buffer;
   userKey: string;
-  /** The browser session that asks; null for a token or the local operator. */
+  /** The browser session of the caller; null for a token or the local operator. */
   signInId: string | null;
   purpose: "open" | "attach";
   offset: number | null;
@@ -152,7 +152,7 @@ export async function insertToken(tx: Tx, token: NewToken): Promise<{ expires_at
   return row;
 }
 
-/** How many could still be used, and in how many seconds the first of them can not. */
+/** The number of unused tokens that are still valid, and the seconds until the first of them expires. */
 export async function countUnused(tx: Tx, userKey: string): Promise<{ unused: number; wait: number }> {
   const [row] = await tx<{ unused: number; wait: number }[]>`
     SELECT count(*)::integer AS unused,
@@ -179,7 +179,7 @@ export type SessionFilter = {
   correlationId: string | undefined;
 };
 
-/** Own ones of allocations that the caller still reaches, and all of those that the caller manages. */
+/** The caller's own terminals on allocations that the caller can still see, and all on those that the caller manages. */
 const isSeenBy = (tx: Tx, { caller, userKey }: Viewer) => {
   const who = callerSql(tx, caller);
   return tx`(${reaches(tx, who, "manage")} OR (s.user_key = ${userKey} AND ${reaches(tx, who, "view")}))`;
@@ -203,7 +203,7 @@ export async function selectSessions(
     ORDER BY s.id DESC LIMIT ${page.limit + 1}`;
 }
 
-/** Of the terminal, of any connection to it, or of its failure. */
+/** Matches the id of the terminal, of any connection to it, and of its failure. */
 const withCorrelationId = (tx: Tx, id: string) => tx`
   SELECT id FROM terminal_sessions WHERE correlation_id = ${id}
   UNION ALL SELECT id FROM terminal_sessions WHERE failure ->> 'correlation_id' = ${id}
@@ -211,7 +211,7 @@ const withCorrelationId = (tx: Tx, id: string) => tx`
 
 type OwnRow = SessionRow & { org_name: string };
 
-/** What the gateway counts for the limit of one person or token: every terminal that a gateway took and that has not ended. */
+/** The terminals that count towards the limit of one person or token: claimed by a gateway and not ended. */
 export async function selectOwnOpen(system: Sql, userKey: string): Promise<OwnRow[]> {
   return system<OwnRow[]>`
     SELECT ${columns(system)}, o.name AS org_name FROM ${joined(system)} JOIN organizations o ON o.id = s.org_id
@@ -223,13 +223,13 @@ export function toMyTerminal(row: OwnRow): MyTerminal {
   return { ...toTerminal(row), organization: { id: row.org_id, name: row.org_name } };
 }
 
-/** For those who wait for an end; nothing before it is waited for. */
+/** For requests that wait for the end of a terminal; other changes are not awaited, so the revision is constant. */
 export async function selectEnds(sql: Queryable, ids: readonly string[]): Promise<Revision[]> {
   return sql<Revision[]>`
     SELECT id, 0 AS revision, closed_at IS NOT NULL AS ended FROM terminal_sessions WHERE id = ANY (${[...ids]}::uuid[])`;
 }
 
-export function lifeOf(row: SessionRow): Life {
+export function lifecycleOf(row: SessionRow): Lifecycle {
   return {
     state: row.state,
     chain: row.chain,
@@ -244,19 +244,19 @@ export function lifeOf(row: SessionRow): Life {
   };
 }
 
-/** Of a row that the transaction has locked. */
-export async function storeLife(tx: Tx, id: string, life: Life): Promise<void> {
+/** The transaction must have locked the row. */
+export async function storeLifecycle(tx: Tx, id: string, lifecycle: Lifecycle): Promise<void> {
   await tx`
-    UPDATE terminal_sessions SET state = ${life.state}, chain = ${tx.json(life.chain)},
-      failure = ${life.failure === null ? null : tx.json(life.failure)},
-      attached = ${life.attached}, attachment_at = ${life.attachmentAt}, heard_at = now(),
-      closed_at = ${life.closedAt}, close_reason = ${life.closeReason},
-      exit = ${life.exit === null ? null : tx.json(life.exit)}, bytes_in = ${life.bytesIn}, bytes_out = ${life.bytesOut}
+    UPDATE terminal_sessions SET state = ${lifecycle.state}, chain = ${tx.json(lifecycle.chain)},
+      failure = ${lifecycle.failure === null ? null : tx.json(lifecycle.failure)},
+      attached = ${lifecycle.attached}, attachment_at = ${lifecycle.attachmentAt}, heard_at = now(),
+      closed_at = ${lifecycle.closedAt}, close_reason = ${lifecycle.closeReason},
+      exit = ${lifecycle.exit === null ? null : tx.json(lifecycle.exit)}, bytes_in = ${lifecycle.bytesIn}, bytes_out = ${lifecycle.bytesOut}
     WHERE id = ${id}`;
 }
 
-/** Asked twice, the first reason stays. */
-export async function askToClose(tx: Tx, id: string, code: string): Promise<void> {
+/** Repeated requests keep the first reason. */
+export async function requestClose(tx: Tx, id: string, code: string): Promise<void> {
   await tx`
     UPDATE terminal_sessions SET close_code = coalesce(close_code, ${code}),
       close_asked_at = coalesce(close_asked_at, now())
@@ -276,9 +276,9 @@ export type Claimed = {
 };
 
 /**
- * Uses a token up. Of two that race, the second waits for the first one's row and then finds it used. The
- * time to open begins here; the gateway that asks speaks for the session from now on. `used_up`: it was good, but its
- * terminal may not be used any more. Undefined: it was not.
+ * Consumes a token. Of two concurrent claims, the second waits for the row lock and then finds the token used. The time to
+ * open begins here, and the claiming gateway reports for the session from now on. Returns `used_up` for a valid token whose
+ * terminal may no longer be used, and undefined for an invalid token.
  */
 export async function claimToken(
   system: Sql,
@@ -303,7 +303,7 @@ export async function claimToken(
   return row?.id === null ? "used_up" : row;
 }
 
-/** What is known of a token that was not accepted. */
+/** Details of a token that was not accepted. */
 export type TokenFacts = {
   session_id: string;
   correlation_id: string;
@@ -325,8 +325,8 @@ export async function selectTokenFacts(system: Sql, hash: Buffer): Promise<Token
 }
 
 /**
- * The node brings its stream: the gateway that it came to speaks for the session. A client that was attached at another
- * one went with it, and a gateway that was killed could not report that.
+ * Makes the gateway that received the node's stream the one that reports for the session. A client that was attached
+ * through another gateway is now detached; a gateway that was killed could not report that.
  */
 export async function bindToGateway(system: Sql, id: string, gatewayId: string): Promise<void> {
   await system`
@@ -337,9 +337,9 @@ export async function bindToGateway(system: Sql, id: string, gatewayId: string):
 }
 
 export type Opening = SessionRow & {
-  /** Until the deadline. */
+  /** Milliseconds until the deadline. */
   left_ms: number;
-  /** Since the node's last heartbeat; null: it was never heard. */
+  /** Seconds since the node's last heartbeat; null if there was none. */
   silent_seconds: number | null;
 };
 
@@ -358,7 +358,7 @@ export async function noteTask(system: Sql, id: string, task: { id: string; sent
     WHERE id = ${id}`;
 }
 
-/** Those among the ids given that are to end, whatever is thought of them here; without ids, all that are there. */
+/** The terminals among `ids` that are to close, whatever their state here; without ids, all live ones. */
 export async function selectClosing(system: Sql, ids: readonly string[] | null): Promise<ServiceNews[]> {
   const rows = await system<{ id: string; close_code: string }[]>`
     SELECT id, close_code FROM terminal_sessions

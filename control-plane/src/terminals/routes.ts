@@ -1,4 +1,4 @@
-// Terminals over HTTP: a token for one connection, what became of each, and how to end one.
+// Terminals over HTTP: create a token for one connection, show what became of each terminal, and close one.
 
 import {
   closeTerminal,
@@ -26,11 +26,11 @@ import { type Actor, keyOf } from "../people/actor.ts";
 import { applyEvents } from "./events.ts";
 import { type Place, refusalOf, selectPlace } from "./place.ts";
 import {
-  askToClose,
   countUnused,
   insertSession,
   insertToken,
   type NewSession,
+  requestClose,
   type SessionRow,
   selectOwnOpen,
   selectSession,
@@ -67,7 +67,7 @@ export function terminalRoutes(api: ApiContext): void {
     if (!gateway) throw counted(api, new ApiError("terminal_gateway_missing"));
     const sessionId = there?.id ?? uuidv7();
     const { secret, hash } = makeSecret("terminal");
-    // Sent behind each other, and answered together.
+    // Pipelined: both statements take one round trip.
     const session = there ? undefined : insertSession(tx, sessionId, newSession(api, call, place));
     const offset = body.offset ?? null;
     const signInId = signInOf(actor);
@@ -121,8 +121,8 @@ export function terminalRoutes(api: ApiContext): void {
     const session = await readSession(call, params.terminal_id);
     touched(targetOf(session), { allocation_id: session.allocation_id, state: session.state });
     if (!hasEnded(session.state)) {
-      await askToClose(tx, session.id, "terminal_closed");
-      // No gateway has it: nobody would say that it is closed.
+      await requestClose(tx, session.id, "terminal_closed");
+      // No gateway has claimed it, so none would report that it is closed.
       if (session.gateway_id === null) await applyEvents(tx, api.log, session.id, [unusedNow()]);
       afterCommit(() => watch.closing([session.id]));
     }
@@ -135,10 +135,10 @@ export function terminalRoutes(api: ApiContext): void {
     if (session.user_key !== keyOf(actor)) throw notTheirs();
     const by = auditActor(actor, org.role);
     const failure = { type: "failed", at: new Date().toISOString(), code: body.code, ended: false } as const;
-    // The client sends the id that it names to its person: of its connection, not only of the terminal.
+    // The client shows the correlation id of its connection, which need not be the terminal's.
     const event = { ...failure, detail: body.detail ?? null, correlation_id: correlationId };
-    // Its client has given up: whatever still comes up for it is nobody's.
-    if (session.state === "opening") await askToClose(tx, session.id, body.code);
+    // The client has given up, so a shell that still starts would never be used.
+    if (session.state === "opening") await requestClose(tx, session.id, body.code);
     const applied = await applyEvents(tx, api.log, session.id, [event], { by });
     touched(targetOf(session), { code: body.code, hop: terminalFailures[body.code].hop });
     afterCommit(() => {
@@ -149,7 +149,7 @@ export function terminalRoutes(api: ApiContext): void {
   });
 }
 
-/** A shell of the same person or token, on the same allocation; anything else looks as if there were none. */
+/** A shell of the same person or token on the same allocation; any other is reported as unknown. */
 function isAttachable(session: SessionRow | undefined, place: Place, userKey: string): boolean {
   return (
     session?.allocation_id === place.id &&
@@ -167,11 +167,11 @@ function refuseUnusable(api: ApiContext, place: Place, purpose: "open" | "attach
   throw counted(api, new ApiError("terminal_token_mint_failed", { message, nextStep, details }));
 }
 
-/** Nobody needs more tokens at a time than terminals. */
+/** One person may have as many unused tokens as open terminals. */
 function refuseTooMany({ unused, wait }: { unused: number; wait: number }, most: number): void {
   if (unused < most) return;
   throw new ApiError("rate_limit_exceeded", {
-    message: `You have ${unused} terminal tokens that were not used, which is as many as one person may have.`,
+    message: `You have ${unused} unused terminal tokens, which is the maximum per person or token.`,
     nextStep: "Use one of them, or wait until the first expires.",
     headers: { "retry-after": String(Math.max(1, wait)) },
     details: { reason: "unused_tokens", limit: most, retry_after_seconds: Math.max(1, wait) },
@@ -197,7 +197,7 @@ function newSession(
   };
 }
 
-/** The browser session, with whose end the terminal closes. */
+/** The browser session: the terminal closes when it ends. */
 function signInOf(actor: Actor): string | null {
   return actor.type === "user" ? actor.sessionId : null;
 }
@@ -207,7 +207,7 @@ function counted(api: ApiContext, error: ApiError): ApiError {
   return error;
 }
 
-/** Of the caller's own, or of an allocation that the caller manages; any other looks unknown. */
+/** The caller's own terminal, or one on an allocation that the caller manages; any other is reported as not found. */
 async function readSession(
   { tx, actor, org }: Pick<OrgCall<unknown>, "tx" | "actor" | "org">,
   id: string,
@@ -229,13 +229,13 @@ function targetOf({ id, username, node_name }: SessionRow) {
   return { type: "terminal", id, name: `${username}@${node_name}` };
 }
 
-/** Whoever has a shell of it can be the node, and where the server itself runs under it, the server. */
+/** A shell of the agent's own account can act as the node, and as the server where that runs under the same account. */
 function notForMembers(role: string): ApiError {
   return new ApiError("terminal_token_mint_failed", {
     message:
       "The allocation is the agent's own account, which can read the node's keys: your role does not include it.",
     nextStep:
-      "Ask an administrator, or one who runs the agent as root: then each allocation has a user of its own.",
+      "Ask an administrator to open it, or to run the agent as root, so that each allocation gets its own user.",
     details: {
       reason: "role_insufficient",
       owner: "tenant",
@@ -247,7 +247,7 @@ function notForMembers(role: string): ApiError {
 
 function notTheirs(): ApiError {
   return new ApiError("forbidden", {
-    message: "The terminal is another's.",
+    message: "The terminal was opened by somebody else.",
     details: { needed: "to have opened it" },
   });
 }

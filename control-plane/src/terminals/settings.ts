@@ -1,4 +1,4 @@
-// Settings of terminals: where nodes find the gateway, and how long and how many.
+// Settings of terminals: the gateway's address for nodes, time limits and maximum numbers.
 
 import { PROMISED_SECONDS } from "@holdfast/contracts/terminal-deadlines";
 import { integer, optional, setting } from "@holdfast/kit/settings";

@@ -1,5 +1,5 @@
-// What the api's requests have of terminals: they publish that one changed or is to close, have lost access looked for at
-// once, and wait for an end.
+// What request handlers of the api use of terminals: publish that one changed or is to close, check for lost access at
+// once, and wait for the end of one.
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
@@ -10,11 +10,11 @@ import { selectEnds } from "./queries.ts";
 export const END_LOST_TERMINALS = "end-lost-terminals";
 
 export type TerminalWatch = {
-  /** After the commit: open pages read it again. */
+  /** Call after the commit: open pages read the terminal again. */
   changed(sessionId: string): void;
-  /** After the commit: it is to close. */
+  /** Call after the commit: the gateways close these terminals. */
   closing(sessionIds: readonly string[]): void;
-  /** After the commit: somebody may have lost access. Without it the job's next turn finds it seconds later. */
+  /** Call after the commit if somebody may have lost access. Otherwise the job finds it at its next turn, seconds later. */
   look(): void;
   /** Resolves when the terminal has ended, or the time is over. */
   ended(sessionId: string, options: { waitMs: number; signal?: AbortSignal }): Promise<void>;

@@ -24,7 +24,7 @@ export type TestApi = {
   internalUrl: string;
   database: TestDatabase;
   operatorToken: string;
-  /** As the local operator, in the organization given. */
+  /** As the local operator, in this organization. */
   operator: (orgId?: string) => Client;
   as: (token: string, orgId?: string) => Client;
   /** Everything that was logged so far, a line each. */
@@ -44,7 +44,7 @@ export async function startTestApi(
     ...loginEnvironment(database),
     HOLDFAST_MIGRATE_ON_START: "no",
     HOLDFAST_DATABASE_POOL_SIZE: "4",
-    // Nodes of a test get the tasks that the test gives them.
+    // Nodes of a test get only the tasks that the test creates.
     HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS: "0",
     HOLDFAST_KEK_BASE64: Buffer.alloc(32, 7).toString("base64"),
     HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(operatorToken).digest("hex"),

@@ -1,10 +1,10 @@
-// Clean-up after a test file, asked for from anywhere in it. vitest ignores an `afterAll` that is
+// Clean-up after a test file, registered from anywhere in it. vitest ignores an `afterAll` that is
 // called while a test runs, so there is one for every file, in clean-up.ts.
 
 type Task = () => unknown;
 const tasks: Task[] = [];
 
-/** The last asked for is done first. */
+/** Runs in reverse order of registration. */
 export function atEnd(task: Task): void {
   tasks.push(task);
 }

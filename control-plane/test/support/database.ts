@@ -58,7 +58,7 @@ export async function setReachable(database: TestDatabase, reachable: boolean): 
   const { superuserUrl } = inject("postgres");
   await asSuperuser(superuserUrl, `ALTER DATABASE ${database.name} ALLOW_CONNECTIONS ${reachable}`);
   if (reachable) return;
-  // Waits for each to end: one that has only been told to may still answer.
+  // Waits until each has ended: one that only received the signal may still respond.
   const backends = `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '${database.name}'`;
   await asSuperuser(superuserUrl, backends);
 }

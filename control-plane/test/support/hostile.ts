@@ -191,12 +191,12 @@ export function requestsFor(
         { "x-correlation-id": "\x01" },
       ),
     })
-    .map(({ segments, query: asked, body: sent, type, extra }) => {
+    .map(({ segments, query: wanted, body: sent, type, extra }) => {
       const path = names.reduce(
         (url, name, index) => url.replace(`{${name}}`, () => segments[index] ?? ""),
         endpoint.path,
       );
-      const pairs = Object.entries({ ...(asked as object), ...Object.fromEntries(held) }).map(
+      const pairs = Object.entries({ ...(wanted as object), ...Object.fromEntries(held) }).map(
         ([name, value]) => [name.toWellFormed(), String(value).toWellFormed()] as [string, string],
       );
       const search = new URLSearchParams(pairs).toString();

@@ -1,5 +1,5 @@
 // One replica's task engine over a test's database, without its listeners,
-// and a node that answers by the engine's own door.
+// and a node that calls the engine directly.
 
 import type { Outcome } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -57,7 +57,7 @@ export async function insertNode(
   return node;
 }
 
-/** Takes what the node is offered and answers each task, as its agent would. */
+/** Takes the tasks that the node is offered and reports a result for each, as its agent would. */
 export async function answerTasks(
   { engine }: Replica,
   node: TestNode,

@@ -1,4 +1,4 @@
-// A gateway as the internal listener sees it: enrolls with the service token, asks with its certificate.
+// A gateway as the internal listener sees it: enrolls with the service token, and sends requests with its certificate.
 
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -22,18 +22,22 @@ export const SERVICE_TOKEN = `hfv_${"t".repeat(43)}`;
 export const TERMINAL_URL = "ws://127.0.0.1:3002/v1/terminal";
 export const NODE_TERMINAL_URL = "https://127.0.0.1:18443";
 
-export type Asked = { params?: Record<string, string>; body?: Record<string, unknown>; correlationId?: string };
+export type RequestOptions = {
+  params?: Record<string, string>;
+  body?: Record<string, unknown>;
+  correlationId?: string;
+};
 
 export type TestGateway = {
   id: string;
   tls: AgentOptions;
   client: TestClient;
-  ask(endpoint: Endpoint, asked?: Asked): Promise<Answer>;
+  ask(endpoint: Endpoint, options?: RequestOptions): Promise<Answer>;
   announce(changes?: Record<string, unknown>): Promise<Answer>;
   follow(): Promise<Following>;
 };
 
-/** A request for a service certificate, proven with the token given. */
+/** A request for a service certificate, with a proof made from `token`. */
 export async function enrollment(changes: Record<string, unknown> = {}, token = SERVICE_TOKEN) {
   const { key, csr } = await makeKeyRequest();
   const request = {

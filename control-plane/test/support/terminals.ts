@@ -1,4 +1,4 @@
-// A place for terminals: an enrolled node that was heard, with an allocation on it, and the node's own hand.
+// A place for terminals: an enrolled node with a heartbeat and an allocation, and functions that act as the node.
 
 import type { TaskOffer } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -10,7 +10,7 @@ export type Place = { node: TestNode; allocationId: string; username: string };
 
 export async function newPlace(api: TestApi, superuser: Sql, org: TestOrg, owner: TestOwner = {}): Promise<Place> {
   const node = await enrollTestNode(api, org.id, { hostname: `reef-${uuidv7().slice(-8)}` });
-  await hear(node, node.enrolled.profile.version);
+  await sendProfileHeartbeat(node, node.enrolled.profile.version);
   return { node, ...(await newAllocation(superuser, org, node.id, owner)) };
 }
 
@@ -30,7 +30,7 @@ export async function newAllocation(superuser: Sql, org: TestOrg, nodeId: string
 }
 
 /** A heartbeat in which the node reports its profile; returns the newest version. */
-export async function hear(node: TestNode, version: number): Promise<number> {
+export async function sendProfileHeartbeat(node: TestNode, version: number): Promise<number> {
   const { body } = await sendHeartbeatFrom(node, {
     facts: hostFacts,
     profile: { name: "default", version },
@@ -38,11 +38,11 @@ export async function hear(node: TestNode, version: number): Promise<number> {
   return (body["profile"] as { version: number } | undefined)?.version ?? version;
 }
 
-/** What the node is given to do next. */
+/** The next task that the node is offered. */
 export async function takeTask(node: TestNode): Promise<TaskOffer> {
   const { body } = await node.client.ask({ path: node.path("tasks/wait?wait=20&room=1") });
   const [task] = body["tasks"] as TaskOffer[];
-  if (!task) throw new Error(`the node was given nothing: ${JSON.stringify(body)}`);
+  if (!task) throw new Error(`the node was offered no task: ${JSON.stringify(body)}`);
   return task;
 }
 

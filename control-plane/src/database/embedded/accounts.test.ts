@@ -113,7 +113,7 @@ describe("the account that runs it", () => {
     expect(() => chooseAccount({ dataDirectory, uid: 1000, runAs: "no-such-name" })).toThrow(/only root/);
   });
 
-  it("OPS-01 is asked for by user id, which the system may not know by name", () => {
+  it("OPS-01 is looked up by user id, which may have no name on the system", () => {
     const { dataDirectory } = sandbox;
     const { username } = userInfo();
     expect(chooseAccount({ dataDirectory, uid: 54_321 })).toBeUndefined();

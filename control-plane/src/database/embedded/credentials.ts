@@ -1,5 +1,5 @@
-// The passwords of the embedded server's login roles, in one file that only we can read. The
-// server's own account cannot: whoever takes it over reads tables, but does not learn a password.
+// The passwords of the embedded server's login roles, in one file that only our own account can read. The server's
+// account cannot: an attacker who takes it over can read tables, but gets no password.
 
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// How a program is started so that it ends when we end, and as another account where one is given.
+// Starts a program so that it ends with this process, and under another account if one is set.
 // The kernel sends the signal when our process dies, whatever kills it; where setpriv is missing, the
 // next start stops what was left over.
 
@@ -20,7 +20,7 @@ export function dyingWithUs(options: {
   signal: "INT" | "KILL";
 }): Launch {
   const { account, program, args, signal } = options;
-  // The current directory may be one that the account cannot enter; our environment is not its business.
+  // The current directory may be one that the account cannot enter; our environment is not passed on.
   const spawn = { cwd: "/", env: { LC_ALL: "C", TZ: "UTC" } };
   if (setpriv === undefined) {
     return { command: program, args, spawn: { ...spawn, ...(account && { uid: account.uid, gid: account.gid }) } };

@@ -1,5 +1,5 @@
 // How the embedded server is tuned: a small service that is always on, shares its machine with
-// others, and must not lose an acknowledged row. They are given on the command line, so that a new
+// others, and must not lose an acknowledged row. They are passed on the command line, so that a new
 // version of Holdfast changes them without editing files of an existing database.
 
 export type ServerParameters = Record<string, string>;
@@ -25,7 +25,7 @@ const parameters: ServerParameters = {
   timezone: "UTC",
   log_timezone: "UTC",
   log_checkpoints: "off",
-  // A statement in the log could carry what it was given as a literal.
+  // A statement in the log could contain its literals.
   log_min_error_statement: "panic",
 };
 

@@ -75,7 +75,7 @@ function exitOf(child: ChildProcess): Promise<ServerExit> {
   });
 }
 
-/** Undefined when it is ready, which the postmaster writes into its pid file. */
+/** Returns undefined when the server is ready, which the postmaster writes into its pid file. */
 async function readyOrExit(server: Server, options: ServerOptions): Promise<ServerExit | undefined> {
   const abort = () => server.kill("SIGQUIT");
   options.signal?.addEventListener("abort", abort);
@@ -85,13 +85,13 @@ async function readyOrExit(server: Server, options: ServerOptions): Promise<Serv
     exit = ended;
   });
   const started = Date.now();
-  let told = false;
+  let reported = false;
   while (exit === undefined) {
     const file = readPidFile(options.dataDirectory);
     if (file?.ready && file.pid === server.pid) break;
-    if (!told && Date.now() - started > slowStartMs) {
+    if (!reported && Date.now() - started > slowStartMs) {
       options.onProgress("PostgreSQL is replaying its log after an unclean stop");
-      told = true;
+      reported = true;
     }
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

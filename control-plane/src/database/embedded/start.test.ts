@@ -103,7 +103,9 @@ describe("an embedded PostgreSQL", () => {
     mkdirSync(other.dataDirectory, { recursive: true });
     writeFileSync(join(other.dataDirectory, "PG_VERSION"), "13\n");
     if (isRoot) chownSync(other.dataDirectory, 65534, 65534);
-    await expect(startEmbeddedPostgres({ directory: other.directory })).rejects.toThrow(/made by PostgreSQL 13/);
+    await expect(startEmbeddedPostgres({ directory: other.directory })).rejects.toThrow(
+      /created by PostgreSQL 13/,
+    );
     await other.cleanUp();
   });
 });

@@ -37,7 +37,7 @@ export type EmbeddedPostgresOptions = {
   parameters?: ServerParameters;
   /** Never makes a database: for one that ran a moment ago, whose directory may have lost its mount. */
   mustExist?: boolean;
-  /** Gives up a start that is under way. */
+  /** Aborts a start in progress. */
   signal?: AbortSignal;
   onProgress?(text: string): void;
 };
@@ -57,7 +57,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   if (options.mustExist && !clusterExists(join(options.directory, "data"))) {
     throw new UsageError(
       `The database in ${options.directory} has disappeared, and none is made in its place. ` +
-        "Bring the directory back (is its disk mounted?): it is looked for again every few seconds.",
+        "Restore the directory (is its disk mounted?). Holdfast checks for it again every few seconds.",
     );
   }
   // Parents are made with the usual mode: closed ones would keep the server's account out.
@@ -135,7 +135,7 @@ async function ensureCluster(options: {
   const made = readFileSync(join(dataDirectory, "PG_VERSION"), "utf8").trim();
   if (Number(made) !== majorVersion) {
     throw new UsageError(
-      `${dataDirectory} was made by PostgreSQL ${made}, this is ${version}. ` +
+      `${dataDirectory} was created by PostgreSQL ${made}; this is PostgreSQL ${version}. ` +
         "Dump it with the old version and restore it with the new one, or use another HOLDFAST_DATA_DIR.",
     );
   }

@@ -1,4 +1,4 @@
-// What goes wrong between us and PostgreSQL, apart from what PostgreSQL itself says (a DatabaseError with an SQLSTATE).
+// Errors of the connection to PostgreSQL, apart from those that PostgreSQL reports itself (a DatabaseError with an SQLSTATE).
 
 import { DatabaseError } from "pg";
 
@@ -33,7 +33,7 @@ export function isStalePlan(error: unknown): boolean {
   return error instanceof DatabaseError && error.routine === "RevalidateCachedQuery";
 }
 
-/** The database is away or restarting, or asks to try again, as opposed to having refused the statement. */
+/** The database is unavailable or restarting, or requests a retry, as opposed to having refused the statement. */
 export function isUnavailable(error: unknown): boolean {
   if (isStalePlan(error)) return true;
   const code = (error as { code?: unknown } | undefined)?.code;
@@ -55,7 +55,7 @@ const unavailableCodes = new Set([
   // Too many connections; not accepting connections at present.
   "53300",
   "55000",
-  // Given up by the server, to be tried again: time limit, deadlock, serialization.
+  // Aborted by the server, and worth a retry: time limit, deadlock, serialization.
   "57014",
   "40P01",
   "40001",

@@ -6,7 +6,7 @@ import { ConnectionError } from "./errors.ts";
 
 export type Pool = {
   borrow(): Promise<Connection>;
-  giveBack(connection: Connection): void;
+  release(connection: Connection): void;
   /** Refuses new borrowers, and waits for the present ones for as long as `timeoutMs`. */
   end(timeoutMs: number): Promise<void>;
 };
@@ -66,7 +66,7 @@ export function createPool(options: ConnectionOptions & { max: number }): Pool {
       waiting.push(turn);
       return turn.promise;
     },
-    giveBack(connection) {
+    release(connection) {
       if (connection.failure()) return;
       if (ended || Date.now() - connection.openedAt > MOST_AGE_MS) return void connection.close();
       const next = waiting.shift();

@@ -26,7 +26,7 @@ export interface Queryable {
   ): Query<Rows<T>>;
   (identifier: string): Identifier;
   json(value: unknown): Json;
-  /** A text of our own making, which may hold several statements if it has no parameters. It is not prepared. */
+  /** A constant text, which may contain several statements if it has no parameters. It is not prepared. */
   unsafe(text: string, values?: readonly Parameter[]): Promise<Rows>;
 }
 
@@ -70,7 +70,7 @@ export function openSql(options: SqlOptions): Sql {
     try {
       return await connection.send(message);
     } finally {
-      pool.giveBack(connection);
+      pool.release(connection);
     }
   };
   const alone = async (statement: Statement) => {
@@ -94,7 +94,7 @@ export function openSql(options: SqlOptions): Sql {
         noticeStalePlan(error);
         throw error;
       } finally {
-        pool.giveBack(connection);
+        pool.release(connection);
       }
     },
     listen: (channel: string, onNotification: (payload: string) => void, onListening: () => void) =>

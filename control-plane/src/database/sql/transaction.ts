@@ -25,7 +25,7 @@ export async function transact<T>(
     try {
       return await connection.send(message);
     } catch (error) {
-      // The server has given up the transaction, even if the callback catches this.
+      // The server has aborted the transaction, even if the callback catches this.
       failed ??= error;
       throw error;
     }
@@ -42,7 +42,7 @@ export async function transact<T>(
     return result;
   } catch (error) {
     over ??= new Error("the transaction has been rolled back");
-    // A connection that cannot even roll back is of no use to the next borrower.
+    // A connection that cannot roll back is not reused.
     if (!connection.failure()) await connection.send({ text: "ROLLBACK" }).catch(() => connection.destroy());
     throw error;
   } finally {

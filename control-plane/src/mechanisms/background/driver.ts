@@ -1,6 +1,6 @@
 // Runs the background jobs of one process, each at its interval and early when a signal wakes it. One turn of a job at a
-// time: a turn that is due while the last one still runs is counted as an overrun and left out, a wake is made up for as
-// soon as the running turn has ended. A failed turn is not retried before the next one is due.
+// time: a turn that is due while the last one still runs is counted as an overrun and left out, a wake starts a turn as
+// soon as the running one has ended. A failed turn is not retried before the next one is due.
 
 import type { Log } from "@holdfast/service/log";
 import type { Signals } from "../signals.ts";

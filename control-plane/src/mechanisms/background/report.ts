@@ -7,13 +7,13 @@ import type { JobResult, RunsIn } from "./job.ts";
 export type JobReport = {
   runs_in: RunsIn;
   every_seconds: number;
-  /** These three since the process started. */
+  /** These three are counted since the process started. */
   turns: number;
   overruns: number;
   failures: number;
   started_at: string | null;
   duration_ms: number | null;
-  /** Of the last turn that succeeded. */
+  /** The result of the last turn that succeeded. */
   result: JobResult | null;
   /** The last finished turn failed. */
   failing: boolean;

@@ -8,7 +8,7 @@ import type { JobReport, JobReports } from "./report.ts";
 
 export type DeclaredJob = Pick<Job<never>, "name" | "runsIn">;
 
-/** Reports of one process, by where they are stored. */
+/** Splits the reports of one process by where they are stored. */
 export function splitReports(reports: JobReports): { own: JobReports; shared: JobReports } {
   const isShared = ([, report]: [string, JobReport]) => report.runs_in === "one worker";
   const entries = Object.entries(reports);
@@ -25,15 +25,15 @@ export function storeShared(
   { processId, shared, when }: { processId: string; shared: JobReports; when: Fragment },
 ): Fragment {
   return sql`
-    UPDATE background_jobs b SET report = given.value
-    FROM jsonb_each(${JSON.stringify(shared)}::text::jsonb) AS given
-    WHERE b.name = given.key AND b.taken_by = ${processId} AND b.report IS DISTINCT FROM given.value AND ${when}`;
+    UPDATE background_jobs b SET report = reports.value
+    FROM jsonb_each(${JSON.stringify(shared)}::text::jsonb) AS reports
+    WHERE b.name = reports.key AND b.taken_by = ${processId} AND b.report IS DISTINCT FROM reports.value AND ${when}`;
 }
 
 type SharedRow = { name: string; taken_at: Date; turns: number; report: JobReport | null };
 type ProcessRow = { jobs: JobReports };
 
-/** Of the jobs declared, in their order. A process that has been silent for `silentAfter` no longer counts. */
+/** The state of the declared jobs, in their order. Processes without a heartbeat for `silentAfter` are ignored. */
 export async function selectJobs(
   db: Queryable,
   declared: readonly DeclaredJob[],
@@ -45,7 +45,7 @@ export async function selectJobs(
   return describeJobs(declared, { shared, processes });
 }
 
-/** Pure: from stored rows to what people see. */
+/** Pure: from stored rows to the API's form. */
 export function describeJobs(
   declared: readonly DeclaredJob[],
   stored: { shared: readonly SharedRow[]; processes: readonly ProcessRow[] },

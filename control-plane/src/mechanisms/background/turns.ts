@@ -1,18 +1,18 @@
 // Of several workers, one runs each job of `one worker`. Jobs are idempotent and could all run; but every turn costs the
-// database, and some report what they find. A worker that stays away loses its turn to whoever comes next.
+// database, and some report what they find. A worker that stops loses its turn to the next one.
 
 import type { Sql } from "../../database/connect.ts";
 
 export type Turns = {
   /** Whether this worker runs that job now. `early`: woken before the job is due. */
   take(name: string, everySeconds: number, options?: { early?: boolean }): Promise<boolean>;
-  /** Leaves the next turns to whoever comes first. */
+  /** Leaves the next turns to the other workers. */
   leave(): Promise<void>;
 };
 
-/** Of the interval: timers are not exact, and whoever is a little early must not miss its turn. */
+/** A fraction of the interval: timers are not exact, and a worker that is a little early must not miss its turn. */
 const OWN_FROM = 0.5;
-/** After so many intervals the others wait no longer. */
+/** After this many intervals, another worker takes the turn. */
 const OTHERS_FROM = 1.5;
 
 export function openTurns(system: Sql, workerId: string): Turns {

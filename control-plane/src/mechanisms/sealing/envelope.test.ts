@@ -69,7 +69,7 @@ describe("an envelope", () => {
   it("SEC-02 does not open under another name, nor with the parts of two names mixed", () => {
     fc.assert(
       fc.property(names, names, (name, other) => {
-        // As bytes: a lone surrogate is written as U+FFFD and cannot be told from it.
+        // As bytes: a lone surrogate is written as U+FFFD and cannot be distinguished from it.
         fc.pre(!Buffer.from(name).equals(Buffer.from(other)));
         const [mine, theirs] = [
           sealEnvelope(kek, name, Buffer.from("a")),

@@ -1,5 +1,5 @@
 // The sealed keys of the platform, stored in PostgreSQL and readable only with the KEK. A process
-// that was given another KEK than the one in use stops at start instead of failing later.
+// with another KEK than the one in use stops at start instead of failing later.
 
 import { UsageError } from "@holdfast/kit/settings";
 import type { Queryable, Sql, Tx } from "../../database/connect.ts";
@@ -10,11 +10,11 @@ export type Kek = { id: string; key: Buffer };
 
 export type Keyring = {
   /**
-   * The value under this name; made and stored the first time. Replicas that race get the same one. In a transaction,
-   * it is stored with what else that stores.
+   * The value under this name; created and stored the first time. Concurrent replicas get the same one. With a
+   * transaction, it is stored in that.
    */
   getOrCreate(name: string, make: () => Buffer, tx?: Tx): Promise<Buffer>;
-  /** In a transaction, also what that has stored. */
+  /** With a transaction, includes what that has stored. */
   get(name: string, db?: Queryable): Promise<Buffer | undefined>;
 };
 
@@ -55,13 +55,13 @@ export async function openKeyring(system: Sql, keks: Keks): Promise<Keyring> {
         VALUES (${name}, ${keks.current.id}, ${made.wrappedKey}, ${made.sealedValue})
         ON CONFLICT (name) DO NOTHING`;
       const stored = await get(name, db);
-      if (!stored) throw new Error(`sealed key ${name} vanished`);
+      if (!stored) throw new Error(`sealed key ${name} was not found after it was stored`);
       return stored;
     },
   };
 }
 
-/** While a KEK is being changed, replicas that have both read what either kind of replica has written. */
+/** While a KEK is being replaced, replicas with both keys can read what replicas with either key have written. */
 function open(row: SealedRow, keks: Keks): Buffer {
   const { key, setting } = kekOf(row, keks);
   try {
@@ -69,7 +69,7 @@ function open(row: SealedRow, keks: Keks): Buffer {
   } catch {
     throw new UsageError(
       `The key "${row.name}" is sealed under the KEK "${row.kek_id}", but ${setting} is a different key of that name. ` +
-        "Give back the key it was sealed with. Nothing was changed.",
+        `Set ${setting} to the key that it was sealed with. Nothing was changed.`,
     );
   }
 }
@@ -79,8 +79,8 @@ function kekOf(row: SealedRow, keks: Keks): { key: Buffer; setting: string } {
   if (row.kek_id === keks.previous?.id)
     return { key: keks.previous.key, setting: sealingSettings.previousKek.env };
   throw new UsageError(
-    `The key "${row.name}" is sealed under the KEK "${row.kek_id}", and this process was given "${keks.current.id}". ` +
-      "Set HOLDFAST_KEK_BASE64 and HOLDFAST_KEK_ID to that KEK, or give it as " +
+    `The key "${row.name}" is sealed under the KEK "${row.kek_id}", but this process has "${keks.current.id}". ` +
+      "Set HOLDFAST_KEK_BASE64 and HOLDFAST_KEK_ID to that KEK, or set it as " +
       "HOLDFAST_PREVIOUS_KEK_BASE64 and HOLDFAST_PREVIOUS_KEK_ID to change over to the new one.",
   );
 }

@@ -45,7 +45,7 @@ const newStatus = byEvent(columns, events, targetOf);
 const repeated = isRepeated("l", "l.delivery");
 const current = isCurrent("l", "l.delivery");
 
-/** A task may stand in `results` once only. One verdict for each that is a task of its node, in no particular order. */
+/** A task may occur in `results` only once. Returns one verdict for each task of its node, in no particular order. */
 export async function acceptResults(sql: Queryable, results: readonly ReportedResult[]): Promise<Judged[]> {
   return sql<Judged[]>`
     WITH reported AS MATERIALIZED (

@@ -1,4 +1,4 @@
-// Cancels a task: at once while no node has it; otherwise its node is asked to stop, and its result ends the task.
+// Cancels a task: at once while no node has it; otherwise its node is requested to stop, and its result ends the task.
 
 import type { Tx } from "../../database/connect.ts";
 import { commonFailure } from "../failures.ts";

@@ -45,12 +45,12 @@ const orderIsBusy = new ConstantSql(`(
 ) IS NOT NULL`);
 
 /**
- * What each asking node gets: what was dispatched to it and did not reach it (the same delivery
- * again), then new work by priority and age, up to its room; and which of the tasks it holds it must
- * stop. The leases of the current deliveries it holds are renewed. A node may stand in `asking` once only.
+ * Returns what each polling node gets: tasks that were dispatched to it and did not reach it (the same delivery again),
+ * then new tasks by priority and age, up to its room; and which of the tasks it holds it must stop. Renews the leases of
+ * the current deliveries it holds. A node may occur in `asking` only once.
  */
 export async function deliver(sql: Queryable, asking: readonly Asking[]): Promise<Delivered[]> {
-  // Most nodes hold nothing: the statement is then half as long to begin.
+  // Most nodes hold nothing; the statement is then half as long.
   const anyHeld = asking.some((one) => one.holding.length > 0);
   return sql<Delivered[]>`
     WITH asked AS MATERIALIZED (
@@ -111,13 +111,13 @@ const hold = {
   status: statusAfter("hold"),
   isRepeated: isRepeated("t", "h.generation"),
   isCurrent: isCurrent("t", "h.generation"),
-  /** Null where there is no such task of the node. */
+  /** Null if the node has no such task. */
   outcome: byEvent({ event: "e.event", status: "t.status" }, ["hold", "hold_stale", "hold_repeated"], (outcome) =>
     typeof outcome === "object" ? "renewed" : outcome,
   ),
 };
 
-/** What the nodes say they hold, beside what is stored of it; renews the leases of current deliveries. */
+/** Compares the tasks that the nodes hold with the stored ones, and renews the leases of current deliveries. */
 const renewHeld = (sql: Queryable) => sql`, held AS MATERIALIZED (
       SELECT a.node_id, h.task_id, h.generation, ${hold.outcome} AS outcome,
         ${hold.changes} OR t.generation < h.generation

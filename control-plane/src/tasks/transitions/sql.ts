@@ -24,7 +24,7 @@ export const isDelivered = (row = "t") => hasOutcome("claim", "renewed", row);
 export const statusAfter = (event: TaskEvent) =>
   byStatus("t.status", event, targetOf, new ConstantSql("t.status"));
 
-/** What `read` returns for the cell of the event and the status that are in these columns, for the events given. */
+/** What `read` returns for the cell of the event and the status that are in these columns, for these events. */
 export function byEvent(
   { event, status }: { event: string; status: string },
   events: readonly TaskEvent[],

@@ -1,4 +1,4 @@
-// The transition table of tasks: every status, every event, and what comes of each pair. The statements beside this file
+// The transition table of tasks: every status, every event, and the outcome of each pair. The statements beside this file
 // are built from it (sql.ts): their conditions, the statuses they write and what they report are cells of this table.
 // They are the only ones that write a task's row.
 
@@ -42,7 +42,7 @@ export type Outcome =
   | { to: TaskStatus }
   /** Still with the node, under a new lease. */
   | "renewed"
-  /** The status stays, and the node is asked to stop. */
+  /** The status stays, and the node is requested to stop. */
   | "asked_to_stop"
   /** Kept as evidence beside the task, which does not change. */
   | "late"
@@ -105,7 +105,7 @@ export const taskTable: Record<TaskStatus, Record<TaskEvent, Outcome>> = {
     result_stale: "late",
     result_repeated: "impossible",
     cancel: "asked_to_stop",
-    // The node may have begun in time: what counts from now on is its lease.
+    // The node may have started in time: from now on, its lease decides.
     not_delivered: "unchanged",
     requeue: { to: "queued" },
     abandon: { to: "cancelled" },
@@ -117,10 +117,10 @@ export const taskTable: Record<TaskStatus, Record<TaskEvent, Outcome>> = {
   cancelled: ended,
 };
 
-/** The status of a task that was made and not claimed. */
+/** The status of a new task that is not claimed. */
 export const INITIAL_STATUS: TaskStatus = "queued";
 
-/** The status of a task that its node claims as it is made. */
+/** The status of a task that its node claims as it is created. */
 export const CLAIMED_STATUS = requireTarget(taskTable[INITIAL_STATUS].claim);
 
 export const targetOf = (outcome: Outcome) => (typeof outcome === "object" ? outcome.to : undefined);
