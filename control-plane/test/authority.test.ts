@@ -1,4 +1,4 @@
-// The CA over the life of an installation: restarts, replicas that start together, a lost CA.
+// The CA over the lifetime of an installation: restarts, replicas that start together, a lost CA.
 
 import { X509Certificate } from "node:crypto";
 import { CallError } from "@holdfast/contracts/client";

@@ -255,7 +255,7 @@ describe("a host that has lost its identity", () => {
     ];
     writeFileSync(stateFiles(mine).identity, readFileSync(stateFiles(other).identity));
     expect(hasIdentity(mine)).toBe(false);
-    expect(hasIdentity(await joinedDirectory(await startFakeApi({ lifeMs: -1000 })))).toBe(true);
+    expect(hasIdentity(await joinedDirectory(await startFakeApi({ validityMs: -1000 })))).toBe(true);
   });
 });
 

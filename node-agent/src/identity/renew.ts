@@ -1,5 +1,5 @@
 // When a certificate is renewed, and how: a new key and a request over the present certificate. The time is chosen once
-// per certificate, near half its life, so that nodes that joined together do not renew together. What comes back is a
+// per certificate, near half its lifetime, so that nodes that joined together do not renew together. What comes back is a
 // candidate (candidates.ts): it replaces nothing before it has worked.
 
 import { X509Certificate } from "node:crypto";
@@ -18,7 +18,7 @@ const TRIES = 3;
 /** A certificate that begins later than this was issued by a clock that is wrong, here or there. */
 const LONGEST_WAIT_MS = 3_600_000;
 
-/** `random` in [0, 1): half the life, a tenth of it earlier or later. */
+/** `random` in [0, 1): half the lifetime, a tenth of it earlier or later. */
 export function renewalDueAt({ notBefore, notAfter }: CertificateFacts, random: number): number {
   return Math.round(notBefore + (notAfter - notBefore) * (0.5 + JITTER * (2 * random - 1)));
 }

@@ -37,8 +37,8 @@ export function nextStep(state: LinkState, now: number): Step {
 }
 
 /**
- * The first one after a start or a failure is followed by the next at any time within the usual: a fleet that came back
- * together would else have its heartbeats together for ever.
+ * After the first heartbeat following a start or a failure, the next one is due at a random time within the interval:
+ * otherwise a fleet that came back at once would keep sending its heartbeats at once.
  */
 export function afterHeartbeat(state: LinkState, sentAt: number, random: number): LinkState {
   const part = state.heartbeatDueAt === 0 ? 0.1 + 0.9 * random : 1;

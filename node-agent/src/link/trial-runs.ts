@@ -52,7 +52,7 @@ export function createTrialRuns(options: TrialRunsOptions): TrialRuns {
     options.onFailure(record);
   };
 
-  /** Answers with whether anything was adopted. */
+  /** Returns whether anything was adopted. */
   const tryOne = async (attempt: Attempt): Promise<boolean> => {
     try {
       const way = { ...options.situation().present, ...attempt.change };
