@@ -78,7 +78,7 @@ export function toNodeDetail(
   };
 }
 
-/** The one the agent uses, as far as a heartbeat since the last issue tells; else the last issued. */
+/** The certificate in the last heartbeat, if that is newer than the last issue; otherwise the last issued one. */
 function certificateOf({ issued, in_use, heartbeat_at }: NodeRow): CertificateFacts | undefined {
   if (!issued) return undefined;
   const heardSince = heartbeat_at !== null && heartbeat_at.getTime() > new Date(issued.issued_at).getTime();

@@ -1,5 +1,5 @@
-// Stores what agents tell about themselves: heartbeats and diagnostic records. Both are observations,
-// taken again soon: their commits do not wait for the disk.
+// Stores what agents report: heartbeats and diagnostic records. Both are repeated soon, so their commits do not wait for
+// the disk.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
@@ -15,7 +15,7 @@ type HeardHeartbeat = {
   node: NodeRef & { serial: string };
   from: { instanceId: string; bootId: string; correlationId: string };
   report: HeartbeatReport;
-  /** By the clock of this process: what the node's is compared with. */
+  /** By the clock of this process, which the node's is compared with. */
   at: Date;
 };
 
@@ -24,7 +24,7 @@ export type Presence = {
   heard(heartbeat: HeardHeartbeat): Promise<void>;
 };
 
-/** A fleet's heartbeats come evenly, so that without a rest each would be a statement of its own. */
+/** A fleet's heartbeats arrive evenly, so without this pause each would be a statement of its own. */
 const GATHER_MS = 50;
 const MOST_IN_ONE = 256;
 
@@ -66,23 +66,22 @@ async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): 
       correlation_id = excluded.correlation_id`;
 }
 
-/** Which certificate it came with we have seen ourselves. */
+/** The serial is that of the certificate presented with the request, not what the heartbeat claims. */
 function textOf({ node, report }: HeardHeartbeat): string {
   return JSON.stringify({ ...report, certificate: { ...report.certificate, serial: node.serial } });
 }
 
 const MOST_SKEW_MS = 2_147_483_647;
 
-/** Positive: the node's clock is ahead. The way here counts as skew, which is far below what matters. */
+/** Positive: the node's clock is ahead. Includes the network latency, which is far below the tolerance. */
 function clockSkewMs(sentAt: string, now: Date): number {
   const skew = new Date(sentAt).getTime() - now.getTime();
   return Math.max(-MOST_SKEW_MS, Math.min(MOST_SKEW_MS, Math.round(skew)));
 }
 
 /**
- * Returns the newest number of this report, and the records that were not there before: an agent that was restarted
- * sends what it has once more. A number that was there already is overwritten: an agent that lost its state counts
- * from the beginning again.
+ * Returns the newest number of this report, and the records that are new: a restarted agent sends its records again. An
+ * existing number is overwritten, because an agent that lost its state starts counting again.
  */
 export async function recordDiagnostics(
   system: Sql,
