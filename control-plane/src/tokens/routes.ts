@@ -1,4 +1,4 @@
-// API tokens over HTTP. Nobody makes a token that can do more than they can themselves.
+// API tokens over HTTP. A token never has more permissions than its creator.
 
 import { createToken, listTokens, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -36,7 +36,7 @@ export function tokenRoutes(api: ApiContext): void {
       expiresInDays: body.expires_in_days ?? null,
     });
     const row = await selectToken(tx, id);
-    if (!row) throw new Error("a token vanished in its own transaction");
+    if (!row) throw new Error("a token is missing in its own transaction");
     call.touched({ type: "token", id, name: body.name }, { role: body.role, scopes });
     return { ...toApiToken(row), token: secret };
   });
@@ -59,11 +59,11 @@ function grantedScopes({ actor, body, org }: OrgCall<typeof createToken>): Scope
   const beyondRole = asked?.filter((scope) => !scopesOfRole[body.role].has(scope)) ?? [];
   if (beyondRole.length > 0) {
     throw new ApiError("invalid_request", {
-      message: `The role ${body.role} does not include ${beyondRole.join(", ")}; ask for a higher role.`,
+      message: `The role ${body.role} does not include ${beyondRole.join(", ")}; request a higher role.`,
       details: { fields: [{ field: "body.scopes", problem: `not part of the role ${body.role}` }] },
     });
   }
-  // A narrowed token hands on at most its own scopes.
+  // A narrowed token can grant at most its own scopes.
   if (actor.type !== "token" || actor.scopes === null) return asked ?? null;
   const own = new Set(actor.scopes);
   const beyondOwn = asked?.filter((scope) => !own.has(scope)) ?? [];
