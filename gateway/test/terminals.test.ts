@@ -132,9 +132,9 @@ describe("an opening that fails", () => {
     const unasked = await failed({ deadline_seconds: 0.05 });
     const { client, grant } = unasked;
     const code = "terminal_open_unconfirmed";
-    const told = await client.next("error");
-    expect(told).toMatchObject({ code, hop: "terminal_open_task", owner: "control plane", retryable: true });
-    expect(told.correlation_id).toBe(grant.correlation_id);
+    const failure = await client.next("error");
+    expect(failure).toMatchObject({ code, hop: "terminal_open_task", owner: "control plane", retryable: true });
+    expect(failure.correlation_id).toBe(grant.correlation_id);
     expect(stepsOf(client)).toEqual(["token_ready", "browser_ws_ready", "failed"]);
     expect(await client.closed).toEqual({ code: 4000, reason: code });
     await expect
@@ -207,7 +207,7 @@ describe("a client that comes and goes", () => {
     await expect.poll(() => eventTypes(sessionId).slice(-3)).toEqual(["attached", "detached", "attached"]);
   });
 
-  it("TERM-10 the newest wins, and the older is told", async () => {
+  it("TERM-10 the newest wins, and the older is notified", async () => {
     const { client, stream, sessionId } = await rig.open();
     const newer = await connectClient(rig.gateway, attachToken(sessionId));
     expect(await client.next("error")).toMatchObject({ code: "terminal_taken_over", retryable: true });
@@ -236,7 +236,7 @@ describe("a client that comes and goes", () => {
     expect(client.frames.filter(({ type }) => type === "ready")).toHaveLength(1);
   });
 
-  it("TERM-11 and with a gap it is told where output goes on", async () => {
+  it("TERM-11 and after a gap it learns where output continues", async () => {
     const { client, stream, sessionId } = await rig.open();
     stream.type("12345");
     await client.until("12345");

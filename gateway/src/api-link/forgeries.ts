@@ -22,7 +22,7 @@ export function watchGatewayForgeries(log: Log): GatewayForgeries {
     api
       ?.ask(reportForgedCertificates, { body: { gateway_id: api.instanceId, ...report } })
       .catch((error: Error) => {
-        log.error({ reason: error.message, listener }, "a forged certificate is not in the audit");
+        log.error({ reason: error.message, listener }, "could not record a forged certificate in the audit");
       });
   });
   return {

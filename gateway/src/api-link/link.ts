@@ -130,7 +130,7 @@ export function linkToApi(options: LinkOptions): ApiLink {
   };
 }
 
-/** Until half of its life is over. */
+/** Until half of its lifetime is over. */
 function untilDue({ notBefore, notAfter }: ServiceIdentity): number {
   return Math.max(0, (notBefore + notAfter) / 2 - Date.now());
 }
