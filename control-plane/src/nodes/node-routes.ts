@@ -35,7 +35,7 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
     const now = new Date();
     const [{ cancel }] = await Promise.all([
       api.tasks.renewLeases(call.node.id, holding),
-      presence.heard({ node: call.node, from: call, report, at: now }),
+      presence.record({ node: call.node, from: call, report, at: now }),
     ]);
     const { status, reason } = await standingAfterHeartbeat(api, call);
     const trust = await trustFor(api.nodes, report);
@@ -113,7 +113,7 @@ async function standingAfterHeartbeat(api: ApiContext, { node }: NodeCall<typeof
   const standing = await directory.standing(node.id);
   if (!standing) throw new ApiError("certificate_unusable");
   if (standing.status !== "enrolling") return standing;
-  const moved = await api.system.begin((tx) => moveNode(tx, node.id, "heard"));
+  const moved = await api.system.begin((tx) => moveNode(tx, node.id, "heartbeat"));
   if (!moved || "refused" in moved) throw new Error("a heartbeat is never refused");
   directory.changed(moved);
   return { status: moved.row.status, reason: moved.row.status_reason };

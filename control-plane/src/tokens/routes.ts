@@ -55,8 +55,8 @@ export function tokenRoutes(api: ApiContext): void {
 /** The scopes a new token gets, or a refusal that names what the caller lacks. */
 function grantedScopes({ actor, body, org }: OrgCall<typeof createToken>): Scope[] | null {
   if (!mayGrant(org.role, body.role)) throw rankTooLow(org.role, body.role);
-  const asked = body.scopes && [...new Set(body.scopes)];
-  const beyondRole = asked?.filter((scope) => !scopesOfRole[body.role].has(scope)) ?? [];
+  const requested = body.scopes && [...new Set(body.scopes)];
+  const beyondRole = requested?.filter((scope) => !scopesOfRole[body.role].has(scope)) ?? [];
   if (beyondRole.length > 0) {
     throw new ApiError("invalid_request", {
       message: `The role ${body.role} does not include ${beyondRole.join(", ")}; request a higher role.`,
@@ -64,11 +64,11 @@ function grantedScopes({ actor, body, org }: OrgCall<typeof createToken>): Scope
     });
   }
   // A narrowed token can grant at most its own scopes.
-  if (actor.type !== "token" || actor.scopes === null) return asked ?? null;
+  if (actor.type !== "token" || actor.scopes === null) return requested ?? null;
   const own = new Set(actor.scopes);
-  const beyondOwn = asked?.filter((scope) => !own.has(scope)) ?? [];
+  const beyondOwn = requested?.filter((scope) => !own.has(scope)) ?? [];
   if (beyondOwn.length > 0) throw new ApiError("forbidden", { details: { needed: beyondOwn.join(", ") } });
-  return asked ?? [...scopesOfRole[body.role]].filter((scope) => own.has(scope));
+  return requested ?? [...scopesOfRole[body.role]].filter((scope) => own.has(scope));
 }
 
 function seesAll({ org }: Pick<OrgCall<unknown>, "org">): boolean {

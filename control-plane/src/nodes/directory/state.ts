@@ -8,9 +8,9 @@ export const positions = ["enrolling", "active", "draining", "quarantined", "rev
 /** `revoked` is quarantined without any accepted certificate; `retired` is the same and cannot be undone. */
 export type Position = (typeof positions)[number];
 
-export const nodeEvents = ["heard", "drain", "fence", "reactivate", "revoke", "retire", "enrolled"] as const;
+export const nodeEvents = ["heartbeat", "drain", "fence", "reactivate", "revoke", "retire", "enrolled"] as const;
 /**
- * - `heard`: a heartbeat arrived;
+ * - `heartbeat`: a heartbeat arrived;
  * - `enrolled`: the node got a new key with a token that was created for it;
  * - the others: an operator's changes.
  */
@@ -22,21 +22,21 @@ const bound =
   "It is revoked: make a token with `holdfast node token create --node <id>` and run `holdfast agent join` with it on the machine first.";
 const final = "It is retired, which cannot be undone; its machine can come back as a new node only.";
 const fenced = "It is fenced already; reactivate it first.";
-const notHeard = "It has not been heard from yet; its first heartbeat makes it active.";
+const noHeartbeatYet = "It has not sent a heartbeat yet; its first heartbeat makes it active.";
 
 /** The position after an event. A repeated change leads to the current position and changes nothing. */
 export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> = {
   enrolling: {
-    heard: "active",
-    drain: { refused: notHeard },
+    heartbeat: "active",
+    drain: { refused: noHeartbeatYet },
     fence: "quarantined",
-    reactivate: { refused: notHeard },
+    reactivate: { refused: noHeartbeatYet },
     revoke: "revoked",
     retire: "retired",
     enrolled: "enrolling",
   },
   active: {
-    heard: "active",
+    heartbeat: "active",
     drain: "draining",
     fence: "quarantined",
     reactivate: "active",
@@ -45,7 +45,7 @@ export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> 
     enrolled: "active",
   },
   draining: {
-    heard: "draining",
+    heartbeat: "draining",
     drain: "draining",
     fence: "quarantined",
     reactivate: "active",
@@ -54,7 +54,7 @@ export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> 
     enrolled: "draining",
   },
   quarantined: {
-    heard: "quarantined",
+    heartbeat: "quarantined",
     drain: { refused: fenced },
     fence: "quarantined",
     reactivate: "active",
@@ -63,7 +63,7 @@ export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> 
     enrolled: "quarantined",
   },
   revoked: {
-    heard: "revoked",
+    heartbeat: "revoked",
     drain: { refused: bound },
     fence: "revoked",
     reactivate: { refused: bound },
@@ -72,7 +72,7 @@ export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> 
     enrolled: "quarantined",
   },
   retired: {
-    heard: "retired",
+    heartbeat: "retired",
     drain: { refused: final },
     fence: { refused: final },
     reactivate: { refused: final },

@@ -88,9 +88,9 @@ async function join(
   request: EnrollmentRequest,
 ): Promise<Joined> {
   checkBootstrap(token, request.node_name, undefined);
-  const asked = token.node_name ?? request.node_name ?? request.facts.hostname;
+  const requested = token.node_name ?? request.node_name ?? request.facts.hostname;
   const node = { id: token.enrolled_node_id, orgId: token.org_id };
-  const name = await insertNode(tx, token, nodeNameFrom(asked));
+  const name = await insertNode(tx, token, nodeNameFrom(requested));
   if (token.kind === "bootstrap") await bindNamesakes(tx, token);
   const certificate = await certify(tx, deps.authority, node, key, "enrollment");
   return { nodeId: node.id, orgId: node.orgId, name, certificate };
@@ -142,7 +142,7 @@ async function recordEnrolled(
 ): Promise<void> {
   const { hostname, agent_version } = request.facts;
   // The last heartbeat of the replaced identity: if it is recent, two machines use the token.
-  const [heard] = await tx<{ heartbeat_at: Date }[]>`
+  const [replaced] = await tx<{ heartbeat_at: Date }[]>`
     SELECT heartbeat_at FROM node_presence WHERE node_id = ${nodeId}`;
   await recordAudit(tx, log, {
     orgId,
@@ -156,7 +156,7 @@ async function recordEnrolled(
       token_kind: token.kind,
       serial: certificate.serial,
       again: !token.makes_node,
-      last_heard_at: heard?.heartbeat_at.toISOString() ?? null,
+      last_heard_at: replaced?.heartbeat_at.toISOString() ?? null,
       hostname,
       agent_version,
     },

@@ -62,16 +62,20 @@ export async function bindNamesakes(tx: Tx, token: UsedToken): Promise<void> {
  * A bootstrap token stays on a host for months, so it may do less than a pairing token that was just created: it never
  * undoes a revocation, and is refused for a machine that claims to be another node.
  */
-export function checkBootstrap(token: UsedToken, asked: string | undefined, node: StatusRow | undefined): void {
+export function checkBootstrap(
+  token: UsedToken,
+  requested: string | undefined,
+  node: StatusRow | undefined,
+): void {
   if (token.kind !== "bootstrap") return;
   const position = node && positionOf(node);
   if (position === "retired") throw new ApiError("node_retired");
   if (position === "revoked") throw new ApiError("identity_revoked");
   const names = [token.node_name, node?.name, node?.id];
-  if (asked === undefined || names.includes(nodeNameFrom(asked))) return;
+  if (requested === undefined || names.includes(nodeNameFrom(requested))) return;
   const name = node?.name ?? token.node_name;
   throw new ApiError("enrollment_token_wrong_node", {
-    message: `This machine's name is ${nodeNameFrom(asked)}, but this bootstrap token is for ${name}.`,
+    message: `This machine's name is ${nodeNameFrom(requested)}, but this bootstrap token is for ${name}.`,
     nextStep: "Correct HOLDFAST_NODE_NAME on the machine, or give it the token that was made for it.",
     details: { node_name: name },
   });

@@ -11,7 +11,7 @@ const DIAGNOSTICS_KEPT = 200;
 
 type NodeRef = { id: string; orgId: string };
 type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
-type HeardHeartbeat = {
+type ReceivedHeartbeat = {
   node: NodeRef & { serial: string };
   from: { instanceId: string; bootId: string; correlationId: string };
   report: HeartbeatReport;
@@ -21,7 +21,7 @@ type HeardHeartbeat = {
 
 export type Presence = {
   /** Resolves when it is stored. */
-  heard(heartbeat: HeardHeartbeat): Promise<void>;
+  record(heartbeat: ReceivedHeartbeat): Promise<void>;
 };
 
 /** A fleet's heartbeats arrive evenly, so without this pause each would be a statement of its own. */
@@ -29,7 +29,7 @@ const GATHER_MS = 50;
 const MOST_IN_ONE = 256;
 
 export function createPresence(system: Sql): Presence {
-  const heartbeats = createBatches<HeardHeartbeat, undefined>({
+  const heartbeats = createBatches<ReceivedHeartbeat, undefined>({
     most: MOST_IN_ONE,
     atOnce: 1,
     restMs: GATHER_MS,
@@ -40,14 +40,14 @@ export function createPresence(system: Sql): Presence {
       return batch.map(() => undefined);
     },
   });
-  return { heard: (heartbeat) => heartbeats.add(heartbeat) };
+  return { record: (heartbeat) => heartbeats.add(heartbeat) };
 }
 
 /**
  * The setting holds for the statement's own transaction, and is part of it: no round trip of its own. In order of the
  * ids, so that no two replicas wait for each other. Received at the database's time, which all replicas share.
  */
-async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): Promise<void> {
+async function recordHeartbeats(system: Sql, batch: readonly ReceivedHeartbeat[]): Promise<void> {
   const sorted = batch.toSorted((a, b) => (a.node.id < b.node.id ? -1 : 1));
   await system`
     INSERT INTO node_presence
@@ -59,7 +59,7 @@ async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): 
       ${sorted.map(({ from }) => from.bootId)}::text[],
       ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[],
       ${sorted.map(({ from }) => from.correlationId)}::text[]
-    ) AS heard (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
+    ) AS received (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
     WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
       boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat,
@@ -67,7 +67,7 @@ async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): 
 }
 
 /** The serial is that of the certificate presented with the request, not what the heartbeat claims. */
-function textOf({ node, report }: HeardHeartbeat): string {
+function textOf({ node, report }: ReceivedHeartbeat): string {
   return JSON.stringify({ ...report, certificate: { ...report.certificate, serial: node.serial } });
 }
 

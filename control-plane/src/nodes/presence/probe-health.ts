@@ -33,18 +33,18 @@ export async function probeHealth(
 ): Promise<number> {
   const { log, now = new Date(), ...rules } = options;
   const turn: Turn = { ...rules, now, correlationId: uuidv7() };
-  let asked = 0;
+  let probed = 0;
   for (const nodeId of await claimDue(system, turn)) {
     try {
       await ask(system, engine, nodeId, turn);
-      asked += 1;
+      probed += 1;
     } catch (error) {
       // The node takes no tasks any more; it is due again in the next interval.
       if (!(error instanceof ApiError)) log.warn({ err: error, node_id: nodeId }, "could not probe a node");
     }
   }
   await summarise(system, log, turn);
-  return asked;
+  return probed;
 }
 
 /**
