@@ -53,9 +53,9 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
   let link: ApiLink | undefined;
   const api: Pick<ApiLink, "ask" | "instanceId"> = {
     instanceId,
-    ask: async (endpoint, asked) => {
-      if (!link) throw new Error("asked before the link to the api was made");
-      return link.ask(endpoint, asked);
+    ask: async (endpoint, request) => {
+      if (!link) throw new Error("the link to the api does not exist yet");
+      return link.ask(endpoint, request);
     },
   };
   const origins = () => link?.announced()?.origins;

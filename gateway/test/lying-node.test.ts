@@ -48,14 +48,14 @@ describe("a node that is late", () => {
   it("TERM-10 brings a stream that was let in before its terminal ended: the shell ends, and nothing stays", async () => {
     const { token, grant } = rig.api.grant({ node_id: rig.node.id });
     const client = await connectClient(rig.gateway, token);
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
     rig.api.beforeAdmit = () => {
-      asked.resolve();
+      requested.resolve();
       return answer.promise;
     };
     const coming = connectNode(rig.gateway, grant.session_id, rig.node);
-    await asked.promise;
+    await requested.promise;
     rig.api.beforeAdmit = undefined;
     await expect.poll(() => rig.api.following()).toBe(1);
     rig.api.publish({ type: "close_terminal", session_id: grant.session_id, code: "terminal_closed" });

@@ -63,9 +63,9 @@ export function linkToApi(options: LinkOptions): ApiLink {
     return identity;
   };
 
-  const ask: ApiLink["ask"] = async (endpoint, asked) => {
+  const ask: ApiLink["ask"] = async (endpoint, request) => {
     if (!connections) throw new ApiUnreachable("not enrolled yet");
-    return connections.ask(endpoint, asked);
+    return connections.ask(endpoint, request);
   };
   const announce = () =>
     ask(announceGateway, { body: { instance_id: instanceId, ...options.announcement() }, signal });

@@ -15,8 +15,8 @@ type Sent = { session: string; at: string[] };
 
 function standIn(answers: (Error | undefined)[] = []) {
   const sent: Sent[] = [];
-  const ask = async (_endpoint: unknown, asked: unknown) => {
-    const { params, body } = asked as { params: { session_id: string }; body: { events: TerminalEvent[] } };
+  const ask = async (_endpoint: unknown, request: unknown) => {
+    const { params, body } = request as { params: { session_id: string }; body: { events: TerminalEvent[] } };
     const answer = answers.shift();
     if (answer) throw answer;
     sent.push({ session: params.session_id, at: body.events.map(({ at }) => at) });

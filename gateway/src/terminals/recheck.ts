@@ -7,7 +7,7 @@ import { isTransient } from "./api-answers.ts";
 import { retryPolicy } from "./opening.ts";
 import type { Session } from "./session.ts";
 
-const ASKED_AT_ONCE = 16;
+const CHECKED_AT_ONCE = 16;
 
 export type RecheckOptions = {
   sessions(): Iterable<Session>;
@@ -45,6 +45,6 @@ export function createRecheck({ sessions, isCurrent, admit, onRefused }: Recheck
     const work = async () => {
       for (let session = left.pop(); session; session = left.pop()) await recheck(session, () => round === newest);
     };
-    await Promise.all(Array.from({ length: ASKED_AT_ONCE }, work));
+    await Promise.all(Array.from({ length: CHECKED_AT_ONCE }, work));
   };
 }

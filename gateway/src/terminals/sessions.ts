@@ -78,7 +78,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const refuse = (client: Client, grant: TerminalGrant, code: TerminalFailureCode, detail: string | null) => {
     options.onFailure(code);
-    client.askedAt = Date.parse(grant.asked_at);
+    client.requestedAt = Date.parse(grant.asked_at);
     client.fail(code, { detail, correlationId: grant.correlation_id });
     const { session_id, correlation_id, purpose } = grant;
     outbox.report(session_id, { ...failedNow(code, detail, correlation_id), ended: purpose === "open" });

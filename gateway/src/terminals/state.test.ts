@@ -31,7 +31,7 @@ const samples: Event[] = [
   { type: "node_too_large" },
   { type: "drained" },
 ];
-const opening: State = { at: "opening", client: true, stream: false, task: "asked" };
+const opening: State = { at: "opening", client: true, stream: false, task: "requested" };
 
 function run(events: Event[], from: State = opening): { state: State; effects: Effect[] } {
   const effects: Effect[] = [];

@@ -68,9 +68,9 @@ const tooLarge = plain("terminal_frame_too_large");
 const nodeTooLarge = plain("terminal_node_frame_too_large");
 
 /** Only a node that got the task brings a stream: that may be seen before the api has answered. */
-const sent = ({ task }: In<"opening">) => ({ task: task === "asked" ? ("sent" as const) : task });
+const sent = ({ task }: In<"opening">) => ({ task: task === "requested" ? ("sent" as const) : task });
 const sentSteps = ({ task }: In<"opening">): Effect[] =>
-  task === "asked" ? [{ do: "step", step: "terminal_open_sent" }] : [];
+  task === "requested" ? [{ do: "step", step: "terminal_open_sent" }] : [];
 
 /** The api says before this time is over why there is no stream: where it does not, nothing is known of the node. */
 function overdue({ stream, task }: In<"opening">): Why {
@@ -80,7 +80,7 @@ function overdue({ stream, task }: In<"opening">): Why {
       detail: "The node's stream is connected, but its shell did not start in time.",
     };
   switch (task) {
-    case "asked":
+    case "requested":
       return plain("terminal_open_unconfirmed");
     case "sent":
       return {

@@ -5,7 +5,7 @@ import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 
 export type State =
   /** The shell was never seen. `task`: as far as the api has confirmed it. */
-  | { at: "opening"; client: boolean; stream: boolean; task: "asked" | "sent" | "ended" }
+  | { at: "opening"; client: boolean; stream: boolean; task: "requested" | "sent" | "ended" }
   /** The shell runs; the node was asked for its output. */
   | { at: "attaching" }
   | { at: "attached" }

@@ -51,7 +51,7 @@ export type StandInApi = {
   /** Reports of tokens whose claim was not answered. */
   unclaimed: Unclaimed[];
   /** What admitNodeStream answers; undefined: as the grants say. */
-  onAdmit: ((asked: Admission) => { code: ErrorCode; reason?: string } | undefined) | undefined;
+  onAdmit: ((request: Admission) => { code: ErrorCode; reason?: string } | undefined) | undefined;
   /** Waited for before admitNodeStream is answered. */
   beforeAdmit: (() => Promise<void>) | undefined;
   events(sessionId: string): TerminalEvent[];
