@@ -140,16 +140,16 @@ describe("the link of an agent", () => {
   ] as [string, Fault][])("AGENT-02 slows down after %s", async ([, fault]) => {
     const api = await startFakeApi();
     const stateDir = await joinedDirectory(api);
-    const asked: number[] = [];
+    const requestedAt: number[] = [];
     api.fault = () => {
-      asked.push(performance.now());
+      requestedAt.push(performance.now());
       return fault;
     };
     const agent = await startTestAgent(api, { stateDir });
-    await expect.poll(() => asked.length).toBeGreaterThan(0);
+    await expect.poll(() => requestedAt.length).toBeGreaterThan(0);
     await expect.poll(() => health(agent)).toMatchObject({ connected: false, problem: "edge_rate_limited" });
-    await expect.poll(() => asked.length, { timeout: 40_000 }).toBeGreaterThan(1);
-    const [first = 0, second = 0] = asked;
+    await expect.poll(() => requestedAt.length, { timeout: 40_000 }).toBeGreaterThan(1);
+    const [first = 0, second = 0] = requestedAt;
     expect(second - first).toBeGreaterThanOrEqual(5_000);
   });
 

@@ -15,7 +15,7 @@ export type Findings = {
 };
 
 /** Long enough for a person to see it: whoever offers wrong trust may do so once. */
-const REFUSAL_SHOWN_MS = 3_600_000;
+const REFUSAL_REPORTED_MS = 3_600_000;
 
 export function createFindings(options: {
   check: () => readonly Finding[];
@@ -45,7 +45,7 @@ export function createFindings(options: {
       if (details.length === 0) return;
       const detail = details.join("; ");
       record("trust_update_refused", detail);
-      refused = { reason: "trust_update_refused", detail, until: now() + REFUSAL_SHOWN_MS };
+      refused = { reason: "trust_update_refused", detail, until: now() + REFUSAL_REPORTED_MS };
     },
     resultsWait(why) {
       waiting = why === undefined ? undefined : { reason: "task_result_failed", detail: why };

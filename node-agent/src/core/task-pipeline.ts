@@ -59,7 +59,7 @@ export function createTaskPipeline(options: PipelineOptions): TaskPipeline {
         `the server refused the form of ${taskIds.join(", ")}: ${why}`,
         correlationOf(taskIds),
       ),
-    onGivenUp: ({ task_id }, why) => {
+    onDropped: ({ task_id }, why) => {
       correlations.delete(task_id);
       record("task_result_failed", `the server takes no result of ${task_id}: ${why}`);
     },

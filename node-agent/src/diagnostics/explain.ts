@@ -21,7 +21,7 @@ import { stateFiles } from "../identity/state-directory.ts";
 import { runningAgent } from "../journal/lock.ts";
 import { type JournalSummary, readJournal } from "../journal/summary.ts";
 import { findSockets, type GatewayNote, readGatewayNote } from "../terminals/directory.ts";
-import { toTell } from "./ring.ts";
+import { toDiagnosticRecord } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
 import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
 
@@ -283,10 +283,10 @@ function readHistory(directory: string, now: number): History {
     const reachedServer = kept.some(({ reason }) => reason === "process_alive");
     const undelivered = kept.findLast(({ reason }) => reason === "task_result_failed");
     return {
-      records: kept.map(toTell),
-      latest: latest && toTell(latest),
+      records: kept.map(toDiagnosticRecord),
+      latest: latest && toDiagnosticRecord(latest),
       reachedServer,
-      undelivered: undelivered && toTell(undelivered),
+      undelivered: undelivered && toDiagnosticRecord(undelivered),
       idOf: (reason) => kept.findLast((one) => one.reason === reason)?.correlation_id ?? null,
       problem: null,
     };

@@ -121,8 +121,8 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
       kept
         .filter((record) => record.seq > seq)
         .slice(0, most)
-        .map(toTell),
-    recent: (count) => kept.slice(-count).reverse().map(toTell),
+        .map(toDiagnosticRecord),
+    recent: (count) => kept.slice(-count).reverse().map(toDiagnosticRecord),
     problem() {
       if (!file) open(kept);
       return problem;
@@ -132,7 +132,7 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
 }
 
 /** As it is reported to others: the count stands in the detail. */
-export function toTell({ count, last_at, ...record }: KeptRecord): DiagnosticRecord {
+export function toDiagnosticRecord({ count, last_at, ...record }: KeptRecord): DiagnosticRecord {
   if (count === 1) return record;
   const suffix = ` (${count} times, last at ${last_at})`;
   return { ...record, detail: (cut(record.detail, LONGEST_DETAIL - suffix.length) + suffix).trim() };

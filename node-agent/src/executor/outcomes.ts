@@ -65,8 +65,8 @@ function commonFailure(code: CommonFailure, detail?: string): TaskFailure {
 
 function wording({ message, nextStep }: FailureEntry): { message: string; next_step: string } {
   // Cut twice: what is thrown may be of any length.
-  const shown = redact(message.slice(0, 4 * LONGEST_MESSAGE)).slice(0, LONGEST_MESSAGE);
-  return { message: shown.toWellFormed(), next_step: nextStep };
+  const redacted = redact(message.slice(0, 4 * LONGEST_MESSAGE)).slice(0, LONGEST_MESSAGE);
+  return { message: redacted.toWellFormed(), next_step: nextStep };
 }
 
 export function describe(error: unknown): string {

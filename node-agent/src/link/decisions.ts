@@ -51,10 +51,10 @@ export function afterHeartbeat(state: LinkState, sentAt: number, random: number)
  */
 export function afterWait(
   state: LinkState,
-  answer: { empty: boolean; askedMs: number; tookMs: number },
+  answer: { empty: boolean; requestedMs: number; tookMs: number },
   now: number,
 ): LinkState {
-  if (!answer.empty || answer.tookMs > answer.askedMs / 2) return { ...state, failures: 0, emptyHanded: 0 };
+  if (!answer.empty || answer.tookMs > answer.requestedMs / 2) return { ...state, failures: 0, emptyHanded: 0 };
   const emptyHanded = state.emptyHanded + 1;
   const pause = emptyHanded < 3 ? 0 : Math.min(5_000, 100 * 2 ** Math.min(emptyHanded - 3, 10));
   return { ...state, failures: 0, emptyHanded, pausedUntil: now + pause };
@@ -86,8 +86,8 @@ export function retryDelay(
   const own = backoffDelay(policyOf(failure.reason), failure.failures, random);
   if (failure.retryAfterMs === undefined) return own;
   // Spread over a tenth, so that all who got the same answer do not come back together.
-  const asked = Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS) * (1 + random / 10);
-  return Math.max(own, Math.round(asked));
+  const requested = Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS) * (1 + random / 10);
+  return Math.max(own, Math.round(requested));
 }
 
 function policyOf(reason: DiagnosticReason): BackoffPolicy {

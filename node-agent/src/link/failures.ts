@@ -63,8 +63,8 @@ function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
   reason: DiagnosticReason;
   detail: string;
 } {
-  const said = message.replace(adviceOfNode, "");
-  const detail = said.includes(code) ? said : `${code}: ${said}`;
+  const text = message.replace(adviceOfNode, "");
+  const detail = text.includes(code) ? text : `${code}: ${text}`;
   // OpenSSL looks at the times only of a chain that leads to a trusted root: it is our server's, made
   // in what this host takes for the future.
   if (code === "CERT_NOT_YET_VALID") {

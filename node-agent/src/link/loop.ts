@@ -117,7 +117,7 @@ export function createLink(options: LinkOptions): Link {
     const { node, tasks, cancel } = answer.body;
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
-    const times = { askedMs: seconds * 1000, tookMs: now() - startedAt };
+    const times = { requestedMs: seconds * 1000, tookMs: now() - startedAt };
     state = afterWait(state, { empty: taken === 0 && stopped === 0, ...times }, now());
     onAnswer(node);
     if (tasks.length > 0) await options.resultsSent(ANSWER_FIRST_MS);

@@ -28,7 +28,7 @@ export type OutboxOptions = {
   /** The server refused these by their form; they go again, one by one or as a failure. */
   onRefused: (taskIds: string[], why: string) => void;
   /** A result that the server will never take. */
-  onGivenUp: (report: TaskResultReport, why: string) => void;
+  onDropped: (report: TaskResultReport, why: string) => void;
 };
 
 /** Below the server's limit by what frames the results. */
@@ -95,7 +95,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const setAside = (batch: TaskResultReport[], why: string) => {
     const [only] = batch;
     if (only !== undefined && batch.length === 1 && replaced.has(only.task_id)) {
-      options.onGivenUp(only, why);
+      options.onDropped(only, why);
       forget([only.task_id]);
       return;
     }

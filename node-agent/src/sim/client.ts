@@ -74,7 +74,7 @@ export function createSimClient(options: SimClientOptions): SimClient {
     return opened;
   };
 
-  const giveBack = (used: Connection) => {
+  const release = (used: Connection) => {
     if (!open.has(used)) return;
     if (free || retired.has(used)) return used.close();
     free = used;
@@ -93,7 +93,7 @@ export function createSimClient(options: SimClientOptions): SimClient {
       const used = takeFree() ?? (await connection());
       const answer = await used.exchange({ text, timeoutMs, ...(signal ? { signal } : {}) });
       if (answer.headers.connection === "close") used.close();
-      else giveBack(used);
+      else release(used);
       return readAnswer<T>(answer, { sentAt, receivedAt: Date.now() });
     } catch (error) {
       throw error instanceof LinkFailure ? error : new LinkFailure(failureOf(error));

@@ -18,11 +18,11 @@ export function startRedial<Kept>(options: {
   onConnected: (stream: Stream, kept: Kept) => void;
   onRetry: (code: string, detail: string) => void;
   /** Undefined: the gateway does not know this terminal any more. */
-  onGivenUp: (why: string | undefined) => void;
+  onAbandoned: (why: string | undefined) => void;
 }): Redial {
   const abort = new AbortController();
   const { signal } = abort;
-  const givesUpAt = performance.now() + options.detachedMs;
+  const deadline = performance.now() + options.detachedMs;
 
   const attempt = async (failures: number): Promise<void> => {
     try {
@@ -36,8 +36,8 @@ export function startRedial<Kept>(options: {
     } catch (error) {
       if (signal.aborted) return;
       const { code, detail = (error as Error).message } = error as Partial<StreamFailure>;
-      const isLate = performance.now() > givesUpAt;
-      if (isLate || code === "terminal_session_unknown") return options.onGivenUp(isLate ? detail : undefined);
+      const isLate = performance.now() > deadline;
+      if (isLate || code === "terminal_session_unknown") return options.onAbandoned(isLate ? detail : undefined);
       options.onRetry(code ?? "terminal_pty_failed", detail);
       timer = setTimeout(() => void attempt(failures + 1), backoffDelay(policy, failures));
     }

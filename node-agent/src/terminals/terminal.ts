@@ -167,7 +167,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
       describe: () => connection.describe(ANSWER_MS),
       onConnected: join,
       onRetry: options.onRetry,
-      onGivenUp(why) {
+      onAbandoned(why) {
         if (why !== undefined)
           options.onFailure(
             "terminal_stream_lost",

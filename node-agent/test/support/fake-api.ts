@@ -196,8 +196,8 @@ export async function startFakeApi(
     };
     if (path === "/v1/trust-bundle") return answer({ roots: [authority.rootPem] });
     if (path === "/v1/enroll") return enroll(body as Record<string, string>, answer, response);
-    const shown = socket.getPeerX509Certificate();
-    const leaf = shown && new X509Certificate(shown.raw);
+    const presented = socket.getPeerX509Certificate();
+    const leaf = presented && new X509Certificate(presented.raw);
     if (!leaf || !authority.hasIssued(leaf)) return refuse(response, 401, "certificate_missing");
     api.serials.push(leaf.serialNumber.toLowerCase());
     api.resumed.push(socket.isSessionReused());

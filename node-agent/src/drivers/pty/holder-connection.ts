@@ -51,11 +51,11 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
     events?.onGone();
   });
   const ask = (message: Control) => {
-    const asked = Promise.withResolvers<Description & { type: "shell" }>();
-    if (gone) asked.reject(new Error("the process that holds the shell ended"));
-    else waiting.push(asked);
+    const answer = Promise.withResolvers<Description & { type: "shell" }>();
+    if (gone) answer.reject(new Error("the process that holds the shell ended"));
+    else waiting.push(answer);
     sendControl(socket, message);
-    return asked.promise;
+    return answer.promise;
   };
 
   return (first: Description): HolderConnection => ({
