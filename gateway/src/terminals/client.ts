@@ -27,7 +27,7 @@ export type Client = {
   readonly connectedAt: number;
   /** Undefined: it does not keep its input until that is acknowledged. */
   readonly writer: string | undefined;
-  /** When its token was asked for, once that is known: steps are measured from there. */
+  /** When its token was requested, once that is known: steps are measured from there. */
   requestedAt: number | undefined;
   size: Size | undefined;
   handlers: ClientHandlers | undefined;

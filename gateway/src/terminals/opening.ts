@@ -1,5 +1,5 @@
-// Has the api open a terminal on its node, and reports to the session what became of the task. Whatever the api says about
-// the task only matters while there is no shell.
+// Opens a terminal on its node through the api, and reports the outcome of the task to the session. The task only matters
+// while there is no shell.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { awaitTerminalTask, openTerminal, type TerminalGrant } from "@holdfast/contracts/service-endpoints";
@@ -41,7 +41,7 @@ export async function openOnNode(
   }
 }
 
-/** An api that is restarted is asked again: the task goes on meanwhile, and the terminal has its own deadline. */
+/** Retries while the api restarts: the task continues meanwhile, and the terminal has its own deadline. */
 async function awaitTask(
   api: Api,
   session: Session,
