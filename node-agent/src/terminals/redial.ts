@@ -1,5 +1,4 @@
-// Looks for a new way between a shell and the gateway: again and again, more slowly each time, for as long as a shell may
-// be without one.
+// Reconnects a shell to the gateway, with backoff, for as long as a shell may be disconnected.
 
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { StreamFailure } from "./failures.ts";
@@ -13,11 +12,11 @@ export function startRedial<Kept>(options: {
   detachedMs: number;
   /** Rejects with a StreamFailure. */
   dial: (signal: AbortSignal) => Promise<Stream>;
-  /** What the shell has kept; rejects when it does not answer. */
+  /** Describes the shell and its buffered output; rejects when it does not respond. */
   describe: () => Promise<Kept>;
   onConnected: (stream: Stream, kept: Kept) => void;
   onRetry: (code: string, detail: string) => void;
-  /** Undefined: the gateway does not know this terminal any more. */
+  /** `why` is undefined when the gateway no longer knows this terminal. */
   onAbandoned: (why: string | undefined) => void;
 }): Redial {
   const abort = new AbortController();
@@ -42,7 +41,7 @@ export function startRedial<Kept>(options: {
       timer = setTimeout(() => void attempt(failures + 1), backoffDelay(policy, failures));
     }
   };
-  // Not all at once when a gateway with many of them is restarted.
+  // Spread out, for a gateway with many terminals that is restarted.
   let timer = setTimeout(() => void attempt(0), Math.random() * policy.firstMs);
 
   return {
