@@ -46,6 +46,11 @@ export const exempt: RegExp[] = [
 
 /** Not rewritten yet. An entry without a finding is reported too, so that these lists only shrink. */
 export const pending: { phrases: string[]; names: string[] } = {
-  phrases: ["control-plane/src/api/", "gateway/", "node-agent/src/"],
-  names: ["control-plane/", "gateway/", "node-agent/"],
+  phrases: ["control-plane/src/api/"],
+  names: [
+    "control-plane/src/database/",
+    "control-plane/src/internal-api/",
+    "control-plane/src/terminals/",
+    "control-plane/test/",
+  ],
 };
