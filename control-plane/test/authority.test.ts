@@ -1,4 +1,4 @@
-// The CA over the life of an installation: restarts, replicas that start together, a lost CA.
+// The CA over the lifetime of an installation: restarts, replicas that start together, a lost CA.
 
 import { X509Certificate } from "node:crypto";
 import { CallError } from "@holdfast/contracts/client";
@@ -126,7 +126,7 @@ describe("an api with nodes", () => {
     const ready = await fetch(`${second.url}/readyz`);
     expect(ready.status).toBe(503);
     expect(await ready.json()).toMatchObject({ checks: { ca: { ok: false, reason: expect.any(String) } } });
-    expect(second.logged()).toContain("nothing is issued");
+    expect(second.logged()).toContain("no certificates are issued");
     const owner = second.as(await tokenFor(second, org, "owner"));
     const { csr } = await makeKeyRequest();
     const codeOf = (error: unknown) => (error instanceof CallError ? error.envelope.code : error);

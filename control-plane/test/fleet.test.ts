@@ -62,27 +62,27 @@ async function listedAndCounted(query: FleetFilter & { limit?: number }) {
 
 describe("the fleet in numbers", () => {
   it("DRIFT-02 counts states, and says what those that are not fine share, since when, and what to do", async () => {
-    const told = await fleet();
-    expect(told).toMatchObject({
+    const summary = await fleet();
+    expect(summary).toMatchObject({
       total: SIZE,
       matching: SIZE,
       not_fine: 38,
       states: { silent: 32, troubled: 5, fenced: 1, draining: 1, joining: 0, fine: 161 },
       own_side: null,
     });
-    expect(told.troubles.map(({ code, count }) => [code, count])).toEqual([
+    expect(summary.troubles.map(({ code, count }) => [code, count])).toEqual([
       ["heartbeat_stale", 32],
       ["disk_full", 4],
       ["clock_skew", 1],
       ["node_quarantined", 1],
     ]);
-    const [silent, full] = told.troubles;
+    const [silent, full] = summary.troubles;
     expect(silent).toMatchObject({ common: [{ attribute: "block", value: "10.0.2.0/24", count: 32, of: 32 }] });
-    const age = Date.parse(told.at) - Date.parse(silent?.first_at ?? "");
+    const age = Date.parse(summary.at) - Date.parse(silent?.first_at ?? "");
     expect(age).toBeGreaterThan(590_000);
     expect(full).toMatchObject({ common: [{ attribute: "version", value: "1.3.2", count: 4, of: 4 }] });
     expect(full?.next_step).toMatch(/Free space/);
-    expect(told.versions).toEqual([
+    expect(summary.versions).toEqual([
       { value: "1.4.0", count: SIZE - 4 },
       { value: "1.3.2", count: 4 },
     ]);
@@ -91,8 +91,8 @@ describe("the fleet in numbers", () => {
   it("SEC-01 shows a tenant nothing but its own", async () => {
     const stranger = api.as(await tokenFor(api, theirs, "member"));
     expect((await stranger(getFleet, {})).total).toBe(3);
-    const told = await stranger(getFleetPicture, { query: { since: (await picture()).version } });
-    expect(told).toMatchObject({ whole: true, kind: [0, 0, 0] });
+    const pictured = await stranger(getFleetPicture, { query: { since: (await picture()).version } });
+    expect(pictured).toMatchObject({ whole: true, kind: [0, 0, 0] });
     expect((await stranger(listNodes, { query: { search: "sim-00100" } })).items).toEqual([]);
     expect((await stranger(listNodes, { query: { state: "present" } })).items).toHaveLength(3);
   });
@@ -222,8 +222,8 @@ describe("the picture", () => {
     await seedFleet(superuser, dark.id, 40, (number) =>
       number > 5 ? { silentSeconds: 300 + (number % 20) } : {},
     );
-    const told = await fleet({}, dark);
-    expect(told.own_side?.message).toMatch(/35 of 40 nodes went offline at the same time/);
-    expect(told.own_side?.next_step).toContain(`the address that agents connect to, ${api.nodeUrl}:`);
+    const summary = await fleet({}, dark);
+    expect(summary.own_side?.message).toMatch(/35 of 40 nodes went offline at the same time/);
+    expect(summary.own_side?.next_step).toContain(`the address that agents connect to, ${api.nodeUrl}:`);
   });
 });

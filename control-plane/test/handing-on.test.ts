@@ -148,7 +148,7 @@ describe("a token", () => {
     ]);
   });
 
-  it("SEC-03 gives those made with it no longer life than its own", async () => {
+  it("SEC-03 limits the lifetime of those made with it to its own", async () => {
     const first = await owner.client()(createToken, {
       body: { name: "first", role: "admin", expires_in_days: 1 },
     });

@@ -112,8 +112,8 @@ function bindingOf(command: string, node: string | undefined): TokenOptions {
   return uuidForm.test(node) ? { ...kind, node_id: node } : { ...kind, node_name: node };
 }
 
-type Case = { machine: Machine; told: { code: string; advice: string }; newest?: Machine["tls"] };
-const told = ({ code, next_step }: ErrorEnvelope) => ({ code, advice: next_step });
+type Case = { machine: Machine; refusal: { code: string; advice: string }; newest?: Machine["tls"] };
+const refusalOf = ({ code, next_step }: ErrorEnvelope) => ({ code, advice: next_step });
 
 const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
   "a revoked node": [
@@ -121,7 +121,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const machine = await aNode();
       await change(machine.nodeId, "revoke");
-      return { machine, told: told(await refusedHeartbeat(machine)) };
+      return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };
     },
   ],
   "a retired node": [
@@ -129,7 +129,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const machine = await aNode();
       await change(machine.nodeId, "retire");
-      return { machine, told: told(await refusedHeartbeat(machine)) };
+      return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };
     },
   ],
   "a retired node whose certificate has expired": [
@@ -138,7 +138,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
       const machine = await aNode();
       await change(machine.nodeId, "retire");
       machine.tls = await certificateFor(machine.nodeId, authority, longAgo());
-      return { machine, told: told(await refusedHeartbeat(machine)) };
+      return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };
     },
   ],
   "an expired certificate": [
@@ -146,7 +146,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const machine = await aNode();
       machine.tls = await certificateFor(machine.nodeId, authority, longAgo());
-      return { machine, told: told(await refusedHeartbeat(machine)) };
+      return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };
     },
   ],
   "a certificate that a new enrollment has replaced": [
@@ -157,7 +157,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
       await join(machine, (await newToken({ node_id: machine.nodeId })).token);
       const newest = machine.tls;
       machine.tls = old;
-      return { machine, newest, told: told(await refusedHeartbeat(machine)) };
+      return { machine, newest, refusal: refusalOf(await refusedHeartbeat(machine)) };
     },
   ],
   "a certificate of another CA": [
@@ -165,7 +165,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const nodeId = uuidv7();
       const machine = { nodeId, tls: await certificateFor(nodeId, await temporaryAuthority(new Date())) };
-      return { machine, told: told(await refusedHeartbeat(machine)) };
+      return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };
     },
   ],
   "a node that this server has never had": [
@@ -173,7 +173,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const nodeId = uuidv7();
       const machine = { nodeId, tls: await certificateFor(nodeId, authority) };
-      return { machine, told: told(await refusedHeartbeat(machine)) };
+      return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };
     },
   ],
   "a quarantined node, on its page": [
@@ -182,7 +182,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
       const machine = await aNode();
       await change(machine.nodeId, "fence");
       const { attention } = await api.operator(org.id)(getNode, { params: { node_id: machine.nodeId } });
-      return { machine, told: { code: attention[0]?.code ?? "", advice: attention[0]?.next_step ?? "" } };
+      return { machine, refusal: { code: attention[0]?.code ?? "", advice: attention[0]?.next_step ?? "" } };
     },
   ],
   "a revoked node, on its page": [
@@ -191,7 +191,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
       const machine = await aNode();
       await change(machine.nodeId, "revoke");
       const { attention } = await api.operator(org.id)(getNode, { params: { node_id: machine.nodeId } });
-      return { machine, told: { code: attention[0]?.code ?? "", advice: attention[0]?.next_step ?? "" } };
+      return { machine, refusal: { code: attention[0]?.code ?? "", advice: attention[0]?.next_step ?? "" } };
     },
   ],
   "a change that a revoked node does not allow": [
@@ -200,7 +200,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
       const machine = await aNode();
       await change(machine.nodeId, "revoke");
       const { code, message } = await refusal(change(machine.nodeId, "drain"));
-      return { machine, told: { code, advice: `${message} \`holdfast node reactivate <id>\`` } };
+      return { machine, refusal: { code, advice: `${message} \`holdfast node reactivate <id>\`` } };
     },
   ],
   "a token for a retired node": [
@@ -208,14 +208,14 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const machine = await aNode();
       await change(machine.nodeId, "retire");
-      return { machine, told: told(await refusal(newToken({ node_id: machine.nodeId }))) };
+      return { machine, refusal: refusalOf(await refusal(newToken({ node_id: machine.nodeId }))) };
     },
   ],
   "an unknown token": [
     "enrollment_token_unknown",
     async () => {
       const machine = blank();
-      return { machine, told: told(await refusedJoin(machine, `hfe_${"u".repeat(43)}`)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, `hfe_${"u".repeat(43)}`)) };
     },
   ],
   "a used token": [
@@ -223,7 +223,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const [machine, { token }] = [blank(), await newToken()];
       await join(blank(), token);
-      return { machine, told: told(await refusedJoin(machine, token)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, token)) };
     },
   ],
   "a revoked token": [
@@ -231,7 +231,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const [machine, { id, token }] = [blank(), await newToken()];
       await api.operator(org.id)(revokeEnrollmentToken, { params: { token_id: id } });
-      return { machine, told: told(await refusedJoin(machine, token)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, token)) };
     },
   ],
   "an expired token": [
@@ -239,7 +239,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const [machine, { id, token }] = [blank(), await newToken()];
       await superuser`UPDATE enrollment_tokens SET expires_at = now() WHERE id = ${id}`;
-      return { machine, told: told(await refusedJoin(machine, token)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, token)) };
     },
   ],
   "a token for another node": [
@@ -248,7 +248,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
       const [machine, other] = [await aNode(), await aNode()];
       return {
         machine,
-        told: told(await refusedJoin(machine, (await newToken({ node_id: other.nodeId })).token)),
+        refusal: refusalOf(await refusedJoin(machine, (await newToken({ node_id: other.nodeId })).token)),
       };
     },
   ],
@@ -256,7 +256,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     "enrollment_token_wrong_node",
     async () => {
       const machine = await aNode();
-      return { machine, told: told(await refusedJoin(machine, (await newToken()).token)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, (await newToken()).token)) };
     },
   ],
   "a token for a new node on a machine that was retired": [
@@ -264,14 +264,14 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     async () => {
       const machine = await aNode();
       await change(machine.nodeId, "retire");
-      return { machine, told: told(await refusedJoin(machine, (await newToken()).token)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, (await newToken()).token)) };
     },
   ],
   "a token on a machine of another installation": [
     "enrollment_token_wrong_node",
     async () => {
       const machine = { ...blank(), nodeId: uuidv7() };
-      return { machine, told: told(await refusedJoin(machine, (await newToken()).token)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, (await newToken()).token)) };
     },
   ],
   "a bootstrap token of a revoked node": [
@@ -280,7 +280,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
       const machine = await aNode();
       const { token } = await newToken({ kind: "bootstrap", node_id: machine.nodeId });
       await change(machine.nodeId, "revoke");
-      return { machine, told: told(await refusedJoin(machine, token)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, token)) };
     },
   ],
   "a bootstrap token of a retired node": [
@@ -289,7 +289,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
       const machine = await aNode();
       const { token } = await newToken({ kind: "bootstrap", node_id: machine.nodeId });
       await change(machine.nodeId, "retire");
-      return { machine, told: told(await refusedJoin(machine, token)) };
+      return { machine, refusal: refusalOf(await refusedJoin(machine, token)) };
     },
   ],
 };
@@ -297,13 +297,13 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
 describe("advice that comes with a refusal", () => {
   it.for(Object.entries(cases))("ID-09 works when it is followed: %s", async ([, [code, make]]) => {
     const first = await make();
-    expect(first.told.code).toBe(code);
-    const alternatives = first.told.advice.split("; or ").length;
+    expect(first.refusal.code).toBe(code);
+    const alternatives = first.refusal.advice.split("; or ").length;
     for (let chosen = 0; chosen < alternatives; chosen += 1) {
-      const { machine, told: said, newest } = chosen === 0 ? first : await make();
-      const advice = said.advice.includes("; or ")
-        ? (said.advice.split("; or ")[chosen] ?? said.advice)
-        : said.advice;
+      const { machine, refusal, newest } = chosen === 0 ? first : await make();
+      const advice = refusal.advice.includes("; or ")
+        ? (refusal.advice.split("; or ")[chosen] ?? refusal.advice)
+        : refusal.advice;
       await follow(advice, machine, newest ?? machine.tls);
       expect(await heartbeat(machine), advice).toMatchObject({
         status: 200,

@@ -19,7 +19,7 @@ import { gatewaySettings } from "./settings.ts";
 import { createTerminals } from "./terminals/terminals.ts";
 
 export type Streams = {
-  /** Of the node-facing listener. */
+  /** The port of the node-facing listener. */
   port: number;
   readiness(): Readiness;
   /** Informs clients, leaves shells to the next gateway, and closes. */
@@ -53,9 +53,9 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
   let link: ApiLink | undefined;
   const api: Pick<ApiLink, "ask" | "instanceId"> = {
     instanceId,
-    ask: async (endpoint, asked) => {
-      if (!link) throw new Error("asked before the link to the api was made");
-      return link.ask(endpoint, asked);
+    ask: async (endpoint, request) => {
+      if (!link) throw new Error("the link to the api does not exist yet");
+      return link.ask(endpoint, request);
     },
   };
   const origins = () => link?.announced()?.origins;
@@ -103,7 +103,7 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
     unsent_events: outbox.waiting(),
   }));
   log.info({ port }, "gateway listens for nodes");
-  // It serves without the api too, if only to say so.
+  // It also serves without the api, to report that the api is unreachable.
   await Promise.race([link.whenAnnounced, wait(READY_WITHIN_MS, undefined, { ref: false })]);
 
   return {

@@ -32,7 +32,7 @@ describe("a gateway and its api", () => {
 
   it("SEC-04 does not believe an api that does not know the token", async () => {
     const api = await startStandInApi();
-    Object.assign(api, { lifeMs: 3_600_000, provesWith: `${SERVICE_TOKEN}!` });
+    Object.assign(api, { validityMs: 3_600_000, provesWith: `${SERVICE_TOKEN}!` });
     const starting = startTestGateway(api);
     await expect.poll(() => api.enrollments).toBeGreaterThan(2);
     expect(api.announcements).toEqual([]);
@@ -48,10 +48,10 @@ describe("a gateway and its api", () => {
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
   });
 
-  it("TERM-04 gets a new certificate at half of its life, and terminals go on", async () => {
+  it("TERM-04 gets a new certificate at half of its lifetime, and terminals go on", async () => {
     const api = await startStandInApi();
     const gateway = await startTestGateway(api);
-    api.lifeMs = 1_000;
+    api.validityMs = 1_000;
     const again = await startTestGateway(api);
     const { client, stream } = await opened(api, again);
     const enrolled = api.enrollments;
@@ -71,16 +71,16 @@ describe("a gateway and its api", () => {
     const { token } = api.grant();
     await api.goAway();
     const late = await connectClient(gateway, token, { origin: ORIGIN });
-    const told = await late.next("error");
-    expect(told).toMatchObject({ code: "terminal_token_unverified", hop: "browser_terminal_ws" });
-    expect(told.action).toContain("gateway's log");
-    expect(gateway.logged()).toContain(told.correlation_id);
+    const failure = await late.next("error");
+    expect(failure).toMatchObject({ code: "terminal_token_unverified", hop: "browser_terminal_ws" });
+    expect(failure.action).toContain("gateway's log");
+    expect(gateway.logged()).toContain(failure.correlation_id);
     stream.type("goes on");
     await client.until("goes on");
     stream.send({ type: "exit", code: 0, signal: null });
     await client.next("exit");
     await api.comeBack();
-    // What happened meanwhile is told, in order.
+    // Events from the meantime are reported, in order.
     await expect.poll(() => api.events(sessionId).at(-1)).toMatchObject({ type: "closed", reason: "exit" });
     await expect.poll(() => readiness(gateway)).toBe(200);
     // Also of the client that it could not let in, by the hash of its token.
@@ -89,7 +89,7 @@ describe("a gateway and its api", () => {
       .toMatchObject([
         {
           token_hash: createHash("sha256").update(token).digest("base64url"),
-          failed: { code: told.code, correlation_id: told.correlation_id },
+          failed: { code: failure.code, correlation_id: failure.correlation_id },
         },
       ]);
     expect(`${JSON.stringify(api.unclaimed)}${gateway.logged()}`).not.toContain(token);

@@ -1,5 +1,5 @@
-// What ends a client's connection while the shell goes on or goes down: the client is told why, and the api is told the
-// same, under the id that the client was given.
+// What ends a client's connection while the shell continues or exits: the client learns the reason, and the api receives the
+// same reason, with the correlation id that the client received.
 
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
 import { describe, expect, it } from "vitest";
@@ -10,11 +10,11 @@ const rig = useRig();
 
 const attachTo = (sessionId: string) => rig.attachTo(sessionId, { correlation_id: `attach-${sessionId}` });
 
-/** The error that the client is told, when the api was told the same under the same id. */
+/** The error that the client received, once the api has received the same error with the same id. */
 async function failureOf(client: TestClient, sessionId: string) {
-  const told = await client.next("error");
+  const failure = await client.next("error");
   const failed = client.frames.find((frame) => frame.type === "status" && frame.step === "failed");
-  expect(failed).toMatchObject({ correlation_id: told.correlation_id, at: expect.any(String) });
+  expect(failed).toMatchObject({ correlation_id: failure.correlation_id, at: expect.any(String) });
   const reported = () =>
     rig.api
       .events(sessionId)
@@ -23,8 +23,8 @@ async function failureOf(client: TestClient, sessionId: string) {
           ? [{ code: event.type === "failed" ? event.code : event.reason, correlation_id: event.correlation_id }]
           : [],
       );
-  await expect.poll(reported).toContainEqual({ code: told.code, correlation_id: told.correlation_id });
-  return told;
+  await expect.poll(reported).toContainEqual({ code: failure.code, correlation_id: failure.correlation_id });
+  return failure;
 }
 
 const tooLarge = Buffer.alloc(MOST_FRAME_BYTES + 1);
@@ -35,9 +35,13 @@ describe("a message over the limit", () => {
     client.type(Buffer.alloc(MOST_FRAME_BYTES, "x"));
     await stream.until("x".repeat(1000));
     client.type(tooLarge);
-    const told = await failureOf(client, sessionId);
-    expect(told).toMatchObject({ code: "terminal_frame_too_large", hop: "browser_terminal_ws", owner: "tenant" });
-    expect(told.action).toContain("1,048,576 bytes");
+    const failure = await failureOf(client, sessionId);
+    expect(failure).toMatchObject({
+      code: "terminal_frame_too_large",
+      hop: "browser_terminal_ws",
+      owner: "tenant",
+    });
+    expect(failure.action).toContain("1,048,576 bytes");
     expect(await client.closed).toEqual({ code: 4001, reason: "terminal_frame_too_large" });
     await stream.next("detach");
     const again = await connectClient(rig.gateway, attachTo(sessionId).token);
@@ -56,7 +60,7 @@ describe("a message over the limit", () => {
     });
   });
 
-  it("TERM-05 of a node is told as a failure of the node, which may bring its stream again", async () => {
+  it("TERM-05 of a node is reported as a failure of the node, which may open its stream again", async () => {
     const { client, stream, sessionId } = await rig.open();
     stream.type(tooLarge);
     expect(await failureOf(client, sessionId)).toMatchObject({

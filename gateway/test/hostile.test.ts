@@ -55,9 +55,9 @@ describe("hostile input", () => {
         ? [rig.gateway.url, {}]
         : [rig.gateway.nodeUrl, { cert: rig.node.cert, key: rig.node.key }];
     await fc.assert(
-      fc.asyncProperty(request, async (asked) => {
+      fc.asyncProperty(request, async (made) => {
         const before = rig.gateway.logged().length;
-        const answer = await askRaw(url, tls, { ...asked, headers: asked.headers as Record<string, string> });
+        const answer = await askRaw(url, tls, { ...made, headers: made.headers as Record<string, string> });
         codeOf(answer);
         expect(answer.status, answer.body).toBeLessThan(500);
         expect(rig.gateway.logged().length - before).toBeLessThan(10_000);

@@ -17,18 +17,21 @@ describe("a node that lies", () => {
     ["an error's code with a NUL", { type: "error", code: "odd\0code", message: "hm" }],
     ["an error's code that moves the cursor", { type: "error", code: "\u001b[2Jodd", message: "hm" }],
     ["a message with a NUL", { type: "error", code: "terminal_pty_failed", message: "no\0shell" }],
-  ] as [string, NodeFrame][])("TERM-08 %s: the api is told of the end in a form it keeps", async ([, frame]) => {
-    const { client, stream, sessionId } = await rig.open();
-    stream.send(frame);
-    await client.closed;
-    const closed = () => rig.api.events(sessionId).find(({ type }) => type === "closed");
-    await expect.poll(closed).toBeDefined();
-    expect(TerminalEvent.safeParse(closed()).error).toBeUndefined();
-    const told = JSON.stringify([closed(), client.frames.at(-1)]);
-    expect(told).not.toMatch(/\\u00[01]|\\ud800/);
-  });
+  ] as [string, NodeFrame][])(
+    "TERM-08 %s: the api receives the ending in a form that it stores",
+    async ([, frame]) => {
+      const { client, stream, sessionId } = await rig.open();
+      stream.send(frame);
+      await client.closed;
+      const closed = () => rig.api.events(sessionId).find(({ type }) => type === "closed");
+      await expect.poll(closed).toBeDefined();
+      expect(TerminalEvent.safeParse(closed()).error).toBeUndefined();
+      const received = JSON.stringify([closed(), client.frames.at(-1)]);
+      expect(received).not.toMatch(/\\u00[01]|\\ud800/);
+    },
+  );
 
-  it("TERM-08 a failure's words: the api is told in a form it keeps", async () => {
+  it("TERM-08 a failure's message: the api receives it in a form that it stores", async () => {
     const { token, grant } = rig.api.grant({ node_id: rig.node.id });
     const client = await connectClient(rig.gateway, token);
     const stream = await connectNode(rig.gateway, grant.session_id, rig.node);
@@ -45,14 +48,14 @@ describe("a node that is late", () => {
   it("TERM-10 brings a stream that was let in before its terminal ended: the shell ends, and nothing stays", async () => {
     const { token, grant } = rig.api.grant({ node_id: rig.node.id });
     const client = await connectClient(rig.gateway, token);
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
     rig.api.beforeAdmit = () => {
-      asked.resolve();
+      requested.resolve();
       return answer.promise;
     };
     const coming = connectNode(rig.gateway, grant.session_id, rig.node);
-    await asked.promise;
+    await requested.promise;
     rig.api.beforeAdmit = undefined;
     await expect.poll(() => rig.api.following()).toBe(1);
     rig.api.publish({ type: "close_terminal", session_id: grant.session_id, code: "terminal_closed" });

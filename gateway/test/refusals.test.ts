@@ -1,4 +1,4 @@
-// Who is not let in, at either listener, and what they are told. No answer and no log holds a token.
+// Who is refused, at either listener, and with what response. No response and no log contains a token.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -20,7 +20,7 @@ const refusalOf = (dialled: Awaited<ReturnType<typeof dialClient | typeof dialNo
 };
 
 describe("the network probe", () => {
-  it("DIAG-02 is told by the gateway whether it accepts the node's certificate", async () => {
+  it("DIAG-02 learns from the gateway whether it accepts the node's certificate", async () => {
     const stranger = await temporaryAuthority(new Date());
     const stateDir = mkdtempSync(join(tmpdir(), "holdfast-probe-"));
     onTestFinished(() => rmSync(stateDir, { recursive: true }));
@@ -114,14 +114,14 @@ describe("the public listener", () => {
   it("TERM-01 a token works once, also when two race for it", async () => {
     const { token } = rig.api.grant();
     const both = await Promise.all([connectClient(rig.gateway, token), connectClient(rig.gateway, token)]);
-    const told = await Promise.all(
+    const received = await Promise.all(
       both.map(async (client) => {
         const status = await client.next("status");
         return status.step === "failed" ? client.next("error") : status;
       }),
     );
-    expect(told.map(({ type }) => type).sort()).toEqual(["error", "status"]);
-    expect(told.find(({ type }) => type === "error")).toMatchObject({
+    expect(received.map(({ type }) => type).sort()).toEqual(["error", "status"]);
+    expect(received.find(({ type }) => type === "error")).toMatchObject({
       code: "terminal_token_refused",
       hop: "browser_terminal_ws",
     });

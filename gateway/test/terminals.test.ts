@@ -21,9 +21,9 @@ const eventTypes = (sessionId: string) => rig.api.events(sessionId).map(({ type 
 
 describe("opening", () => {
   it("TERM-08 tells each step as it happens, then ready", async () => {
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     rig.api.onTask = async (awaiting) => {
-      asked.push(awaiting);
+      requests.push(awaiting);
       await awaiting.ended;
       return { failure: null };
     };
@@ -51,21 +51,21 @@ describe("opening", () => {
     for (const frame of client.frames)
       if (frame.type === "status") expect(frame.correlation_id).toBe(grant.correlation_id);
     await expect.poll(() => eventTypes(grant.session_id)).toEqual(["step", "step", "step", "attached"]);
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
   it("TERM-08 reports that the node was asked when the api has confirmed it, not before", async () => {
     const { onOpen } = rig.api;
     const made = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     rig.api.onOpen = async (opening) => {
-      asked.resolve();
+      requested.resolve();
       await made.promise;
       return onOpen(opening);
     };
     const { token } = rig.api.grant({ node_id: rig.node.id });
     const client = await connectClient(rig.gateway, token);
-    await asked.promise;
+    await requested.promise;
     client.send({ type: "ping" });
     await client.next("pong");
     expect(stepsOf(client)).toEqual(["token_ready", "browser_ws_ready"]);
@@ -129,12 +129,12 @@ describe("an opening that fails", () => {
   it("TERM-05 TERM-08 says within its deadline what is known when the api does not answer", async () => {
     const { onOpen } = rig.api;
     rig.api.onOpen = () => new Promise(() => undefined);
-    const unasked = await failed({ deadline_seconds: 0.05 });
-    const { client, grant } = unasked;
+    const unconfirmed = await failed({ deadline_seconds: 0.05 });
+    const { client, grant } = unconfirmed;
     const code = "terminal_open_unconfirmed";
-    const told = await client.next("error");
-    expect(told).toMatchObject({ code, hop: "terminal_open_task", owner: "control plane", retryable: true });
-    expect(told.correlation_id).toBe(grant.correlation_id);
+    const failure = await client.next("error");
+    expect(failure).toMatchObject({ code, hop: "terminal_open_task", owner: "control plane", retryable: true });
+    expect(failure.correlation_id).toBe(grant.correlation_id);
     expect(stepsOf(client)).toEqual(["token_ready", "browser_ws_ready", "failed"]);
     expect(await client.closed).toEqual({ code: 4000, reason: code });
     await expect
@@ -142,9 +142,9 @@ describe("an opening that fails", () => {
       .toMatchObject({ type: "failed", code, ended: true, correlation_id: grant.correlation_id });
     rig.api.onOpen = onOpen;
     rig.api.onTask = () => new Promise(() => undefined);
-    const asked = await failed({ deadline_seconds: 0.5 });
-    expect((await asked.client.next("error")).message).toContain("not known whether the node took it");
-    expect(stepsOf(asked.client)).toEqual(["token_ready", "browser_ws_ready", "terminal_open_sent", "failed"]);
+    const confirmed = await failed({ deadline_seconds: 0.5 });
+    expect((await confirmed.client.next("error")).message).toContain("not known whether the node took it");
+    expect(stepsOf(confirmed.client)).toEqual(["token_ready", "browser_ws_ready", "terminal_open_sent", "failed"]);
   });
 
   it("TERM-12 tells a success without a stream apart from it", async () => {
@@ -207,7 +207,7 @@ describe("a client that comes and goes", () => {
     await expect.poll(() => eventTypes(sessionId).slice(-3)).toEqual(["attached", "detached", "attached"]);
   });
 
-  it("TERM-10 the newest wins, and the older is told", async () => {
+  it("TERM-10 the newest wins, and the older is notified", async () => {
     const { client, stream, sessionId } = await rig.open();
     const newer = await connectClient(rig.gateway, attachToken(sessionId));
     expect(await client.next("error")).toMatchObject({ code: "terminal_taken_over", retryable: true });
@@ -236,7 +236,7 @@ describe("a client that comes and goes", () => {
     expect(client.frames.filter(({ type }) => type === "ready")).toHaveLength(1);
   });
 
-  it("TERM-11 and with a gap it is told where output goes on", async () => {
+  it("TERM-11 and after a gap it learns where output continues", async () => {
     const { client, stream, sessionId } = await rig.open();
     stream.type("12345");
     await client.until("12345");

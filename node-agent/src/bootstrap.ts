@@ -1,6 +1,6 @@
-// The agent of a host that has a bootstrap token and no identity yet: joins, as often as it takes, and then
-// becomes the agent. Nothing that the server or the network says ends it; each refusal is written down
-// before the next attempt, and `/healthz` tells the last one.
+// The agent of a host that has a bootstrap token and no identity yet: retries until it has joined, and then runs as the
+// agent. No failure of the server or the network ends it; each refusal is recorded before the next attempt, and `/healthz`
+// reports the last one.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,7 +21,7 @@ import type { AgentSettings, RunningAgent } from "./main.ts";
 import { createMetrics } from "./metrics.ts";
 import { agentVersion } from "./version.ts";
 
-/** Only a person changes what was refused, and each attempt counts against everybody at this address. */
+/** Only a person can fix a refusal, and each attempt counts against the rate limit of this address. */
 const refused = { firstMs: 10_000, maxMs: 600_000 };
 
 export async function startUnjoined(
@@ -95,9 +95,9 @@ export async function startUnjoined(
       metrics: () => metrics.text(),
     },
   );
-  log.info("this host has no identity; it joins with its bootstrap token", { api: apiUrl, port: listener.port });
+  log.info("this host has no identity; joining with its bootstrap token", { api: apiUrl, port: listener.port });
 
-  // What this throws is nobody's to handle, and ends the process as it would have at its start.
+  // Not handled: an error here ends the process, as it would at the start of the agent.
   const agent = joined().then(async (node) => {
     diagnostics.close();
     await listener.close();
@@ -132,7 +132,7 @@ function addressOf({ nodeApiUrl: configured, stateDir }: AgentSettings): string 
   );
 }
 
-/** So that the history has a file. What keeps it from being made is reported by the first attempt. */
+/** So that the history has a file. If it cannot be created, the first attempt reports why. */
 function prepareIfPossible(directory: string): void {
   try {
     prepareStateDirectory(directory);

@@ -10,7 +10,7 @@ export type LogFields = Record<string, unknown>;
 export type Log = Record<LogLevel, (message: string, fields?: LogFields) => void>;
 
 export type LogOptions = {
-  /** The least that is written. */
+  /** The lowest level that is written. */
   level?: LogLevel;
   /** On every line. */
   fields?: LogFields;
@@ -46,7 +46,7 @@ function toJson(line: { level: LogLevel; msg: string }): string {
   try {
     return JSON.stringify(line, showable);
   } catch {
-    // A ring of objects; the message matters more than what came with it.
+    // A cyclic object; the message matters more than its fields.
     return JSON.stringify({ level: line.level, time: new Date().toISOString(), process: "agent", msg: line.msg });
   }
 }

@@ -1,6 +1,6 @@
-// Starts the agent of this machine: puts its parts together and lets them run. The agent lives as long as its process: no
-// server, no network, no disk and no identity are reasons to wait and to report it, never to end. Only what a person must
-// decide first ends it: a wrong setting, or a machine that never joined.
+// Starts the agent of this machine: assembles its parts and runs them. A missing server, network, disk or identity never
+// ends the agent: it waits and reports the problem. Only what a person must fix first ends it: a wrong setting, or a
+// machine that never joined.
 
 import { randomUUID } from "node:crypto";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
@@ -29,10 +29,10 @@ import { agentVersion } from "./version.ts";
 export type AgentSettings = Values<typeof agentSettings>;
 
 const STOP = { linkMs: 1_000, tasksMs: 4_000, deliveryMs: 1_000 };
-/** A loop that has not come round for so long is dead: every step of it is bounded well below. */
+/** A loop without a new round for this long is stuck: every step has a much shorter time limit. */
 const DEAD_AFTER_MS = 90_000;
 
-/** `isAlive`: its work goes on, whether or not the server answers. */
+/** `isAlive`: the loop runs, whether or not the server responds. */
 export type RunningAgent = RunningProcess & { isAlive(): boolean };
 
 export type AgentOptions = {
@@ -80,7 +80,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       try {
         return openJournal(stateDir);
       } catch (error) {
-        // Without a journal no task may begin; the findings of the next heartbeat say so.
+        // Without a journal no task may start; the findings of the next heartbeat report it.
         if (!(error instanceof HostProblem)) throw error;
         record(error.reason, error.message);
         return undefined;
@@ -129,7 +129,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     async stop() {
       core.stopLink();
       history.stop();
-      // A heartbeat under way may take its time to fail; closing the connections ends it.
+      // A heartbeat in progress may take long to fail; closing the connections ends it.
       await Promise.race([ran, new Promise((resolve) => setTimeout(resolve, STOP.linkMs).unref())]);
       const tasks = core.tasks();
       await tasks?.executor.stop(STOP.tasksMs);

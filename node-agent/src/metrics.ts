@@ -4,29 +4,29 @@
 type Entry = { kind: "counter" | "gauge"; help: string; unset?: true; by?: string };
 
 const table = {
-  connection_up: { kind: "gauge", help: "Whether the last request to the server was answered." },
+  connection_up: { kind: "gauge", help: "Whether the last request to the server succeeded." },
   last_heartbeat_timestamp_seconds: {
     kind: "gauge",
     unset: true,
-    help: "When the server last took a heartbeat, Unix time.",
+    help: "When the server last accepted a heartbeat, Unix time.",
   },
   certificate_expires_seconds: { kind: "gauge", unset: true, help: "When the certificate expires, Unix time." },
   clock_skew_seconds: { kind: "gauge", unset: true, help: "The server's clock minus this host's, as last seen." },
   identity_rejections_total: { kind: "counter", help: "Requests refused because of this node's identity." },
   tasks_started_total: { kind: "counter", help: "Tasks that began to run." },
-  tasks_succeeded_total: { kind: "counter", help: "Tasks that ended well." },
+  tasks_succeeded_total: { kind: "counter", help: "Tasks that succeeded." },
   tasks_failed_total: { kind: "counter", help: "Tasks that failed, were cancelled or interrupted." },
   tasks_refused_total: { kind: "counter", help: "Tasks refused before they ran." },
-  tasks_running: { kind: "gauge", help: "Tasks that run now." },
+  tasks_running: { kind: "gauge", help: "Tasks that are running." },
   results_unsent: { kind: "gauge", help: "Results in the journal without a verdict of the server." },
   polls_failed_total: { kind: "counter", help: "Requests for tasks, and heartbeats, that failed." },
   results_failed_total: { kind: "counter", help: "Deliveries of results that failed." },
   renewals_failed_total: { kind: "counter", help: "Attempts to renew the certificate that failed." },
-  terminals_open: { kind: "gauge", help: "Shells that are held now, with or without a way to the gateway." },
+  terminals_open: { kind: "gauge", help: "Shells that run now, connected to the gateway or not." },
   terminal_failures_total: {
     kind: "counter",
     by: "code",
-    help: "Terminals that could not be opened, or broke.",
+    help: "Terminals that could not be opened, or failed.",
   },
 } as const satisfies Record<string, Entry>;
 

@@ -13,11 +13,11 @@ function opened(env: Record<string, string>, supervised = false) {
     sent.push([...variables]);
     return new Promise<void>((resolve) => waiting.push(resolve));
   };
-  const heard = async () => {
+  const confirm = async () => {
     waiting.shift()?.();
     await vi.advanceTimersByTimeAsync(0);
   };
-  return { manager: openServiceManager(env, { supervised, send }), sent, heard };
+  return { manager: openServiceManager(env, { supervised, send }), sent, confirm };
 }
 
 describe("the service manager", () => {
@@ -33,28 +33,28 @@ describe("the service manager", () => {
   });
 
   it("AGENT-09 is told three times in each period that the agent is alive, while it is", async () => {
-    const { manager, sent, heard } = opened(usual());
+    const { manager, sent, confirm } = opened(usual());
     let alive = true;
     manager?.watch(() => alive);
     await vi.advanceTimersByTimeAsync(19_000);
     expect(sent).toEqual([]);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(sent).toEqual([["WATCHDOG=1"]]);
-    await heard();
+    await confirm();
     alive = false;
     await vi.advanceTimersByTimeAsync(60_000);
     expect(sent).toHaveLength(1);
   });
 
   it("AGENT-09 is told of each change once, and of the newest when it was slow", async () => {
-    const { manager, sent, heard } = opened(usual());
+    const { manager, sent, confirm } = opened(usual());
     manager?.ready();
     manager?.status("not connected: dns_failed");
     manager?.status("connected\nas reef-1");
     manager?.status("connected as reef-1");
-    await heard();
+    await confirm();
     manager?.status("connected as reef-1");
-    await heard();
+    await confirm();
     expect(sent).toEqual([["READY=1"], ["STATUS=connected as reef-1"]]);
   });
 

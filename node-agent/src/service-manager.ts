@@ -1,4 +1,4 @@
-// Tells systemd how the agent is (sd_notify(3)): when it is ready, what it is doing, and three times in each
+// Reports the agent's state to systemd (sd_notify(3)): when it is ready, what it is doing, and three times in each
 // watchdog period that it is alive. Node.js cannot open the kind of socket that systemd listens on, so
 // systemd-notify does: 8 ms of one processor each time.
 
@@ -9,7 +9,7 @@ export type ServiceManager = {
   ready(): void;
   /** One line, as `systemctl status` shows it. */
   status(text: string): void;
-  /** From now on says that the agent is alive, whenever it is. */
+  /** Starts the watchdog reports, which are sent while the agent is alive. */
   watch(isAlive: () => boolean): void;
   stopping(): void;
 };
@@ -21,8 +21,8 @@ const LONGEST_STATUS = 200;
 const SEND_MS = 10_000;
 
 /**
- * Undefined where nobody listens. What systemd gave is taken out of the environment, so that nothing which the
- * agent starts speaks in its name. A supervised agent (`holdfast up`) is not the service: its supervisor is.
+ * Undefined without systemd. Its variables are removed from the environment, so that no child process of the agent
+ * reports in its name. A supervised agent (`holdfast up`) is not the service: its supervisor is.
  */
 export function openServiceManager(
   env: Environment,
@@ -34,7 +34,7 @@ export function openServiceManager(
   const periodMs = pid === undefined || Number(pid) === process.pid ? Number(period ?? 0) / 1000 : 0;
   const send = options.send ?? ((lines) => notify(socket, lines));
   let sent = "";
-  /** What waits to be said; a newer value of a name replaces the one before. */
+  /** Pending variables; a newer value replaces the previous one. */
   let waiting = new Map<string, string>();
   let sending = false;
 
@@ -71,7 +71,7 @@ export function openServiceManager(
   };
 }
 
-/** Never rejects: what was not received is sent again soon, or systemd acts on the silence. */
+/** Never rejects: a lost report is repeated soon, or the watchdog acts. */
 async function notify(socket: string, lines: readonly string[]): Promise<void> {
   const { spawn } = await import("node:child_process");
   await new Promise<void>((resolve) => {

@@ -14,7 +14,7 @@ const stateDirSetting = setting(kinds.path, {
   help: "Directory of the agent's key, journal and diagnostics. Only its user may have access.",
 });
 
-/** The certificate is the agent's proof: in clear text it could not show it. */
+/** The agent authenticates with its certificate, which requires TLS. */
 const httpsUrl = {
   allowed: "an https:// address without path, such as https://nodes.example.com:18442",
   parse: (text: string) => (text.startsWith("https://") ? kinds.httpUrl.parse(text) : undefined),
@@ -90,7 +90,7 @@ export const agentSettings = {
   diskPressurePercent: setting(integer({ min: 50, max: 99 }), {
     env: "HOLDFAST_NODE_DISK_PRESSURE_PERCENT",
     default: 90,
-    help: "Usage of the root file system from which on the agent reports that it is nearly full.",
+    help: "Usage of the root file system, in percent, at which the agent reports it as nearly full.",
   }),
   logLevel: setting<LogLevel>(oneOf("error", "warn", "info", "debug"), {
     env: "HOLDFAST_AGENT_LOG_LEVEL",
@@ -118,7 +118,7 @@ function defaultStateDirectory(env: Environment): string {
   return process.getuid?.() === 0 ? "/etc/holdfast" : join(ofUser, "holdfast-agent");
 }
 
-/** In a container the user may have none, and Node then throws; what cannot be written is refused later by name. */
+/** In a container the user may have none, and Node then throws; a directory that cannot be written is reported later. */
 function homeDirectory(): string {
   try {
     return homedir();

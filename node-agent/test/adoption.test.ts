@@ -144,8 +144,8 @@ describe("a published address", () => {
 });
 
 describe("a new certificate", () => {
-  /** More than half of its life is over: it is renewed at once. */
-  const due = { lifeMs: 60_000 };
+  /** More than half of its lifetime is over: it is renewed at once. */
+  const due = { validityMs: 60_000 };
 
   it("ID-03 that the server refuses does not replace the present one, and is used once it is accepted", async () => {
     const api = await startFakeApi(due);
@@ -158,7 +158,7 @@ describe("a new certificate", () => {
       refusing && serialOf(request) !== before && serialOf(request) !== undefined
         ? { do: "answer", status: 401, body: refused }
         : undefined;
-    api.renewedLife = {};
+    api.renewedValidity = {};
     const agent = await startQuick(stateDir);
     await expect.poll(() => findings(api), poll).toContain("identity_update_failed");
     await more(api);
@@ -177,7 +177,7 @@ describe("a new certificate", () => {
   it("ID-03 ID-14 that begins in the future is not kept", async () => {
     const api = await startFakeApi(due);
     const notBefore = new Date(Date.now() + 14 * HOUR);
-    api.renewedLife = { notBefore, notAfter: new Date(notBefore.getTime() + 24 * HOUR) };
+    api.renewedValidity = { notBefore, notAfter: new Date(notBefore.getTime() + 24 * HOUR) };
     const agent = await startQuick(await joinedDirectory(api));
     const files = stateFiles(agent.stateDir);
     const before = readIdentity(files).certificate.serial;
@@ -198,7 +198,7 @@ describe("a new certificate", () => {
     await more(api, 3);
     expect(api.requests).not.toContain("/renew");
     api.serverTime = Date.now;
-    api.renewedLife = {};
+    api.renewedValidity = {};
     await expect.poll(() => agent.logged(), poll).toContain("certificate renewed");
   });
 
@@ -206,7 +206,7 @@ describe("a new certificate", () => {
     const api = await startFakeApi(due);
     const stateDir = await joinedDirectory(api);
     api.profile = published(api, await nowhere());
-    api.renewedLife = {};
+    api.renewedValidity = {};
     const agent = await startQuick(stateDir);
     await expect.poll(() => agent.logged(), poll).toContain("certificate renewed");
     await expect.poll(() => findings(api), poll).toContain("identity_update_failed");

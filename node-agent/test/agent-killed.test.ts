@@ -99,12 +99,12 @@ describe("an agent that is killed", () => {
     const second = spawn(process.execPath, [program, stateDir, "/dev/null"], {
       stdio: ["ignore", "ignore", "pipe"],
     });
-    let said = "";
+    let output = "";
     second.stderr.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
+      output += text;
     });
     const [code] = await once(second, "close");
     expect(code).toBe(2);
-    expect(said).toContain(stateDir);
+    expect(output).toContain(stateDir);
   });
 });

@@ -140,16 +140,16 @@ describe("the link of an agent", () => {
   ] as [string, Fault][])("AGENT-02 slows down after %s", async ([, fault]) => {
     const api = await startFakeApi();
     const stateDir = await joinedDirectory(api);
-    const asked: number[] = [];
+    const requestedAt: number[] = [];
     api.fault = () => {
-      asked.push(performance.now());
+      requestedAt.push(performance.now());
       return fault;
     };
     const agent = await startTestAgent(api, { stateDir });
-    await expect.poll(() => asked.length).toBeGreaterThan(0);
+    await expect.poll(() => requestedAt.length).toBeGreaterThan(0);
     await expect.poll(() => health(agent)).toMatchObject({ connected: false, problem: "edge_rate_limited" });
-    await expect.poll(() => asked.length, { timeout: 40_000 }).toBeGreaterThan(1);
-    const [first = 0, second = 0] = asked;
+    await expect.poll(() => requestedAt.length, { timeout: 40_000 }).toBeGreaterThan(1);
+    const [first = 0, second = 0] = requestedAt;
     expect(second - first).toBeGreaterThanOrEqual(5_000);
   });
 
@@ -174,7 +174,7 @@ describe("the link of an agent", () => {
   });
 
   it("ID-14 tells a clock that is behind from a server that cannot be trusted", async () => {
-    const api = await startFakeApi({ serverLife: { notBefore: new Date(Date.now() + 600_000) } });
+    const api = await startFakeApi({ serverValidity: { notBefore: new Date(Date.now() + 600_000) } });
     const agent = await startTestAgent(api, { stateDir: await handMadeDirectory(api) });
     await expect.poll(() => health(agent)).toMatchObject({ problem: "clock_skew" });
   });
@@ -237,8 +237,8 @@ describe("the link of an agent", () => {
   });
 
   it("ID-03 renews its certificate with a new key while its poll is held, and loses no poll", async () => {
-    const api = await startFakeApi({ lifeMs: 60_000 });
-    // Back-dated by five minutes and valid for one: more than half its life is over.
+    const api = await startFakeApi({ validityMs: 60_000 });
+    // Back-dated by five minutes and valid for one: more than half its lifetime is over.
     const agent = await startTestAgent(api, {
       loadType: loaderOf({ "test.one": testType(async () => ({ said: "done" })) }),
     });
@@ -260,7 +260,7 @@ describe("the link of an agent", () => {
   });
 
   it("ID-03 reports a renewal that fails, and goes on with what it has", async () => {
-    const api = await startFakeApi({ lifeMs: 60_000 });
+    const api = await startFakeApi({ validityMs: 60_000 });
     const refused = '{"code":"ca_unavailable","message":"no CA","next_step":"x"}';
     api.fault = (path) => (path === "/renew" ? { do: "answer", status: 503, body: refused } : undefined);
     const agent = await startTestAgent(api);
@@ -328,8 +328,8 @@ async function handMadeDirectory(api: FakeApi, { expired = false } = {}): Promis
   );
   writeFileSync(files.trust, api.authority.rootPem);
   const key = newPrivateKey();
-  const life = expired ? { notBefore: new Date(Date.now() - 9e6), notAfter: new Date(Date.now() - 6e6) } : {};
-  const chainPem = await api.authority.certify(certificateRequest(key, "x"), api.nodeId, life);
+  const validity = expired ? { notBefore: new Date(Date.now() - 9e6), notAfter: new Date(Date.now() - 6e6) } : {};
+  const chainPem = await api.authority.certify(certificateRequest(key, "x"), api.nodeId, validity);
   writeIdentity(files, { keyPem: privateKeyPem(key), chainPem });
   return stateDir;
 }

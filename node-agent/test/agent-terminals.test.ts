@@ -77,7 +77,7 @@ function revoke(api: FakeApi): void {
 describe("an agent's metrics", () => {
   it("AGENT-04 are all moved by what they count: nothing is exported that nothing sets", async () => {
     // A certificate of one minute is due for renewal at once, and this server issues none.
-    const { api, gateway, stateDir, makeUser, open } = await machine({ lifeMs: 60_000 });
+    const { api, gateway, stateDir, makeUser, open } = await machine({ validityMs: 60_000 });
     const noCertificate = JSON.stringify({ code: "ca_unavailable", message: "No CA.", next_step: "Wait." });
     const revoked = JSON.stringify({ code: "identity_revoked", message: "It is revoked.", next_step: "Ask." });
     let failing = 0;

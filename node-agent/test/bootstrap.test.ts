@@ -199,8 +199,8 @@ describe("an agent with a bootstrap token and no identity", () => {
     const pausing = await begin(api);
     await pausing.paused(1);
     await pausing.stop();
-    let asked = 0;
-    const silent = http.createServer(() => void asked++).listen(0, "127.0.0.1");
+    let requests = 0;
+    const silent = http.createServer(() => void requests++).listen(0, "127.0.0.1");
     atEnd(() => void silent.close().closeAllConnections());
     await expect.poll(() => silent.address()).not.toBeNull();
     const { port } = silent.address() as { port: number };
@@ -214,7 +214,7 @@ describe("an agent with a bootstrap token and no identity", () => {
     };
     writeFileSync(files.agent, JSON.stringify(elsewhere));
     const waiting = await begin(api, { stateDir, env: { HOLDFAST_NODE_API_URL: "" } });
-    await expect.poll(() => asked).toBe(1);
+    await expect.poll(() => requests).toBe(1);
     await waiting.stop();
     expect(api.heartbeats).toEqual([]);
   });
@@ -255,7 +255,7 @@ describe("a host that has lost its identity", () => {
     ];
     writeFileSync(stateFiles(mine).identity, readFileSync(stateFiles(other).identity));
     expect(hasIdentity(mine)).toBe(false);
-    expect(hasIdentity(await joinedDirectory(await startFakeApi({ lifeMs: -1000 })))).toBe(true);
+    expect(hasIdentity(await joinedDirectory(await startFakeApi({ validityMs: -1000 })))).toBe(true);
   });
 });
 

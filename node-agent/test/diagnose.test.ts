@@ -32,10 +32,10 @@ const log = createLog({ write: () => {} });
 const instanceId = "3b241101-e2bb-4255-8caf-4136c566a962";
 
 /** A state directory as a join leaves it. */
-async function enrolled({ directory = scratchDirectory(), nodeId = NODE, life = {} } = {}): Promise<string> {
+async function enrolled({ directory = scratchDirectory(), nodeId = NODE, validity = {} } = {}): Promise<string> {
   const files = stateFiles(directory);
   const key = newPrivateKey();
-  const chainPem = await authority.certify(certificateRequest(key, "x"), nodeId, life);
+  const chainPem = await authority.certify(certificateRequest(key, "x"), nodeId, validity);
   writeIdentity(files, { keyPem: privateKeyPem(key), chainPem });
   writeTrust(files, [authority.rootPem]);
   writeAgentFile(files, {
@@ -153,8 +153,8 @@ describe("holdfast agent diagnose", () => {
   });
 
   it("AGENT-05 an expired certificate: what, who, what next", async () => {
-    const life = { notBefore: new Date(Date.now() - 96 * HOUR), notAfter: new Date(Date.now() - 72 * HOUR) };
-    const { reasons, text } = look(await enrolled({ life }));
+    const validity = { notBefore: new Date(Date.now() - 96 * HOUR), notAfter: new Date(Date.now() - 72 * HOUR) };
+    const { reasons, text } = look(await enrolled({ validity }));
     expect(reasons).toEqual(["cert_expired"]);
     expect(text).toMatch(/Certificate +expired at .*, 3 days ago/);
     expect(text).toMatch(/who +the operator of this host\n +next +Check the clock first/);

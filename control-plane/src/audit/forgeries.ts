@@ -1,5 +1,5 @@
-// Certificates in a header from whoever is no ingress: in the audit of the platform, whichever listener of which
-// process saw them.
+// Records certificates in a header that did not come from an ingress in the audit of the platform, for the listeners of
+// all processes.
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Forgeries, type Forgery, watchForgeries } from "@holdfast/service/forgeries";
@@ -11,7 +11,7 @@ const anybody: AuditActor = { actor_type: "anonymous", actor_id: null, actor_nam
 
 export type SeenForgery = Forgery & { listener: string; count: number };
 
-/** `by`: who tells of it, where it was not this process. */
+/** `by`: the reporting process, if it is not this one. */
 export async function auditForgery(
   system: Sql,
   log: Log,
@@ -35,7 +35,9 @@ export function auditForgeries(system: Sql, log: Log): Forgeries & { settled(): 
   const writing = new Set<Promise<void>>();
   const forgeries = watchForgeries((listener, forgery) => {
     const written: Promise<void> = auditForgery(system, log, { listener, ...forgery })
-      .catch((error: unknown) => log.error({ err: error, listener }, "a forged certificate is not in the audit"))
+      .catch((error: unknown) =>
+        log.error({ err: error, listener }, "could not record a forged certificate in the audit"),
+      )
       .finally(() => writing.delete(written));
     writing.add(written);
   });

@@ -1,4 +1,4 @@
-// Who did what.
+// The audit trail: who did what, and when.
 
 import { defineModule } from "../module.ts";
 

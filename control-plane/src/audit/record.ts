@@ -1,4 +1,4 @@
-// Writes audit events: in the transaction of what they tell about, so that neither exists without
+// Writes audit events in the transaction of the change that they describe, so that neither exists without
 // the other. Each is also a log line, found by the same correlation id.
 
 import { createHash } from "node:crypto";
@@ -25,7 +25,7 @@ export type NewAuditEvent = {
   action: string;
   target: AuditTarget;
   result: AuditResult;
-  /** The code that says why; absent exactly when the action was allowed. */
+  /** The code of the reason; absent exactly when the action was allowed. */
   reason?: ErrorCode | ReasonCode;
   correlationId: string;
   details?: Record<string, unknown>;
@@ -70,7 +70,7 @@ export async function recordAudit(db: Queryable, log: Log, event: NewAuditEvent)
   );
 }
 
-/** Equal for repetitions of one thing by one actor for one reason; tells nothing about either. */
+/** Equal for repetitions of one action by one actor for one reason; reveals neither. */
 export function dedupeKeyHash(event: Pick<NewAuditEvent, "by" | "action" | "reason" | "target">): string {
   const key = [event.by.actor_type, event.by.actor_id, event.target.id, event.action, event.reason];
   return createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 16);

@@ -18,14 +18,15 @@ export function matches(node: FleetNode, filter: FleetFilter): boolean {
   return search === undefined || isFound(node, search.toLowerCase());
 }
 
-function hasOneOf({ told }: FleetNode, capabilities: readonly string[]): boolean {
-  return told?.capabilities.some((one) => capabilities.includes(one)) ?? false;
+function hasOneOf({ report }: FleetNode, capabilities: readonly string[]): boolean {
+  return report?.capabilities.some((one) => capabilities.includes(one)) ?? false;
 }
 
-function isFound({ id, name, told }: FleetNode, text: string): boolean {
+function isFound({ id, name, report }: FleetNode, text: string): boolean {
   return (
     name.includes(text) ||
     id.startsWith(text) ||
-    (told !== undefined && (told.hostname.toLowerCase().includes(text) || (told.address ?? "").includes(text)))
+    (report !== undefined &&
+      (report.hostname.toLowerCase().includes(text) || (report.address ?? "").includes(text)))
   );
 }

@@ -6,14 +6,14 @@ import {
 } from "@holdfast/contracts/endpoints/fleet";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { suspectControlPlane as suspect } from "./common-cause.ts";
 import { keepHistory } from "./history.ts";
 import { blockOf, type FleetNode } from "./node.ts";
-import { suspectOurselves as suspect } from "./own-side.ts";
 import { summarize as summarizeAt } from "./summary.ts";
 
 const at = new Date("2026-03-01T03:00:00.000Z");
 const nodeApiUrl = "https://nodes.example.com:18999";
-const suspectOurselves = (nodes: readonly FleetNode[]) => suspect(nodes, { nodeApiUrl });
+const suspectControlPlane = (nodes: readonly FleetNode[]) => suspect(nodes, { nodeApiUrl });
 const summarize = (nodes: readonly FleetNode[], filter: FleetFilter) =>
   summarizeAt(nodes, filter, { at, nodeApiUrl });
 
@@ -30,7 +30,7 @@ function made(number: number, over: Partial<FleetNode> = {}): FleetNode {
     version: "1",
     block: "10.0.0.0/24",
     since: null,
-    told: undefined,
+    report: undefined,
     ...over,
   };
 }
@@ -47,18 +47,18 @@ describe("whether the control plane is the likely cause", () => {
     Array.from({ length: count }, (_, index) => silent(index, secondsAgo(index)));
 
   it("DRIFT-04 does when most fell silent within a moment", () => {
-    const told = suspectOurselves(
+    const suspicion = suspectControlPlane(
       fleet(
         many(60, (index) => 300 + (index % 20)),
         40,
       ),
     );
-    expect(told?.message).toMatch(/^60 of 100 nodes/);
+    expect(suspicion?.message).toMatch(/^60 of 100 nodes/);
   });
 
   it("DRIFT-04 does not for a rack, for those that fell silent one by one, nor for a handful of nodes", () => {
     expect(
-      suspectOurselves(
+      suspectControlPlane(
         fleet(
           many(32, () => 300),
           68,
@@ -66,14 +66,14 @@ describe("whether the control plane is the likely cause", () => {
       ),
     ).toBeNull();
     expect(
-      suspectOurselves(
+      suspectControlPlane(
         fleet(
           many(80, (index) => index * 600),
           20,
         ),
       ),
     ).toBeNull();
-    expect(suspectOurselves(many(4, () => 300))).toBeNull();
+    expect(suspectControlPlane(many(4, () => 300))).toBeNull();
   });
 
   it.each([
@@ -81,8 +81,8 @@ describe("whether the control plane is the likely cause", () => {
     ["cert_renewal_overdue", /renew their certificate/],
   ])("DRIFT-04 does when most have %s", (reason, words) => {
     const bad = Array.from({ length: 60 }, (_, index) => made(index, { state: "troubled", reason }));
-    expect(suspectOurselves(fleet(bad, 40))?.message).toMatch(words);
-    expect(suspectOurselves(fleet(bad.slice(0, 20), 80))).toBeNull();
+    expect(suspectControlPlane(fleet(bad, 40))?.message).toMatch(words);
+    expect(suspectControlPlane(fleet(bad.slice(0, 20), 80))).toBeNull();
   });
 });
 
@@ -105,11 +105,11 @@ describe("the fleet in numbers", () => {
   it("DASH-01 adds up, and what is shared is never more than there is", () => {
     fc.assert(
       fc.property(fc.uniqueArray(node, { selector: ({ id }) => id, maxLength: 80 }), (nodes) => {
-        const told = summarize(nodes, {});
-        expect(Object.values(told.states).reduce((sum, count) => sum + count, 0)).toBe(nodes.length);
-        expect(told.not_fine).toBe(nodes.filter(({ state }) => notFineStates.includes(state)).length);
-        expect(told.troubles.reduce((sum, { count }) => sum + count, 0)).toBe(told.not_fine);
-        for (const { common, count } of told.troubles) {
+        const summary = summarize(nodes, {});
+        expect(Object.values(summary.states).reduce((sum, count) => sum + count, 0)).toBe(nodes.length);
+        expect(summary.not_fine).toBe(nodes.filter(({ state }) => notFineStates.includes(state)).length);
+        expect(summary.troubles.reduce((sum, { count }) => sum + count, 0)).toBe(summary.not_fine);
+        for (const { common, count } of summary.troubles) {
           for (const share of common) expect(share.count <= share.of && share.count <= count).toBe(true);
         }
       }),
@@ -118,7 +118,7 @@ describe("the fleet in numbers", () => {
 });
 
 describe("the history of a fleet", () => {
-  it("DASH-04 tells whoever knows a version exactly what is different since", () => {
+  it("DASH-04 returns exactly the changes since a known version", () => {
     const step = fc.dictionary(
       fc.constantFrom("a", "b", "c", "d", "e"),
       fc.constantFrom<FleetState>("fine", "draining"),

@@ -1,23 +1,23 @@
-// What of a fleet became different when, so that whoever knows a version is told the rest only. Versions of one process
-// mean nothing to another.
+// The changes of a fleet by version, so that a client that knows a version receives only what changed since. A version is
+// valid only in the process that issued it.
 
 import { randomBytes } from "node:crypto";
 import type { FleetNode } from "./node.ts";
 
-/** Who knows less is told everything anew. */
+/** A client whose version is older than this many removals receives the whole fleet again. */
 const MOST_GONE = 5_000;
 
 export type FleetChanges = { changed: readonly FleetNode[]; gone: readonly string[] };
 
 export function keepHistory() {
-  const life = randomBytes(6).toString("base64url");
+  const processId = randomBytes(6).toString("base64url");
   const changedIn = new Map<string, { node: FleetNode; version: number; noticed: Map<string, number> }>();
   let present: readonly FleetNode[] = [];
   let gone: { name: string; version: number }[] = [];
   let version = 0;
   let knownFrom = 1;
   return {
-    version: () => `${life}.${version}`,
+    version: () => `${processId}.${version}`,
     nodes: () => present,
     noticed: (id: string): ReadonlyMap<string, number> => changedIn.get(id)?.noticed ?? new Map(),
     /** Returns whether anything has changed. */
@@ -38,7 +38,7 @@ export function keepHistory() {
           continue;
         }
         if (before && before.node.name !== node.name) gone.push({ name: before.node.name, version: next });
-        // What was there at the first look has begun nobody knows when.
+        // For reasons present at the first read, nobody knows when they began.
         const reasons = node.reasons.map((code) => [code, before?.noticed.get(code) ?? at] as const);
         const noticed = new Map(before ? reasons : []);
         changedIn.set(node.id, { node, version: next, noticed });
@@ -55,7 +55,8 @@ export function keepHistory() {
     since(known: string): FleetChanges | undefined {
       const [from, text] = known.split(".");
       const number = Number(text);
-      if (from !== life || !Number.isInteger(number) || number < knownFrom || number > version) return undefined;
+      if (from !== processId || !Number.isInteger(number) || number < knownFrom || number > version)
+        return undefined;
       const here = new Set(present.map(({ name }) => name));
       return {
         changed: present.filter(({ id }) => (changedIn.get(id)?.version ?? 0) > number),

@@ -12,8 +12,8 @@ import { type Position, positionOf } from "../nodes/directory/state.ts";
 import { attentionOf } from "../nodes/presence/attention.ts";
 import type { FleetRow } from "./read.ts";
 
-/** What a node said of itself in a heartbeat, as far as the fleet is concerned. */
-export type Told = {
+/** The part of a node's heartbeat that the fleet pages use. */
+export type NodeReport = {
   version: string;
   system: string;
   hostname: string;
@@ -26,12 +26,12 @@ export type Told = {
 export type FleetNode = PictureNode & {
   id: string;
   status: FleetRow["status"];
-  /** Codes of all that needs attention. */
+  /** Codes of everything that needs attention. */
   reasons: readonly string[];
-  told: Told | undefined;
+  report: NodeReport | undefined;
 };
 
-export function toTold({ facts, findings }: Heartbeat): Told {
+export function reportOf({ facts, findings }: Heartbeat): NodeReport {
   return {
     version: facts.agent_version,
     system: `${facts.os.flavour} ${facts.os.version} ${facts.arch}`.trim(),
@@ -46,7 +46,7 @@ export function toTold({ facts, findings }: Heartbeat): Told {
 export function toFleetNode(
   row: FleetRow,
   known: {
-    told: Told | undefined;
+    report: NodeReport | undefined;
     /** Only of a certificate that is late. */
     certificate: { notBefore: Date; notAfter: Date } | undefined;
     /** When each reason was first noticed here. */
@@ -54,7 +54,7 @@ export function toFleetNode(
   },
   moment: Moment,
 ): FleetNode {
-  const { told, certificate } = known;
+  const { report, certificate } = known;
   const position = positionOf(row);
   const reasons = attentionOf(
     {
@@ -64,7 +64,7 @@ export function toFleetNode(
       heartbeatAt: row.heartbeat_at ?? undefined,
       clockSkewMs: row.clock_skew_ms ?? 0,
       certificate,
-      findings: told?.findings ?? [],
+      findings: report?.findings ?? [],
       refusal: row.refused_at
         ? { at: row.refused_at, code: row.refused_code ?? "", correlationId: "" }
         : undefined,
@@ -80,10 +80,10 @@ export function toFleetNode(
     state,
     reason,
     reasons,
-    version: told?.version ?? null,
-    block: told?.block ?? null,
+    version: report?.version ?? null,
+    block: report?.block ?? null,
     since: state === "fine" ? null : (beganAt(row, reason, certificate) ?? noticedAt(known.noticed, reason)),
-    told,
+    report,
   };
 }
 
@@ -99,7 +99,7 @@ function stateOf(position: Position, reasons: readonly string[]): FleetState {
   return position === "enrolling" ? "joining" : "fine";
 }
 
-/** What the stored times tell; of what an agent found on its host they tell nothing. */
+/** From the stored times; undefined for the agent's own findings, which have none. */
 function beganAt(
   row: FleetRow,
   reason: string | null,

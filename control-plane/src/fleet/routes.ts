@@ -23,8 +23,8 @@ export function fleetRoutes(api: ApiContext): void {
     const at = view.at.getTime();
     const head = { version: view.version, at: view.at.toISOString() };
     if (isFiltered(filter)) {
-      const shown = view.nodes.filter((node) => matches(node, filter));
-      return { ...head, whole: true, gone: [], ...packNodes(shown, at) };
+      const matching = view.nodes.filter((node) => matches(node, filter));
+      return { ...head, whole: true, gone: [], ...packNodes(matching, at) };
     }
     const changes = since === undefined ? undefined : view.since(since);
     if (!changes) return { ...head, whole: true, gone: [], ...packNodes(view.nodes, at) };

@@ -11,9 +11,9 @@ import {
 } from "@holdfast/contracts/endpoints/fleet";
 import { presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { isSilence, nodeReason } from "@holdfast/contracts/reasons/node";
+import { suspectControlPlane } from "./common-cause.ts";
 import { matches } from "./filter.ts";
 import type { FleetNode } from "./node.ts";
-import { suspectOurselves } from "./own-side.ts";
 
 type Share = Trouble["common"][number];
 type Attribute = Share["attribute"];
@@ -34,8 +34,8 @@ export function summarize(
     states,
     troubles: troublesOf(nodes, all),
     versions: ranking(nodes.flatMap(({ version }) => version ?? [])),
-    capabilities: ranking(nodes.flatMap(({ told }) => told?.capabilities ?? [])),
-    own_side: suspectOurselves(all, { nodeApiUrl }),
+    capabilities: ranking(nodes.flatMap(({ report }) => report?.capabilities ?? [])),
+    own_side: suspectControlPlane(all, { nodeApiUrl }),
   };
 }
 
@@ -91,21 +91,21 @@ function wordsOf(code: string): { message: string; next_step: string } {
   };
 }
 
-/** Fewer are chance. */
+/** Fewer may be chance. */
 const LEAST_ALIKE = 3;
 /** From this part on it is "nearly all". */
 const NEARLY_ALL = 0.8;
-/** What the whole fleet shares explains nothing. */
+/** An attribute that the whole fleet shares explains nothing. */
 const LEAST_LIFT = 1.5;
 const MOST_SHARES = 3;
 
 const attributeOf: Record<Attribute, (node: FleetNode) => string | null | undefined> = {
   version: (node) => node.version,
   block: (node) => node.block,
-  system: (node) => node.told?.system,
+  system: (node) => node.report?.system,
 };
 
-/** Either nearly all of them are alike in it, or nearly all that are alike in it are among them. */
+/** Attributes that nearly all of them share, or whose nodes are nearly all among them. */
 function commonOf(having: readonly FleetNode[], all: readonly FleetNode[]): Share[] {
   if (having.length < LEAST_ALIKE || having.length === all.length) return [];
   const overall = having.length / all.length;

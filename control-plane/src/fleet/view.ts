@@ -1,5 +1,5 @@
-// All nodes of an organization in memory, while somebody looks at them. Heartbeats by the thousand change nothing here:
-// the database is looked at every few seconds, once for all who watch, and only what became different counts.
+// All nodes of an organization in memory, while a client follows them. Heartbeats do not update this view: the database
+// is read every few seconds, once for all clients, and only differences are published.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { byName } from "@holdfast/contracts/fleet-picture";
@@ -8,19 +8,19 @@ import { type Sql, withOrg } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import { selectLateIn } from "../nodes/identity/late-certificates.ts";
 import { type FleetChanges, keepHistory } from "./history.ts";
-import { type FleetNode, type Told, toFleetNode, toTold } from "./node.ts";
+import { type FleetNode, type NodeReport, reportOf, toFleetNode } from "./node.ts";
 import { type FleetRow, selectFleet, selectHeartbeats } from "./read.ts";
 
-/** Looking must not become the work of the process: it rests this many times as long as looks take. */
+/** Keeps the share of time spent on reading low: the pause is this many times as long as a read takes. */
 const REST = 20;
 const LOOK_MS = 3_000;
-/** An answer may be this old; a change by an operator is looked for at once. */
+/** A response may be this old; after a change by an operator the fleet is read at once. */
 const FRESH_MS = 1_000;
-/** Nobody has asked for so long: the pages are closed. */
+/** Without a request for this long, the pages are closed. */
 const FORGET_MS = 60_000;
 /** Certificates last for hours, and finding late ones takes longer than all the rest. */
 const CERTIFICATES_MS = 60_000;
-/** Unpacking so many heartbeats takes some 10 ms, in which nothing else happens. */
+/** Parsing this many heartbeats blocks the event loop for about 10 ms. */
 const HEARTBEATS_IN_ONE = 500;
 
 export type FleetView = {
@@ -33,13 +33,13 @@ export type FleetView = {
 };
 
 export type Fleets = {
-  /** Reads if need be, on a connection of its own: not to be waited for within a transaction. */
+  /** Reads if needed, on a connection of its own: do not await it within a transaction. */
   current(orgId: string): Promise<FleetView>;
-  /** What `current` answered a moment ago. */
+  /** The view that `current` returned last. */
   known(orgId: string): FleetView;
   /** Calls back when an organization's view has changed. Returns an unsubscribe function. */
   onChanged(listener: (orgId: string) => void): () => void;
-  /** Reads again what somebody looks at and was read some time ago; forgets what nobody asks for any more. */
+  /** Reads outdated views again, and forgets those that were not requested for a while. */
   refresh(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -49,7 +49,7 @@ type FleetsOptions = {
   signals: Signals;
   log: Log;
   staleAfterSeconds: number;
-  /** Steady: it only ever grows. */
+  /** Monotonic. */
   now?: () => number;
 };
 
@@ -75,7 +75,7 @@ export function createFleets(options: FleetsOptions): Fleets {
     },
     known(orgId) {
       const view = watched.get(orgId)?.known();
-      if (!view) throw new Error("nobody has asked for this fleet");
+      if (!view) throw new Error("this fleet was not read before");
       return view;
     },
     onChanged(listener) {
@@ -103,32 +103,32 @@ type Watch = {
 function watchFleet(
   orgId: string,
   { app, log, staleAfterSeconds, now = () => performance.now() }: FleetsOptions,
-  tell: { onChanged(): void; onForgotten(): void },
+  notify: { onChanged(): void; onForgotten(): void },
 ): Watch {
   const history = keepHistory();
-  const told = new Map<string, Told & { instanceId: string | null }>();
+  const reports = new Map<string, NodeReport & { instanceId: string | null }>();
   let late = new Map<string, { notBefore: Date; notAfter: Date }>();
   let lateAt = Number.NEGATIVE_INFINITY;
   let view: FleetView | undefined;
   let looking: Promise<FleetView> | undefined;
   let outdated = false;
   let lookedAt = 0;
-  /** The quicker of the last two: one look during which the machine stood still says nothing of the next. */
+  /** The quicker of the last two, so that one read on a stalled machine does not slow down the next ones. */
   let tookMs = 0;
   let lastTookMs = 0;
-  let askedAt = now();
+  let requestedAt = now();
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
   const read = () =>
     withOrg(app, orgId, async (tx) => {
       const rows = await selectFleet(tx);
-      const unread = rows.filter((row) => mayHaveChanged(row, told.get(row.id))).map(({ id }) => id);
+      const unread = rows.filter((row) => mayHaveChanged(row, reports.get(row.id))).map(({ id }) => id);
       const instances = new Map(rows.map((row) => [row.id, row.instance_id]));
       for (let from = 0; from < unread.length; from += HEARTBEATS_IN_ONE) {
         const some = await selectHeartbeats(tx, unread.slice(from, from + HEARTBEATS_IN_ONE));
         for (const { node_id, heartbeat } of some) {
-          told.set(node_id, { ...toTold(heartbeat), instanceId: instances.get(node_id) ?? null });
+          reports.set(node_id, { ...reportOf(heartbeat), instanceId: instances.get(node_id) ?? null });
         }
         await sleep(0);
       }
@@ -139,7 +139,7 @@ function watchFleet(
         );
         lateAt = now();
       }
-      for (const id of told.keys()) if (!instances.has(id)) told.delete(id);
+      for (const id of reports.keys()) if (!instances.has(id)) reports.delete(id);
       return rows;
     });
 
@@ -152,7 +152,7 @@ function watchFleet(
     const nodes = rows
       .map((row) => {
         const noticed = history.noticed(row.id);
-        return toFleetNode(row, { told: told.get(row.id), certificate: late.get(row.id), noticed }, moment);
+        return toFleetNode(row, { report: reports.get(row.id), certificate: late.get(row.id), noticed }, moment);
       })
       .sort(byName);
     const changed = history.record(nodes, at.getTime());
@@ -160,7 +160,7 @@ function watchFleet(
     lookedAt = now();
     tookMs = Math.min(lastTookMs, lookedAt - startedAt);
     lastTookMs = lookedAt - startedAt;
-    if (changed) tell.onChanged();
+    if (changed) notify.onChanged();
     return view;
   };
 
@@ -174,19 +174,21 @@ function watchFleet(
   };
   const restMs = () => Math.max(0, lookedAt + (tookMs * REST) / 2 - now());
 
-  /** Several changes within a moment become one look. */
+  /** Merges several changes in quick succession into one read. */
   const lookAfterRest = () => {
     clearTimeout(timer);
     if (stopped) return;
     timer = setTimeout(() => {
-      lookOnce().catch((error: Error) => log.debug({ err: error }, "the fleet was not read; the next turn does"));
+      lookOnce().catch((error: Error) =>
+        log.debug({ err: error }, "could not read the fleet; retrying at the next refresh"),
+      );
     }, restMs());
     timer.unref();
   };
 
   return {
     async current() {
-      askedAt = now();
+      requestedAt = now();
       if (looking) return looking;
       const old = now() - lookedAt > Math.max(FRESH_MS, tookMs * REST);
       if (view && (outdated ? restMs() > 0 : !old)) return view;
@@ -198,7 +200,7 @@ function watchFleet(
       if (!looking) lookAfterRest();
     },
     async refresh() {
-      if (now() - askedAt > FORGET_MS) return tell.onForgotten();
+      if (now() - requestedAt > FORGET_MS) return notify.onForgotten();
       const due = now() - lookedAt >= Math.max(LOOK_MS, tookMs * REST);
       if (due && !looking) await lookOnce();
     },
@@ -210,8 +212,8 @@ function watchFleet(
   };
 }
 
-/** Of a node at rest the heartbeat says the same again and again. */
-function mayHaveChanged(row: FleetRow, known: (Told & { instanceId: string | null }) | undefined): boolean {
+/** The heartbeats of an unchanged node repeat themselves. */
+function mayHaveChanged(row: FleetRow, known: (NodeReport & { instanceId: string | null }) | undefined): boolean {
   if (row.heartbeat_at === null) return false;
   return !known || known.instanceId !== row.instance_id || known.findings.length > 0 || row.may_have_findings;
 }

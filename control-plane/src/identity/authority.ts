@@ -1,6 +1,6 @@
 // The installation's own CA: a root that agents trust, and the issuing CAs below it. Both are sealed
-// in the keyring. A server that has nodes but not their root never makes a new one: that would cut
-// off every node, silently.
+// in the keyring. A server that has nodes but not their root never creates a new one: that would
+// lock out every node without a message.
 
 import { hash, KeyObject, webcrypto, X509Certificate } from "node:crypto";
 import { type Signed, type Statement, signStatement } from "@holdfast/kit/signed-statement";
@@ -11,7 +11,6 @@ import {
   BACK_DATED_MS,
   importPrivateKey,
   type KeyPair,
-  lifeOf,
   makeIngressCertificate,
   makeIssuing,
   makeKeyPair,
@@ -19,32 +18,33 @@ import {
   makeRoot,
   makeServerCertificate,
   makeServiceCertificate,
-  NODE_LIFE_MS,
-  SERVER_LIFE_MS,
-  SERVICE_LIFE_MS,
+  NODE_VALIDITY_MS,
+  SERVER_VALIDITY_MS,
+  SERVICE_VALIDITY_MS,
   type ServiceIdentity,
   type Signer,
+  validityFrom,
 } from "./certificates.ts";
 import { x509 } from "./x509.ts";
 
-/** To whom keeps the key: a node, or another process of ours. */
+/** The holder has the key: a node, or another process of this installation. */
 export type Issued = { serial: string; chain: string; notBefore: Date; notAfter: Date };
-/** To an ingress: what it shows to us, and what it shows to nodes. */
+/** What an ingress presents to the control plane (`chain`) and to nodes (`listenerChain`). */
 export type IssuedToIngress = { chain: string; listenerChain: string; notAfter: Date };
 export type IssuedToServer = { cert: string; key: string; notBefore: Date; notAfter: Date };
 
 export type Authority = Issuers & {
   /** PEM, one certificate each. */
   trustBundle: readonly string[];
-  /** How many bundles there have been: rises with every root that is added. */
+  /** Increases with every root that is added. */
   bundleVersion: number;
-  /** With the key of the root, which never leaves the api: whoever has the root can check it. */
+  /** Signs with the root's key, which never leaves the api: everyone who has the root can verify it. */
   signAsRoot<S extends Statement>(statement: S): Signed<S>;
   /** SHA-256 of each trusted root (DER), hex. */
   rootSha256: readonly string[];
-  /** What an enrollment token carries behind the dot. */
+  /** The part of an enrollment token after the dot. */
   rootDigest: string;
-  /** Roots and issuing CAs, for the list that the listener shows to agents. */
+  /** Roots and issuing CAs, for the list that the listener sends to agents. */
   certificates: readonly string[];
   issueToNode(node: { id: string; publicKey: x509.PublicKey }, now: Date): Promise<Issued>;
   issueToServer(names: readonly string[], now: Date): Promise<IssuedToServer>;
@@ -65,10 +65,10 @@ export type Authority = Issuers & {
 
 const ROOT = "ca:root";
 const ISSUING = "ca:issuing";
-/** An issuing CA is followed by another while this much of its life is left. */
+/** An issuing CA is followed by another while this much of its lifetime is left. */
 const OVERLAP_MS = 90 * 24 * 60 * 60_000;
 
-/** Undefined: there are nodes, but the root they trust is gone. */
+/** Undefined: there are nodes, but the root that they trust is missing. */
 export async function openAuthority(system: Sql, keyring: Keyring, now: Date): Promise<Authority | undefined> {
   const stored = await keyring.get(ROOT);
   if (!stored && (await hasNodes(system))) return undefined;
@@ -76,7 +76,7 @@ export async function openAuthority(system: Sql, keyring: Keyring, now: Date): P
   return authorityOf(root, await issuingOf(keyring, root, now));
 }
 
-/** Of no worth to anybody: lets a server without its CA answer that it is not the server agents look for. */
+/** Trusted by no agent: lets a server without its CA start its listener and report that the CA is missing. */
 export async function temporaryAuthority(now: Date): Promise<Authority> {
   const root = await readSigner(await newRoot(now));
   return authorityOf(root, [await readSigner(await newIssuing(root, now))]);
@@ -87,7 +87,7 @@ async function hasNodes(system: Sql): Promise<boolean> {
   return row?.any === true;
 }
 
-/** Newest last. Replicas that make one at the same time end up with the same. */
+/** Newest last. Replicas that create one at the same time end up with the same. */
 async function issuingOf(keyring: Keyring, root: Signer, now: Date): Promise<Signer[]> {
   const all: Signer[] = [];
   for (let count = 1; ; count += 1) {
@@ -119,28 +119,33 @@ function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
     rootDigest: hash("sha256", rootDer, "base64url"),
     certificates: [rootPem, ...issuing.map(({ certificate }) => `${certificate.toString("pem")}\n`)],
     async issueToNode({ id, publicKey }, now) {
-      const life = lifeOf(now, NODE_LIFE_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
-      const leaf = await makeNodeCertificate(newest, { id, publicKey, life });
-      return { serial: leaf.serialNumber.toLowerCase(), chain: chainOf(leaf), ...life };
+      const validity = validityFrom(now, NODE_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
+      const leaf = await makeNodeCertificate(newest, { id, publicKey, validity });
+      return { serial: leaf.serialNumber.toLowerCase(), chain: chainOf(leaf), ...validity };
     },
     async issueToServer(names, now) {
-      const life = lifeOf(now, SERVER_LIFE_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
+      const validity = validityFrom(now, SERVER_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
       const keys = await makeKeyPair();
-      const leaf = await makeServerCertificate(newest, { names, publicKey: keys.publicKey, life });
-      return { cert: chainOf(leaf), key: await pemOfKey(keys.privateKey), ...life };
+      const leaf = await makeServerCertificate(newest, { names, publicKey: keys.publicKey, validity });
+      return { cert: chainOf(leaf), key: await pemOfKey(keys.privateKey), ...validity };
     },
     async issueToService({ name, instanceId, names, publicKey }, now) {
-      const life = lifeOf(now, SERVICE_LIFE_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
-      const leaf = await makeServiceCertificate(newest, { service: { name, instanceId }, names, publicKey, life });
-      return { serial: leaf.serialNumber.toLowerCase(), chain: chainOf(leaf), ...life };
+      const validity = validityFrom(now, SERVICE_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
+      const leaf = await makeServiceCertificate(newest, {
+        service: { name, instanceId },
+        names,
+        publicKey,
+        validity,
+      });
+      return { serial: leaf.serialNumber.toLowerCase(), chain: chainOf(leaf), ...validity };
     },
     async issueToIngress({ name, mark, publicKey, listener }, now) {
-      const life = lifeOf(now, SERVER_LIFE_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
-      const [own, shown] = await Promise.all([
-        makeIngressCertificate(newest, { name, mark, publicKey, life }),
-        makeServerCertificate(newest, { ...listener, life }),
+      const validity = validityFrom(now, SERVER_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
+      const [own, listening] = await Promise.all([
+        makeIngressCertificate(newest, { name, mark, publicKey, validity }),
+        makeServerCertificate(newest, { ...listener, validity }),
       ]);
-      return { chain: chainOf(own), listenerChain: chainOf(shown), notAfter: life.notAfter };
+      return { chain: chainOf(own), listenerChain: chainOf(listening), notAfter: validity.notAfter };
     },
     ...issuersOf(issuers),
   };
@@ -156,7 +161,7 @@ async function newIssuing(root: Signer, now: Date): Promise<Buffer> {
   return sealable(keys, await makeIssuing(root, keys, now));
 }
 
-/** Of several replicas that offer one, the first one's is kept; all get that. */
+/** When several replicas create one, the first is stored, and all of them use it. */
 function keepFirst(keyring: Keyring, name: string, made: Buffer): Promise<Buffer> {
   return keyring.getOrCreate(name, () => made);
 }

@@ -1,5 +1,5 @@
 // The six kinds of certificates: root, issuing CA, node, server of a listener, service, ingress. All keys are
-// P-256. What makes a certificate one for a node or an ingress is read by service/src/node-identity.
+// P-256. service/src/node-identity reads what identifies a node's or an ingress's certificate.
 
 import { randomBytes, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
@@ -12,11 +12,11 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-const ROOT_LIFE_MS = 3652 * DAY_MS;
-const ISSUING_LIFE_MS = 731 * DAY_MS;
-export const NODE_LIFE_MS = 24 * HOUR_MS;
-export const SERVER_LIFE_MS = 7 * DAY_MS;
-export const SERVICE_LIFE_MS = 24 * HOUR_MS;
+const ROOT_VALIDITY_MS = 3652 * DAY_MS;
+const ISSUING_VALIDITY_MS = 731 * DAY_MS;
+export const NODE_VALIDITY_MS = 24 * HOUR_MS;
+export const SERVER_VALIDITY_MS = 7 * DAY_MS;
+export const SERVICE_VALIDITY_MS = 24 * HOUR_MS;
 /** A node whose clock is a little behind may use its certificate at once. */
 export const BACK_DATED_MS = 5 * MINUTE_MS;
 
@@ -24,7 +24,7 @@ const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 
 export type KeyPair = { privateKey: webcrypto.CryptoKey; publicKey: webcrypto.CryptoKey };
 export type Signer = { certificate: x509.X509Certificate; privateKey: webcrypto.CryptoKey };
-export type Life = { notBefore: Date; notAfter: Date };
+export type Validity = { notBefore: Date; notAfter: Date };
 
 export function makeKeyPair(): Promise<KeyPair> {
   return webcrypto.subtle.generateKey(P256, true, ["sign", "verify"]);
@@ -34,8 +34,12 @@ export function importPrivateKey(pkcs8: Uint8Array<ArrayBuffer>): Promise<webcry
   return webcrypto.subtle.importKey("pkcs8", pkcs8, P256, true, ["sign"]);
 }
 
-/** From now, or from a little before; ends with its issuer at the latest. */
-export function lifeOf(now: Date, lastsMs: number, options: { backDatedMs?: number; issuer?: Signer } = {}): Life {
+/** Begins now, or `backDatedMs` earlier; ends no later than its issuer. */
+export function validityFrom(
+  now: Date,
+  lastsMs: number,
+  options: { backDatedMs?: number; issuer?: Signer } = {},
+): Validity {
   const ends = now.getTime() + lastsMs;
   const issuerEnds = options.issuer?.certificate.notAfter.getTime() ?? ends;
   return {
@@ -50,7 +54,7 @@ export async function makeRoot(keys: KeyPair, now: Date): Promise<x509.X509Certi
     name: "CN=Holdfast root CA",
     keys,
     signingAlgorithm: SIGNED,
-    ...lifeOf(now, ROOT_LIFE_MS, { backDatedMs: BACK_DATED_MS }),
+    ...validityFrom(now, ROOT_VALIDITY_MS, { backDatedMs: BACK_DATED_MS }),
     extensions: await authorityExtensions(keys.publicKey, 1),
   });
 }
@@ -59,59 +63,59 @@ export async function makeIssuing(root: Signer, keys: KeyPair, now: Date): Promi
   return signed(root, {
     subject: "CN=Holdfast issuing CA",
     publicKey: keys.publicKey,
-    life: lifeOf(now, ISSUING_LIFE_MS, { backDatedMs: BACK_DATED_MS, issuer: root }),
+    validity: validityFrom(now, ISSUING_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: root }),
     extensions: await authorityExtensions(keys.publicKey, 0),
   });
 }
 
 export async function makeNodeCertificate(
   issuer: Signer,
-  node: { id: string; publicKey: x509.PublicKey; life: Life },
+  node: { id: string; publicKey: x509.PublicKey; validity: Validity },
 ): Promise<x509.X509Certificate> {
   return signed(issuer, {
     subject: `CN=${node.id}`,
     publicKey: node.publicKey,
-    life: node.life,
+    validity: node.validity,
     extensions: await leafExtensions(node.publicKey, [CLIENT_AUTH], [{ type: "url", value: nodeUri(node.id) }]),
   });
 }
 
 export async function makeServerCertificate(
   issuer: Signer,
-  server: { names: readonly string[]; publicKey: x509.PublicKey | webcrypto.CryptoKey; life: Life },
+  server: { names: readonly string[]; publicKey: x509.PublicKey | webcrypto.CryptoKey; validity: Validity },
 ): Promise<x509.X509Certificate> {
   return signed(issuer, {
     subject: "CN=Holdfast node-facing API",
     publicKey: server.publicKey,
-    life: server.life,
+    validity: server.validity,
     extensions: await leafExtensions(server.publicKey, [SERVER_AUTH], server.names.map(generalName)),
   });
 }
 
-/** Of the proxy in front: on its connections, and no others, a node's certificate may come in a header. */
+/** For the proxy in front: only its connections may carry a node's certificate in a header. */
 export async function makeIngressCertificate(
   issuer: Signer,
-  ingress: { name: string; mark: string; publicKey: x509.PublicKey; life: Life },
+  ingress: { name: string; mark: string; publicKey: x509.PublicKey; validity: Validity },
 ): Promise<x509.X509Certificate> {
   const uri = { type: "url" as const, value: `holdfast://ingress/${ingress.name}` };
   return signed(issuer, {
     subject: `CN=${ingress.mark}`,
     publicKey: ingress.publicKey,
-    life: ingress.life,
+    validity: ingress.validity,
     extensions: await leafExtensions(ingress.publicKey, [CLIENT_AUTH], [uri]),
   });
 }
 
-/** For both ends of TLS: it asks other services, and nodes reach it by these names. */
+/** For both ends of TLS: the service calls other services, and nodes reach it by these names. */
 export async function makeServiceCertificate(
   issuer: Signer,
-  made: { service: ServiceIdentity; names: readonly string[]; publicKey: x509.PublicKey; life: Life },
+  made: { service: ServiceIdentity; names: readonly string[]; publicKey: x509.PublicKey; validity: Validity },
 ): Promise<x509.X509Certificate> {
   const names = [{ type: "url" as const, value: serviceUri(made.service) }, ...made.names.map(generalName)];
   return signed(issuer, {
     subject: `CN=${made.service.name}`,
     publicKey: made.publicKey,
-    life: made.life,
+    validity: made.validity,
     extensions: await leafExtensions(made.publicKey, [CLIENT_AUTH, SERVER_AUTH], names),
   });
 }
@@ -126,7 +130,7 @@ function serviceUri({ name, instanceId }: ServiceIdentity): string {
 const serviceSan =
   /^URI:holdfast:\/\/service\/([a-z]+)\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:, (?:DNS|IP Address):[A-Za-z0-9._:-]+)*$/;
 
-/** The process that a certificate of ours was made for; undefined when it was made for anything else. */
+/** The process that a certificate was issued to; undefined for all other certificates. */
 export function serviceOf(certificate: { subjectAltName: string | undefined }): ServiceIdentity | undefined {
   const [, named, instanceId] = serviceSan.exec(certificate.subjectAltName ?? "") ?? [];
   const name = serviceNames.find((one) => one === named);
@@ -146,7 +150,7 @@ async function signed(
   made: {
     subject: string;
     publicKey: x509.PublicKey | webcrypto.CryptoKey;
-    life: Life;
+    validity: Validity;
     extensions: x509.Extension[];
   },
 ): Promise<x509.X509Certificate> {
@@ -155,7 +159,7 @@ async function signed(
     serialNumber: makeSerial(),
     subject: made.subject,
     issuer: issuer.certificate.subject,
-    ...made.life,
+    ...made.validity,
     publicKey: made.publicKey,
     signingKey: issuer.privateKey,
     signingAlgorithm: SIGNED,

@@ -1,4 +1,4 @@
-// The certificate that a listener of ours shows: made in memory from our own CA, and replaced while the
+// The certificate that a listener presents: issued in memory by the installation's own CA, and replaced while the
 // listener runs.
 
 import type { Server } from "node:https";
@@ -7,11 +7,11 @@ import { listenerContext } from "@holdfast/service/node-identity/tls";
 import type { Authority } from "./authority.ts";
 
 export type ListenerCertificate = {
-  /** With the first certificate. */
+  /** Has the first certificate. */
   tls: TlsOptions;
   /**
-   * Gives the server another when half of the present one's life is over, or when it has not begun: the clock was wrong
-   * when it was made. Connections go on.
+   * Replaces the certificate when half of its lifetime is over, or when it is not valid yet because the clock was wrong
+   * when it was issued. Open connections stay.
    */
   renewIfDue(server: Server, at: Date): Promise<Date | undefined>;
 };

@@ -1,6 +1,5 @@
 // A listener with mutual TLS, for nodes and for the other processes of this installation. It asks for a certificate and
-// leaves the decision about it to an identity hook; its own certificate is made in memory from our CA and replaced while
-// it runs.
+// leaves the decision about it to an identity hook; its own certificate is issued in memory and replaced while it runs.
 
 import type { Server } from "node:https";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -29,7 +28,7 @@ export type MutualTlsOptions = {
 
 export type MutualTlsListener = {
   server: HttpServer;
-  /** Replaces the server certificate when half of its lifetime is over; connections go on. */
+  /** Replaces the server certificate when half of its lifetime is over; open connections stay. */
   renewIfDue(now: Date): Promise<boolean>;
 };
 

@@ -1,5 +1,5 @@
-// Reads certificate requests (PKCS#10) of nodes. Only the key is taken from one: who the certificate
-// is for, and how long it lasts, is ours to say.
+// Reads certificate requests (PKCS#10) of nodes. Only the key is taken from a request: the server decides
+// whom the certificate is for, and how long it is valid.
 
 import { createPublicKey, hash } from "node:crypto";
 import { ApiError } from "@holdfast/contracts/errors";

@@ -1,4 +1,4 @@
-// Makes one-time links. A new link for the same thing replaces the one before. The secret goes
+// Creates one-time links. A new link for the same purpose replaces the previous one. The secret goes
 // into the URL's fragment, which browsers do not send to servers or into Referer headers.
 
 import type { Role } from "@holdfast/contracts/permissions";
@@ -26,7 +26,7 @@ export async function lockInvitation(tx: Tx, orgId: string, email: string): Prom
 
 export type InvitationRow = { id: string; email: string; role: Role; created_at: Date; expires_at: Date };
 
-/** Those that would still admit somebody, newest first. Runs confined to one organization. */
+/** Those that can still be used, newest first. Runs confined to one organization. */
 export async function selectInvitations(
   tx: Tx,
   page: { before: string; limit: number },
@@ -108,7 +108,7 @@ async function insertLink(
     VALUES (${id}, ${link.orgId}, ${link.purpose}, ${hash}, ${link.userId}, ${link.email}, ${link.role},
             ${link.createdBy}, ${link.parentId}, now() + ${link.lifetime}::interval)
     RETURNING expires_at`;
-  if (!row) throw new Error("a link was not stored");
+  if (!row) throw new Error("the link was not stored");
   return { id, secret, expiresAt: row.expires_at };
 }
 

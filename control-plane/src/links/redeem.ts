@@ -1,5 +1,5 @@
 // Uses one-time links. The link is consumed by one UPDATE, so of two people with the same link
-// exactly one gets in; when anything after that fails, the transaction gives the link back.
+// exactly one succeeds; when anything after that fails, the rollback makes the link usable again.
 
 import type { LinkPurpose } from "@holdfast/contracts/endpoints/sign-in";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -20,7 +20,7 @@ export type LinkRow = {
   expires_at: Date;
 };
 
-/** Looks without using. Throws what is wrong with the link: whoever holds it may know. */
+/** Checks the link without using it. Throws the exact reason: the holder of a link may know it. */
 export async function inspect(db: Queryable, secret: string): Promise<LinkRow> {
   const [row] = await db<(LinkRow & LinkState)[]>`
     SELECT t.id, t.purpose, t.org_id, o.name AS organization, t.user_id, t.email, t.role, t.expires_at,
@@ -34,7 +34,7 @@ export async function inspect(db: Queryable, secret: string): Promise<LinkRow> {
   return row;
 }
 
-/** `backed`: whoever invited may still grant the role. */
+/** `backed`: the inviter may still grant the role. */
 type LinkState = { used: boolean; replaced: boolean; expired: boolean; backed: boolean };
 
 export async function consume(tx: Tx, secret: string): Promise<void> {
@@ -52,7 +52,7 @@ export type Newcomer = { email: string; name: string; passwordHash: string };
 
 /** The platform's operator and owner of its first organization. */
 export async function admitFirstAdmin(tx: Tx, person: Newcomer): Promise<UserRow> {
-  // Any constant: lets only one first administrator be made, whatever links are about.
+  // Any constant: only one first administrator is created, however many links exist.
   await tx`SELECT pg_advisory_xact_lock(4017266302)`;
   if ((await operators(tx)).length > 0) throw new ApiError("link_used");
   const user = await addUser(tx, person, { operator: true });
@@ -61,7 +61,7 @@ export async function admitFirstAdmin(tx: Tx, person: Newcomer): Promise<UserRow
   return user;
 }
 
-/** A new account for an invitation, unless the person made one meanwhile. */
+/** A new account for an invitation, unless the person has created one meanwhile. */
 export async function admitInvited(tx: Tx, person: Newcomer): Promise<UserRow> {
   return addUser(tx, person, { operator: false });
 }
@@ -75,7 +75,7 @@ async function addUser(tx: Tx, person: Newcomer, { operator }: { operator: boole
 
 export function accountExists(email: string): ApiError {
   return new ApiError("name_taken", {
-    message: `${email} has an account already.`,
+    message: `${email} already has an account.`,
     nextStep: "Choose “I have an account”, and enter its password.",
   });
 }

@@ -67,7 +67,7 @@ export function linkRoutes(api: ApiContext): void {
 type Entered = { user: { id: string; email: string }; closing?: string[]; details?: Record<string, unknown> };
 type Redeeming = PublicCall<typeof redeemLink>;
 
-/** Checks all the person gave and does the slow hashing, so that the transaction itself is short. */
+/** Validates the input and does the slow hashing, so that the transaction itself is short. */
 async function prepare(api: ApiContext, link: LinkRow, call: Redeeming): Promise<(tx: Tx) => Promise<Entered>> {
   const { body } = call;
   switch (link.purpose) {
@@ -110,7 +110,7 @@ async function newPassword(api: ApiContext, link: LinkRow, { body, correlationId
 }
 
 /**
- * Somebody who has an account joins with the password they have. To set a new one here would let any organization's
+ * A person who has an account joins with their present password. Setting a new one here would let any organization's
  * administrator take over any account by inviting it. A missing account is refused like a wrong password, because
  * whoever invited holds the link too, and must not learn who has an account elsewhere.
  */
@@ -120,13 +120,13 @@ async function existingAccount(
   call: Redeeming,
   onRefused: (code: ErrorCode) => Promise<void>,
 ): Promise<() => Promise<Entered>> {
-  // The same count as at sign-in: a link is no second chance to guess.
+  // Shares the rate limit of sign-in, so that a link allows no additional guesses.
   await takePasswordAttempt(api.system, email, call);
   const user = await findUser(api.system, email);
   if ((await verifyPassword(call.body.password, user?.password_hash)) && user) return async () => ({ user });
   await onRefused("sign_in_failed");
   throw new ApiError("sign_in_failed", {
-    message: `There is no account of ${email} with this password.`,
+    message: `No account matches ${email} and this password.`,
     nextStep: "Check the password. If you have no account yet, choose “I am new here”.",
   });
 }

@@ -37,7 +37,7 @@ export async function isMember(tx: Tx, email: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Changes of an organization's members come one after the other: each decides by what the others left. */
+/** Serializes changes to an organization's members: each decides on the result of those before. */
 export async function lockMembers(tx: Tx, orgId: string): Promise<void> {
   await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`members ${orgId}`}, 0))`;
 }

@@ -47,7 +47,7 @@ export function memberRoutes(api: ApiContext): void {
     requireRank({ actor, org }, body.role);
     if (await isMember(tx, body.email)) {
       throw new ApiError("conflict", {
-        message: `${body.email} is a member already.`,
+        message: `${body.email} is already a member.`,
         nextStep:
           "They can sign in. If the password is lost, the operator makes a link: `holdfast admin link --email …`.",
       });

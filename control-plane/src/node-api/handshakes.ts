@@ -1,6 +1,6 @@
 // Lets TLS handshakes begin a few at a time. A handshake costs about a millisecond of processor time, and after a
-// restart of the api a whole fleet dials at once: begun as they come, they would keep every node that is back already
-// waiting until the last one is. Nobody holds a place: a client that connects and says nothing delays no other.
+// restart of the api a whole fleet connects at once: without a limit, every node that is connected already would wait
+// until the last handshake is done. A client that connects and sends nothing delays no other.
 
 import type { Server, Socket } from "node:net";
 
@@ -28,7 +28,7 @@ export function paceHandshakes(server: Server, perTurn = PER_TURN): () => void {
       socket.off("error", ignore);
       if (!socket.destroyed) begin(socket);
     }
-    // Once more after the last, so that whoever comes then is not counted with these.
+    // Once more after the last, so that later connections are not counted with these.
     if (begun > 0 || waiting.length > 0) schedule();
   };
   const schedule = () => {
@@ -40,7 +40,7 @@ export function paceHandshakes(server: Server, perTurn = PER_TURN): () => void {
   server.on("connection", (socket: Socket) => {
     schedule();
     if (begun < perTurn && waiting.length === 0) return begin(socket);
-    // It may be gone again before its turn comes.
+    // It may have closed before its turn.
     socket.on("error", ignore);
     waiting.push(socket);
   });

@@ -1,5 +1,5 @@
-// The only source of a caller's node, whether it dials us itself or comes by an ingress. Runs on every request
-// of the node-facing listener, before its body is read, and never asks whether TLS found the certificate good: a
+// The only source of a caller's node, whether it connects directly or through an ingress. Runs on every request
+// of the node-facing listener, before its body is read, and never relies on TLS to have verified the certificate: a
 // resumed session stays "authorized" after its certificate has expired.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -7,9 +7,9 @@ import { ApiError, type ErrorCode, errorCatalogue } from "@holdfast/contracts/er
 import { certificateFaults } from "@holdfast/contracts/errors/nodes";
 import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
-import { judge, type ShownCertificate } from "@holdfast/service/node-identity/certificate";
+import { judge, type PresentedCertificate } from "@holdfast/service/node-identity/certificate";
+import type { ClientCertificates } from "@holdfast/service/node-identity/client-certificates";
 import { instanceOf } from "@holdfast/service/node-identity/instance";
-import type { Shown } from "@holdfast/service/node-identity/shown";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { isRevoked, type NodeDirectory, type Standing } from "../nodes/directory/standings.ts";
 import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
@@ -24,21 +24,21 @@ export type NodeIdentity = {
 };
 
 export type IdentityOptions = {
-  certificates: Pick<Shown, "of">;
+  certificates: Pick<ClientCertificates, "of">;
   directory: NodeDirectory;
   /** Routes that a machine without a certificate may use, as they were registered. */
   open: ReadonlySet<string>;
   onRefused(code: ErrorCode): void;
   /** A certificate that was made for a node is not accepted. */
   onNodeRefused?: ((refusal: NodeRefusal) => void) | undefined;
-  /** An ingress handed over what is no certificate. */
+  /** An ingress forwarded something else than a certificate. */
   onForged?: ((forgery: Forgery) => void) | undefined;
   log: Log;
-  /** Milliseconds, of our clock. */
+  /** Milliseconds, by the server's clock. */
   now: () => number;
 };
 
-/** An agent has a few, and one more for each task that tells its progress. */
+/** An agent has a few requests open, and one more for each task that reports progress. */
 export const MOST_AT_ONCE = 64;
 
 /** Returns the function with which a handler gets the caller's identity. */
@@ -50,18 +50,18 @@ export function identifyNodes(
 
   const identify = (
     request: FastifyRequest,
-    shown: ShownCertificate,
+    presented: PresentedCertificate,
     standing: Standing | undefined,
   ): NodeIdentity => {
-    const serial = "serial" in shown ? shown.serial : "";
+    const serial = "serial" in presented ? presented.serial : "";
     const revoked = standing !== undefined && isRevoked(standing, serial);
-    const judged = judge(shown, { now: options.now(), revoked });
+    const judged = judge(presented, { now: options.now(), revoked });
     if ("refused" in judged) {
       throw judged.refused === "identity_revoked" ? identityRefusal(standing) : new ApiError(judged.refused);
     }
     if (!standing) {
       throw new ApiError("certificate_unusable", {
-        message: "This server has no node of the certificate's name.",
+        message: "The certificate names a node that this server does not have.",
         nextStep: errorCatalogue.certificate_untrusted.nextStep,
       });
     }
@@ -72,16 +72,16 @@ export function identifyNodes(
 
   http.decorateRequest(identified, null);
   http.addHook("onRequest", (request, reply, done) => {
-    // The route's template: what the URL looks like before decoding says nothing.
+    // The route's template, because an undecoded URL can be spelled in many ways.
     if (options.open.has(request.routeOptions.url ?? "")) return done();
-    let shown: ShownCertificate = { kind: "none" };
+    let presented: PresentedCertificate = { kind: "none" };
     const refuse = (error: Error) => {
-      if (error instanceof ApiError) noteRefusal(options, request, shown, error.code);
+      if (error instanceof ApiError) noteRefusal(options, request, presented, error.code);
       done(error);
     };
     const decide = (standing: Standing | undefined) => {
       try {
-        const identity = identify(request, shown, standing);
+        const identity = identify(request, presented, standing);
         admit(identity.id, request.raw, reply.raw);
         (request as Identified)[identified] = identity;
       } catch (error) {
@@ -90,20 +90,20 @@ export function identifyNodes(
       done();
     };
     try {
-      shown = options.certificates.of(request.raw);
+      presented = options.certificates.of(request.raw);
     } catch (error) {
       return refuse(error as Error);
     }
-    if (shown.kind !== "node") return decide(undefined);
-    // Nearly always known: without a promise for each of a thousand requests a second.
-    const known = options.directory.known(shown.nodeId);
+    if (presented.kind !== "node") return decide(undefined);
+    // Nearly always known: saves a promise for each of a thousand requests per second.
+    const known = options.directory.known(presented.nodeId);
     if (known) decide(known);
-    else options.directory.standing(shown.nodeId).then(decide, refuse);
+    else options.directory.standing(presented.nodeId).then(decide, refuse);
   });
 
   return (request) => {
     const identity = (request as Identified)[identified];
-    if (!identity) throw new Error("a node's request that no hook has identified");
+    if (!identity) throw new Error("a node's request was not identified by the hook");
     return identity;
   };
 }
@@ -111,20 +111,20 @@ export function identifyNodes(
 const identified = Symbol("node identity");
 type Identified = FastifyRequest & { [identified]?: NodeIdentity | null };
 
-/** Before any body is read: one node that was taken over must not fill the memory that all nodes share. */
+/** Before any body is read: one compromised node must not exhaust the memory that all nodes share. */
 function limitEachNode() {
-  const underWay = new Map<string, Set<IncomingMessage>>();
+  const inProgress = new Map<string, Set<IncomingMessage>>();
   return (nodeId: string, request: IncomingMessage, response: ServerResponse): void => {
-    const own = underWay.get(nodeId) ?? new Set();
-    // Of requests sent behind each other over one connection, only the first hears that it has closed.
+    const own = inProgress.get(nodeId) ?? new Set();
+    // Of requests sent behind each other over one connection, only the first gets the close event.
     if (own.size >= MOST_AT_ONCE) for (const one of own) if (one.socket.destroyed) own.delete(one);
     if (own.size >= MOST_AT_ONCE) {
       throw new ApiError("rate_limit_exceeded", {
-        message: `This node has ${MOST_AT_ONCE} requests under way already.`,
+        message: `This node already has ${MOST_AT_ONCE} requests in progress.`,
         headers: { "retry-after": "1" },
       });
     }
-    underWay.set(nodeId, own.add(request));
+    inProgress.set(nodeId, own.add(request));
     // The set stays, for the node's next request.
     response.once("close", () => own.delete(request));
   };
@@ -132,19 +132,19 @@ function limitEachNode() {
 
 const certificateCodes: ReadonlySet<ErrorCode> = new Set(certificateFaults);
 
-/** Claims of strangers are counted only: anybody can make as many of them as they like. */
+/** Refusals without a node's certificate are only counted: anyone can cause as many as they like. */
 function noteRefusal(
   options: IdentityOptions,
   request: FastifyRequest,
-  shown: ShownCertificate,
+  presented: PresentedCertificate,
   code: ErrorCode,
 ): void {
   options.onRefused(code);
   if (code === "certificate_header_refused")
     options.onForged?.({ address: request.ip, correlationId: request.id });
   const details = { correlation_id: request.id, reason: code };
-  if (shown.kind === "node") {
-    const { nodeId: node_id, serial } = shown;
+  if (presented.kind === "node") {
+    const { nodeId: node_id, serial } = presented;
     options.log.warn({ ...details, node_id, serial }, "refused a node's request");
     if (certificateCodes.has(code)) {
       options.onNodeRefused?.({ nodeId: node_id, serial, code, correlationId: request.id });

@@ -1,10 +1,10 @@
-// The node-facing listener: mutual TLS, with the identity hook deciding about every request. Its own
-// certificate is made in memory and replaced while it runs.
+// The node-facing listener: mutual TLS, and the identity hook decides about every request. Its own
+// certificate is created in memory and replaced while it runs.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { sendHeartbeat, waitForTasks } from "@holdfast/contracts/node-endpoints";
 import type { HttpServer } from "@holdfast/service/http";
-import { type Shown, shownCertificates } from "@holdfast/service/node-identity/shown";
+import { type ClientCertificates, clientCertificates } from "@holdfast/service/node-identity/client-certificates";
 import type { FastifyInstance } from "fastify";
 import { agentRoutes } from "../agent-release/routes.ts";
 import { createMutualTlsListener, type MutualTlsOptions } from "../identity/mutual-tls-listener.ts";
@@ -18,12 +18,12 @@ export type NodeListener = {
   api: NodeApi;
   /** For the routes that need no certificate. */
   http: FastifyInstance;
-  /** Where a client of these comes from. */
-  addressOf: Shown["addressOf"];
+  /** The client address of a request to these routes. */
+  addressOf: ClientCertificates["addressOf"];
   listen: HttpServer["listen"];
-  /** Replaces the server certificate when half of its life is over; connections go on. */
+  /** Replaces the server certificate when half of its lifetime is over; open connections stay. */
   renewIfDue(now: Date): Promise<boolean>;
-  /** Polls that are held, and those that come, are answered with nothing: nodes go on at another replica. */
+  /** Held and new polls return nothing: nodes continue at another replica. */
   startDraining(): void;
   stopAccepting: HttpServer["stopAccepting"];
   stop(): Promise<void>;
@@ -31,7 +31,7 @@ export type NodeListener = {
 
 export type NodeListenerOptions = MutualTlsOptions & {
   directory: NodeDirectory;
-  /** What certificates of ingresses that count carry; left out: there is no ingress. */
+  /** The mark in certificates of trusted ingresses; omitted: there is no ingress. */
   ingressMark?: string | undefined;
   onNodeRefused?: (refusal: NodeRefusal) => void;
   methodsOf?: (path: string) => string[];
@@ -40,13 +40,13 @@ export type NodeListenerOptions = MutualTlsOptions & {
 /** Routes without a certificate: how a machine gets an agent, and the agent a certificate. */
 const openRoutes: ReadonlySet<string> = new Set(["/v1/trust-bundle", "/v1/enroll", ...Object.values(agentRoutes)]);
 const BODY_LIMIT = 256 * 1024;
-/** What every node asks all the time: a line for each that goes well would bury all others. */
+/** Requests that every node repeats: logging each success would hide all other lines. */
 const routine: ReadonlySet<string> = new Set([sendHeartbeat, waitForTasks].map(urlOf));
 
 export async function createNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
   const { authority, directory, log, metrics } = options;
   const now = options.now ?? Date.now;
-  const certificates = shownCertificates({
+  const certificates = clientCertificates({
     issuers: () => authority,
     ingressMark: () => options.ingressMark,
     now,

@@ -1,4 +1,4 @@
-// The node-facing listener, and what nodes are told about the installation.
+// The node-facing listener, and what it publishes to nodes about the installation.
 
 import { defineModule } from "../module.ts";
 
@@ -7,7 +7,7 @@ export const nodeApi = defineModule({
   jobs: [
     {
       name: "renew-node-api-certificate",
-      // Often, because a certificate made by a clock that was wrong locks every node out until it is replaced.
+      // Often, because a certificate issued with a wrong clock locks every node out until it is replaced.
       every: 60,
       runsIn: "each api",
       run: async ({ nodeUpkeep }) => ({ renewed: (await nodeUpkeep.renewCertificate(new Date())) ? 1 : 0 }),

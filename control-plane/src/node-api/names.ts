@@ -1,4 +1,4 @@
-// What agents are told about where the node-facing listener is.
+// The addresses of the node-facing listener that are published to agents.
 
 import { isLoopback } from "@holdfast/service/settings";
 

@@ -29,9 +29,9 @@ export type NodeSide = {
   upkeep: NodeUpkeep;
   /** Returns its port. */
   listen(): Promise<number>;
-  /** When both listeners are open: what nodes are told about them. */
+  /** Called when both listeners are open: publishes their addresses to nodes. */
   publish(publicUrl: string): Promise<void>;
-  /** Nodes are told where the gateway is, unless a setting says so. */
+  /** Publishes the gateway's address to nodes, unless a setting has it. */
   gatewayAnnounced(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -56,7 +56,7 @@ export async function openNodeSide(options: {
   const authority = await openAuthority(system, keyring, now);
   if (!authority) {
     log.error(
-      "there are nodes, but their CA is not in the keyring: nothing is issued. Give back the database and KEK it had before",
+      "there are nodes, but their CA is not in the keyring: no certificates are issued. Restore the earlier database and KEK",
     );
   }
   const directory = createNodeDirectory(system, signals, log);
@@ -74,7 +74,7 @@ export async function openNodeSide(options: {
     metrics: options.metrics,
   });
   const profile = Promise.withResolvers<ProfileSource>();
-  // Whoever asks for it gets the failure; without anybody asking it is the start that fails.
+  // Callers that await it get the failure; without one, the start fails.
   profile.promise.catch(() => undefined);
   let source: ProfileSource | undefined;
   let apiUrl = listenerUrl(place, settings.nodePort);
@@ -122,7 +122,7 @@ export async function openNodeSide(options: {
       const [published, url] = await Promise.all([profile.promise, presentNodeUrl(system)]);
       if (url === undefined || url === published.current().endpoints["node_terminal"]) return;
       await published.terminalsAt(url);
-      log.info({ node_terminal: url }, "nodes are told where the terminal gateway is");
+      log.info({ node_terminal: url }, "published the terminal gateway's address to nodes");
     },
     async stop() {
       directory.stop();

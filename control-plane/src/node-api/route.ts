@@ -1,5 +1,5 @@
-// Joins a node-facing endpoint with its handler. Who calls comes from the identity hook alone. A
-// request ends at once, whatever its handler does, when the node is revoked; held ones also when the
+// Joins a node-facing endpoint with its handler. The caller's identity comes only from the identity hook. A
+// request ends at once, whatever its handler does, when the node is revoked; a held request also ends when the
 // node's status changes, and when the server stops.
 
 import type { AnswerOf, BodyOf, Endpoint, ParamsOf, QueryOf } from "@holdfast/contracts/endpoint";
@@ -19,9 +19,9 @@ export type NodeApi = {
   directory: NodeDirectory;
   log: Log;
   identityOf(request: FastifyRequest): NodeIdentity;
-  /** How to end each request that is being held; without a reason it is answered with what there is. */
+  /** How to end each request that is being held; without a reason it returns what is available. */
   held: Set<(reason?: ApiError) => void>;
-  /** About to stop: nothing is held any more. */
+  /** The server is about to stop: requests are no longer held. */
   isDraining(): boolean;
 };
 
@@ -37,7 +37,7 @@ export type NodeCall<E> = {
   signal: () => AbortSignal;
 };
 
-/** Results are the only large thing that agents send. */
+/** Results are the only large bodies that agents send. */
 const resultEndpoints: readonly Endpoint[] = [reportResult, reportResults];
 
 /** As it is registered. */
@@ -56,7 +56,7 @@ export function nodeRoute<E extends Endpoint>(
   api.http.route({
     method: endpoint.method,
     url: urlOf(endpoint),
-    // A HEAD of a poll would take tasks and show them to nobody.
+    // A HEAD request to a poll would claim tasks without returning them.
     exposeHeadRoute: false,
     ...(takesResults ? { bodyLimit: MOST_RESULTS_BODY_BYTES, errorHandler: sayResultTooLarge } : {}),
     handler: (request, reply) => {
@@ -107,8 +107,8 @@ function untilEnded<T>(
       if (reason) fail(reason);
     };
     const onClose = () => {
-      // Nobody reads this answer; it only ends the request.
-      if (!reply.raw.writableEnded) end(new ApiError("shutting_down", { message: "The agent has gone." }));
+      // Nobody reads this response; it only ends the request.
+      if (!reply.raw.writableEnded) end(new ApiError("shutting_down", { message: "The agent has disconnected." }));
     };
     const settle = () => {
       unwatch();
@@ -122,7 +122,7 @@ function untilEnded<T>(
     const atStart = api.directory.known(id);
     const unwatch = api.directory.onStanding(id, (standing) => {
       if (isRevoked(standing, serial)) end(identityRefusal(standing));
-      // A held poll is answered now: the agent learns at once that it is quarantined, or may work again.
+      // A held poll returns now: the agent learns at once that it is quarantined, or active again.
       else if (endpoint.method === "GET" && standing.status !== atStart?.status) end();
     });
     reply.raw.once("close", onClose);
@@ -131,7 +131,7 @@ function untilEnded<T>(
       else api.held.add(end);
     }
     try {
-      // The body took its time: the node may have been revoked since the hook ran.
+      // Reading the body takes time: the node may have been revoked since the hook ran.
       if (atStart && isRevoked(atStart, serial)) throw identityRefusal(atStart);
       work(signal).then((answer) => {
         settle();
@@ -143,7 +143,7 @@ function untilEnded<T>(
   });
 }
 
-/** Fastify's own complaint in the words of the task path; anything else goes on to the general handler. */
+/** Translates Fastify's own error for the task path; all others go to the general handler. */
 function sayResultTooLarge(error: FastifyError): never {
   if (error.code !== "FST_ERR_CTP_BODY_TOO_LARGE") throw error;
   // The connection stays: closed while the agent still sends, the answer might not arrive.

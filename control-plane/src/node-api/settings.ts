@@ -1,4 +1,4 @@
-// Settings of the node-facing listener, and of what nodes are told about the installation.
+// Settings of the node-facing listener, and of what is published to nodes about the installation.
 
 import { kinds, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress } from "@holdfast/service/settings";

@@ -1,4 +1,4 @@
-// Nodes: the machines, how they join, who they are and how they are.
+// Nodes: enrollment, identity, lifecycle and health of the machines.
 
 import { defineModule } from "../module.ts";
 import { nodeTopic } from "./live.ts";
@@ -29,7 +29,7 @@ export const nodes = defineModule({
   jobs: [
     { name: "refresh-node-standings", every: 1, runsIn: "each api", run: ({ nodes }) => nodes.directory.look() },
     {
-      // In the api, because a task is signed.
+      // In the api, which has the key that signs tasks.
       name: "probe-health",
       every: ({ settings }) => (settings.nodeHealthProbeIntervalSeconds === 0 ? 0 : 10),
       runsIn: "each api",

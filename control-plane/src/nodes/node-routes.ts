@@ -1,4 +1,4 @@
-// What agents ask about their own node: heartbeat, a new certificate, delivery of diagnostic records.
+// What agents request for their own node: heartbeat, a new certificate, delivery of diagnostic records.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import {
@@ -22,9 +22,9 @@ import { certify, toIssued } from "./identity/certificates.ts";
 import { trustFor } from "./identity/trust.ts";
 import { createPresence, recordDiagnostics } from "./presence/presence.ts";
 
-/** An agent renews twice a day; one that cannot keep what it gets must not fill the table. */
+/** An agent renews twice a day; one that cannot store its certificates must not fill the table. */
 const renewals = { attempts: 60, windowSeconds: 60 * 60 };
-/** Of each reason. A node that was taken over, or that breaks every minute, must not fill the audit. */
+/** Per reason. A compromised node, or one that fails every minute, must not fill the audit. */
 const reports = { attempts: 20, windowSeconds: 60 * 60 };
 
 export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
@@ -35,7 +35,7 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
     const now = new Date();
     const [{ cancel }] = await Promise.all([
       api.tasks.renewLeases(call.node.id, holding),
-      presence.heard({ node: call.node, from: call, report, at: now }),
+      presence.record({ node: call.node, from: call, report, at: now }),
     ]);
     const { status, reason } = await standingAfterHeartbeat(api, call);
     const trust = await trustFor(api.nodes, report);
@@ -48,9 +48,9 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
     const request = await readKeyRequest(body.csr);
     await takeAttempt(api.system, renewals, "renew", node.id);
     const certificate = await api.system.begin(async (tx) => {
-      // Held until the commit: whoever revokes the node waits, and then ends the new certificate too.
+      // Held until the commit: a concurrent revocation waits, and then revokes the new certificate too.
       await tx`SELECT FROM nodes WHERE id = ${node.id} FOR SHARE`;
-      // A statement of its own: it sees what whoever held the lock before has done.
+      // A separate statement, so that it sees the changes of the previous holder of the lock.
       const [good] = await tx`SELECT FROM node_certificates WHERE serial = ${node.serial} AND revoked_at IS NULL`;
       if (!good) throw new ApiError("identity_revoked");
       return certify(tx, authority, node, request, "renewal");
@@ -69,7 +69,7 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   });
 }
 
-/** Of one delivery: the newest. */
+/** The newest of one delivery. */
 const MOST_AUDITED = 8;
 
 /** Terminals have audit events of their own, with the same correlation id. */
@@ -77,7 +77,7 @@ function isAudited({ reason }: DiagnosticRecord): boolean {
   return isProblem(reason) && diagnosticReasons[reason].class !== "terminal";
 }
 
-/** Whatever an agent reports as wrong is found in the audit by the correlation id of its record. */
+/** Problems that an agent reports are in the audit under the correlation id of their record. */
 async function auditReport(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
   const { system, log } = api;
   const { reason, detail } = record;
@@ -113,7 +113,7 @@ async function standingAfterHeartbeat(api: ApiContext, { node }: NodeCall<typeof
   const standing = await directory.standing(node.id);
   if (!standing) throw new ApiError("certificate_unusable");
   if (standing.status !== "enrolling") return standing;
-  const moved = await api.system.begin((tx) => moveNode(tx, node.id, "heard"));
+  const moved = await api.system.begin((tx) => moveNode(tx, node.id, "heartbeat"));
   if (!moved || "refused" in moved) throw new Error("a heartbeat is never refused");
   directory.changed(moved);
   return { status: moved.row.status, reason: moved.row.status_reason };

@@ -1,4 +1,4 @@
-// A new installation has one organization, so that everything works before anybody signed in.
+// A new installation has one organization, so that everything works before anyone has signed in.
 
 import type { Sql } from "../database/connect.ts";
 import { insertOrganization } from "../organizations/queries.ts";
@@ -6,7 +6,7 @@ import { insertOrganization } from "../organizations/queries.ts";
 export async function ensureFirstOrganization(system: Sql): Promise<void> {
   await system.begin(async (tx) => {
     const present = await tx`SELECT FROM organizations LIMIT 1`;
-    // Of several replicas that start at once one inserts; the others meet its slug.
+    // If several replicas start at once, one inserts; the others conflict on the slug.
     if (present.length === 0) await insertOrganization(tx, { slug: "default", name: "Default" });
   });
 }

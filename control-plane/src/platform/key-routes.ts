@@ -21,7 +21,7 @@ export function keyRoutes(api: ApiContext): void {
     const rows = await selectSigningKeys(tx);
     const keys = rows.map(toKey(rows));
     const [present, next] = [keys.find(({ state }) => state === "signing"), keys.find((key) => key.kid === kid)];
-    if (!present || !next) throw new Error("a key vanished in its own transaction");
+    if (!present || !next) throw new Error("a key is missing in its own transaction");
     touched({ type: "task_signing_key", id: kid }, { present: present.kid, signs_from: next.signs_from });
     afterCommit(() => void api.nodes.keys.refresh());
     return { present, next };

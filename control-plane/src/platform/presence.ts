@@ -1,6 +1,6 @@
-// This process among those of the installation: it shows that it is alive, with reports of its background jobs, and sees
-// whether another process of its kind is. An api that is alone notifies nobody: a notification costs a statement, and
-// wakes every process that listens. A replica that has just come is seen within a second, and looks by itself that often.
+// Registers this process in the installation: it records that it runs, with reports of its background jobs, and checks
+// whether other processes of its kind run. A single api sends no notifications: each costs a statement and wakes every
+// process that listens. A new replica is noticed within a second, and polls that often itself.
 
 import { hostname } from "node:os";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -11,7 +11,7 @@ import { splitReports, storeShared } from "../mechanisms/background/stored.ts";
 
 export type Presence = {
   id: string;
-  /** No other process of this kind was there at the last look. */
+  /** No other process of this kind was running at the last check. */
   alone(): boolean;
   /** Writes at most every five seconds, however often it is called. */
   look(reports: JobReports): Promise<void>;
@@ -19,7 +19,7 @@ export type Presence = {
   leave(reports: JobReports): Promise<void>;
 };
 
-/** Processes write every five seconds, so several writes may be lost before one counts as gone. */
+/** Processes write every five seconds, so several writes may be lost before a process is considered gone. */
 export const PROCESS_SILENT_AFTER = "20 seconds";
 
 export async function announceProcess(system: Sql, kind: "api" | "worker"): Promise<Presence> {

@@ -1,12 +1,12 @@
-// Removes what has had its time: sessions, links, idempotency keys, rate-limit windows, silent
-// processes. Nothing reads such rows any more, so it may run at any time, anywhere, more than once.
+// Removes expired sessions, links, idempotency keys and rate-limit windows, and processes that are gone. Nothing reads
+// such rows any more, so it may run at any time, in any process, more than once.
 
 import type { Sql } from "../database/connect.ts";
 import { KEPT_FOR as IDEMPOTENCY_KEPT_FOR } from "../mechanisms/idempotency.ts";
 import { KNOWN_DAYS } from "../people/attempts.ts";
 import { SESSION_IDLE } from "../people/sessions.ts";
 
-/** Used and expired links stay a while, so that the page can say which of the two it is. */
+/** Used and expired links stay a while, so that the page can say whether a link was used or has expired. */
 const LINKS_KEPT_FOR = "7 days";
 
 export async function removeExpired(system: Sql): Promise<Record<string, number>> {

@@ -57,17 +57,17 @@ type StatusRow = {
 
 type Account = { id: string; email: string };
 
-/** Null means: there is none yet, so the link makes the first. */
+/** Null: there is no administrator yet, so the link creates the first. */
 function chooseAdministrator(known: Account[]): Account | null {
   const [only, another] = known;
   if (!another) return only ?? null;
   throw new ApiError("conflict", {
-    message: "There are several administrators; say which one the link is for.",
+    message: "There are several administrators: specify which one the link is for.",
     details: { administrators: known.map((one) => one.email) },
   });
 }
 
-/** Whoever lost their password, administrator or not. */
+/** Anyone who lost their password, administrator or not. */
 async function requireUser(tx: Tx, email: string): Promise<Account> {
   const user = await findUser(tx, email);
   if (!user) throw new ApiError("not_found", { message: `${email} has no account here.` });

@@ -1,5 +1,5 @@
-// What ends with a person or with an API token: found by one set of conditions, whether it is only shown before the
-// change or ended with it. Each token that ends has its own audit event.
+// What ends with a person or with an API token: found by one set of conditions, whether it is only listed before the
+// change or revoked with it. Each revoked token has its own audit event.
 
 import type { IssuedToken, IssuedTokenKind } from "@holdfast/contracts/issued-tokens";
 import type { Role } from "@holdfast/contracts/permissions";
@@ -11,8 +11,8 @@ import type { Tx } from "../database/connect.ts";
 import { neededRoles, type TokenTable } from "./standing.ts";
 
 /**
- * Whose tokens: all that a person made, or (with `keeps`) those that need more than that role; or one API token. All
- * that was made with a token which ends, ends too.
+ * Whose tokens: all that a person created, or (with `keeps`) those that need more than that role; or one API token. What
+ * was created with a revoked token is revoked too.
  */
 export type Origin = { person: string; keeps?: Role } | { apiToken: string };
 
@@ -26,7 +26,7 @@ type Row = {
 };
 
 type Selected = {
-  /** The API tokens themselves and all made with them, whether they are live or not. */
+  /** The API tokens themselves and all created with them, whether they are valid or not. */
   family: string[];
   live: Row[];
 };
@@ -39,7 +39,7 @@ async function selectIssued(tx: Tx, origin: Origin, options: { lock: boolean }):
     if (origin.keeps === undefined) return tx`t.created_by = ${origin.person}`;
     return tx`(t.created_by = ${origin.person} AND NOT ${origin.keeps}::text = ANY(${neededRoles(tx, kind)}))`;
   };
-  // Waits for a token that is being made with one of these, so that the statement after sees it.
+  // Waits for a token that is being created with one of these, so that the next statement sees it.
   if (options.lock && "apiToken" in origin) {
     await tx`SELECT FROM api_tokens WHERE id = ${origin.apiToken} FOR UPDATE`;
   }
@@ -92,7 +92,7 @@ const auditType: Record<IssuedTokenKind, string> = {
 
 type Ending = { by: AuditActor; correlationId: string; log: Log; because: string };
 
-/** `because` is the action that the tokens end with. */
+/** `because`: the action that revokes the tokens. */
 export function endingOf(
   { log }: Pick<ApiContext, "log">,
   { actor, org, correlationId }: Pick<OrgCall<unknown>, "actor" | "org" | "correlationId">,
@@ -101,7 +101,7 @@ export function endingOf(
   return { by: auditActor(actor, org.role), correlationId, log, because };
 }
 
-/** Ends them for good: they do not come back when the maker gets their role again. */
+/** Revokes them permanently: they stay revoked when their creator gets the role again. */
 export async function endIssued(tx: Tx, origin: Origin, ending: Ending): Promise<IssuedToken[]> {
   const { family, live } = await selectIssued(tx, origin, { lock: true });
   const ids = (...kinds: IssuedTokenKind[]) => live.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id);

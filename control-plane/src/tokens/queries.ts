@@ -77,23 +77,23 @@ export async function selectToken(tx: Tx, id: string): Promise<TokenRow | undefi
   return row;
 }
 
-/** A token stays as it is while another is made with it. Undefined when it was revoked meanwhile. */
+/** Locks a token while another is created with it. Undefined when it was revoked meanwhile. */
 async function holdToken(tx: Tx, id: string): Promise<TokenRow | undefined> {
   const [held] = await tx`SELECT FROM api_tokens WHERE id = ${id} AND revoked_at IS NULL FOR SHARE`;
   return held && selectToken(tx, id);
 }
 
-/** What a new token of any kind ends with. */
+/** A new token of any kind is revoked together with these. */
 export type Maker = {
   /** The person; null is the local operator. */
   createdBy: string | null;
   creatorName: string;
-  /** The API token that it is made with. */
+  /** The API token that it is created with. */
   parentId: string | null;
 };
 
 /**
- * What is made with a token belongs to the same person and is revoked with it: otherwise revoking a leaked token
+ * What is created with a token belongs to the same person and is revoked with it: otherwise revoking a leaked token
  * would not end the leak.
  */
 export async function makerOf(tx: Tx, actor: Actor): Promise<Maker> {

@@ -1,4 +1,4 @@
-// API tokens over HTTP. Nobody makes a token that can do more than they can themselves.
+// API tokens over HTTP. A token never has more permissions than its creator.
 
 import { createToken, listTokens, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -36,7 +36,7 @@ export function tokenRoutes(api: ApiContext): void {
       expiresInDays: body.expires_in_days ?? null,
     });
     const row = await selectToken(tx, id);
-    if (!row) throw new Error("a token vanished in its own transaction");
+    if (!row) throw new Error("a token is missing in its own transaction");
     call.touched({ type: "token", id, name: body.name }, { role: body.role, scopes });
     return { ...toApiToken(row), token: secret };
   });
@@ -55,20 +55,20 @@ export function tokenRoutes(api: ApiContext): void {
 /** The scopes a new token gets, or a refusal that names what the caller lacks. */
 function grantedScopes({ actor, body, org }: OrgCall<typeof createToken>): Scope[] | null {
   if (!mayGrant(org.role, body.role)) throw rankTooLow(org.role, body.role);
-  const asked = body.scopes && [...new Set(body.scopes)];
-  const beyondRole = asked?.filter((scope) => !scopesOfRole[body.role].has(scope)) ?? [];
+  const requested = body.scopes && [...new Set(body.scopes)];
+  const beyondRole = requested?.filter((scope) => !scopesOfRole[body.role].has(scope)) ?? [];
   if (beyondRole.length > 0) {
     throw new ApiError("invalid_request", {
-      message: `The role ${body.role} does not include ${beyondRole.join(", ")}; ask for a higher role.`,
+      message: `The role ${body.role} does not include ${beyondRole.join(", ")}; request a higher role.`,
       details: { fields: [{ field: "body.scopes", problem: `not part of the role ${body.role}` }] },
     });
   }
-  // A narrowed token hands on at most its own scopes.
-  if (actor.type !== "token" || actor.scopes === null) return asked ?? null;
+  // A narrowed token can grant at most its own scopes.
+  if (actor.type !== "token" || actor.scopes === null) return requested ?? null;
   const own = new Set(actor.scopes);
-  const beyondOwn = asked?.filter((scope) => !own.has(scope)) ?? [];
+  const beyondOwn = requested?.filter((scope) => !own.has(scope)) ?? [];
   if (beyondOwn.length > 0) throw new ApiError("forbidden", { details: { needed: beyondOwn.join(", ") } });
-  return asked ?? [...scopesOfRole[body.role]].filter((scope) => own.has(scope));
+  return requested ?? [...scopesOfRole[body.role]].filter((scope) => own.has(scope));
 }
 
 function seesAll({ org }: Pick<OrgCall<unknown>, "org">): boolean {

@@ -1,27 +1,27 @@
-// One rule for everything a person issues (API tokens, enrollment tokens, one-time links): it is worth what its maker
-// may do now. The rule is checked in the statement that accepts a token; tokens that lost it are also ended when the
-// maker changes (issued.ts), but a token that was being made at that moment is refused by this check alone.
+// One rule for everything a person issues (API tokens, enrollment tokens, one-time links): it is limited to what its
+// creator may do now. The rule is checked in the statement that accepts a token; tokens that violate it are also revoked
+// when the creator changes (issued.ts), but a token that was being created at that moment is refused only by this check.
 
 import { mayGrant, type Role, roles, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
 import type { Queryable } from "../database/connect.ts";
 
 export type TokenTable = "api_token" | "enrollment_token" | "invitation";
 
-/** What a maker must be allowed to do. The one for a role must also be able to grant that role. */
+/** What a creator must be allowed to do. With a role, they must also be able to grant that role. */
 const neededScope: Record<TokenTable, Scope> = {
   api_token: "tokens:write",
   enrollment_token: "nodes:write",
   invitation: "members:write",
 };
 
-/** The roles whose holder could make such a token. */
+/** The roles whose holders may create such a token. */
 function makersOf(kind: TokenTable, granted?: Role): Role[] {
   return roles.filter(
     (role) => scopesOfRole[role].has(neededScope[kind]) && (granted === undefined || mayGrant(role, granted)),
   );
 }
 
-/** Of a row `t`: the roles whose holder could make it, as an array. */
+/** For a row `t`: the roles whose holders may create it, as an array. */
 export const neededRoles = (db: Queryable, kind: TokenTable) =>
   kind === "enrollment_token"
     ? db`${makersOf(kind)}::text[]`
@@ -30,8 +30,8 @@ export const neededRoles = (db: Queryable, kind: TokenTable) =>
                      ELSE ${makersOf(kind, "member")}::text[] END`;
 
 /**
- * Of a row `t` with org_id (null: only an operator makes it), created_by and parent_id. No maker is the local operator; the platform operator holds
- * every role everywhere. A token also needs the API token that it was made with.
+ * Of a row `t` with org_id (null: only an operator creates it), created_by and parent_id. Without a creator it belongs to the local operator; the platform operator holds
+ * every role everywhere. A token also needs the API token that it was created with.
  */
 export const isBacked = (db: Queryable, kind: TokenTable) => db`(
   (t.created_by IS NULL OR EXISTS (

@@ -1,5 +1,5 @@
-// Asks the api's internal listener: mutual TLS over connections that stay open. An answer that the api
-// gave is a value or an ApiError with the api's code; that none came at all is `ApiUnreachable`.
+// Requests to the api's internal listener: mutual TLS over persistent connections. A response of the api is a value or an
+// ApiError with the api's code; no response is `ApiUnreachable`.
 
 import type { IncomingMessage } from "node:http";
 import { Agent, type AgentOptions, type RequestOptions, request as send } from "node:https";
@@ -24,14 +24,14 @@ export type Ask<E> = {
 
 export type Connections = {
   ask<E extends Endpoint>(endpoint: E, options: Ask<E>): Promise<AnswerOf<E>>;
-  /** The answer itself, for one that goes on. */
+  /** The raw response, for a stream. */
   open<E extends Endpoint>(endpoint: E, options: Ask<E>): Promise<IncomingMessage>;
-  /** When nothing is under way over them any more. */
+  /** Closes the connections once no request is in progress. */
   retire(): void;
   close(): void;
 };
 
-/** No answer of the api: it does not run, or cannot be reached. */
+/** No response from the api: it does not run, or cannot be reached. */
 export class ApiUnreachable extends Error {
   override name = "ApiUnreachable";
 }
@@ -89,7 +89,7 @@ export function connect(baseUrl: string, tls: AgentOptions): Connections {
   };
 }
 
-/** About 24 days: as long as a timer can be. */
+/** About 24 days: the longest possible timer. */
 const MOST_TIMEOUT_MS = 2 ** 31 - 1;
 
 function answerTo(

@@ -24,7 +24,7 @@ export type EnrollOptions = {
   apiUrl: string;
   token: string;
   instanceId: string;
-  /** What the node-facing listener is called. */
+  /** The names of the node-facing listener. */
   names: readonly string[];
   signal: AbortSignal;
 };

@@ -1,5 +1,5 @@
-// Reports requests that carried a forged certificate in a header to the api, for its audit. The log has them in any case:
-// while the api is unreachable they are not kept.
+// Reports requests that carried a forged certificate in a header to the api, for its audit. They are always logged;
+// while the api is unreachable they are not stored.
 
 import { reportForgedCertificates } from "@holdfast/contracts/service-endpoints";
 import { type Forgery, watchForgeries } from "@holdfast/service/forgeries";
@@ -22,7 +22,7 @@ export function watchGatewayForgeries(log: Log): GatewayForgeries {
     api
       ?.ask(reportForgedCertificates, { body: { gateway_id: api.instanceId, ...report } })
       .catch((error: Error) => {
-        log.error({ reason: error.message, listener }, "a forged certificate is not in the audit");
+        log.error({ reason: error.message, listener }, "could not record a forged certificate in the audit");
       });
   });
   return {

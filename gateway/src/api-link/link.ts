@@ -1,5 +1,5 @@
-// The gateway's link to the api: enrolled, announced, following its news, for as long as the gateway runs. Whatever fails
-// is tried again; open terminals go on meanwhile.
+// The gateway's link to the api: enrolled, announced, following its news, for as long as the gateway runs. Failures
+// are retried; open terminals keep working meanwhile.
 
 import { setTimeout as wait } from "node:timers/promises";
 import type { AnswerOf, BodyInputOf, Endpoint } from "@holdfast/contracts/endpoint";
@@ -16,23 +16,23 @@ export type ApiLink = {
   instanceId: string;
   /** Throws ApiError or ApiUnreachable. */
   ask<E extends Endpoint>(endpoint: E, options: Ask<E>): Promise<AnswerOf<E>>;
-  /** Resolves with the first announcement that was answered. */
+  /** Resolves with the first accepted announcement. */
   whenAnnounced: Promise<void>;
   isEnrolled(): boolean;
   /** The api has answered the latest announcement. */
   isAnnounced(): boolean;
-  /** What it answered last; undefined: it never did. */
+  /** The api's last response to an announcement; undefined before the first. */
   announced(): Announced | undefined;
   stop(): void;
 };
 
 export type LinkOptions = Omit<EnrollOptions, "signal"> & {
   announcement(): Omit<BodyInputOf<typeof announceGateway>, "instance_id">;
-  /** A new identity, and what the api answered to its first announcement. */
+  /** A new identity, and the api's response to its first announcement. */
   onIdentity(identity: ServiceIdentity, announced: Announced): void;
-  /** Whatever the api answers to any announcement. */
+  /** The api's response to every announcement. */
   onAnnounced(announced: Announced): void;
-  /** News arrive from here on; what came before may have been missed. */
+  /** News arrive from now on; earlier news may have been missed. */
   onListening(): void;
   onNews(news: ServiceNews): void;
   log: Log;
@@ -40,7 +40,7 @@ export type LinkOptions = Omit<EnrollOptions, "signal"> & {
 
 const ANNOUNCE_MS = 10_000;
 const again: BackoffPolicy = { firstMs: 50, maxMs: 5_000 };
-/** At first often: both are mostly started together, and `holdfast up` waits until they have found each other. */
+/** Short at first: both usually start together, and `holdfast up` waits until they are connected. */
 const eagerly: BackoffPolicy = { firstMs: 50, maxMs: 100 };
 const EAGER_ATTEMPTS = 60;
 
@@ -63,9 +63,9 @@ export function linkToApi(options: LinkOptions): ApiLink {
     return identity;
   };
 
-  const ask: ApiLink["ask"] = async (endpoint, asked) => {
+  const ask: ApiLink["ask"] = async (endpoint, request) => {
     if (!connections) throw new ApiUnreachable("not enrolled yet");
-    return connections.ask(endpoint, asked);
+    return connections.ask(endpoint, request);
   };
   const announce = () =>
     ask(announceGateway, { body: { instance_id: instanceId, ...options.announcement() }, signal });
@@ -107,7 +107,9 @@ export function linkToApi(options: LinkOptions): ApiLink {
             options.onListening();
           },
           onNews: options.onNews,
-        }).catch((error: unknown) => log.debug({ reason: reasonOf(error) }, "the api's news have ended"));
+        }).catch((error: unknown) =>
+          log.debug({ reason: reasonOf(error) }, "the connection for the api's news has ended"),
+        );
       }
       await pause(backoffDelay({ firstMs: 100, maxMs: 2_000 }, failures), signal);
     }
@@ -130,7 +132,7 @@ export function linkToApi(options: LinkOptions): ApiLink {
   };
 }
 
-/** Until half of its life is over. */
+/** Until half of its lifetime is over. */
 function untilDue({ notBefore, notAfter }: ServiceIdentity): number {
   return Math.max(0, (notBefore + notAfter) / 2 - Date.now());
 }

@@ -1,4 +1,4 @@
-// Follows the api's news: what must happen at once. A connection that stays silent is closed, and opened again.
+// Follows the api's news: what must happen at once. A connection without data is closed and reopened.
 
 import { followServiceNews, ServiceNews } from "@holdfast/contracts/service-endpoints";
 import type { Connections } from "./client.ts";
@@ -13,7 +13,7 @@ export type NewsOptions = {
   onNews(news: ServiceNews): void;
 };
 
-/** Until the line ends, one way or another. */
+/** Resolves when the connection ends, for whatever reason. */
 export async function followNews({ api, signal, onOpen, onNews }: NewsOptions): Promise<void> {
   const response = await api.open(followServiceNews, { signal });
   response.setEncoding("utf8");
@@ -34,7 +34,7 @@ export async function followNews({ api, signal, onOpen, onNews }: NewsOptions): 
   }
 }
 
-/** What a newer api says beyond this is left to newer gateways. */
+/** Unknown news of a newer api are ignored. */
 function readNews(line: string): ServiceNews | undefined {
   try {
     return ServiceNews.safeParse(JSON.parse(line)).data;

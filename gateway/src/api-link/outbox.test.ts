@@ -11,23 +11,23 @@ const event = (minute: number): TerminalEvent => ({
   at: `2026-01-01T00:${String(minute).padStart(2, "0")}:00Z`,
 });
 
-type Told = { session: string; at: string[] };
+type Sent = { session: string; at: string[] };
 
 function standIn(answers: (Error | undefined)[] = []) {
-  const told: Told[] = [];
-  const ask = async (_endpoint: unknown, asked: unknown) => {
-    const { params, body } = asked as { params: { session_id: string }; body: { events: TerminalEvent[] } };
+  const sent: Sent[] = [];
+  const ask = async (_endpoint: unknown, request: unknown) => {
+    const { params, body } = request as { params: { session_id: string }; body: { events: TerminalEvent[] } };
     const answer = answers.shift();
     if (answer) throw answer;
-    told.push({ session: params.session_id, at: body.events.map(({ at }) => at) });
+    sent.push({ session: params.session_id, at: body.events.map(({ at }) => at) });
     return undefined as never;
   };
-  return { told, api: { instanceId: "gateway-1", ask } };
+  return { sent, api: { instanceId: "gateway-1", ask } };
 }
 
 describe("outbox", () => {
   it("TERM-08 tells events of one turn together, and later ones in order behind them", async () => {
-    const { told, api } = standIn([new ApiUnreachable("down"), new ApiUnreachable("down")]);
+    const { sent, api } = standIn([new ApiUnreachable("down"), new ApiUnreachable("down")]);
     const outbox = createOutbox({ api, log });
     outbox.report("a", event(1));
     outbox.report("a", event(2));
@@ -35,33 +35,33 @@ describe("outbox", () => {
     await outbox.flush(10_000);
     outbox.report("a", event(4));
     await outbox.flush(10_000);
-    expect(told.filter(({ session }) => session === "a").flatMap(({ at }) => at)).toEqual(
+    expect(sent.filter(({ session }) => session === "a").flatMap(({ at }) => at)).toEqual(
       [1, 2, 4].map((n) => event(n).at),
     );
-    expect(told.filter(({ session }) => session === "b")).toHaveLength(1);
+    expect(sent.filter(({ session }) => session === "b")).toHaveLength(1);
     expect(outbox.waiting()).toBe(0);
     outbox.stop();
   });
 
   it("TERM-08 does not repeat what the api refused", async () => {
-    const { told, api } = standIn([new ApiError("terminal_session_unknown")]);
+    const { sent, api } = standIn([new ApiError("terminal_session_unknown")]);
     const outbox = createOutbox({ api, log });
     outbox.report("a", event(1));
     await outbox.flush(10_000);
-    expect([told, outbox.waiting()]).toEqual([[], 0]);
+    expect([sent, outbox.waiting()]).toEqual([[], 0]);
   });
 
   it("TERM-08 holds as much as there is room for, and gives up the oldest", async () => {
     const answers = Array.from({ length: 1 }, () => new ApiUnreachable("down"));
-    const { told, api } = standIn(answers);
+    const { sent, api } = standIn(answers);
     const outbox = createOutbox({ api, log, most: 3 });
     for (const minute of [1, 2, 3, 4, 5]) outbox.report("a", event(minute));
     expect(outbox.waiting()).toBe(3);
     await outbox.flush(10_000);
-    expect(told.flatMap(({ at }) => at)).toEqual([3, 4, 5].map((n) => event(n).at));
+    expect(sent.flatMap(({ at }) => at)).toEqual([3, 4, 5].map((n) => event(n).at));
   });
 
-  it("TERM-08 flushing does not wait for ever", async () => {
+  it("TERM-08 flushing waits only for a limited time", async () => {
     const { api } = standIn(Array.from({ length: 100 }, () => new ApiUnreachable("down")));
     const outbox = createOutbox({ api, log });
     outbox.report("a", event(1));

@@ -1,5 +1,5 @@
-// What happened to terminals, reported to the api in order for each of them. While the api is unreachable events wait
-// here, as many as there is room for; beyond that the oldest are dropped.
+// Reports the events of terminals to the api, in order for each of them. While the api is unreachable events wait
+// here, up to a limit; beyond that the oldest are dropped.
 
 import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -15,9 +15,9 @@ import type { ApiLink } from "./link.ts";
 
 export type Outbox = {
   report(sessionId: string, event: TerminalEvent): void;
-  /** Of a connection whose token could not be claimed; the token itself is not kept. */
+  /** For a connection whose token could not be claimed; the token itself is not stored. */
   reportUnclaimed(token: string, failed: Failed): void;
-  /** Events that no answer has come for. */
+  /** Events without a response. */
   waiting(): number;
   /** Resolves when everything was reported, or the time is over. */
   flush(withinMs: number): Promise<void>;
@@ -38,7 +38,7 @@ export function createOutbox(options: {
   most?: number;
 }): Outbox {
   const { api, log, most = MOST_WAITING } = options;
-  /** In order of the first event that waits; each has one request under way at most. */
+  /** In order of the first event that waits; each has at most one request in progress. */
   const queues = new Map<string, TerminalEvent[]>();
   const stopped = new AbortController();
   const { signal } = stopped;
@@ -57,7 +57,7 @@ export function createOutbox(options: {
   };
 
   const send = async (key: string, subject: Subject, queue: TerminalEvent[]) => {
-    // Events of one turn go together.
+    // Events of one turn are sent together.
     await Promise.resolve();
     for (let failures = 0; queue.length > 0 && !signal.aborted; ) {
       const events = queue.slice(0, BATCH);
@@ -87,7 +87,7 @@ export function createOutbox(options: {
       if (queue.length === 0) continue;
       queue.shift();
       waiting -= 1;
-      log.warn({ subject }, "dropped an event of a terminal: the api is unreachable for too long");
+      log.warn({ subject }, "dropped an event of a terminal: the api has been unreachable for too long");
       return;
     }
   };

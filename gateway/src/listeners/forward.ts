@@ -1,5 +1,5 @@
-// Forwards a frame from one peer to the other. The credit between client and node keeps little under way; this limits a
-// peer that ignores it, by not reading from whoever sends more than the other side accepts.
+// Forwards a frame from one peer to the other. The credit between client and node limits the data in flight; this limits a
+// peer that ignores it, by not reading from a peer that sends more than the other side accepts.
 
 import type { WebSocket } from "ws";
 

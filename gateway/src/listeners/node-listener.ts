@@ -1,6 +1,6 @@
-// The node-facing listener: agents bring streams here, over mutual TLS. Who a node is, is decided as at the api
-// (service/src/node-identity); whether it may bring this stream now, the route decides. Refusals are answers with the
-// error envelope, so that an agent learns why.
+// The node-facing listener: agents open streams here, over mutual TLS. A node is identified as at the api
+// (service/src/node-identity); the route decides whether it may open this stream now. Refusals carry the error envelope,
+// so that an agent learns the reason.
 
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -18,11 +18,11 @@ import {
   type Issuers,
   issuersOf,
   judge,
-  type ShownCertificate,
+  type PresentedCertificate,
 } from "@holdfast/service/node-identity/certificate";
+import { clientCertificates } from "@holdfast/service/node-identity/client-certificates";
 import { instanceOf } from "@holdfast/service/node-identity/instance";
 import { hostHeadersOf } from "@holdfast/service/node-identity/names";
-import { shownCertificates } from "@holdfast/service/node-identity/shown";
 import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
 import { bareExposure } from "@holdfast/service/settings";
 import type { ServiceIdentity } from "../api-link/enroll.ts";
@@ -37,7 +37,7 @@ export type StreamPlace = { nodeId: string; id: string };
 export type NodeRoute = {
   /** Finds the node's id and the stream's in a path of lower case; undefined: not a path of this route. */
   placeOf(path: string): StreamPlace | undefined;
-  /** Whether this node may bring this stream now. Throws ApiError, or ApiUnreachable where nobody could be asked. */
+  /** Whether this node may open this stream now. Throws ApiError, or ApiUnreachable when the api cannot be reached. */
   admit(stream: StreamPlace & { serial: string; correlationId: string }): Promise<AcceptSocket>;
   /** The node's own certificate was not accepted for this stream. */
   onCertificateRefused(place: StreamPlace, error: ApiError): void;
@@ -45,14 +45,14 @@ export type NodeRoute = {
 
 export type NodeListener = {
   listen: HttpServer["listen"];
-  /** From here on nodes can connect; connections that are open stay. */
+  /** Nodes can connect from now on; open connections stay. */
   use(identity: ServiceIdentity, ticketKeys: Buffer): void;
   /** The mark in certificates of ingresses that are trusted; undefined: there are none. */
   trustIngress(mark: string | undefined): void;
   isUsable(): boolean;
-  /** Sockets that are open. */
+  /** The number of open sockets. */
   size(): number;
-  /** Ends the streams that are left, then the listener. */
+  /** Ends the remaining streams, then the listener. */
   stop(withinMs: number): Promise<void>;
 };
 
@@ -66,8 +66,8 @@ export type NodeListenerOptions = {
   metrics: Metrics;
 };
 
-const CERTIFICATE_OVER = 4401;
-/** An agent that got a wrong address learns by it that it has not reached the gateway. */
+const CLOSE_CERTIFICATE_EXPIRED = 4401;
+/** Without this header, an agent that has a wrong address knows that it did not reach the gateway. */
 const identified = { [LISTENER_HEADER]: gatewayListeners.node };
 
 export function createNodeListener(options: NodeListenerOptions): NodeListener {
@@ -75,7 +75,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
   const hosts = hostHeadersOf(options.names);
   let issuers: Issuers | undefined;
   let ingressMark: string | undefined;
-  const certificates = shownCertificates({
+  const certificates = clientCertificates({
     issuers: () => issuers,
     ingressMark: () => ingressMark,
     now: Date.now,
@@ -110,26 +110,27 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     const { route, place } = routeOf(options.routes, request);
     if (!isAllowedHost(request.headers.host, hosts)) throw new ApiError("host_refused");
     http.refuseForged(request, correlationId);
-    let shown: ShownCertificate = { kind: "none" };
+    let presented: PresentedCertificate = { kind: "none" };
     try {
-      shown = certificates.of(request);
-      const { serial } = accepted(shown, place.nodeId);
+      presented = certificates.of(request);
+      const { serial } = accepted(presented, place.nodeId);
       instanceOf(request.headers);
       const accept = await pending.run(place.nodeId, () => route.admit({ ...place, serial, correlationId }));
-      return untilExpiry(accept, shown);
+      return untilExpiry(accept, presented);
     } catch (error) {
-      noteRefusal(error, { route, place, shown, correlationId });
+      noteRefusal(error, { route, place, presented, correlationId });
       throw error;
     }
   };
 
-  /** Strangers are only counted: anybody can name any stream. A certificate of the node itself ends its own. */
-  const noteRefusal = (error: unknown, { route, place, shown, correlationId }: Refused) => {
+  /** Refusals without a node's certificate are only counted: anyone can name any stream. A node's own refused certificate ends its stream. */
+  const noteRefusal = (error: unknown, { route, place, presented, correlationId }: Refused) => {
     const code = error instanceof ApiError ? error.code : "api_unreachable";
     const details = { correlation_id: correlationId, reason: code, session_id: place.id };
-    if (shown.kind !== "node") return log.debug(details, "refused a stream without a node's certificate");
-    log.warn({ ...details, node_id: shown.nodeId, serial: shown.serial }, "refused a node's stream");
-    if (!(error instanceof ApiError) || !certificateCodes.has(error.code) || shown.nodeId !== place.nodeId) return;
+    if (presented.kind !== "node") return log.debug(details, "refused a stream without a node's certificate");
+    log.warn({ ...details, node_id: presented.nodeId, serial: presented.serial }, "refused a node's stream");
+    if (!(error instanceof ApiError) || !certificateCodes.has(error.code) || presented.nodeId !== place.nodeId)
+      return;
     route.onCertificateRefused(place, error);
   };
 
@@ -163,14 +164,14 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
   };
 }
 
-type Refused = { route: NodeRoute; place: StreamPlace; shown: ShownCertificate; correlationId: string };
+type Refused = { route: NodeRoute; place: StreamPlace; presented: PresentedCertificate; correlationId: string };
 
 /** Refusals that are about the certificate, not about the stream. */
 const certificateCodes: ReadonlySet<string> = new Set([...certificateFaults, "certificate_unusable"]);
 
 /** Throws ApiError unless it is a valid certificate of this node. */
-function accepted(shown: ShownCertificate, nodeId: string): { nodeId: string; serial: string } {
-  const judged = judge(shown, { now: Date.now(), revoked: false });
+function accepted(presented: PresentedCertificate, nodeId: string): { nodeId: string; serial: string } {
+  const judged = judge(presented, { now: Date.now(), revoked: false });
   if ("refused" in judged) throw new ApiError(judged.refused);
   if (judged.nodeId !== nodeId) throw new ApiError("node_mismatch");
   return judged;
@@ -189,19 +190,22 @@ function routeOf(
 }
 
 /** By the time the certificate expires the agent has a newer one, and reconnects with it. */
-function untilExpiry(accept: AcceptSocket, shown: ShownCertificate): AcceptSocket {
-  const notAfter = shown.kind === "node" ? shown.notAfter.getTime() : Date.now();
+function untilExpiry(accept: AcceptSocket, presented: PresentedCertificate): AcceptSocket {
+  const notAfter = presented.kind === "node" ? presented.notAfter.getTime() : Date.now();
   return (socket, watched) => {
-    const expiry = setTimeout(() => socket.close(CERTIFICATE_OVER, "cert_expired"), notAfter - Date.now());
+    const expiry = setTimeout(
+      () => socket.close(CLOSE_CERTIFICATE_EXPIRED, "cert_expired"),
+      notAfter - Date.now(),
+    );
     socket.once("close", () => clearTimeout(expiry));
     accept(socket, watched);
   };
 }
 
-/** No stream is admitted without asking the api; those that are open stay. */
+/** No stream is admitted without the api; open streams stay. */
 function apiUnreachable(): ApiError {
   return new ApiError("shutting_down", {
-    message: "The gateway cannot reach the API at the moment, which decides who may connect.",
+    message: "The gateway cannot reach the API, which decides who may connect.",
     headers: { "retry-after": "1" },
   });
 }

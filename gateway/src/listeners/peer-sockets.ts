@@ -1,5 +1,5 @@
 // What the sockets of clients and nodes have in common: they are WebSockets of this server without
-// compression, a peer that no longer answers is cut off, and none can make us keep answers that it does not read.
+// compression, an unresponsive peer is disconnected, and none can make the gateway buffer without limit.
 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -12,7 +12,7 @@ import { MOST_UNSENT_BYTES } from "./forward.ts";
 const closing = { closeTimeout: 10_000 };
 
 export type Watched = {
-  /** In milliseconds of `Date.now()`, once it was cut off because it did not answer. */
+  /** In milliseconds of `Date.now()`, once it was disconnected because it did not respond. */
   unresponsiveSince(): number | undefined;
 };
 
@@ -39,7 +39,7 @@ export type PeerSockets = {
   /** `below` is what the WebSocket runs on. */
   watch(socket: WebSocket, below: Duplex): Watched;
   size(): number;
-  /** Those that are still there after a while are cut off. */
+  /** Those still connected after that time are disconnected. */
   stop(withinMs: number): Promise<void>;
 };
 
@@ -64,7 +64,7 @@ export function peerSockets(
   const askAll = () => {
     const now = performance.now();
     for (const [socket, peer] of peers) {
-      // One that we do not read cannot have answered.
+      // A socket that is not being read cannot have responded.
       if (socket.isPaused) peer.liveness.excuse(now);
       else if (peer.liveness.tick(now, peer.below.bytesRead) === "ask") socket.ping();
       else {
@@ -87,7 +87,7 @@ export function peerSockets(
       socket.on("ping", (data) => {
         if (socket.bufferedAmount <= MOST_UNSENT_BYTES) socket.pong(data);
       });
-      // It closes itself behind each, and says so to the peer where it can.
+      // ws closes the socket after each error, and informs the peer if possible.
       socket.on("error", () => undefined);
       socket.on("close", () => {
         peers.delete(socket);

@@ -1,5 +1,5 @@
-// Limits how many streams of one node are being admitted at a time: after a restart an agent brings all of its streams
-// at once, and the api is asked about each.
+// Limits how many streams of one node are being admitted at a time: after a restart an agent connects all of its streams
+// at once, and each needs a request to the api.
 
 import { ApiError } from "@holdfast/contracts/errors";
 

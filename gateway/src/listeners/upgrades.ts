@@ -1,4 +1,4 @@
-// Upgrades of a listener to WebSockets, the same for browsers and nodes: a request is admitted or answered with the error
+// Upgrades of a listener to WebSockets, the same for browsers and nodes: a request is admitted or refused with the error
 // envelope, and counted. What an admitted socket is for is decided by its route.
 
 import type { EventEmitter } from "node:events";
@@ -17,9 +17,9 @@ export type UpgradeOptions = {
   /** Of HTTP or HTTPS. */
   server: Pick<EventEmitter, "on" | "off">;
   peers: PeerSockets;
-  /** Rejects with the ApiError to answer with. */
+  /** Rejects with the ApiError to respond with. */
   admit(request: IncomingMessage, correlationId: string): Promise<AcceptSocket>;
-  /** What to answer when `admit` rejected with anything but an ApiError. */
+  /** The error if `admit` rejected with anything but an ApiError. */
   unexpected(): ApiError;
   onRefused(error: ApiError, correlationId: string): void;
   /** Added to every refusal. */

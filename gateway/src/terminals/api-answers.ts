@@ -1,14 +1,14 @@
-// What the api's answers mean for a terminal: whether to ask again, and which failure the client is sent.
+// What the api's responses mean for a terminal: whether to retry, and which failure the client receives.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 
-/** Asking again may help: no answer came, or none that decides anything. */
+/** A retry may help: there was no response, or none that decides anything. */
 export function isTransient(error: unknown): boolean {
   return !(error instanceof ApiError) || error.status >= 500 || error.code === "rate_limit_exceeded";
 }
 
-/** `unanswered` is the code where the api gave no answer that decides. `correlationId`: under which the api recorded it. */
+/** `unanswered`: the code without a decisive response. `correlationId`: under which the api recorded it. */
 export function failureOf(
   error: unknown,
   unanswered: TerminalFailureCode,
@@ -21,6 +21,6 @@ export function failureOf(
   return { code, detail: code === error.code ? error.message : null, ...recorded };
 }
 
-/** As the api's own events have it. */
+/** In the form of the api's own events. */
 export const failedNow = (code: TerminalFailureCode, detail: string | null, correlation_id: string) =>
   ({ type: "failed", at: new Date().toISOString(), code, detail, correlation_id }) as const;

@@ -27,8 +27,8 @@ export type Client = {
   readonly connectedAt: number;
   /** Undefined: it does not keep its input until that is acknowledged. */
   readonly writer: string | undefined;
-  /** When its token was asked for, once that is known: steps are measured from there. */
-  askedAt: number | undefined;
+  /** When its token was requested, once that is known: steps are measured from there. */
+  requestedAt: number | undefined;
   size: Size | undefined;
   handlers: ClientHandlers | undefined;
   /** Bytes that it sent before there was a session to pass them to. */
@@ -46,7 +46,7 @@ export function clientOf(socket: WebSocket, writer: string | undefined): Client 
     socket,
     connectedAt: Date.now(),
     writer,
-    askedAt: undefined,
+    requestedAt: undefined,
     size: undefined,
     handlers: undefined,
     early: 0,
@@ -57,7 +57,7 @@ export function clientOf(socket: WebSocket, writer: string | undefined): Client 
       const { hop, owner, action, retryable, message } = terminalFailures[code];
       client.handlers = undefined;
       const at = Date.now();
-      const ms = Math.max(0, at - (client.askedAt ?? client.connectedAt));
+      const ms = Math.max(0, at - (client.requestedAt ?? client.connectedAt));
       client.send({ type: "status", step: "failed", at: new Date(at).toISOString(), ms, correlation_id });
       client.send({
         type: "error",

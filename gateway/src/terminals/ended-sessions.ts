@@ -1,5 +1,5 @@
-// Remembers which terminals ended here recently, as many as there is room for: an ended terminal is not started again by a
-// node that has not learnt of its end.
+// Remembers which terminals ended here recently, up to a limit, so that a node that does not know of the end cannot
+// start one again.
 
 const MOST_REMEMBERED = 10_000;
 

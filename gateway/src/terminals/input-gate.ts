@@ -1,18 +1,18 @@
-// Which of a client's bytes are passed to the node. A client with a writer's id sends input again from where the node
-// wants it after every attachment; until it says that it does, what arrives from it belongs to an earlier attachment and
-// is dropped. A client without one (an older version) is passed on for as long as there is a shell to pass it to.
+// Which of a client's bytes are passed to the node. A client with a writer's id resends input from the byte that the
+// node expects after every attachment; until it announces that, its input belongs to an earlier attachment and is
+// dropped. Input of a client without one (an older version) is forwarded while there is a shell.
 
 import type { ClientFrame, InputPlace, ServerFrame } from "@holdfast/contracts/terminal-frames";
 
 export type InputGate = {
   isOpen(): boolean;
-  /** The node is asked to attach the client; returns what that frame says of the writer. */
+  /** The client is being attached; returns the writer's part of that frame. */
   attaching(): { writer?: string };
-  /** It did, and wants this byte next; undefined: it does not count. Returns what to send to the client. */
+  /** The node attached it and expects this byte next; undefined: it does not count. Returns what to send to the client. */
   attached(attachment: number, from: number | undefined): { input?: InputPlace };
-  /** The client starts to send again from there. */
+  /** The client resends from this byte on. */
   answered(frame: Extract<ClientFrame, { type: "input" }>): void;
-  /** Bytes were passed on. Returns the acknowledgement where the node gives none. */
+  /** Bytes were forwarded. Returns the acknowledgement if the node sends none. */
   passed(bytes: number): ServerFrame | undefined;
   /** The node's stream is closed. */
   close(): void;
@@ -21,7 +21,7 @@ export type InputGate = {
 export function createInputGate(writer: string | undefined): InputGate {
   let open = false;
   let awaited: InputPlace | undefined;
-  /** What was passed on for a node that does not count; null: it does, or nobody knows. */
+  /** Bytes forwarded to a node that does not count; null: it does, or it is not known. */
   let passed: number | null = null;
   let nodeCounts = true;
   return {

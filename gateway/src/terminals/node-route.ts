@@ -1,5 +1,5 @@
-// The path of the node-facing listener that agents bring the streams of terminals to. The api decides whether this node
-// may bring this terminal now.
+// The path of the node-facing listener to which agents connect the streams of terminals. The api decides whether this
+// node may connect this terminal now.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { admitNodeStream, type TerminalGrant } from "@holdfast/contracts/service-endpoints";
@@ -16,7 +16,7 @@ export type AdmitStream = (stream: {
 
 const streamPath = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/terminals\/([0-9a-f-]{36})$/;
 
-/** Rejects with ApiError, or ApiUnreachable where nobody answered. */
+/** Rejects with ApiError, or ApiUnreachable without a response. */
 export function admitStreams(
   api: Pick<ApiLink, "ask" | "instanceId">,
   sessions: Pick<Sessions, "isDraining" | "hasEnded">,

@@ -1,5 +1,5 @@
-// Has the api open a terminal on its node, and reports to the session what became of the task. Whatever the api says about
-// the task only matters while there is no shell.
+// Opens a terminal on its node through the api, and reports the outcome of the task to the session. The task only matters
+// while there is no shell.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { awaitTerminalTask, openTerminal, type TerminalGrant } from "@holdfast/contracts/service-endpoints";
@@ -26,12 +26,12 @@ export async function openOnNode(
   };
   try {
     const size = { ...session.size(), gateway_id: api.instanceId };
-    const asked = await api.ask(openTerminal, { ...common, body: size });
-    if (!asked.sent) return session.apply({ type: "task_failed", ...detailOf(asked.failure) });
+    const opened = await api.ask(openTerminal, { ...common, body: size });
+    if (!opened.sent) return session.apply({ type: "task_failed", ...detailOf(opened.failure) });
     session.apply({ type: "task_sent" });
     const { failure } = await awaitTask(api, session, {
       ...common,
-      body: { task_id: asked.task_id, gateway_id: api.instanceId },
+      body: { task_id: opened.task_id, gateway_id: api.instanceId },
     });
     if (failure) session.apply({ type: "task_failed", ...detailOf(failure) });
     else session.apply({ type: "task_ended" });
@@ -41,19 +41,19 @@ export async function openOnNode(
   }
 }
 
-/** An api that is restarted is asked again: the task goes on meanwhile, and the terminal has its own deadline. */
+/** Retries while the api restarts: the task continues meanwhile, and the terminal has its own deadline. */
 async function awaitTask(
   api: Api,
   session: Session,
-  asked: Parameters<typeof api.ask<typeof awaitTerminalTask>>[1],
+  request: Parameters<typeof api.ask<typeof awaitTerminalTask>>[1],
 ) {
   for (let failures = 0; ; failures += 1) {
     try {
-      return await api.ask(awaitTerminalTask, asked);
+      return await api.ask(awaitTerminalTask, request);
     } catch (error) {
       if (session.state() !== "opening" || !isTransient(error)) throw error;
       await wait(backoffDelay(retryPolicy, failures), undefined, { ref: false });
-      if (asked.signal?.aborted) throw error;
+      if (request.signal?.aborted) throw error;
     }
   }
 }

@@ -1,5 +1,5 @@
 // The path of the public listener that clients of terminals connect to. The form of the token is checked before the
-// upgrade; whether the token is good only after it, so that a refusal reaches the page as an error frame.
+// upgrade; the token itself only after it, so that a refusal reaches the page as an error frame.
 
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -37,7 +37,7 @@ export function terminalPublicRoute(options: {
 }): PublicRoute {
   const { api, sessions, outbox, log } = options;
 
-  /** The api has recorded what it refused itself; what it did not answer is reported when it does. */
+  /** The api has recorded its own refusals; those without a response are reported once it responds. */
   const refuse = (client: Client, { token, correlationId }: Claim, error: unknown) => {
     const { code, detail, correlationId: recorded } = failureOf(error, "terminal_token_unverified");
     const id = recorded ?? correlationId;
@@ -64,7 +64,7 @@ export function terminalPublicRoute(options: {
         const grant = await claim(offered).catch((error: unknown) => refuse(client, offered, error));
         if (!grant) return;
         await sessions.join(client, grant).catch((error: unknown) => {
-          log.error({ err: error, correlation_id: correlationId }, "a client was lost on its way to its terminal");
+          log.error({ err: error, correlation_id: correlationId }, "could not attach a client to its terminal");
           refuse(client, offered, error);
         });
       };

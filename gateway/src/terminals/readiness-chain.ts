@@ -1,4 +1,4 @@
-// The readiness chain as a client sees it: when each step was reached, sent as it happens, and to a client that comes later.
+// The readiness chain as a client sees it: when each step was reached, sent as it happens, and to clients that connect later.
 
 import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
 import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
@@ -8,7 +8,7 @@ type Reader = { client: Client; grant: TerminalGrant };
 
 export type ReadinessChain = {
   reach(step: ReadinessStep, reader: Reader | undefined): void;
-  /** Sends every step that was reached before this client came, in order. */
+  /** Sends every step that was reached before this client connected, in order. */
   sendReached(reader: Reader, connected: { stream: boolean; shell: boolean }): void;
 };
 

@@ -1,4 +1,4 @@
-// Asks the api again about every stream after news may have been missed: what they would have ended, ends now.
+// Checks every stream with the api again after news may have been missed, and ends those that are no longer admitted.
 
 import { setTimeout as wait } from "node:timers/promises";
 import type { ApiError } from "@holdfast/contracts/errors";
@@ -7,11 +7,11 @@ import { isTransient } from "./api-answers.ts";
 import { retryPolicy } from "./opening.ts";
 import type { Session } from "./session.ts";
 
-const ASKED_AT_ONCE = 16;
+const CHECKED_AT_ONCE = 16;
 
 export type RecheckOptions = {
   sessions(): Iterable<Session>;
-  /** It is still one of this gateway's, which does not stop. */
+  /** Whether it is still open, and the gateway is not stopping. */
   isCurrent(session: Session): boolean;
   /** Rejects with ApiError where the stream is no longer admitted. */
   admit(stream: { sessionId: string; nodeId: string; serial: string; correlationId: string }): Promise<unknown>;
@@ -22,7 +22,7 @@ export type RecheckOptions = {
 export function createRecheck({ sessions, isCurrent, admit, onRefused }: RecheckOptions): () => Promise<void> {
   let newest = 0;
 
-  /** Until there is an answer, or no need for one. */
+  /** Retries until the api has responded, or the stream has closed. */
   const recheck = async (session: Session, isNeeded: () => boolean) => {
     const { id: sessionId, nodeId } = session;
     for (let failures = 0; isNeeded() && isCurrent(session); failures += 1) {
@@ -45,6 +45,6 @@ export function createRecheck({ sessions, isCurrent, admit, onRefused }: Recheck
     const work = async () => {
       for (let session = left.pop(); session; session = left.pop()) await recheck(session, () => round === newest);
     };
-    await Promise.all(Array.from({ length: ASKED_AT_ONCE }, work));
+    await Promise.all(Array.from({ length: CHECKED_AT_ONCE }, work));
   };
 }

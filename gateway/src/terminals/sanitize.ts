@@ -1,4 +1,4 @@
-// Text from a node, which may lie, in a form that can be stored, logged, and shown on other people's screens.
+// Sanitizes text from a node, which is not trusted, so that it can be stored, logged and displayed.
 
 import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
 import type { Exit, Why } from "./states.ts";

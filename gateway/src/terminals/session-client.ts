@@ -12,7 +12,7 @@ export function clientArrived(data: SessionData, client: Client, grant: Terminal
   detachClient(data);
   const arrived = attachedClient(client, grant);
   data.attached = arrived;
-  client.askedAt = Date.parse(grant.asked_at);
+  client.requestedAt = Date.parse(grant.asked_at);
   client.handlers = {
     onBytes: (input) => toNode(data, arrived, input),
     onTooLarge: () => data.apply({ type: "too_large" }),

@@ -58,7 +58,7 @@ export function newSessionData(options: SessionOptions, apply: SessionData["appl
     chain: createReadinessChain(),
     apply,
     state: options.opens
-      ? { at: "opening", client: false, stream: false, task: "asked" }
+      ? { at: "opening", client: false, stream: false, task: "requested" }
       : { at: "away", client: false, stream: false, informed: false },
     attached: undefined,
     older: undefined,

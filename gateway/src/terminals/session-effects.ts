@@ -56,7 +56,7 @@ export function perform(data: SessionData, effect: Effect) {
   }
 }
 
-/** With the correlation id that the client was given. */
+/** With the correlation id that the client received. */
 function failureNow(
   { attached, options }: SessionData,
   { code, detail }: Why,
@@ -70,7 +70,7 @@ function failureNow(
   };
 }
 
-/** While the terminal opens, what becomes of it is reported for the newer client. */
+/** While the terminal opens, its outcome is reported for the newer client. */
 function endOlderClient(data: SessionData): void {
   const { older, options } = data;
   if (!older) return;

@@ -37,7 +37,7 @@ export function streamArrived(data: SessionData, arrived: NodeStream): void {
   data.apply({ type: "stream_arrived" });
 }
 
-/** Ends the connection at once; the agent may come back with another. */
+/** Ends the connection at once; the agent may reconnect. */
 export function cutStream(data: SessionData): void {
   const dropped = dropStream(data);
   if (!dropped) return;
@@ -50,7 +50,7 @@ function streamLeft(data: SessionData, { unresponsiveSince }: NodeStream): void 
   const since = new Date(silentSince ?? Date.now()).toISOString();
   data.nodeAway = { cause: silentSince === undefined ? "disconnected" : "silent", since };
   if (silentSince !== undefined)
-    data.options.log.warn({ ...namesOf(data), since }, "cut off a node's stream that did not answer");
+    data.options.log.warn({ ...namesOf(data), since }, "closed a node's stream that did not respond");
   data.apply({ type: "stream_left" });
 }
 
@@ -73,7 +73,7 @@ function onFrame(data: SessionData, frame: NodeFrame) {
       return data.apply({ type: "attached" });
     case "paused":
     case "ack":
-      // A client that does not read even what it has needs no more of them.
+      // A client that does not read its pending frames gets no more of them.
       if (data.flowing && attached && attached.client.socket.bufferedAmount <= MOST_UNSENT_BYTES)
         attached.client.send(frame);
       return;

@@ -1,5 +1,5 @@
 // One terminal: the client's socket and the node's, joined. What happens next is decided by state.ts and carried out by
-// session-effects.ts. Bytes pass through as they came: no copy, no parsing, no timer for any of them.
+// session-effects.ts. Bytes are forwarded unchanged: no copy, no parsing, no timers.
 
 import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
 import { gatewayWaitMs, STREAM_AFTER_TASK_MS } from "@holdfast/contracts/terminal-deadlines";
@@ -25,17 +25,17 @@ export type Session = {
   readonly nodeId: string;
   readonly userKey: string;
   state(): State["at"];
-  /** Of the certificate of the stream that is open. */
+  /** Serial of the open stream's certificate. */
   serial(): string | undefined;
   size(): Size;
   clientArrived(client: Client, grant: TerminalGrant): void;
   streamArrived(stream: NodeStream): void;
   apply(event: OutsideEvent): void;
-  /** Its node's certificate is no longer accepted: the agent may come back with another. */
+  /** Its node's certificate is no longer accepted: the agent may reconnect with another. */
   cutStream(): void;
 };
 
-/** What happens to a session elsewhere than at its sockets and timers. */
+/** Events of a session that come neither from its sockets nor its timers. */
 export type OutsideEvent = Extract<
   Event,
   { type: "task_sent" | "task_ended" | "task_failed" | "stream_refused" | "close_requested" | "drained" }
@@ -87,7 +87,7 @@ export function createSession(options: SessionOptions): Session {
     size: () => data.attached?.client.size ?? defaultSize,
     apply,
     clientArrived(client, own) {
-      // A client that comes later than the shell waits from its own arrival on.
+      // A client that connects after the shell waits from its own arrival.
       if (data.state.at !== "opening") timers.stop("deadline");
       clientArrived(data, client, own);
     },
@@ -96,5 +96,5 @@ export function createSession(options: SessionOptions): Session {
   };
 }
 
-/** As long as a timer can be, where it is longer. */
+/** Limited to the longest possible timer. */
 const milliseconds = (seconds: number) => Math.min(seconds * 1000, 2 ** 31 - 1);

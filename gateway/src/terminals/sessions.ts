@@ -18,7 +18,7 @@ import type { NodeStream, Traffic } from "./session-data.ts";
 import type { State } from "./states.ts";
 
 export type Sessions = {
-  /** Brings a client whose token was claimed to its terminal, or sends it the reason why not. */
+  /** Attaches a client whose token was claimed to its terminal, or sends it the reason why not. */
   join(client: Client, grant: TerminalGrant): Promise<void>;
   streamArrived(grant: TerminalGrant, stream: NodeStream): Promise<void>;
   /** A certificate of this node was not accepted for this terminal. */
@@ -65,9 +65,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       onClosed() {
         closed.abort();
         sessions.delete(id);
-        // While the gateway drains the shell keeps running, and is brought to the next gateway.
+        // While the gateway drains the shell keeps running, and is connected to the next gateway.
         if (!draining) ended.add(id);
-        bindings.release(id).catch((error: unknown) => log.warn({ err: error, session_id: id }, "kept a binding"));
+        bindings
+          .release(id)
+          .catch((error: unknown) => log.warn({ err: error, session_id: id }, "could not release a binding"));
       },
       log,
     });
@@ -78,7 +80,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const refuse = (client: Client, grant: TerminalGrant, code: TerminalFailureCode, detail: string | null) => {
     options.onFailure(code);
-    client.askedAt = Date.parse(grant.asked_at);
+    client.requestedAt = Date.parse(grant.asked_at);
     client.fail(code, { detail, correlationId: grant.correlation_id });
     const { session_id, correlation_id, purpose } = grant;
     outbox.report(session_id, { ...failedNow(code, detail, correlation_id), ended: purpose === "open" });
@@ -91,7 +93,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     );
     if (why === undefined) return;
     session.apply({ type: "task_failed", code: "terminal_gateway_upgrade_failed", detail: why });
-    // Its shell may be fine where it is.
+    // Its shell may still run at its gateway.
     session.apply({ type: "drained" });
   };
 
@@ -121,9 +123,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     async streamArrived(grant, stream) {
       const existing = sessions.get(grant.session_id);
       if (existing) return existing.streamArrived(stream);
-      // It ended while the api was asked about this stream.
+      // It ended while the api checked this stream.
       if (ended.has(grant.session_id)) return endShell(stream);
-      // Of a shell that this gateway does not know, or no longer: it was restarted.
+      // The gateway does not know this shell, because it was restarted.
       const session = create(grant, false);
       session.streamArrived(stream);
       await takeBinding(session);
@@ -137,7 +139,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       else session.apply({ type: "stream_refused", detail: error.message });
     },
 
-    // A certificate that was replaced ends its stream: the agent comes back with the new one.
+    // A replaced certificate ends its stream: the agent reconnects with the new one.
     noLongerAdmitted(session, { code, details: { reason } }) {
       if (typeof reason === "string") close(session, reason);
       else if (code === "terminal_session_unknown") close(session, code);

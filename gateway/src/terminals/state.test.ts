@@ -31,7 +31,7 @@ const samples: Event[] = [
   { type: "node_too_large" },
   { type: "drained" },
 ];
-const opening: State = { at: "opening", client: true, stream: false, task: "asked" };
+const opening: State = { at: "opening", client: true, stream: false, task: "requested" };
 
 function run(events: Event[], from: State = opening): { state: State; effects: Effect[] } {
   const effects: Effect[] = [];
@@ -138,14 +138,14 @@ describe("a terminal at the gateway", () => {
     for (const state of states) {
       for (const event of samples) {
         const { effects } = step(state, event);
-        const told = effects.flatMap((effect) => (effect.do === "end_client" ? [effect.code] : []));
+        const codes = effects.flatMap((effect) => (effect.do === "end_client" ? [effect.code] : []));
         const reported = effects.flatMap((effect) =>
           effect.do === "report_failed" || effect.do === "report_closed" ? [effect.why.code] : [],
         );
         const cell = `${JSON.stringify(state)} ${JSON.stringify(event)}`;
         // A gateway that stops leaves the shell as it is, and a closed terminal was reported before.
         if (event.type === "drained" || state.at === "closed") continue;
-        for (const code of told) expect(reported, cell).toEqual([code]);
+        for (const code of codes) expect(reported, cell).toEqual([code]);
       }
     }
   });
@@ -198,7 +198,7 @@ describe("a terminal at the gateway", () => {
           expect(needsDeadline(state)).toBe(true);
           expect(endsOf(step(state, { type: "deadline" }).effects)).toHaveLength(1);
         }
-        // Nothing stays for ever: it waits with a deadline, is alone for a while, is used, or is over.
+        // No session stays without a time limit: it waits with a deadline, is alone for a while, is used, or is over.
         const bounded = needsDeadline(state) || isAlone(state) || state.at === "attached" || state.at === "closed";
         expect(bounded).toBe(true);
       }),

@@ -25,11 +25,11 @@ const hasStream = (state: State) =>
   state.at === "detached" ||
   ("stream" in state && state.stream);
 
-/** Somebody waits for `ready`, or for a shell that is being opened. */
+/** A client waits for `ready`, or for a shell that is being opened. */
 export const needsDeadline = (state: State) =>
   state.at === "opening" || state.at === "attaching" || (state.at === "away" && state.client && !state.informed);
 export const needsGrace = (state: State) => state.at === "opening" && state.task === "ended";
-/** No client is connected to the shell, or none can be: it is kept only for so long. */
+/** No client is connected to the shell, or none can be: it is kept for a limited time. */
 export const isAlone = (state: State) =>
   state.at === "detached" || (state.at === "away" && (!state.client || state.informed));
 
@@ -67,12 +67,12 @@ const lost = plain("terminal_stream_lost");
 const tooLarge = plain("terminal_frame_too_large");
 const nodeTooLarge = plain("terminal_node_frame_too_large");
 
-/** Only a node that got the task brings a stream: that may be seen before the api has answered. */
-const sent = ({ task }: In<"opening">) => ({ task: task === "asked" ? ("sent" as const) : task });
+/** Only a node that got the task connects a stream, possibly before the api has responded. */
+const sent = ({ task }: In<"opening">) => ({ task: task === "requested" ? ("sent" as const) : task });
 const sentSteps = ({ task }: In<"opening">): Effect[] =>
-  task === "asked" ? [{ do: "step", step: "terminal_open_sent" }] : [];
+  task === "requested" ? [{ do: "step", step: "terminal_open_sent" }] : [];
 
-/** The api says before this time is over why there is no stream: where it does not, nothing is known of the node. */
+/** The api reports within this time why there is no stream; otherwise nothing is known about the node. */
 function overdue({ stream, task }: In<"opening">): Why {
   if (stream)
     return {
@@ -80,7 +80,7 @@ function overdue({ stream, task }: In<"opening">): Why {
       detail: "The node's stream is connected, but its shell did not start in time.",
     };
   switch (task) {
-    case "asked":
+    case "requested":
       return plain("terminal_open_unconfirmed");
     case "sent":
       return {
@@ -121,7 +121,7 @@ function drained(state: State): Outcome {
   );
 }
 
-/** The client goes, the shell stays. */
+/** The client is disconnected, the shell stays. */
 function dropClient(state: State, next: State, given: Why): Outcome {
   const why = known(given, "terminal_stream_lost");
   return to(
@@ -135,7 +135,7 @@ function dropClient(state: State, next: State, given: Why): Outcome {
 
 function nodeError(state: State, { code, detail }: Why, shell: State): Outcome {
   const why = { code, detail };
-  // The one that leaves the shell as it is.
+  // The only one that does not end the shell.
   if (code === "terminal_input_overflow" && hasClient(state)) return dropClient(state, shell, why);
   return finish(state, why, "terminal_pty_failed");
 }
@@ -200,13 +200,13 @@ const table: { [S in At]: Row<S> } = {
     stream_refused: (state, { detail }) => finish(state, { code: "terminal_node_stream_mtls_failed", detail }),
     task_sent: (state) => to({ ...state, ...sent(state) }, ...sentSteps(state)),
     task_ended: (state) => stay({ ...state, task: "ended" }),
-    // A node that brings its stream has taken the task, whatever the api could not say.
+    // A node that connects its stream has taken the task, even if the api could not confirm it.
     task_failed: (state, { code, detail }) =>
       state.stream && code === "terminal_open_unconfirmed"
         ? stay(state)
         : finish(state, { code, detail }, "terminal_gateway_upgrade_failed"),
     deadline: (state) => finish(state, overdue(state)),
-    // With a stream there is more to come: the deadline decides.
+    // With a stream, the deadline decides.
     grace_over: (state) => (state.stream ? stay(state) : finish(state, plain("terminal_open_without_stream"))),
     overflow: (state, event) => finish(state, discarded(event)),
     too_large: (state) => finish(state, tooLarge),

@@ -5,15 +5,15 @@ import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
 
 export type State =
   /** The shell was never seen. `task`: as far as the api has confirmed it. */
-  | { at: "opening"; client: boolean; stream: boolean; task: "asked" | "sent" | "ended" }
-  /** The shell runs; the node was asked for its output. */
+  | { at: "opening"; client: boolean; stream: boolean; task: "requested" | "sent" | "ended" }
+  /** The shell runs; its output was requested from the node. */
   | { at: "attaching" }
   | { at: "attached" }
   /** The shell runs without a client. */
   | { at: "detached" }
   /**
    * The shell should be running, but its stream is not connected, or has not sent hello yet. `informed`: the client was
-   * ready before, knows that the node does not answer, and waits for as long as the shell may live.
+   * ready before, knows that the node does not respond, and waits for as long as the shell may run.
    */
   | { at: "away"; client: boolean; stream: boolean; informed: boolean }
   | { at: "closed" };
@@ -27,7 +27,7 @@ export type Event =
   | { type: "stream_arrived" }
   | { type: "stream_left" }
   | { type: "hello" }
-  /** The node sends the output that the current client asked for. */
+  /** The node sends the output for the current client. */
   | { type: "attached" }
   | ({ type: "exit" } & Exit)
   | ({ type: "node_error" } & Why)
@@ -65,7 +65,7 @@ export type Effect =
   | ({ do: "end_client" } & { code: TerminalFailureCode; detail: string | null })
   | { do: "exit_client"; exit: Exit }
   | { do: "end_stream"; shell: "ends" | "goes_on"; reason: string }
-  /** Only where the api knows of the client. */
+  /** Only if the api knows the client. */
   | { do: "report_detached" }
   | { do: "report_failed"; why: Why; ended: boolean }
   | { do: "report_closed"; why: Why; exit: Exit | null };

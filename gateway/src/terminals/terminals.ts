@@ -18,7 +18,7 @@ export type Terminals = {
   nodeRoute: NodeRoute;
   count(): number;
   onNews(news: ServiceNews): void;
-  /** News may have been missed: asks the api again about everything that they could have ended. */
+  /** News may have been missed: checks all streams with the api again. */
   recheck(): Promise<void>;
   /** No client is admitted any more; those that are connected get an error. Shells keep running. */
   drain(): void;

@@ -51,7 +51,7 @@ export type StandInApi = {
   /** Reports of tokens whose claim was not answered. */
   unclaimed: Unclaimed[];
   /** What admitNodeStream answers; undefined: as the grants say. */
-  onAdmit: ((asked: Admission) => { code: ErrorCode; reason?: string } | undefined) | undefined;
+  onAdmit: ((request: Admission) => { code: ErrorCode; reason?: string } | undefined) | undefined;
   /** Waited for before admitNodeStream is answered. */
   beforeAdmit: (() => Promise<void>) | undefined;
   events(sessionId: string): TerminalEvent[];
@@ -59,8 +59,8 @@ export type StandInApi = {
   announcements: BodyInputOf<typeof announceGateway>[];
   enrollments: number;
   /** Of service certificates, as far as gateways are told; undefined: as long as they are. */
-  lifeMs: number | undefined;
-  /** The token by which it proves itself, when it tells a life. */
+  validityMs: number | undefined;
+  /** The token by which it proves itself, when it states a validity. */
   provesWith: string;
   claims: number;
   following(): number;
@@ -86,7 +86,7 @@ export async function startStandInApi(): Promise<StandInApi> {
     authority,
     announcements: [],
     enrollments: 0,
-    lifeMs: undefined,
+    validityMs: undefined,
     provesWith: SERVICE_TOKEN,
     claims: 0,
     admissions: 0,
@@ -142,10 +142,10 @@ export async function startStandInApi(): Promise<StandInApi> {
       api.enrollments += 1;
       const body = (await json(request)) as BodyOf<typeof enrollService>;
       const { mac, ...identity } = await enroll(body, { token: SERVICE_TOKEN, authority, now: Date.now() });
-      if (api.lifeMs !== undefined) identity.not_after = new Date(Date.now() + api.lifeMs).toISOString();
+      if (api.validityMs !== undefined) identity.not_after = new Date(Date.now() + api.validityMs).toISOString();
       return {
         ...identity,
-        mac: api.lifeMs === undefined ? mac : proofOfAnswer(api.provesWith, body.nonce, identity),
+        mac: api.validityMs === undefined ? mac : proofOfAnswer(api.provesWith, body.nonce, identity),
       };
     }
     const leaf = (request.socket as TLSSocket).getPeerX509Certificate();

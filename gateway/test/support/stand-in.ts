@@ -113,13 +113,13 @@ function clientOf(socket: WebSocket, offered: Pick<StandInClient, "token" | "wri
     show: (output) => socket.send(Buffer.from(output)),
     until: (holds) =>
       new Promise((resolve, reject) => {
-        const giveUp = setTimeout(() => {
+        const timeout = setTimeout(() => {
           waiting.delete(look);
           reject(new Error(`came instead: ${JSON.stringify(client.frames)} ${Buffer.concat(client.pieces)}`));
         }, PATIENCE_MS);
         const look = () => {
           if (!holds(client)) return;
-          clearTimeout(giveUp);
+          clearTimeout(timeout);
           waiting.delete(look);
           resolve();
         };

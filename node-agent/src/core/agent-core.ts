@@ -1,5 +1,5 @@
-// An agent, whatever it runs on: link, tasks, identity and heartbeats put together. The real agent (main.ts) gives it
-// files, a host and a log; a simulated one (sim/agent.ts) gives it memory and an invented host. All decisions are here
+// An agent, whatever it runs on: link, tasks, identity and heartbeats put together. The real agent (main.ts) provides
+// files, a host and a log; a simulated one (sim/agent.ts) provides memory and an invented host. All decisions are here
 // or below, so both make the same ones.
 
 import type { Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node-protocol";
@@ -22,12 +22,12 @@ import { createFindings } from "./findings.ts";
 import { buildHeartbeat } from "./heartbeat.ts";
 import { createTaskPipeline, type TaskPipeline } from "./task-pipeline.ts";
 
-/** What the agent is towards the server: on disk for a real agent, in memory for a simulated one. */
+/** The agent's identity and trust: on disk for a real agent, in memory for a simulated one. */
 export type AgentIdentity = Keeper & {
   readonly nodeId: string;
   agent(): AgentFile;
   verifiers(): VerifierKeyring;
-  /** From a heartbeat's answer. Returns what of it was refused, and why. Throws when it could not be stored. */
+  /** From the response to a heartbeat. Returns what was refused, and why. Throws when it could not be stored. */
   learn(offer: Offer): string[];
 };
 
@@ -35,27 +35,27 @@ export type CoreOptions = Pick<ExecutorOptions, "loadType" | "host" | "log"> & {
   identity: AgentIdentity;
   /** Throws a HostProblem while this host has no usable identity. */
   client: () => LinkCalls;
-  /** For one request over another way. */
+  /** For one request with other connection settings. */
   clientOver: (way: Way) => Pick<LinkCalls, "heartbeat"> & { close(): void };
   addresses: () => Pick<Situation, "joinedAt" | "fixedUrl">;
-  /** Undefined while the host cannot keep one; asked again before every heartbeat. */
+  /** Undefined while the host cannot store one; retried before every heartbeat. */
   openJournal: () => Journal | undefined;
   facts: () => HostFacts;
-  /** What is wrong with the host; looked at before every heartbeat. */
+  /** Problems of the host; checked before every heartbeat. */
   checkHost: (link: LinkStatus) => readonly Finding[];
   heartbeatMs?: number;
   events: CoreEvents;
 };
 
-/** What happens to the agent, for those who write it down, count it or show it. */
+/** Events of the agent, to be recorded, counted or displayed. */
 export type CoreEvents = {
   record: (reason: DiagnosticReason, detail: string, correlationId?: string) => void;
-  /** Of the last record with each reason: a finding in a heartbeat is found by it in the audit. */
+  /** Of the last record with each reason: connects a finding in a heartbeat with the audit. */
   correlationIds?: ReadonlyMap<DiagnosticReason, string>;
   onCount?: (name: keyof Counters) => void;
   onTask?: (event: TaskEvent) => void;
   onConnected?: () => void;
-  /** Before other ways to the server are tried. */
+  /** Called before other connection settings are tried. */
   onFailure?: (failure: Classified, correlationId: string | undefined) => void;
   onHeartbeat?: (correlationId: string | undefined) => void;
   onAdopted?: (attempt: Attempt) => void;
@@ -66,7 +66,7 @@ export type AgentCore = {
   run(): Promise<void>;
   stopLink(): void;
   status(): LinkStatus;
-  /** Opens the journal if the host can keep one; every heartbeat tries it again. */
+  /** Opens the journal if the host can store one; retried with every heartbeat. */
   openTasks(): void;
   /** Undefined while there is no journal. */
   tasks(): TaskPipeline | undefined;
@@ -74,7 +74,7 @@ export type AgentCore = {
   /** As it would be sent now. Reads only: two in a row differ in nothing but the time. */
   heartbeat(): Heartbeat;
   heartbeatNow(): Promise<void>;
-  /** Resolves when neither a renewal nor a trial of new trust is under way. */
+  /** Resolves when neither a renewal nor a trial of new trust is in progress. */
   settled(): Promise<void>;
 };
 
@@ -158,8 +158,8 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     try {
       findings.trustRefused(identity.learn(offer));
     } catch (error) {
-      // It is in force all the same; after a restart the server offers it again.
-      log.warn("changed trust is not on disk", { error: describe(error) });
+      // It is in force anyway; after a restart the server offers it again.
+      log.warn("could not write changed trust to disk", { error: describe(error) });
     }
   };
   const onFailure = (failure: Classified, correlationId: string | undefined) => {

@@ -1,4 +1,4 @@
-// What the agent counts: since it started, in its heartbeats and its metrics alike.
+// The agent's counters since its start, for its heartbeats and its metrics.
 
 import type { Heartbeat } from "@holdfast/contracts/node-protocol";
 import type { TaskEvent } from "../executor/executor.ts";

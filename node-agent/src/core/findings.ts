@@ -1,21 +1,21 @@
-// What is wrong with this agent and its host at the moment, as its heartbeats report it. It changes only when it is
-// refreshed or something happens: reading it changes nothing. What begins or ends is written to the host's history.
+// The current problems of this agent and its host, as its heartbeats report them. They change only on a refresh or an
+// event: reading them has no side effects. The beginning and end of each is recorded in the host's history.
 
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Finding } from "../diagnostics/self-checks.ts";
 
 export type Findings = {
   current(): readonly Finding[];
-  /** Looks at the host again. `others`: what other parts of the agent know. */
+  /** Checks the host again. `others`: findings of other parts of the agent. */
   refresh(others: readonly Finding[]): void;
-  /** What the server offered as trust and was refused. Nothing changes by it; people should see it for a while. */
+  /** Trust that the server offered and the agent refused. Reported for a while, so that people see it. */
   trustRefused(refused: readonly string[]): void;
-  /** Why results wait; undefined when they do not any more. */
+  /** Why results are waiting; undefined when they no longer are. */
   resultsWait(why: string | undefined): void;
 };
 
-/** Long enough for a person to see it: whoever offers wrong trust may do so once. */
-const REFUSAL_SHOWN_MS = 3_600_000;
+/** Long enough for a person to see it: wrong trust may be offered only once. */
+const REFUSAL_REPORTED_MS = 3_600_000;
 
 export function createFindings(options: {
   check: () => readonly Finding[];
@@ -45,7 +45,7 @@ export function createFindings(options: {
       if (details.length === 0) return;
       const detail = details.join("; ");
       record("trust_update_refused", detail);
-      refused = { reason: "trust_update_refused", detail, until: now() + REFUSAL_SHOWN_MS };
+      refused = { reason: "trust_update_refused", detail, until: now() + REFUSAL_REPORTED_MS };
     },
     resultsWait(why) {
       waiting = why === undefined ? undefined : { reason: "task_result_failed", detail: why };

@@ -1,5 +1,5 @@
-// What the agent reports about itself every twenty seconds, as a function of what its parts know: building one has no
-// side effects. Every text is bounded and redacted: the server stores it and shows it to people.
+// What the agent reports about itself every twenty seconds, as a function of the state of its parts: building one has no
+// side effects. Every text is bounded and redacted, because the server stores and displays it.
 
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node-limits";
 import type { Heartbeat, HostFacts } from "@holdfast/contracts/node-protocol";

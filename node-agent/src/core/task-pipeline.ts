@@ -1,5 +1,5 @@
-// The way of a task through an agent: offered, journalled, run, its result delivered. It needs a journal: as long as the
-// disk cannot hold one there is no pipeline, and the agent takes no tasks.
+// The path of a task through an agent: offered, journalled, run, its result delivered. It needs a journal: without one
+// there is no pipeline, and the agent takes no tasks.
 
 import type { TaskOffer } from "@holdfast/contracts/node-protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
@@ -59,7 +59,7 @@ export function createTaskPipeline(options: PipelineOptions): TaskPipeline {
         `the server refused the form of ${taskIds.join(", ")}: ${why}`,
         correlationOf(taskIds),
       ),
-    onGivenUp: ({ task_id }, why) => {
+    onDropped: ({ task_id }, why) => {
       correlations.delete(task_id);
       record("task_result_failed", `the server takes no result of ${task_id}: ${why}`);
     },

@@ -1,6 +1,6 @@
-// `holdfast agent diagnose`: the agent's state, told to a person who stands at the host. Needs
-// neither the server nor a running agent, only the state directory; what cannot be read there is
-// itself told. `explain` makes the text from plain data, `lookAt` gathers it.
+// `holdfast agent diagnose`: the agent's state for a person on the host. Needs neither the server nor
+// a running agent, only the state directory; what cannot be read there is reported too. `explain`
+// renders plain data as text, `lookAt` collects it.
 
 import { accessSync, constants, existsSync } from "node:fs";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
@@ -21,11 +21,11 @@ import { stateFiles } from "../identity/state-directory.ts";
 import { runningAgent } from "../journal/lock.ts";
 import { type JournalSummary, readJournal } from "../journal/summary.ts";
 import { findSockets, type GatewayNote, readGatewayNote } from "../terminals/directory.ts";
-import { toTell } from "./ring.ts";
+import { toDiagnosticRecord } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
 import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
 
-/** Where on the way to the server, which is null for a newer agent's word; and what alarms call it. */
+/** The hop to the server, null for a reason of a newer agent; and the name of its alert signal. */
 type Explained = Finding &
   Place &
   PresentedReason & {
@@ -33,14 +33,14 @@ type Explained = Finding &
     message: string;
     owner: NodeOwner;
     next_step: string;
-    /** Of the record that tells of it; null: found just now, and not recorded. */
+    /** Of the record with this reason; null: found just now, and not recorded. */
     correlation_id: string | null;
   };
 
 /** Also what `--json` prints. */
 export type AgentPicture = {
   state_dir: string;
-  /** `unreadable`: this user may not look into the directory. */
+  /** `unreadable`: this user has no access to the directory. */
   state: "enrolled" | "not_enrolled" | "unreadable";
   /** The pid of the agent that runs on this directory. */
   running_pid: number | null;
@@ -51,10 +51,10 @@ export type AgentPicture = {
     unfinished: { task_id: string; type: string }[];
     problem: string | null;
   } | null;
-  /** `gateway`: how the last try to reach it went; null before the first. */
+  /** `gateway`: the result of the last attempt to connect; null before the first. */
   terminals: { open: { session_id: string; since: string; pid: number }[]; gateway: GatewayNote | null };
   findings: Explained[];
-  /** Why the server could not be worked with, unless it could be since. */
+  /** The last failure of the connection to the server, unless a request has succeeded since. */
   last_problem: Explained | null;
   /** Newest first. */
   records: DiagnosticRecord[];
@@ -83,7 +83,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   const { agent, identity } = state;
   const history = readHistory(stateDir, now);
   const files = stateFiles(stateDir);
-  // A host that tries to join by itself has a history before it is a node; only a node has reached the server.
+  // A host with a bootstrap token has a history before it is a node; only a node has reached the server.
   const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && !history.reachedServer;
   const measured = { now, diskPressurePercent, rootUsedPercent: rootUsedPercent() };
   const unknown = { apiUrl: undefined, clockSkewSeconds: undefined };
@@ -123,7 +123,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   };
 }
 
-/** The picture as lines for a terminal. */
+/** The state as lines for a terminal. */
 export function explain(picture: AgentPicture, now: number): string[] {
   const { state, state_dir, findings, last_problem } = picture;
   if (state === "unreadable") {
@@ -231,7 +231,7 @@ function terminalsText({ open, gateway }: AgentPicture["terminals"], now: number
 }
 
 const notRunning: Finding = { reason: "agent_down", detail: "no process holds the agent's state directory" };
-/** An agent that cannot have its journal cannot hold the directory either: whether it runs is not known. */
+/** An agent that cannot open its journal cannot lock the directory either: whether it runs is not known. */
 const hidesTheLock = ({ reason }: Finding) => reason === "disk_full" || reason === "state_dir_read_only";
 
 type Recorded = Finding & { correlation_id?: string | null };
@@ -265,7 +265,7 @@ type History = {
   problem: string | null;
 };
 
-/** `one` stands before `other`. What a clock that was ahead has written is not later than what came after it. */
+/** `one` precedes `other` in the file. A record written by a clock that was ahead is not later than its successors. */
 function isLater(one: { last_at: string }, other: { last_at: string }, now: number): boolean {
   return Date.parse(one.last_at) <= now && one.last_at > other.last_at;
 }
@@ -273,7 +273,7 @@ function isLater(one: { last_at: string }, other: { last_at: string }, now: numb
 function readHistory(directory: string, now: number): History {
   try {
     const kept = readRing(ringPath(directory));
-    // One that repeats itself is counted in its record: the newest is not always the latest.
+    // Repetitions are counted in their record, so the newest record is not always the latest event.
     const latest = kept
       .filter(({ reason }) => reason === "process_alive" || standsUntilAnswered(reason))
       .reduce<(typeof kept)[number] | undefined>(
@@ -283,10 +283,10 @@ function readHistory(directory: string, now: number): History {
     const reachedServer = kept.some(({ reason }) => reason === "process_alive");
     const undelivered = kept.findLast(({ reason }) => reason === "task_result_failed");
     return {
-      records: kept.map(toTell),
-      latest: latest && toTell(latest),
+      records: kept.map(toDiagnosticRecord),
+      latest: latest && toDiagnosticRecord(latest),
       reachedServer,
-      undelivered: undelivered && toTell(undelivered),
+      undelivered: undelivered && toDiagnosticRecord(undelivered),
       idOf: (reason) => kept.findLast((one) => one.reason === reason)?.correlation_id ?? null,
       problem: null,
     };
@@ -309,7 +309,7 @@ function journalOf(directory: string): AgentPicture["journal"] {
   return { unsent_results: summary.unsent.length, unfinished, problem: summary.damage ?? null };
 }
 
-/** As long as its holder lives. */
+/** While its holder runs. */
 function terminalsOf(directory: string): AgentPicture["terminals"] {
   const open = findSockets(directory).flatMap((one) =>
     one.kind === "shell" && isAlive(one.holder)

@@ -1,6 +1,6 @@
 // diagnostics.log: the newest 512 records in a file of fixed size, each a line of JSON filled up with
 // spaces, so that a person can read it with `less`. A record is written over the one 512 before it:
-// once the file is made, a full disk does not matter. A line that is torn is passed over.
+// once the file is created, a full disk does not matter. A torn line is skipped.
 
 import {
   closeSync,
@@ -16,7 +16,7 @@ import {
 import { join } from "node:path";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 
-/** As it stands in the file. The same happening again is counted, not written again. */
+/** As stored in the file. Repetitions are counted, not written again. */
 export type KeptRecord = DiagnosticRecord & { count: number; last_at: string };
 
 export const RING_RECORDS = 512;
@@ -29,7 +29,7 @@ export function ringPath(directory: string): string {
   return join(directory, "diagnostics.log");
 }
 
-/** In order. Throws what keeps the file from being read. */
+/** In order. Throws when the file cannot be read. */
 export function readRing(path: string): KeptRecord[] {
   const content = readFileSync(path);
   const found: KeptRecord[] = [];
@@ -41,7 +41,7 @@ export function readRing(path: string): KeptRecord[] {
   return found.sort((a, b) => a.seq - b.seq);
 }
 
-/** Throws what keeps it from being written. */
+/** Throws when it cannot be written. */
 export function openRingFile(path: string): RingFile {
   const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   const missing = FILE_BYTES - fstatSync(file).size;
@@ -52,7 +52,7 @@ export function openRingFile(path: string): RingFile {
     }
   } catch (error) {
     closeSync(file);
-    // Half a file would only make the disk fuller.
+    // A partial file would only use up the disk.
     unlinkSync(path);
     throw error;
   }
@@ -62,7 +62,7 @@ export function openRingFile(path: string): RingFile {
   };
 }
 
-/** Tried again and again on a full disk: taking the last of it each time would harm whoever writes there too. */
+/** This is retried on a full disk: using up the last free space each time would harm other processes. */
 function expectRoom(path: string, bytes: number): void {
   const { bsize, bfree, bavail } = statfsSync(path);
   const free = bsize * (process.geteuid?.() === 0 ? bfree : bavail);
@@ -72,7 +72,7 @@ function expectRoom(path: string, bytes: number): void {
 function makeLines(file: number): void {
   const empty = " ".repeat(LINE_BYTES - 1);
   for (let at = fstatSync(file).size; at < FILE_BYTES; at += LINE_BYTES) {
-    // A file that was cut somewhere goes on with whole lines.
+    // A truncated file continues with whole lines.
     writeLine(file, empty, at - (at % LINE_BYTES));
   }
   fsyncSync(file);
@@ -85,7 +85,7 @@ function writeLine(file: number, text: string, position: number): void {
   for (let done = 0; done < LINE_BYTES; ) done += writeSync(file, line, done, LINE_BYTES - done, position + done);
 }
 
-/** The detail is cut until the line fits: some characters take several bytes. */
+/** Truncates the detail until the line fits: some characters take several bytes. */
 function lineOf(record: KeptRecord): string {
   for (let length = record.detail.length; ; length -= Math.ceil(length / 8)) {
     const line = JSON.stringify({ ...record, detail: record.detail.slice(0, length).toWellFormed() });

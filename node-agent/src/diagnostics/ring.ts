@@ -1,6 +1,6 @@
-// The agent's recent history: why it was not well, and when it was again. Each record goes to the
-// file, to memory and to the log. A retry loop must not flush the history out: what repeats itself is
-// counted in its record.
+// The agent's recent history: problems, and when they were resolved. Each record goes to the file, to
+// memory and to the log. A retry loop must not flush the history out: repetitions are counted in their
+// record.
 
 import { correlationIdForm } from "@holdfast/contracts/headers";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
@@ -13,15 +13,15 @@ import { type KeptRecord, openRingFile, RING_RECORDS, type RingFile, readRing, r
 
 export type Diagnostics = {
   /**
-   * Never throws: a disk that fails leaves the log line and the memory. Returns the record's correlation id: that of the
-   * request or task it is about, else a new one. A record that says that all is well has none unless it is given.
+   * Never throws: if the disk fails, the record is still in the log and in memory. Returns the record's correlation id: that of the
+   * request or task it is about, else a new one. A record of a recovery has none unless it is passed.
    */
   record(reason: DiagnosticReason, detail: string, correlationId?: string): string | null;
   /** For the upload, oldest first; at most `most` (64 is the server's limit). */
   newerThan(seq: number, most?: number): DiagnosticRecord[];
   /** Newest first. */
   recent(count: number): DiagnosticRecord[];
-  /** Tries again what failed. What keeps the file from being written; undefined when all is well. */
+  /** Retries failed writes. Returns why the file cannot be written; undefined if it can. */
   problem(): string | undefined;
   close(): void;
 };
@@ -29,14 +29,14 @@ export type Diagnostics = {
 export type DiagnosticsOptions = { log: Log; instanceId: string; now?: () => number };
 
 const LONGEST_DETAIL = 400;
-/** The same again within this time of the last time is counted. */
+/** A repetition within this time is counted in the same record. */
 const REPEATED_WITHIN_MS = 60_000;
-/** Then a new record begins, so that the history shows that it went on. */
+/** After this time a new record begins, so that the history shows that the problem continues. */
 const LONGEST_COUNT_MS = 3600_000;
-/** Of one reason within a minute; what else comes is counted in the last. */
+/** Records of one reason per minute; further ones are counted in the last. */
 const MOST_DIFFERENT = 8;
 
-/** Never throws: while there is no file the records live in memory and in the log only. */
+/** Never throws: without a file the records are in memory and in the log only. */
 export function openDiagnostics(directory: string, options: DiagnosticsOptions): Diagnostics {
   const { log, instanceId } = options;
   const now = options.now ?? Date.now;
@@ -62,9 +62,9 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
   }
 
   open([]);
-  // A file that was lost must not begin below what the server has already: it would wait for newer ones.
+  // After the loss of the file, numbers must not start below what the server already has: it would ignore them.
   let next = (kept.at(-1)?.seq ?? Math.floor(now() / 1000)) + 1;
-  /** Of this process, by reason: what may still be counted on. */
+  /** Records of this process, by reason, that repetitions are still counted in. */
   const current = new Map<DiagnosticReason, KeptRecord[]>();
 
   function write(record: KeptRecord): void {
@@ -121,8 +121,8 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
       kept
         .filter((record) => record.seq > seq)
         .slice(0, most)
-        .map(toTell),
-    recent: (count) => kept.slice(-count).reverse().map(toTell),
+        .map(toDiagnosticRecord),
+    recent: (count) => kept.slice(-count).reverse().map(toDiagnosticRecord),
     problem() {
       if (!file) open(kept);
       return problem;
@@ -131,8 +131,8 @@ export function openDiagnostics(directory: string, options: DiagnosticsOptions):
   };
 }
 
-/** As it is reported to others: the count stands in the detail. */
-export function toTell({ count, last_at, ...record }: KeptRecord): DiagnosticRecord {
+/** The published form: the count is part of the detail. */
+export function toDiagnosticRecord({ count, last_at, ...record }: KeptRecord): DiagnosticRecord {
   if (count === 1) return record;
   const suffix = ` (${count} times, last at ${last_at})`;
   return { ...record, detail: (cut(record.detail, LONGEST_DETAIL - suffix.length) + suffix).trim() };

@@ -1,5 +1,5 @@
-// What is wrong with this agent, as far as it can tell by itself: from its files, its clock and its
-// disks. `findings` decides from plain facts; `selfCheck` gathers them and never throws.
+// Problems that the agent can detect by itself, from its files, its clock and its disks. `findings`
+// decides from plain facts; `selfCheck` collects them and never throws.
 
 import { accessSync, constants, statfsSync } from "node:fs";
 import { certificateStage } from "@holdfast/contracts/certificate-stage";
@@ -14,7 +14,7 @@ import { readTrust } from "../identity/trust-file.ts";
 
 export type Finding = { reason: DiagnosticReason; detail: string };
 
-/** A file as it was found, or why it cannot be used. */
+/** The content of a file, or why it cannot be used. */
 export type Found<T> = { found: T } | { problem: Finding };
 
 export type SelfCheckFacts = {
@@ -24,9 +24,9 @@ export type SelfCheckFacts = {
   trust: Found<unknown>;
   /** The address in use; undefined: not connected, nothing to compare. */
   apiUrl: string | undefined;
-  /** Server's clock minus ours, as last seen; undefined before the first answer. */
+  /** The server's clock minus this host's, as last measured; undefined before the first response. */
   clockSkewSeconds: number | undefined;
-  /** How long the server takes to answer at best, in milliseconds; undefined while that is not known. */
+  /** The server's best response time, in milliseconds; undefined while it is not known. */
   roundTripMs?: number | undefined;
   stateDir: "writable" | "full" | "read_only" | "missing";
   /** Why diagnostics.log cannot be read or written. */
@@ -44,12 +44,12 @@ export type CheckOptions = Pick<
   apiUrl?: string;
 };
 
-/** The agent itself needs nothing more; tasks and the renewed certificate do. */
+/** The agent itself needs no more disk space; tasks and a renewed certificate do. */
 const FULL_BELOW_BYTES = 1024 * 1024;
-/** Twice the longest way around the earth. It is the quickest of several that counts, so a busy moment is no slow link. */
+/** Twice the longest round trip on earth. The quickest of several counts, so a busy moment is not a slow link. */
 const SLOW_FROM_MS = 500;
 
-/** Reads the state directory and the disks, then judges (`findings`). */
+/** Reads the state directory and the disks, then decides (`findings`). */
 export function selfCheck({ stateDir, apiUrl, ...known }: CheckOptions): Finding[] {
   return findings({ ...known, ...readState(stateDir), apiUrl, rootUsedPercent: rootUsedPercent() });
 }
@@ -87,7 +87,7 @@ function stateDirectory({ stateDir }: SelfCheckFacts): Finding[] {
     case "writable":
       return [];
     case "full":
-      return [{ reason: "disk_full", detail: "less than a megabyte is free where the agent keeps its state" }];
+      return [{ reason: "disk_full", detail: "less than 1 MiB is free in the agent's state directory" }];
     case "read_only":
       return [{ reason: "state_dir_read_only", detail: "the state directory cannot be written" }];
     case "missing":
@@ -97,13 +97,13 @@ function stateDirectory({ stateDir }: SelfCheckFacts): Finding[] {
   }
 }
 
-/** Where the directory itself is at fault, that says enough. */
+/** A problem of the directory itself explains the others. */
 function diagnostics({ stateDir, diagnosticsProblem }: SelfCheckFacts): Finding[] {
   if (stateDir !== "writable" || diagnosticsProblem === undefined) return [];
   return [{ reason: "diagnostics_unwritable", detail: diagnosticsProblem }];
 }
 
-/** Judged by the server's clock where it is known, so that a wrong clock here is not taken for expiry. */
+/** By the server's clock if it is known, so that a wrong clock here is not mistaken for expiry. */
 function certificate({ identity, agent, now, clockSkewSeconds, stateDir }: SelfCheckFacts): Finding[] {
   if (stateDir === "missing") return [];
   const found: Finding[] = "problem" in agent ? [agent.problem] : [];
@@ -160,7 +160,7 @@ function link({ roundTripMs }: SelfCheckFacts): Finding[] {
 
 type StateFacts = Pick<SelfCheckFacts, "identity" | "trust" | "stateDir"> & { agent: Found<AgentFile> };
 
-/** What the state directory holds; also read by `holdfast agent diagnose`. */
+/** The content of the state directory; also read by `holdfast agent diagnose`. */
 export function readState(directory: string): StateFacts {
   const files = stateFiles(directory);
   const agent = attempt(() => {

@@ -1,5 +1,5 @@
-// Decides whether an offered task is taken, with everything that has to be fetched for that: newer keys, and the type's
-// code. The judgement itself is in verify.ts.
+// Decides whether an offered task is accepted, and loads what that needs: newer keys, and the type's code. The decision
+// itself is in verify.ts.
 
 import type { TaskOffer } from "@holdfast/contracts/node-protocol";
 import type { CommonFailure } from "@holdfast/contracts/task-failures";
@@ -12,10 +12,10 @@ import { judgeContent, judgeOrigin } from "./verify.ts";
 
 export type AdmissionOptions = {
   nodeId: string;
-  /** Undefined: no such type. */
+  /** Undefined: unknown type. */
   loadType: (name: string) => Promise<LoadedType | undefined>;
   verifiers: () => VerifierKeyring;
-  /** Asks the server for the keys in force; resolves in any case. */
+  /** Requests the current keys from the server; never rejects. */
   refreshVerifiers: () => Promise<void>;
   host: () => Host;
   now: () => number;
@@ -54,7 +54,7 @@ export function createAdmission(options: AdmissionOptions): Admit {
       return await judge(offer);
     } catch (error) {
       // A type that cannot be loaded is one this agent does not have.
-      options.log.error("a task could not be judged", { task_id: offer.task_id, error: describe(error) });
+      options.log.error("could not verify a task", { task_id: offer.task_id, error: describe(error) });
       return { refused: "task_type_unknown" };
     }
   };

@@ -1,6 +1,6 @@
-// Takes offered tasks, judges them, runs them within the limits of their types, and leaves every
-// outcome in the journal. It never asks the server for anything but newer keys: what arrives late,
-// twice or out of order is decided from the journal alone.
+// Accepts offered tasks, verifies them, runs them within the limits of their types, and stores every outcome in the
+// journal. It requests nothing but newer keys from the server: late, repeated and reordered offers are decided from the
+// journal alone.
 
 import { BATCH } from "@holdfast/contracts/node-limits";
 import type { Held, ProgressReport, TaskOffer } from "@holdfast/contracts/node-protocol";
@@ -21,18 +21,18 @@ export type ExecutorOptions = AdmissionOptions &
   };
 
 export type TaskExecutor = {
-  /** Returns how many of these were not known: an offer of what is here, or was refused before, brings no work. */
+  /** Returns how many of these are new: an offer of a known or refused task adds no work. */
   offer(offers: readonly TaskOffer[]): number;
   /** Returns how many of these were not being stopped already. */
   cancel(taskIds: readonly string[]): number;
   /** How many more tasks it would take now. */
   room(): number;
-  /** Everything that is here and not settled. */
+  /** Everything that is not settled. */
   holding(): Held[];
   running(): number;
-  /** Tries again what had to wait for room or for the disk. */
+  /** Retries tasks that wait for room or for the disk. */
   pump(): void;
-  /** Takes nothing new; what runs gets so long to end, then is asked to stop. */
+  /** Accepts no new tasks; running tasks get this long to end, then are stopped. */
   stop(withinMs: number): Promise<void>;
 };
 
@@ -41,7 +41,7 @@ type Running = { offer: TaskOffer; type: LoadedType; task: RunningTask | undefin
 
 /** Held at once, unsent results included: `holding` must fit into a URL. */
 const MOST_HELD = 200;
-/** What a task is taken to need in the journal before its type is known. */
+/** The assumed size of a task in the journal before its type is known. */
 const USUAL_RESULT_BYTES = 32 * 1024;
 
 export function createExecutor(configured: ExecutorOptions): TaskExecutor {
@@ -50,9 +50,9 @@ export function createExecutor(configured: ExecutorOptions): TaskExecutor {
   const reports = createReports(options);
   const admit = createAdmission(options);
   const execution = createExecution(options, reports);
-  /** Being judged: its type or a key is still to come. */
+  /** Being verified: its type or a key is still loading. */
   const judging = new Map<string, TaskOffer>();
-  /** Accepted; waits for a free place of its type, or for room in the journal. */
+  /** Accepted; waits for a free slot of its type, or for room in the journal. */
   const waiting = new Map<string, Waiting>();
   const running = new Map<string, Running>();
   let stopping = false;
@@ -82,7 +82,7 @@ export function createExecutor(configured: ExecutorOptions): TaskExecutor {
     }
   };
 
-  /** Its outcome waits to be delivered: one is enough. */
+  /** Its outcome is waiting for delivery, so it is not run again. */
   const hasOutcomeInMemory = ({ task_id, generation }: TaskOffer) =>
     options.volatile.held().some((one) => one.task_id === task_id && one.generation >= generation);
 
@@ -108,7 +108,7 @@ export function createExecutor(configured: ExecutorOptions): TaskExecutor {
     }
   };
 
-  /** False: there is no room in the journal, or the disk fails; it waits, and the server knows it is here. */
+  /** False: the journal has no room, or the disk fails; the task waits, and the server knows that it is held. */
   const claim = (one: Waiting): boolean => {
     if (one.claimed) return true;
     const { idempotent, resultBytes } = one.type.contract;
@@ -128,7 +128,7 @@ export function createExecutor(configured: ExecutorOptions): TaskExecutor {
     entry.done = execution(entry, one.params).then((started) => {
       running.delete(one.offer.task_id);
       if (started) pump();
-      // The next heartbeat tries again: at once, the disk would be no better.
+      // Retried at the next heartbeat: an immediate retry would fail too.
       else if (!stopping) waiting.set(one.offer.task_id, one);
     });
   };
@@ -200,7 +200,7 @@ function createExecution(options: ExecutorOptions, reports: ReturnType<typeof cr
     });
     const { outcome, timings } = await entry.task.ended;
     reporter.end();
-    // The server offers it again: an idempotent task that the agent's end cut short has no outcome yet.
+    // An idempotent task that was cut short by the agent's exit has no outcome: the server offers it again.
     if (outcome.status === "interrupted" && type.contract.idempotent) return;
     await reports.finish(entry.offer, outcome, timings);
   };
@@ -218,14 +218,14 @@ function createExecution(options: ExecutorOptions, reports: ReturnType<typeof cr
     try {
       await run(entry, params);
     } catch (error) {
-      // Nothing in there should throw; whatever does must not leave a task without an end.
+      // Nothing in there should throw; if it does, the task must still get an outcome.
       await reports.finish(entry.offer, failed("executor_failed", describe(error)), {});
     }
     return true;
   };
 }
 
-/** The same object for every task of a type: the places of a type are counted by it. */
+/** The same object for every task of a type: running tasks are counted by it. */
 function oncePerType(load: ExecutorOptions["loadType"]): ExecutorOptions["loadType"] {
   const types = new Map<string, LoadedType>();
   return async (name) => {

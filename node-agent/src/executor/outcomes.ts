@@ -1,5 +1,5 @@
 // How a task ended, as it is reported. Text for people comes from the catalogue of the type or the
-// common one; whatever else is in it was redacted here, so that the journal holds no secret either.
+// common one; all other text is redacted here, so that the journal contains no secrets either.
 
 import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
 import type { Outcome, TaskFailure } from "@holdfast/contracts/node-protocol";
@@ -27,7 +27,7 @@ export const interrupted = (detail?: string): Outcome => ({
   failure: commonFailure("task_interrupted", detail),
 });
 
-/** Of what the type returned: only what its schema allows, and not more than there is room for. */
+/** From what the type returned: only what its schema allows, up to the size limit. */
 export function succeeded(type: AnyTaskType, returned: unknown): Outcome {
   let text: string;
   try {
@@ -44,7 +44,7 @@ export function succeeded(type: AnyTaskType, returned: unknown): Outcome {
   return { status: "succeeded", result };
 }
 
-/** Of a failure that the type threw. */
+/** From a failure that the type threw. */
 export function thrown(type: AnyTaskType, error: TaskFailed): Outcome {
   const entry = failureEntry(type, error.code);
   if (!entry) return failed("executor_failed", `${error.code}: ${error.message}`);
@@ -64,9 +64,9 @@ function commonFailure(code: CommonFailure, detail?: string): TaskFailure {
 }
 
 function wording({ message, nextStep }: FailureEntry): { message: string; next_step: string } {
-  // Cut twice: what is thrown may be of any length.
-  const shown = redact(message.slice(0, 4 * LONGEST_MESSAGE)).slice(0, LONGEST_MESSAGE);
-  return { message: shown.toWellFormed(), next_step: nextStep };
+  // Truncated twice: a thrown message may have any length.
+  const redacted = redact(message.slice(0, 4 * LONGEST_MESSAGE)).slice(0, LONGEST_MESSAGE);
+  return { message: redacted.toWellFormed(), next_step: nextStep };
 }
 
 export function describe(error: unknown): string {

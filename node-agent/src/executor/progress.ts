@@ -1,5 +1,5 @@
-// Reports to the server how far a task is: at most four times a second, only the newest, and never in the
-// way of the task. A report that does not arrive is not repeated; the answer may ask to stop.
+// Reports to the server how far a task is: at most four times a second, only the newest, and without
+// blocking the task. A lost report is not repeated; the response may request a stop.
 
 import type { ProgressReport } from "@holdfast/contracts/node-protocol";
 import { redact } from "@holdfast/kit/redact";
@@ -8,7 +8,7 @@ const EVERY_MS = 250;
 
 export type ProgressReporter = {
   report(report: ProgressReport): void;
-  /** Nothing is sent any more: a report that overtook the result would confuse. */
+  /** Sends nothing more, so that no report arrives after the result. */
   end(): void;
 };
 
@@ -36,7 +36,7 @@ export function createProgressReporter(options: {
       if ((await options.send(JSON.parse(redact(JSON.stringify(report))) as ProgressReport)).cancel && !ended)
         options.onCancel();
     } catch {
-      // Lost: the next one says more than this one did.
+      // Lost: the next report supersedes it.
     } finally {
       sending = false;
       void send();

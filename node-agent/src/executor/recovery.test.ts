@@ -102,16 +102,16 @@ describe("a task that an earlier agent started", () => {
   });
 
   it("TASK-05 is finished by its type, which is given the task's id and not its params", async () => {
-    const asked: unknown[] = [];
+    const recovered: unknown[] = [];
     const agent = await restarted(
       recovering(async (task) => {
-        asked.push(task);
+        recovered.push(task);
         return { said: "finished" };
       }),
     );
     expect(await agent.outcome()).toEqual({ status: "succeeded", result: { said: "finished" } });
-    expect(asked).toEqual([expect.objectContaining({ taskId: offer(1).task_id, host })]);
-    expect(asked[0]).not.toHaveProperty("params");
+    expect(recovered).toEqual([expect.objectContaining({ taskId: offer(1).task_id, host })]);
+    expect(recovered[0]).not.toHaveProperty("params");
     expect(agent.runs()).toBe(0);
   });
 

@@ -1,6 +1,6 @@
-// What becomes of tasks that an earlier agent started and did not finish, and that must not run again. Each gets exactly
-// one outcome: what its type's `recover` makes of it, or else interrupted. Until then it stays in the journal as started,
-// so an agent that ends meanwhile begins this again.
+// Recovers tasks that an earlier agent process started and did not finish, and that must not run again. Each gets exactly
+// one outcome: that of its type's `recover`, or interrupted. Until then it stays in the journal as started, so that the
+// next agent process repeats the recovery if this one ends.
 
 import type { InterruptedTask, Journal } from "../journal/journal.ts";
 import type { Log } from "../log.ts";
@@ -42,7 +42,7 @@ export function recoverInterrupted(
     const outcome = await outcomeOf(task).catch((error: unknown) => interrupted(describe(error)));
     const stopped = underWay.get(task_id)?.stopped;
     underWay.delete(task_id);
-    // Nothing is known yet: the next start asks the type again.
+    // No outcome yet: the next start calls `recover` again.
     if (outcome.status === "interrupted" && stopped === "agent_stops") return;
     await options.reports.finish({ task_id, generation, task_type }, outcome, {});
   };

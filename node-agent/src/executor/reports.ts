@@ -1,4 +1,4 @@
-// Brings the outcome of a task into the journal, from where it is delivered; into memory where the journal cannot take it.
+// Stores the outcome of a task in the journal, from where it is delivered; in memory if the journal cannot take it.
 
 import type { Held, Outcome, PhaseTimings, TaskOffer, TaskResultReport } from "@holdfast/contracts/node-protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
@@ -21,7 +21,7 @@ export type ReportOptions = {
   log: Log;
 };
 
-/** As much of a task as a report names. */
+/** The fields of a task that a report contains. */
 export type Reported = { task_id: string; generation: number; task_type: string; correlation_id?: string };
 
 export type Reports = {
@@ -32,7 +32,7 @@ export type Reports = {
   keepInMemory(task: Reported, outcome: Outcome): void;
 };
 
-/** Of a refusal: nothing but its code and text. */
+/** For a refusal: only its code and text. */
 const REFUSAL_BYTES = 4096;
 
 export function createReports(options: ReportOptions): Reports {
@@ -52,7 +52,10 @@ export function createReports(options: ReportOptions): Reports {
     try {
       await journal.result({ task_id, generation, timings, outcome });
     } catch (error) {
-      log.error("a result is not on disk; it is delivered from memory", { task_id, error: describe(error) });
+      log.error("could not write a result to disk; delivering it from memory", {
+        task_id,
+        error: describe(error),
+      });
     }
     options.resultReady();
   };

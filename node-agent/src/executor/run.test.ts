@@ -13,7 +13,7 @@ const host = {
 const begin = (type: LoadedType, onProgress: Parameters<typeof runTask>[0]["onProgress"] = () => undefined) =>
   runTask({ taskId: "t", type, params: {}, host, onProgress, graceMs: 20 });
 const outcomeOf = async (type: LoadedType) => (await begin(type).ended).outcome;
-/** Ends when it is told to, by throwing what a well-behaved type throws. */
+/** Stops when it is cancelled, by throwing what a well-behaved type throws. */
 const untilStopped = ({ signal }: { signal: AbortSignal }) =>
   new Promise<never>((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
@@ -67,7 +67,7 @@ describe("a running task", () => {
     expect(JSON.stringify(await outcomeOf(testType(async () => ({ said: secret }))))).not.toContain(secret);
   });
 
-  it("TASK-09 ends as cancelled when it is told to stop, and can be told once", async () => {
+  it("TASK-09 ends as cancelled when it is cancelled, and only the first request counts", async () => {
     const task = begin(testType(untilStopped));
     expect(task.stop("cancelled")).toBe(true);
     expect(task.stop("cancelled")).toBe(false);
@@ -99,7 +99,7 @@ describe("a running task", () => {
   });
 
   it("TASK-09 tells its phases with their times, and leaves out progress of a wrong form", async () => {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const task = begin(
       testType(async ({ progress }) => {
         progress("first", { percent: 1 });
@@ -107,10 +107,10 @@ describe("a running task", () => {
         progress("first");
         return { said: "done" };
       }),
-      ({ phase, data }) => told.push([phase, data]),
+      ({ phase, data }) => reported.push([phase, data]),
     );
     const { timings } = await task.ended;
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["first", { percent: 1 }],
       ["second", undefined],
       ["first", undefined],
@@ -119,18 +119,18 @@ describe("a running task", () => {
   });
 
   it("TASK-09 says nothing more after its end", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     let late: (() => void) | undefined;
     const task = begin(
       testType(async ({ progress }) => {
         late = () => progress("afterwards");
         return { said: "done" };
       }),
-      ({ phase }) => told.push(phase),
+      ({ phase }) => reported.push(phase),
     );
     await task.ended;
     late?.();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   it("TASK-09 has its work elsewhere ended by its type when it is cancelled, once and besides the signal", async () => {

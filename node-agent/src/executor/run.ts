@@ -1,5 +1,5 @@
 // Runs one task to its end: with its time limit, its phases, and a way to stop it. It always ends: a type that does not
-// stop when it is asked to is abandoned after a grace period, and the task is reported without it.
+// stop when requested is abandoned after a grace period, and the task is reported without it.
 
 import type { Outcome, PhaseTimings } from "@holdfast/contracts/node-protocol";
 import { type Executor, type Host, TaskFailed } from "@holdfast/tasks/executor";
@@ -8,19 +8,19 @@ import { cancelled, describe, failed, interrupted, succeeded, thrown } from "./o
 import { measurePhases } from "./phases.ts";
 
 export type LoadedType = { contract: AnyTaskType; executor: Executor };
-/** Why a task is asked to stop. */
+/** Why a task has to stop. */
 export type StopReason = "cancelled" | "timed_out" | "agent_stops";
 
 export type RunningTask = {
   /** Never rejects. */
   ended: Promise<{ outcome: Outcome; timings: PhaseTimings }>;
-  /** False: it was asked before, or has ended. */
+  /** False: it was already requested to stop, or has ended. */
   stop(reason: StopReason): boolean;
 };
 
 type Runnable = { taskId: string; type: LoadedType; host: Host; graceMs?: number };
 
-/** How long a type may take to undo what is half done. */
+/** How long a type may take to undo partial work. */
 const graceMs: Record<StopReason, number> = { cancelled: 5_000, timed_out: 5_000, agent_stops: 1_000 };
 
 export function runTask(
@@ -58,8 +58,8 @@ export function runTask(
 }
 
 /**
- * Has a type finish, undo or report what an earlier agent began. Interrupted is all that can be said where the type has
- * no `recover`, or where that breaks off: nobody knows then what is left.
+ * Lets a type finish, undo or report what an earlier agent process began. The outcome is `interrupted` if the type has no
+ * `recover`, or if that fails: the remaining state is unknown then.
  */
 export function recoverTask(options: Runnable): RunningTask {
   const { taskId, host, type } = options;
@@ -110,7 +110,7 @@ function untilStopped(
       if (error instanceof TaskFailed) outcome = thrown(contract, error);
       else if (stopReason === undefined) problem = describe(error);
     }
-    // What `cancel` ends elsewhere has to be over before the task is.
+    // The task ends only after `cancel` has finished.
     if (cancelling) problem = await cancelling;
   };
   const ended = Promise.race([attempt(), abandoned.promise]).then(() => {

@@ -1,10 +1,10 @@
-// Loads task types when the first task of one comes: their schemas bring a library along that an
-// agent at rest should not carry.
+// Loads task types with their first task: their schemas need a library that an idle agent should
+// not keep in memory.
 
 import { loadContract, loadExecutor } from "@holdfast/tasks/registry";
 import type { LoadedType } from "./run.ts";
 
-/** Undefined: this agent has no such type. */
+/** Undefined: this agent does not have the type. */
 export async function loadTaskType(name: string): Promise<LoadedType | undefined> {
   const contract = await loadContract(name);
   const executor = await loadExecutor(name);

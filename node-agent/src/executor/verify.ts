@@ -1,6 +1,5 @@
-// Decides whether an offered task may run at all, before anything of it is believed: signed with a
-// key the server gave us, for this node, still in its time, of a type we have, with parameters of its
-// form. Pure: keys, clock and types are parameters.
+// Decides whether an offered task may run, before anything in it is trusted: it must be signed with a key of the server,
+// for this node, not expired, of a known type, with valid parameters. Pure: keys, clock and types are parameters.
 
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { TaskOffer } from "@holdfast/contracts/node-protocol";
@@ -13,16 +12,16 @@ import type { AnyTaskType } from "@holdfast/tasks/type";
 export type Judge = {
   nodeId: string;
   verifiers: VerifierKeyring;
-  /** Own clock, ms. */
+  /** This host's clock, in milliseconds. */
   now: number;
-  /** The server's clock minus ours, as far as it is certain; undefined before the first answer. */
+  /** The certain part of the server's clock minus this host's; undefined before the first response. */
   skewSeconds: number | undefined;
 };
 
-/** Undefined: nothing speaks against it. */
+/** Undefined: the task may run. */
 export type Refusal = CommonFailure | undefined;
 
-/** Who made it, for whom, until when. Its type is looked at only after this. */
+/** Signature, node and expiry. The type is checked only after this. */
 export function judgeOrigin(offer: TaskOffer, judge: Judge): Refusal {
   const verification = verificationOf(offer, judge);
   if (verification === "unknown_key") return "task_key_unknown";
@@ -32,8 +31,8 @@ export function judgeOrigin(offer: TaskOffer, judge: Judge): Refusal {
 }
 
 /**
- * Own time, corrected by what is known of the server's clock. The correction is at most a minute: a
- * clock that is further off judges nothing, or whoever moved it could bring old tasks back to life.
+ * This host's time, corrected by the known offset of the server's clock. The correction is at most a minute: otherwise
+ * whoever changes a clock could make expired tasks run.
  */
 export function judgeTime(
   expiresAt: string,
@@ -60,7 +59,7 @@ export function judgeContent(
 function verificationOf(offer: TaskOffer, judge: Judge): Verification {
   const signed: SignedTask = {
     task_id: offer.task_id,
-    // A task of another node is distinguished from a changed one: its signature is good for that node.
+    // Distinguishes a task of another node from a modified one: its signature is valid for that node.
     node_id: offer.node_id ?? judge.nodeId,
     task_type: offer.task_type,
     params: offer.params,

@@ -1,4 +1,4 @@
-// GPUs and other accelerators, by what the PCI bus says of itself: no driver and no vendor's tool
+// GPUs and other accelerators, from the PCI bus: no driver and no vendor tool
 // has to be installed.
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -28,7 +28,7 @@ export function findAccelerators(root: string): Accelerator[] {
   return found.slice(0, MOST);
 }
 
-/** As its driver names it, else the number the vendor gave it. */
+/** The driver's name for it, otherwise the vendor's device id. */
 function modelOf(root: string, device: string, address: string): string {
   const ofNvidia = /^Model:\s*(.+)$/m.exec(
     read(join(root, "proc/driver/nvidia/gpus", address, "information")),

@@ -11,9 +11,9 @@ export type FactsOptions = {
   agentVersion: string;
   stateDir: string;
   advertisedAddress: string | null;
-  /** Where /etc, /proc, /sys and /usr are found; tests give a tree. */
+  /** Where /etc, /proc, /sys and /usr are found; tests provide a tree. */
   root?: string;
-  /** As uname(1) tells; tests give another system's. */
+  /** From uname(1); tests provide another system's. */
   system?: { type: string; release: string };
   euid?: number;
 };
@@ -66,7 +66,7 @@ function measure(root: string, stateDir: string): Pick<HostFacts, "memory_bytes"
   };
 }
 
-/** Of the nearest directory that exists: the state directory may be still to be made. */
+/** Of the nearest existing directory: the state directory may not exist yet. */
 function diskOf(path: string): HostFacts["disk"] {
   try {
     const { bsize, blocks, bavail } = statfsSync(path);

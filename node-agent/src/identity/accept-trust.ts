@@ -1,6 +1,6 @@
-// Decides whether offered trust may take the place of what this node has: keys that sign tasks, roots, addresses.
-// Whoever carries an answer is not believed: it must be signed by what the node already trusts, and its version
-// must be higher. Pure, and shared with simulated agents. What was accepted is put to use elsewhere.
+// Decides whether offered trust may replace what this node has: keys that sign tasks, roots, addresses. The transport is
+// not trusted: an offer must be signed by what the node already trusts, and its version must be higher. Pure, and shared
+// with simulated agents. Accepted trust is applied elsewhere.
 
 import { createHash, createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import type { HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
@@ -39,7 +39,7 @@ export function trustInFile(trust: Trust): Required<Pick<AgentFile, "profile" | 
   return { profile, verifiers: { keys: keySet.keys }, trust: { key_set: keySet.version, bundle: bundle.version } };
 }
 
-/** Undefined: it is what the node has already. */
+/** Undefined: the node already has it. */
 export type Verdict<T> = { accepted: T } | { refused: string } | undefined;
 
 export type Offer = Pick<HeartbeatAnswer, "trust" | "verifiers" | "profile">;
@@ -50,7 +50,7 @@ export type TrustDecision = { accepted: Partial<Trust>; refused: string[] };
 type Held = { agent: AgentFile; way: Pick<Way, "roots" | "profile">; candidates: Candidates };
 
 /**
- * What an agent has after a heartbeat's answer. Keys are in force at once, because no connection depends on them. Roots
+ * What an agent has after the response to a heartbeat. Keys are in force at once, because no connection depends on them. Roots
  * and profile become candidates, which replace nothing before they have worked (trials.ts).
  */
 export function takeOffer(held: Held, offer: Offer): Pick<Held, "agent" | "candidates"> & { refused: string[] } {
@@ -58,7 +58,7 @@ export function takeOffer(held: Held, offer: Offer): Pick<Held, "agent" | "candi
   const { profile: pending, ...others } = held.candidates;
   const present = trustOf(held);
   const { accepted, refused } = decideTrust(present, offer);
-  // The newest is offered until it is in force. Without an offer, none but the present one is wanted.
+  // The newest is offered until it is in force. Without an offer, the present one is current.
   const profile = accepted.profile ?? (offer.trust?.profile ? pending : undefined);
   const candidates = {
     ...others,
@@ -71,7 +71,7 @@ export function takeOffer(held: Held, offer: Offer): Pick<Held, "agent" | "candi
   return { agent: { ...agent, verifiers, trust }, candidates, refused };
 }
 
-/** All of a heartbeat's answer. What is refused changes nothing and keeps nothing else from being accepted. */
+/** The whole response to a heartbeat. A refused part changes nothing and does not affect the others. */
 export function decideTrust(present: Trust, { trust = {}, verifiers, profile }: Offer): TrustDecision {
   const accepted: Partial<Trust> = {};
   const refused: string[] = [];
@@ -91,12 +91,12 @@ export function decideTrust(present: Trust, { trust = {}, verifiers, profile }: 
   return { accepted, refused };
 }
 
-/** The answer is not ours until its signature was checked: it may have any form. */
+/** Until its signature is verified, the response may have any form. */
 function attempt<T>(verdictOf: () => Verdict<T>): Verdict<T> {
   try {
     return verdictOf();
   } catch {
-    return { refused: "a change of trust came in a form that this agent does not know" };
+    return { refused: "a change of trust has a format that this agent does not support" };
   }
 }
 
@@ -130,11 +130,11 @@ export function acceptBundle(present: Bundle, offered: SignedBundle): Verdict<Bu
   const verdict = judge(offered, { kind: "trust_bundle", what, version: present.version, content, signers });
   if (!verdict || "refused" in verdict) return verdict;
   const { roots } = offered.content;
-  if (!areRoots(roots)) return { refused: "a trust bundle holds what is not a root certificate" };
+  if (!areRoots(roots)) return { refused: "a trust bundle contains something else than root certificates" };
   return { accepted: { version: offered.version, roots } };
 }
 
-/** A renewal's answer lists roots for agents that know no signed bundles. Every other agent must have them already. */
+/** The response to a renewal lists roots for agents without support for signed bundles. All others must have them already. */
 export function refusedRoots(present: readonly string[], listed: readonly string[]): string[] {
   const known = new Set(present.map(sha256OfRoot));
   return listed.every((root) => known.has(digestOf(root) ?? ""))
@@ -157,18 +157,18 @@ export function acceptProfile(
   return { accepted: offered.content };
 }
 
-/** What a node begins with, from the root of its token. Throws what is wrong with it. */
+/** The initial trust of a node, signed by the root of its token. Throws when it is not valid. */
 export function acceptEnrollment(
   root: string,
   offered: SignedEnrollment | undefined,
   own: { nodeId: string; key: KeyObject },
 ): Trust {
   if (offered?.kind !== "enrollment" || !isSignedBy(rootKeyring([root]), offered)) {
-    throw new Error("the keys, roots and addresses in the answer are not signed by the root of the token");
+    throw new Error("the keys, roots and addresses in the response are not signed by the root of the token");
   }
   const { node_id, key_sha256, key_set, bundle, profile } = offered.content;
   if (node_id !== own.nodeId || key_sha256 !== sha256OfKey(own.key)) {
-    throw new Error("the keys, roots and addresses in the answer were signed for another request");
+    throw new Error("the keys, roots and addresses in the response were signed for another request");
   }
   return { keySet: key_set, bundle, profile };
 }
@@ -185,7 +185,7 @@ type Expected = {
 function judge(offered: Signed<Statement>, present: Expected): Verdict<true> {
   const { what, signers } = present;
   if (offered.kind !== present.kind || !Number.isSafeInteger(offered.version)) {
-    return { refused: `${what} came in a form that this agent does not know` };
+    return { refused: `${what} has a format that this agent does not support` };
   }
   if (offered.version < present.version) return { refused: olderThan(present.version, offered, what) };
   if (offered.version === present.version && isSame(offered.content, present.content)) return undefined;

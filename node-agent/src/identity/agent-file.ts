@@ -12,15 +12,15 @@ export type AgentFile = {
   node_name: string;
   /** Where it joined; the profile's `node_api` is used when it names one. */
   api_url: string;
-  /** The address in use, while it is not the profile's: that one did not work from here yet. */
+  /** The address in use, while it is not the profile's, which has not worked from this host yet. */
   node_api?: string;
   profile: EnvironmentProfile;
   verifiers: VerifierKeys;
-  /** Of `verifiers`, and of the newest trust bundle that was accepted. Not there in files of agents that knew no versions. */
+  /** Of `verifiers`, and of the newest trust bundle that was accepted. Missing in files of agents from before versions. */
   trust?: TrustVersions;
 };
 
-/** Undefined: this machine never was a node. */
+/** Undefined: this machine has never been a node. */
 export function readAgentFile(files: StateFiles): AgentFile | undefined {
   let text: string | undefined;
   try {
@@ -57,7 +57,7 @@ export function nodeApiUrl(agent: AgentFile, override: string | undefined): stri
   return override ?? agent.node_api ?? agent.profile.endpoints["node_api"] ?? agent.api_url;
 }
 
-/** With another profile or address. A new profile leaves the address as it is until the new one has worked. */
+/** Replaces profile or address. A new profile does not change the address until the new one has worked. */
 export function withProfile(
   agent: AgentFile,
   {

@@ -1,5 +1,5 @@
 // next.json: what the server offered and this agent has not adopted yet, beside the files in force. One file, replaced as
-// a whole. Adopting writes the file in force first and then takes the part out of here, so that a crash between the two
+// a whole. Adopting writes the file in force first and then removes the part from here, so that a crash between the two
 // leaves a candidate that equals what is in force.
 
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
@@ -12,7 +12,7 @@ import { sha256OfRoot } from "./trust-file.ts";
 
 type Stored = { identity?: string; roots?: string[]; profile?: EnvironmentProfile };
 
-/** Without what is damaged or of another node: the server offers it again if it still wants it. */
+/** Skips damaged parts and those of another node: the server offers them again if they are still current. */
 export function readCandidates(files: StateFiles, nodeId: string): Candidates {
   const stored = readStored(files);
   const identity = attempt(() => stored.identity && parseIdentity(stored.identity, files.next));
@@ -50,7 +50,7 @@ export function withoutPresent(candidates: Candidates, present: Way): Candidates
   };
 }
 
-/** Of plain data. Not `node:util`, which would bring much into memory that an agent never uses. */
+/** For plain data. Not `node:util`, which would load much code that an agent never uses. */
 export function isSame(one: unknown, other: unknown): boolean {
   return canonicalJson(one) === canonicalJson(other);
 }

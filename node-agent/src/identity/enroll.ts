@@ -1,6 +1,6 @@
-// Asks a server for a node identity on the strength of an enrollment token. Nothing secret is sent before the
-// server has shown the root certificate whose SHA-256 stands in the token, and proved over TLS that it leads to it.
-// Knows no files: whoever asks keeps what comes back.
+// Requests a node identity from a server with an enrollment token. Nothing secret is sent before the server has presented
+// the root certificate whose SHA-256 is in the token, and proved over TLS that its certificate chains to it. Writes no
+// files: the caller stores the result.
 
 import type { KeyObject } from "node:crypto";
 import type { Agent, RequestOptions } from "node:https";
@@ -19,15 +19,15 @@ import { type Identity, parseIdentity } from "./identity-file.ts";
 import { checkChain } from "./renew.ts";
 import { digestOf } from "./trust-file.ts";
 
-/** The join did not happen: `unreachable` when nobody answered, `refused` when somebody or something said no. */
+/** The join failed: `unreachable` without any response, `refused` when the server or a proxy refused it. */
 export class JoinFailure extends Error {
   override name = "JoinFailure";
   readonly kind: "refused" | "unreachable";
   readonly code: string;
   readonly nextStep: string;
-  /** How the agent's own history calls it. */
+  /** Its reason in the agent's own history. */
   readonly reason: DiagnosticReason;
-  /** The server asked for this much patience. */
+  /** The Retry-After of the response. */
   readonly retryAfterMs: number | undefined;
   readonly correlationId: string | undefined;
 
@@ -58,10 +58,10 @@ export type EnrollAnswer = IssuedCertificate & {
 export type Enrolled = { identity: Identity; trust: Trust; answer: Pick<EnrollAnswer, "org_id" | "node_name"> };
 
 const TIMEOUT_MS = 15_000;
-/** Certificates begin this long before they are issued, for hosts whose clocks are a little behind. */
+/** Certificates are back-dated by this much, for hosts whose clocks are a little behind. */
 const BACK_DATED_MS = 5 * 60_000;
 
-/** `agent`: connections to be used again; left out, each request has its own. */
+/** `agent`: a connection pool; without it, each request opens its own connection. */
 export type EnrollmentCall = {
   origin: string;
   attempts: number;
@@ -71,7 +71,7 @@ export type EnrollmentCall = {
 };
 
 export async function fetchRoot(call: EnrollmentCall, expectedSha256: string): Promise<string> {
-  // Whoever answers is not believed: what counts is whether the certificate is the one in the token.
+  // The response is not trusted by itself: the certificate must be the one in the token.
   const via = { agent: false as const, rejectUnauthorized: false };
   const answer = await ask<{ roots: string[] }>(call, { method: "GET", path: "/v1/trust-bundle", via });
   const { roots } = answer.body;
@@ -93,7 +93,7 @@ export async function fetchRoot(call: EnrollmentCall, expectedSha256: string): P
 
 export type Enrollee = { token: string; key: KeyObject; nodeId?: string; nodeName?: string; facts: HostFacts };
 
-/** Whom the host trusts beside that root does not count: a proxy that opens TLS would read the token. */
+/** The host's own trust store is ignored: a proxy that terminates TLS would read the token. */
 export async function enroll(
   call: EnrollmentCall,
   root: string,
@@ -110,7 +110,7 @@ export async function enroll(
   const { body: answer } = await ask<EnrollAnswer>(call, { method: "POST", path: "/v1/enroll", body, via });
   const identity = checkedIdentity(answer, key, root);
   const early = identity.certificate.notBefore - Date.now();
-  if (early > 0) throw notYetValid(call.origin, early + BACK_DATED_MS, "Nothing was kept.");
+  if (early > 0) throw notYetValid(call.origin, early + BACK_DATED_MS, "Nothing was stored.");
   return { identity, trust: checkedTrust(answer, key, root), answer };
 }
 
@@ -149,7 +149,7 @@ function joinFailure(error: unknown, origin: string): JoinFailure {
   }
   if (reason === "server_tls_untrusted" || reason === "clock_skew") {
     return new JoinFailure("refused", reason, {
-      message: `The server at ${origin} cannot prove that it is the one of this token (${detail}). The token was not sent.`,
+      message: `The server at ${origin} cannot prove that it issued this token (${detail}). The token was not sent.`,
       nextStep:
         "Use the node-facing address that `holdfast node token create` printed, not the one for browsers; then check " +
         "this host's clock, and whether a proxy opens TLS on the way.",
@@ -157,7 +157,7 @@ function joinFailure(error: unknown, origin: string): JoinFailure {
     });
   }
   return new JoinFailure("unreachable", reason, {
-    message: `The server at ${origin} does not answer as it should: ${detail}`,
+    message: `The server at ${origin} returned an unexpected response: ${detail}`,
     nextStep: "Check the address, name resolution and firewall from this host, then run the same command again.",
     reason,
     retryAfterMs,
@@ -165,7 +165,7 @@ function joinFailure(error: unknown, origin: string): JoinFailure {
   });
 }
 
-/** With this host's clock or with the server's: from here it cannot be known which one is wrong. */
+/** Either this host's clock or the server's is wrong: the agent cannot know which. */
 function notYetValid(origin: string, behindMs: number, done: string): JoinFailure {
   return new JoinFailure("refused", "clock_skew", {
     message:
@@ -181,14 +181,14 @@ function isAboutToken(reason: DiagnosticReason): boolean {
   return isRejection(reason) || reason === "task_poll_failed";
 }
 
-/** The answer may have come through an ingress, which can change everything in it that is not signed. */
+/** The response may have passed an ingress, which can change everything in it that is not signed. */
 function checkedTrust(answer: EnrollAnswer, key: KeyObject, root: string): Trust {
   try {
     return acceptEnrollment(root, answer.trust, { nodeId: answer.node_id, key });
   } catch (error) {
     throw new JoinFailure("refused", "enrollment_answer_untrusted", {
       reason: "trust_update_refused",
-      message: `The server's answer was changed on the way: ${(error as Error).message}. Nothing was kept.`,
+      message: `The server's response was modified in transit: ${(error as Error).message}. Nothing was stored.`,
       nextStep:
         "Find out which proxy or ingress is between this host and the api; then join again with a new token, made after that.",
     });
@@ -200,7 +200,7 @@ function checkedIdentity(answer: EnrollAnswer, key: KeyObject, root: string): Id
   checkChain(identity.chainPem, [root]);
   if (identity.nodeId !== answer.node_id) {
     throw new JoinFailure("refused", "certificate_unusable", {
-      message: "The server's answer names one node and its certificate another; nothing was kept.",
+      message: "The server's response names one node and its certificate another. Nothing was stored.",
       nextStep: "Tell the operator of the server.",
     });
   }

@@ -1,12 +1,12 @@
 // The enrollment token as a person pastes it: the secret, a dot, and the SHA-256 of the root
-// certificate, which is how a machine that trusts nobody yet knows the right server.
+// certificate, by which a machine without any trust recognizes the right server.
 
 import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollment";
 import { secretPrefix } from "@holdfast/contracts/secrets";
 import { UsageError } from "@holdfast/kit/settings";
 
 export type EnrollmentToken = {
-  /** The whole of it, as it is sent. */
+  /** The whole token, as it is sent. */
   text: string;
   /** SHA-256 of the root's DER, hex. */
   rootSha256: string;
@@ -18,7 +18,7 @@ const prefixes: Record<EnrollmentTokenKind, string> = {
   bootstrap: secretPrefix.bootstrap,
 };
 
-/** What is wrong is said without repeating any part of the token. */
+/** Error messages never repeat any part of the token. */
 export function parseEnrollmentToken(
   input: string,
   kinds: readonly EnrollmentTokenKind[] = ["pairing", "bootstrap"],

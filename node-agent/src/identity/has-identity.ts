@@ -1,5 +1,5 @@
-// Whether this host is a node and has all that it needs to say so. Without, only joining again helps; a
-// disk that cannot be read does not count, because joining would not help there either.
+// Whether this host is a node with a complete identity. Without one, only joining again helps. A disk that cannot be
+// read is not treated as a missing identity, because joining would not help there either.
 
 import { readAgentFile } from "./agent-file.ts";
 import { readWay } from "./read-way.ts";

@@ -1,6 +1,6 @@
 // identity.pem: the node's private key and certificate chain in one file, replaced as a whole, so
-// that no crash can leave a key with another key's certificate. Reading it checks what can be
-// checked without the server.
+// that no crash can leave a key with another key's certificate. Reading it verifies
+// everything that does not need the server.
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
@@ -32,7 +32,7 @@ export function writeIdentity(files: StateFiles, identity: { keyPem: string; cha
   }
 }
 
-/** An expired certificate is read like any other: the agent still knocks with it, and says so. */
+/** An expired certificate is read like any other: the agent still presents it, and reports that it expired. */
 export function readIdentity(files: StateFiles): Identity {
   let text: string | undefined;
   try {

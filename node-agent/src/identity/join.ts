@@ -1,6 +1,6 @@
-// Makes this machine a node: exchanges an enrollment token of either kind for an identity and keeps it. The key is
-// made and kept before the first request, so that a retry after a lost answer is the same request and can
-// make no second node.
+// Makes this machine a node: exchanges an enrollment token of either kind for an identity and stores it. The key is
+// created and stored before the first request, so that a retry after a lost response is the same request and cannot
+// create a second node.
 
 import { createPrivateKey, type KeyObject, randomUUID } from "node:crypto";
 import type { HostFacts } from "@holdfast/contracts/node-protocol";
@@ -30,9 +30,9 @@ export type JoinOptions = {
   /** Become a new node, even if this machine is one already. */
   force?: boolean;
   facts: HostFacts;
-  /** How often each request is tried while nothing answers. */
+  /** How often each request is tried without a response. */
   attempts?: number;
-  /** Gets every failure that is followed by another attempt. */
+  /** Called with every failure that is followed by another attempt. */
   log?: Log;
 };
 
@@ -58,13 +58,13 @@ export async function join(options: JoinOptions): Promise<Joined> {
   const root = await fetchRoot(call, token.rootSha256);
   const { identity, trust, answer } = await ask(kept, root).catch((error: unknown) => {
     if (!(error instanceof JoinFailure && error.code === "csr_invalid")) throw error;
-    // It was used before: its answer was lost, and the certificate in it has ended since.
+    // The token was used before: its response was lost, and the certificate in it has expired since.
     removeIfPresent(files.enrolling);
     return ask(enrollingKey(files), root);
   });
   if (before && before.node_id !== identity.nodeId) {
     throw new JoinFailure("refused", "already_a_node", {
-      message: `This machine is the node ${before.node_name} (${before.node_id}) already, and this token is not for it.`,
+      message: `This machine is already the node ${before.node_name} (${before.node_id}), and this token is not for it.`,
       nextStep:
         "Use a token made for it (`holdfast node token create --node <id>`), or --force to become a new node with this one.",
     });
@@ -90,7 +90,7 @@ export async function join(options: JoinOptions): Promise<Joined> {
   };
 }
 
-/** In the host's history, unless a running agent writes that, and in the log. */
+/** Records it in the host's history, unless a running agent writes that, and in the log. */
 function recordRetry({ directory }: StateFiles, failure: JoinFailure, log: Log = silent): void {
   const { reason, message, correlationId } = failure;
   if (runningAgent(directory) !== undefined) {
@@ -104,7 +104,7 @@ function recordRetry({ directory }: StateFiles, failure: JoinFailure, log: Log =
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** In clear text anybody on the way could put their own server in its place, so only within this machine. */
+/** Without TLS anyone on the network could impersonate the server, so plain HTTP is only allowed on this machine. */
 export function checkedOrigin(text: string): string {
   if (!URL.canParse(text)) throw new UsageError(`--api is ${JSON.stringify(text)}, which is not an address.`);
   const url = new URL(text);
@@ -120,7 +120,7 @@ export function checkedOrigin(text: string): string {
   return url.origin;
 }
 
-/** That of a join that did not finish, or a new one, on disk before anything is sent. */
+/** The key of an unfinished join, or a new one, on disk before anything is sent. */
 function enrollingKey(files: StateFiles): KeyObject {
   try {
     const kept = readFileIfPresent(files.enrolling);

@@ -1,5 +1,5 @@
-// Reads the way in force and what is on offer beside it. What cannot be read is taken from the offer, which a crash may
-// have left half adopted, and is then written as that adoption would have done.
+// Reads the connection settings in force and the candidates beside them. What cannot be read is taken from a candidate,
+// which a crash may have left half adopted; that adoption is then completed.
 
 import { type AgentFile, nodeApiUrl } from "./agent-file.ts";
 import { readCandidates } from "./candidates.ts";

@@ -12,23 +12,23 @@ describe("renewal", () => {
     [0, 0.4],
     [0.5, 0.5],
     [0.999999, 0.6],
-  ] as const)("ID-03 is due near half the certificate's life: chance %d", ([random, share]) => {
+  ] as const)("ID-03 is due near half the certificate's lifetime: chance %d", ([random, share]) => {
     expect(renewalDueAt(certificate, random) / certificate.notAfter).toBeCloseTo(share, 4);
     const dueAt = renewalDueAt(certificate, random);
     expect(due({ dueAt, now: dueAt - 1 })).toBe(false);
     expect(due({ dueAt, now: dueAt })).toBe(true);
   });
 
-  it("ID-03 is due long before the end, for any life and any chance", () => {
+  it("ID-03 is due long before the end, for any lifetime and any chance", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 2e12 }),
         fc.integer({ min: 60_000, max: 1e11 }),
         fc.double({ min: 0, max: 0.999999, noNaN: true }),
-        (notBefore, life, random) => {
-          const due = renewalDueAt({ serial: "1", notBefore, notAfter: notBefore + life }, random);
-          expect(due - notBefore).toBeGreaterThanOrEqual(Math.floor(life * 0.4));
-          expect(due - notBefore).toBeLessThanOrEqual(Math.ceil(life * 0.6));
+        (notBefore, validity, random) => {
+          const due = renewalDueAt({ serial: "1", notBefore, notAfter: notBefore + validity }, random);
+          expect(due - notBefore).toBeGreaterThanOrEqual(Math.floor(validity * 0.4));
+          expect(due - notBefore).toBeLessThanOrEqual(Math.ceil(validity * 0.6));
         },
       ),
     );
@@ -49,7 +49,7 @@ describe("renewal", () => {
     // The server takes it for expired, and would refuse to renew it.
     [19 * HOUR, 14 * 3600, false],
   ] as const)(
-    "ID-03 ID-14 with %d ms of its life over and a clock %d s behind: %s",
+    "ID-03 ID-14 with %d ms of its lifetime over and a clock %d s behind: %s",
     ([now, skewSeconds, expected]) => {
       expect(due({ now, skewSeconds })).toBe(expected);
     },

@@ -1,6 +1,6 @@
 // When a certificate is renewed, and how: a new key and a request over the present certificate. The time is chosen once
-// per certificate, near half its life, so that nodes that joined together do not renew together. What comes back is a
-// candidate (candidates.ts): it replaces nothing before it has worked.
+// per certificate, near half its lifetime, so that nodes that joined together do not renew together. The new
+// certificate is a candidate (candidates.ts): it replaces nothing before it has worked.
 
 import { X509Certificate } from "node:crypto";
 import { certificateStage } from "@holdfast/contracts/certificate-stage";
@@ -13,23 +13,23 @@ import { HostProblem } from "./state-directory.ts";
 import { isValidByBoth } from "./trials.ts";
 
 const JITTER = 0.1;
-/** Of one certificate, before another one is asked for. */
+/** Attempts with one certificate, before another one is requested. */
 const TRIES = 3;
-/** A certificate that begins later than this was issued by a clock that is wrong, here or there. */
+/** A certificate that begins later than this was issued with a wrong clock, or this host's clock is wrong. */
 const LONGEST_WAIT_MS = 3_600_000;
 
-/** `random` in [0, 1): half the life, a tenth of it earlier or later. */
+/** `random` in [0, 1): half the lifetime, a tenth of it earlier or later. */
 export function renewalDueAt({ notBefore, notAfter }: CertificateFacts, random: number): number {
   return Math.round(notBefore + (notAfter - notBefore) * (0.5 + JITTER * (2 * random - 1)));
 }
 
-/** The certificate that was got last and is not in force yet. */
+/** The newest certificate, which is not in force yet. */
 export type Pending = "none" | "not_yet_valid" | "to_be_tried" | "failed";
 
 /**
- * Clocks that disagree make certificates that begin in the future, so that nothing is renewed meanwhile: the clock that
- * is wrong is usually set right before the certificate ends. Only once renewal is overdue by both clocks is it tried all
- * the same, because a host whose clock is a few minutes off for good would else lose its identity.
+ * While the clocks disagree, new certificates would begin in the future, so nothing is renewed: the wrong clock is usually
+ * corrected before the certificate expires. Once renewal is overdue by both clocks it is tried anyway, because a host
+ * whose clock stays a few minutes off would otherwise lose its identity.
  */
 export function renewalDue(facts: {
   certificate: CertificateFacts;
@@ -57,7 +57,7 @@ export function pendingOf(
   return isValidByBoth(offered, facts) && facts.failures < TRIES ? "to_be_tried" : "failed";
 }
 
-/** `refused`: what the answer brought beside the certificate, and may not bring. */
+/** `refused`: parts of the response beside the certificate that were not accepted. */
 export type Renewed = { identity: Identity; refused: string[] };
 
 type RenewalRequest = {
@@ -69,14 +69,14 @@ type RenewalRequest = {
   ask: (csr: string) => Promise<IssuedCertificate & { trust_bundle: string[] }>;
 };
 
-/** The certificate must lead to a root that the node has: roots change by signed bundles alone. */
+/** The certificate must chain to a root that the node has: roots only change by signed bundles. */
 export async function requestRenewal({ identity, roots, now, ask }: RenewalRequest): Promise<Renewed> {
   const key = newPrivateKey();
   const issued = await ask(certificateRequest(key, identity.nodeId));
   const keyPem = privateKeyPem(key);
   const renewed = parseIdentity(keyPem + issued.certificate, "the server's answer");
   if (renewed.nodeId !== identity.nodeId) {
-    throw new Error(`The server answered with a certificate of another node, ${renewed.nodeId}; it is not used.`);
+    throw new Error(`The server returned a certificate of another node, ${renewed.nodeId}; it is not used.`);
   }
   if (renewed.certificate.notBefore > Math.min(identity.certificate.notAfter, now() + LONGEST_WAIT_MS)) {
     const from = new Date(renewed.certificate.notBefore).toISOString();
@@ -103,6 +103,6 @@ export function checkChain(chainPem: string, roots: readonly string[]): void {
     );
   });
   if (chain.length === 0 || !signed) {
-    throw new Error("The certificate that the server answered with does not lead to its root; it is not used.");
+    throw new Error("The certificate that the server returned does not chain to a trusted root; it is not used.");
   }
 }

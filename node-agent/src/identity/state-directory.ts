@@ -5,7 +5,7 @@ import { accessSync, chmodSync, constants, mkdirSync, rmSync, statSync, writeFil
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { isErrno } from "@holdfast/kit/files";
 
-/** Something on this host keeps the agent from working, with the reason of the catalogue. */
+/** A problem of this host that keeps the agent from working, with its reason from the catalogue. */
 export class HostProblem extends Error {
   override name = "HostProblem";
   readonly reason: DiagnosticReason;
@@ -18,14 +18,14 @@ export class HostProblem extends Error {
 
 export type StateFiles = {
   directory: string;
-  /** Key and certificate chain in one file: they can never be seen apart. */
+  /** Key and certificate chain in one file, so that they always match. */
   identity: string;
-  /** The roots that the server's certificate must lead to. */
+  /** The roots that the server's certificate must chain to. */
   trust: string;
   agent: string;
-  /** What the server offered and was not adopted yet. */
+  /** What the server has offered and the agent has not adopted yet. */
   next: string;
-  /** The key of a join that is under way: a retry after a lost answer must use the same one. */
+  /** The key of a join in progress: a retry after a lost response must use the same one. */
   enrolling: string;
 };
 
@@ -40,7 +40,7 @@ export function stateFiles(directory: string): StateFiles {
   };
 }
 
-/** Makes it if it is missing; throws what keeps it from being used. */
+/** Creates it if it is missing; throws when it cannot be used. */
 export function prepareStateDirectory(directory: string): StateFiles {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -62,7 +62,7 @@ export function prepareStateDirectory(directory: string): StateFiles {
   return stateFiles(directory);
 }
 
-/** Permission bits do not tell a full disk or a read-only mount; a written file does. */
+/** Permission bits do not reveal a full disk or a read-only mount; writing a file does. */
 function probe(directory: string): void {
   const path = `${directory}/.probe.${process.pid}`;
   try {

@@ -1,5 +1,5 @@
 // Which untried certificate, CA, profile or address the agent tries next. Nothing that works is replaced by something
-// untried: each new one is kept beside the present one until a request through it was answered. Pure; time is a parameter.
+// untried: each new one is kept beside the present one until a request with it has succeeded. Pure; time is a parameter.
 
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
 import type { CertificateFacts, Identity } from "./identity-file.ts";
@@ -13,7 +13,7 @@ export type Way = {
   apiUrl: string;
 };
 
-/** What the server offered and this agent has not adopted yet. */
+/** What the server has offered and this agent has not adopted yet. */
 export type Candidates = Partial<Pick<Way, "identity" | "roots" | "profile">>;
 
 /** `key` differs for every offer, so that a new one is tried at once, however often another one has failed. */
@@ -24,7 +24,7 @@ export type Situation = {
   candidates: Candidates;
   /** Where this node joined. */
   joinedAt: string;
-  /** Set on this host: no other address is tried. */
+  /** Configured on this host: no other address is tried. */
   fixedUrl: string | undefined;
   /** The present way works. */
   connected: boolean;
@@ -74,7 +74,7 @@ export function isSecure(url: string): boolean {
   return url.startsWith("https://");
 }
 
-/** What became of earlier tries of one attempt. `at`: the last one, by the steady clock. */
+/** The failures of one attempt so far. `at`: the last one, by the monotonic clock. */
 export type Failures = { count: number; at: number };
 
 const FIRST_PAUSE_MS = 5_000;
@@ -87,7 +87,7 @@ export function isDue(failures: Failures | undefined, facts: { connected: boolea
   return facts.now - failures.at >= Math.min(longest, FIRST_PAUSE_MS * 2 ** Math.min(failures.count - 1, 10));
 }
 
-/** What keeps a way from being tried at all: after a restart it could not be read back. */
+/** Why a combination is not tried at all: it could not be read back after a restart. */
 export function contradiction({ roots, profile }: Way): string | undefined {
   const { ca_sha256 } = profile;
   if (ca_sha256.length === 0 || roots.some((root) => ca_sha256.includes(sha256OfRoot(root)))) return undefined;

@@ -1,5 +1,5 @@
-// trust.pem: the root certificates that the server must lead to, as they were when the node joined
-// or last accepted a signed bundle. Without it nothing that answers can be believed.
+// trust.pem: the root certificates that the server's must chain to, as of the join or the last accepted
+// signed bundle. Without it no server can be trusted.
 
 import { createHash, X509Certificate } from "node:crypto";
 import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
@@ -36,7 +36,7 @@ export function sha256OfRoot(pem: string): string {
   return createHash("sha256").update(new X509Certificate(pem).raw).digest("hex");
 }
 
-/** Undefined for what is no certificate. */
+/** Undefined if it is not a certificate. */
 export function digestOf(pem: string): string | undefined {
   try {
     return sha256OfRoot(pem);

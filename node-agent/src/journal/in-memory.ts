@@ -1,11 +1,11 @@
-// A journal that is gone with its process: for simulated agents, of which thousands share one host. Its rules are
+// A journal that is lost with its process: for simulated agents, of which thousands share one host. Its rules are
 // those of the journal on disk.
 
 import { idBudget, type Journal, journalOf } from "./journal.ts";
 import { type JournalRecord, taskStates } from "./task-states.ts";
 
 const CAPACITY = 8 * 1024 * 1024;
-/** Ids are remembered until their tasks expire; so many more, and the expired ones are looked for. */
+/** Ids are remembered until their tasks expire; after this many new ones, expired ids are removed. */
 const PURGE_EVERY = 256;
 
 export function openMemoryJournal(now: () => number = Date.now): Journal {

@@ -1,7 +1,7 @@
 // The agent's memory of its tasks, on disk. It decides what may run again after a crash: a task that
-// was started and is not idempotent never does. Results stay until the server gave a verdict.
+// was started and is not idempotent never does. Results stay until the server has given a verdict.
 //
-// Only what could be seen if it were lost waits for the disk: that a task which must not run twice
+// Only records whose loss would be visible wait for the disk: that a task which must not run twice
 // has started, and its result. Params are never written: the server offers a lost task again.
 
 import type { Held, TaskResultReport } from "@holdfast/contracts/node-protocol";
@@ -22,7 +22,7 @@ import {
 export type { ClaimedTask, InterruptedTask, TaskState };
 
 export type Journal = {
-  /** How many more tasks with results of this size fit. Ask before taking tasks; 0 while the disk fails. */
+  /** How many more tasks with results of this size fit. Check it before taking tasks; 0 while the disk fails. */
   roomFor(resultBytes: number): number;
   /** Throws HostProblem `disk_full` without room, and an Error when the task is not `unknown`. */
   claimed(task: ClaimedTask): void;
@@ -32,9 +32,9 @@ export type Journal = {
    */
   started(taskId: string): Promise<void>;
   /**
-   * Resolves when the result may be posted: for a task that is not idempotent, when it is on disk. Results that
-   * come together share one sync. When it rejects (HostProblem: the disk fails), the result is still in `unsent()`
-   * and should be posted all the same. A task can end without having been started: refused, cancelled.
+   * Resolves when the result may be posted: for a task that is not idempotent, when it is on disk. Concurrent
+   * results share one sync. When it rejects (HostProblem: the disk fails), the result is still in `unsent()`
+   * and should be posted anyway. A task can end without having been started: refused, cancelled.
    */
   result(report: TaskResultReport): Promise<void>;
   /** The server gave a verdict: the result is gone, the id stays known until the task expires. */
@@ -47,11 +47,11 @@ export type Journal = {
   unsentCount(): number;
   /** For `holding`: everything claimed and not settled, running tasks first, then unsent results. */
   held(): Held[];
-  /** What was found at opening and has no result yet: each is to be recovered, and gets its result. Room for it is kept. */
+  /** Interrupted tasks found at opening: each has to be recovered and gets a result, for which room is reserved. */
   interrupted(): InterruptedTask[];
-  /** What was found damaged at opening, to a person; for a diagnostic record. */
+  /** Human-readable damage that was found at opening, for a diagnostic record. */
   readonly damage: string | undefined;
-  /** Also ends the lock on the directory. */
+  /** Also releases the lock on the directory. */
   close(): Promise<void>;
 };
 
@@ -100,7 +100,7 @@ export function journalOn(
   });
 }
 
-/** Of what a journal can take, for ids that may be forgotten early. */
+/** Share of the capacity for ids that may be forgotten early. */
 export const idBudget = (capacity: number) => capacity / 8;
 
 /** Where records go besides the state, if anywhere. */
@@ -109,7 +109,7 @@ export type RecordWriter = {
   write(record: JournalRecord): void;
   /** In the state in any case. */
   writeEvenIfItFails(record: JournalRecord): void;
-  /** For what may be lost: the state has it, the file as soon as it can. */
+  /** For records that may be lost: in the state at once, in the file as soon as possible. */
   writeIfPossible(record: JournalRecord): void;
   sync(): Promise<void>;
   works(): boolean;
@@ -138,7 +138,7 @@ export function journalOf(
     damage: options.damage,
     roomFor: (resultBytes) => (disk.works() ? Math.max(0, Math.floor(room() / reservedBytes(resultBytes))) : 0),
     claimed({ task_id, generation, type, expires_at, idempotent, resultBytes }) {
-      // Only these: an offer handed over whole must not bring its params along.
+      // Only these fields: the params of an offer must not be stored.
       const task = { task_id, generation, type, expires_at, idempotent, resultBytes };
       const known = states.stateOf(task.task_id, now());
       if (known !== "unknown") throw new Error(`The task ${task.task_id} cannot be claimed: it is ${known}.`);
@@ -156,7 +156,7 @@ export function journalOf(
       if (state !== "held" && state !== "started")
         throw new Error(`The task ${taskId} is ${state}: it cannot start.`);
       const record = { kind: "started", task_id: taskId } as const;
-      // Whether it had begun makes no difference after a restart: nothing to write.
+      // After a restart it makes no difference whether it had started: nothing to write.
       if (states.claimOf(taskId)?.idempotent) return states.apply(record, 0);
       disk.write(record);
       await disk.sync();
@@ -190,8 +190,8 @@ export function journalOf(
 }
 
 /**
- * Puts records into the state and onto the disk. After a write or a sync failed nobody knows what is in the file:
- * everything is written anew, from memory into the other file, before anything is appended again.
+ * Puts records into the state and onto the disk. After a failed write or sync the content of the file is unknown:
+ * everything is rewritten, from memory into the other file, before anything is appended again.
  */
 function diskWriter(
   files: RecordFiles,
@@ -248,7 +248,7 @@ function diskWriter(
       try {
         writeEvenIfItFails(record);
       } catch {
-        // `works()` tells it, and tries to mend it.
+        // `works()` reports it, and tries to repair it.
       }
       if (states.rememberedCount() > 2 * rememberedAtPurge + 1024) {
         states.forgetExpired(now());
@@ -263,7 +263,7 @@ function diskWriter(
       lastSync = synced.catch(() => {});
       return synced;
     },
-    /** Tries to mend a failed disk, at most once a second. */
+    /** Retries on a failed disk, at most once a second. */
     works(): boolean {
       if (failed && now() - triedAt >= 1000) {
         triedAt = now();

@@ -1,5 +1,5 @@
 // One agent per state directory. The lock is a symbolic link whose target names the process that
-// holds it: made atomically, and small enough to need no disk block, so a full disk does not stop an
+// holds it: created atomically, and small enough to need no disk block, so a full disk does not stop an
 // agent from starting. A holder that was killed leaves it behind; the next one sees that its process
 // is gone and takes it over.
 
@@ -44,7 +44,7 @@ export function runningAgent(directory: string): number | undefined {
 }
 
 /**
- * Undefined when it is ours now, otherwise who has it. The link of a dead holder is replaced only by
+ * Undefined when this process has it now, otherwise its holder. The link of a dead holder is replaced only by
  * whoever holds the lock `path.next`, and only while it still names that dead holder; so of several
  * that find it dead at the same time one wins. One that died holding `path.next` is replaced likewise.
  */
@@ -88,7 +88,7 @@ function read(path: string): string | undefined {
   }
 }
 
-/** Pid, start time and boot: a pid alone is reused, and start times begin anew with every boot. */
+/** Pid, start time and boot: a pid alone is reused, and start times restart with every boot. */
 function describe(pid: number): string {
   return `${pid}.${identify(pid)?.startTicks ?? "?"}.${bootId()}`;
 }

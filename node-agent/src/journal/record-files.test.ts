@@ -106,7 +106,7 @@ describe("record files", () => {
     const files = open(disk);
     files.append("kept");
     expect(files.append("x".repeat(CAPACITY))).toBe(false);
-    expect(() => files.rewrite(["x".repeat(CAPACITY)])).toThrow("cannot hold");
+    expect(() => files.rewrite(["x".repeat(CAPACITY)])).toThrow("do not fit");
     files.append("too");
     expect(read(imagesOf(disk))).toEqual(["kept", "too"]);
   });

@@ -1,26 +1,26 @@
 // An append-only sequence of records in two files used in turn. The file in use is appended to; when
-// it is full, what still matters is written into the other one, which then is the file in use.
+// it is full, the records still needed are written to the other one, which then is the file in use.
 //
 //   file    header, then records, then whatever was there before
 //   header  "HFJ1" · epoch · salt · CRC32          the file with the newer epoch is in use
 //   record  length · CRC32 · payload (JSON)
 //
 // Each CRC continues from the one before it, the first from the header's. A record is therefore valid
-// only behind exactly the records it was written behind: neither bytes of an older epoch nor those
-// behind a torn record can come back to life. Reading ends at the first record that does not fit.
+// only after exactly the records that preceded it: neither bytes of an older epoch nor those
+// after a torn record are ever read as records. Reading ends at the first record that does not fit.
 
 import { randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { FileIndex, Storage } from "./storage.ts";
 
 export type RecordFiles = {
-  /** False when it does not fit: rewrite first. Throws what the disk throws. */
+  /** False when it does not fit: rewrite first. Throws the disk's errors. */
   append(payload: string): boolean;
-  /** Replaces everything by these; a crash on the way leaves everything as it was. */
+  /** Replaces everything by these; a crash meanwhile leaves everything as it was. */
   rewrite(payloads: Iterable<string>): void;
-  /** Resolves when everything appended before is on disk. Those who wait at the same time share one sync. */
+  /** Resolves when everything appended before is on disk. Concurrent callers share one sync. */
   sync(): Promise<void>;
-  /** What was wrong with the files when they were opened, to a person. */
+  /** Human-readable damage that was found when the files were opened. */
   readonly damage: string | undefined;
 };
 
@@ -65,7 +65,7 @@ export function openRecordFiles(storage: Storage, found: (payload: string) => vo
       const header = headerBytes(epoch + 1, randomInt(2 ** 32));
       const written = writer.many(other, payloads, { end: HEADER_BYTES, chain: header.readUInt32BE(12) });
       storage.syncNow(other);
-      // Only now does the other file count.
+      // Only now is the other file the one in use.
       storage.write(other, header, 0);
       storage.syncNow(other);
       tail = written;
@@ -73,7 +73,7 @@ export function openRecordFiles(storage: Storage, found: (payload: string) => vo
       epoch += 1;
     },
     sync() {
-      // Begun after this turn of the event loop: what is written in it shares the sync.
+      // Starts after this turn of the event loop, so that all writes of the turn share the sync.
       waiting ??= (flying?.catch(() => {}) ?? endOfTurn()).then(() => {
         flying = waiting;
         waiting = undefined;
@@ -148,7 +148,7 @@ function recordWriter(storage: Storage) {
       for (const payload of payloads) {
         const encoded = encode(payload, filled, chain);
         ({ next: filled, chain } = encoded);
-        if (end + filled > storage.capacity) throw new Error("The journal cannot hold what it was asked to keep.");
+        if (end + filled > storage.capacity) throw new Error("The records do not fit into the journal.");
         if (filled < CHUNK_BYTES) continue;
         flush(file, filled, end);
         end += filled;
@@ -160,7 +160,7 @@ function recordWriter(storage: Storage) {
   };
 }
 
-/** The length takes part, so that a damaged one is noticed even where the payload would fit. */
+/** Includes the length, so that a damaged length is detected even where the payload would fit. */
 function crcOf(payload: Buffer, chain: number): number {
   return crc32(payload, (chain ^ payload.length) >>> 0);
 }

@@ -1,4 +1,4 @@
-// The journal's two files on disk. All their space is taken when they are made, by writing zeros:
+// The journal's two files on disk. All their space is allocated when they are created, by writing zeros:
 // afterwards a full disk cannot stop a result from being written.
 
 import {
@@ -19,13 +19,13 @@ import { explainWriteError } from "../identity/state-directory.ts";
 
 export type FileIndex = 0 | 1;
 
-/** What the journal needs of a disk. Tests give one that loses, tears and refuses writes. */
+/** What the journal needs of a disk. Tests use one that loses, tears and refuses writes. */
 export type Storage = {
   /** Bytes in each file. */
   readonly capacity: number;
-  /** Fewer bytes than asked for at the end of the file. */
+  /** Returns fewer bytes than requested at the end of the file. */
   read(file: FileIndex, position: number, length: number): Buffer;
-  /** All of it, or it throws. */
+  /** Writes everything, or throws. */
   write(file: FileIndex, content: Buffer, position: number): void;
   syncNow(file: FileIndex): void;
   sync(file: FileIndex): Promise<void>;
@@ -38,7 +38,7 @@ const SMALLEST = 64 * 1024;
 const fdatasyncSoon = (file: number) =>
   new Promise<void>((resolve, reject) => fdatasync(file, (error) => (error ? reject(error) : resolve())));
 
-/** Throws HostProblem. Files are grown to the size asked for where there is space, and never cut. */
+/** Throws HostProblem. Files are extended to the requested size if there is space, and never truncated. */
 export function openStorage(directory: string, sizeBytes: number): Storage {
   const files: number[] = [];
   const close = () => {
@@ -59,7 +59,7 @@ export function openStorage(directory: string, sizeBytes: number): Storage {
   }
 }
 
-/** For reading only, without making anything. Undefined when there is no journal. */
+/** Read-only, creates nothing. Undefined when there is no journal. */
 export function openStorageToRead(directory: string): Storage | undefined {
   const files: number[] = [];
   const close = () => {
@@ -100,9 +100,9 @@ function preallocate(file: number, wanted: number): void {
     }
     fsyncSync(file);
   } catch (error) {
-    // Space that was taken in vain is released.
+    // Releases the space of the failed attempt.
     ftruncateSync(file, size);
-    // A journal that merely could not grow still serves.
+    // A journal that could not grow is still usable.
     if (size < SMALLEST) throw error;
   }
 }

@@ -1,4 +1,4 @@
-// What the journal holds, for a person who looks at the host. Reads only, also beside a running agent.
+// What the journal holds, for a person on the host. Read-only, also safe beside a running agent.
 
 import type { TaskResultReport } from "@holdfast/contracts/node-protocol";
 import { readRecordFiles } from "./record-files.ts";
@@ -12,7 +12,7 @@ export type JournalSummary = {
   damage: string | undefined;
 };
 
-/** Undefined when there is no journal. Throws what keeps it from being read. */
+/** Undefined when there is no journal. Throws when it cannot be read. */
 export function readJournal(directory: string): JournalSummary | undefined {
   const storage = openStorageToRead(directory);
   if (!storage) return undefined;

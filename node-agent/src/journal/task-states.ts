@@ -1,8 +1,8 @@
 // What the journal's records mean: a pure fold of records into the present state. The same fold runs
 // while the agent works and when a journal is read again, so both always agree.
 //
-// Beside the tasks it keeps account of the bytes that a rewritten journal would need at most, with
-// every running task's largest result included: that is what makes "no claim without room" true.
+// It also tracks the bytes that a rewritten journal would need at most, with
+// every running task's largest result included, so that no task is claimed without room for its result.
 
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
 import type { Held, TaskResultReport } from "@holdfast/contracts/node-protocol";
@@ -24,7 +24,7 @@ export type InterruptedTask = { task_id: string; generation: number; type: strin
 /**
  * - `unknown`: never claimed, or claimed and forgotten by a restart (the server offers it again).
  * - `held`: claimed, not started. `started`: it may have done part of its work.
- * - `unsent`: its result waits for a verdict. `settled`: the verdict is there; a new offer is a replay.
+ * - `unsent`: its result waits for a verdict. `settled`: the server has given its verdict; a new offer is a replay.
  */
 export type TaskState = "unknown" | "held" | "started" | "unsent" | "settled";
 
@@ -55,7 +55,7 @@ const USUAL_CLAIM_BYTES = 512;
 const SMALL_RECORDS_BYTES = 512;
 const REMEMBERED_OVERHEAD_BYTES = 64;
 const REMEMBERED_PER_RECORD = 512;
-/** An agent judges expiry by a clock that may be off by as much. */
+/** The agent's clock, by which expiry is decided, may be off by this much. */
 const REMEMBER_LONGER_MS = 2 * CLOCK_TOLERANCE_SECONDS * 1000;
 
 export type TaskStates = ReturnType<typeof taskStates>;
@@ -150,12 +150,12 @@ export function taskStates(mostIdempotentBytes: number) {
           for (const one of record.tasks) remember(one);
           return;
         default:
-          // Nothing is lost by passing over what a newer agent wrote: it was no record of ours.
+          // Unknown records of a newer agent are skipped: this version does not depend on them.
           record satisfies never;
       }
     },
 
-    /** The agent ended: what did not begin, or may simply begin again, is offered again by the server. */
+    /** After a restart: tasks that did not start, or may start again, are offered again by the server. */
     restart(): void {
       for (const [taskId, task] of [...running]) {
         if (!task.started || task.claim.idempotent) drop(taskId);
@@ -206,7 +206,7 @@ export function taskStates(mostIdempotentBytes: number) {
   };
 }
 
-/** Of a task whose result is not there yet. */
+/** For a task without a result. */
 export function reservedBytes(resultBytes: number, claimBytes = USUAL_CLAIM_BYTES): number {
   return claimBytes + SMALL_RECORDS_BYTES + ENVELOPE_BYTES + resultBytes;
 }

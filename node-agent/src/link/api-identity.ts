@@ -1,5 +1,5 @@
-// Whether a server that the CA vouches for is the api. Gateways have certificates of the same CA and choose
-// the names in them: without a look at what they are, a gateway could stand in for whoever gives orders.
+// Whether a server with a certificate of the CA is the api. Gateways have certificates of the same CA and choose
+// the names in them: without this check, a gateway could impersonate the api.
 
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 
@@ -8,6 +8,6 @@ const ofService = /(^|, )URI:holdfast:\/\/service\//;
 export function checkApiIdentity(host: string, certificate: PeerCertificate): Error | undefined {
   const wrong = checkServerIdentity(host, certificate);
   if (wrong || !ofService.test(certificate.subjectaltname ?? "")) return wrong;
-  const message = "the certificate is that of a gateway, and this is not where gateways are";
+  const message = "the certificate belongs to a gateway, but this must be the api";
   return Object.assign(new Error(message), { code: "ERR_TLS_CERT_NOT_OF_API" });
 }

@@ -1,5 +1,5 @@
-// What an agent asks the node-facing API, and what it takes for an answer. How a request travels is the
-// caller's: a real agent has a pool of connections, a simulator of thousands has its own.
+// The requests of an agent to the node-facing API, and how responses are validated. The caller provides the transport:
+// a real agent has a connection pool, a simulator of thousands has its own.
 
 import { holdingText } from "@holdfast/contracts/node-limits";
 import type {
@@ -40,7 +40,7 @@ export type Request = {
 };
 
 const TIMEOUT_MS = 15_000;
-/** On top of the seconds a poll is held for. */
+/** In addition to the seconds that a poll is held for. */
 const WAIT_SLACK_MS = 10_000;
 
 export function linkCalls(send: <T>(request: Request) => Promise<Answer<T>>): LinkCalls {
@@ -101,7 +101,7 @@ function isWaitAnswer({ node, tasks, cancel }: WaitAnswer): boolean {
   return typeof node?.status === "string" && Array.isArray(tasks) && Array.isArray(cancel);
 }
 
-/** JSON and 200, but not what this API says: something else answers at the address. */
+/** JSON and 200, but not a response of this API: another server is at the address. */
 function unexpected(path: string): LinkFailure {
   const excerpt = `the answer to ${path.split("?")[0]} does not have the form of this API`;
   return new LinkFailure({ kind: "answer", status: 200, code: undefined, excerpt });

@@ -1,6 +1,6 @@
 // The agent's requests to the node-facing API over mutual TLS. An idle agent owns one connection; a
 // second exists only while results or progress travel beside a held poll. A renewed identity is used
-// by the next connections, and what is under way on the old one is never cut.
+// by the next connections, and requests on the old one are never cut.
 
 import https from "node:https";
 import type { LookupFunction } from "node:net";
@@ -13,7 +13,7 @@ import { exchange } from "./exchange.ts";
 /** What TLS needs of the node's identity. */
 export type Credentials = { keyPem: string; chainPem: string; roots: readonly string[] };
 
-/** Where the server is, and what to show there. */
+/** The server's address, and the identity to present. */
 export type LinkTarget = { apiUrl: string; credentials: Credentials };
 
 export type LinkClient = LinkCalls & {
@@ -70,7 +70,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   };
 }
 
-/** As much of TLS as every agent has, whatever its connections are like. */
+/** The TLS options that real and simulated agents share. */
 export function secureContextOf({ keyPem, chainPem, roots }: Credentials): SecureContext {
   return createSecureContext({ key: keyPem, cert: chainPem, ca: [...roots], minVersion: "TLSv1.2" });
 }

@@ -49,10 +49,10 @@ describe("what the link does next", () => {
               last = now;
               state = afterHeartbeat(state, now, chance);
             } else if (step.do === "wait") {
-              const askedMs = step.seconds * 1000;
-              const tookMs = Math.min(answerAfter, askedMs);
+              const requestedMs = step.seconds * 1000;
+              const tookMs = Math.min(answerAfter, requestedMs);
               now += tookMs;
-              state = afterWait(state, { empty, askedMs, tookMs }, now);
+              state = afterWait(state, { empty, requestedMs, tookMs }, now);
             } else now += step.ms;
           }
         },
@@ -94,10 +94,10 @@ describe("what the link does next", () => {
         chances,
         fc.nat(50),
         fc.option(fc.nat(1_000_000), { nil: undefined }),
-        (random, failures, asked) => {
-          const delay = retryDelay({ ...failure("edge_rate_limited", asked), failures }, random);
+        (random, failures, retryAfterMs) => {
+          const delay = retryDelay({ ...failure("edge_rate_limited", retryAfterMs), failures }, random);
           expect(delay).toBeGreaterThanOrEqual(5_000);
-          expect(delay).toBeGreaterThanOrEqual(Math.min(asked ?? 0, 300_000));
+          expect(delay).toBeGreaterThanOrEqual(Math.min(retryAfterMs ?? 0, 300_000));
           expect(delay).toBeLessThanOrEqual(330_000);
         },
       ),
@@ -118,7 +118,7 @@ describe("what the link does next", () => {
     // At once, and over a slow way or from a busy server.
     for (const tookMs of [2, 3_000]) {
       let state = afterHeartbeat(atStart, 0, 1);
-      const early = { empty: true, askedMs: 19_000, tookMs };
+      const early = { empty: true, requestedMs: 19_000, tookMs };
       for (let poll = 0; poll < 10; poll += 1) state = afterWait(state, early, 1_000);
       expect(nextStep(state, 1_000)).toEqual({ do: "pause", ms: 5_000 });
       expect(afterWait(state, { ...early, empty: false }, 6_000).emptyHanded).toBe(0);

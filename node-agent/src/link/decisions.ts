@@ -8,11 +8,11 @@ import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 export type LinkState = {
   heartbeatMs: number;
   heartbeatDueAt: number;
-  /** Nothing is sent before. */
+  /** Nothing is sent before this time. */
   pausedUntil: number;
   /** Failures since the last success. */
   failures: number;
-  /** Polls in a row that came back at once with nothing new. */
+  /** Consecutive polls that returned at once with nothing new. */
   emptyHanded: number;
 };
 
@@ -37,8 +37,8 @@ export function nextStep(state: LinkState, now: number): Step {
 }
 
 /**
- * The first one after a start or a failure is followed by the next at any time within the usual: a fleet that came back
- * together would else have its heartbeats together for ever.
+ * After the first heartbeat following a start or a failure, the next one is due at a random time within the interval:
+ * otherwise a fleet that came back at once would keep sending its heartbeats at once.
  */
 export function afterHeartbeat(state: LinkState, sentAt: number, random: number): LinkState {
   const part = state.heartbeatDueAt === 0 ? 0.1 + 0.9 * random : 1;
@@ -46,21 +46,21 @@ export function afterHeartbeat(state: LinkState, sentAt: number, random: number)
 }
 
 /**
- * A poll that comes back with nothing new long before its time, however slow the way is, is no reason to ask at once again, and again. Nothing new is also a
- * task that the node refused before: a server that offers it once more would be refused hundreds of times a minute.
+ * A poll that returns nothing new long before its time, whatever the latency, is not repeated at once. A task that the
+ * node has refused before is not new either: a server that keeps offering it would be refused hundreds of times a minute.
  */
 export function afterWait(
   state: LinkState,
-  answer: { empty: boolean; askedMs: number; tookMs: number },
+  answer: { empty: boolean; requestedMs: number; tookMs: number },
   now: number,
 ): LinkState {
-  if (!answer.empty || answer.tookMs > answer.askedMs / 2) return { ...state, failures: 0, emptyHanded: 0 };
+  if (!answer.empty || answer.tookMs > answer.requestedMs / 2) return { ...state, failures: 0, emptyHanded: 0 };
   const emptyHanded = state.emptyHanded + 1;
   const pause = emptyHanded < 3 ? 0 : Math.min(5_000, 100 * 2 ** Math.min(emptyHanded - 3, 10));
   return { ...state, failures: 0, emptyHanded, pausedUntil: now + pause };
 }
 
-/** The next thing sent is a heartbeat: it brings standing, keys and clock up to date. */
+/** The next request is a heartbeat: it updates standing, keys and clock. */
 export function afterFailure(
   state: LinkState,
   failure: { reason: DiagnosticReason; retryAfterMs: number | undefined },
@@ -72,10 +72,10 @@ export function afterFailure(
 }
 
 const ordinary: BackoffPolicy = { firstMs: 500, maxMs: 30_000 };
-/** Only a person can change these; asking more often changes nothing. */
+/** Only a person can fix these; retrying more often does not help. */
 const rejected: BackoffPolicy = { firstMs: 2_000, maxMs: 60_000 };
 const rateLimited: BackoffPolicy = { firstMs: 10_000, maxMs: 60_000 };
-/** Longer is not believed: a mistake in a proxy must not silence a node for a day. */
+/** Longer values are ignored: a misconfigured proxy must not keep a node offline for a day. */
 const LONGEST_RETRY_AFTER_MS = 300_000;
 
 /** `failures`: how many there were before this one. */
@@ -85,9 +85,9 @@ export function retryDelay(
 ): number {
   const own = backoffDelay(policyOf(failure.reason), failure.failures, random);
   if (failure.retryAfterMs === undefined) return own;
-  // Spread over a tenth, so that all who got the same answer do not come back together.
-  const asked = Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS) * (1 + random / 10);
-  return Math.max(own, Math.round(asked));
+  // Adds up to a tenth, so that agents with the same response do not retry together.
+  const requested = Math.min(failure.retryAfterMs, LONGEST_RETRY_AFTER_MS) * (1 + random / 10);
+  return Math.max(own, Math.round(requested));
 }
 
 function policyOf(reason: DiagnosticReason): BackoffPolicy {

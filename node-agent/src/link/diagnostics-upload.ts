@@ -1,5 +1,5 @@
-// Delivers the host's diagnostic records once the server answers again: what happened while it could
-// not be reached is what people want to know. The server says which it has; nothing is sent twice.
+// Delivers the host's diagnostic records once the server is reachable again, including those from the
+// outage. The server reports which it has; nothing is sent twice.
 
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import type { Diagnostics } from "../diagnostics/ring.ts";
@@ -8,7 +8,7 @@ const MOST_AT_ONCE = 64;
 /** Per heartbeat: a long history follows with the next ones. */
 const MOST_REQUESTS = 4;
 
-/** A record that comes while the server answers follows soon, with others of the same moment. */
+/** Records made while the server is reachable are sent after this delay, together. */
 const SOON_MS = 1_000;
 
 export type DiagnosticsUpload = { now(): void; soon(): void; stop(): void };
@@ -27,7 +27,7 @@ export function createDiagnosticsUpload(options: {
       const newest = records.at(-1);
       if (!newest) return;
       const { seq } = await options.send(records);
-      // A server that lost some does not get them again and again; one that has more is believed.
+      // A server that lost records does not get them repeatedly; one that reports more is trusted.
       delivered = Math.max(seq, newest.seq);
     }
   };

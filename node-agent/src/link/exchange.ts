@@ -1,5 +1,5 @@
-// One HTTP request and its JSON answer, on node:https alone. Everything is bounded: time to connect,
-// time to answer, size of the answer. Whatever goes wrong leaves as a LinkFailure.
+// One HTTP request and its JSON response, on node:https alone. Everything is bounded: time to connect,
+// time to respond, size of the response. Every error becomes a LinkFailure.
 
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import https from "node:https";
@@ -14,7 +14,7 @@ export type Ask = {
   url: URL;
   body?: unknown;
   headers?: Record<string, string>;
-  /** Until the whole answer is here, from the first byte sent. */
+  /** Until the whole response has arrived, from the first byte sent. */
   timeoutMs: number;
   /** Until there is a connection; 10 seconds by default. */
   connectTimeoutMs?: number;
@@ -24,11 +24,11 @@ export type Ask = {
 };
 
 type Times = { sentAt: number; receivedAt: number };
-/** `date`: the server's clock, where the answer tells it. */
+/** `date`: the server's clock, if the response contains it. */
 export type Answer<T> = Times & { body: T; date?: number; correlationId?: string };
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** 32 offers with their parameters are far below; a page of somebody else's is cut here. */
+/** 32 offers with their parameters are far smaller; a foreign page is cut off here. */
 const MOST_ANSWER_BYTES = 8 * 1024 * 1024;
 const EXCERPT = 200;
 const LOOKED_THROUGH = 8 * 1024;
@@ -36,7 +36,7 @@ const LOOKED_THROUGH = 8 * 1024;
 export function exchange<T>(ask: Ask): Promise<Answer<T>> {
   return new Promise((resolve, reject) => {
     const sentAt = Date.now();
-    // Ours, so that a request whose answer never came can be found in the server's log all the same.
+    // Set by the agent, so that a request without a response can be found in the server's log.
     const correlationId = uuidv7();
     const body = ask.body === undefined ? undefined : JSON.stringify(ask.body);
     const { request } = ask.url.protocol === "http:" ? http : https;
@@ -70,7 +70,7 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
     });
     const fail = (error: unknown) => {
       clearTimeout(deadline);
-      // What stands in front of the server may answer without our id.
+      // A proxy in front of the server may respond without the id.
       if (error instanceof LinkFailure) return reject(error.of(correlationId));
       const failure = failureOf(error);
       const message = `${(error as Error).message}${way.led()}`;
@@ -93,7 +93,7 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
   });
 }
 
-/** How far a new connection has come: what to name when it comes no further. */
+/** The progress of a new connection, to report where it got stuck. */
 function followConnection({ hostname, protocol }: URL) {
   const host = hostname.replace(/^\[|\]$/g, "");
   const named = isIP(host) === 0;
@@ -124,7 +124,7 @@ function followConnection({ hostname, protocol }: URL) {
       const [code, what] = stuckAt[stage];
       return [code, `${what()} within ${ms} ms`];
     },
-    /** Whoever reads it may know that the address is a wrong one. */
+    /** The reader may notice that the address is wrong. */
     led: () => (named && (stage === "connect" || stage === "handshake") ? ` (${host} led to ${address})` : ""),
   };
 }
@@ -135,7 +135,7 @@ async function collect(incoming: IncomingMessage): Promise<string> {
   for await (const part of incoming) {
     size += (part as Buffer).length;
     if (size > MOST_ANSWER_BYTES) {
-      throw Object.assign(new Error(`the answer is larger than ${MOST_ANSWER_BYTES} bytes`), {
+      throw Object.assign(new Error(`the response is larger than ${MOST_ANSWER_BYTES} bytes`), {
         code: "ANSWER_TOO_LARGE",
       });
     }
@@ -144,7 +144,7 @@ async function collect(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** The answer asked for, or a LinkFailure with what came instead. */
+/** The expected response, or a LinkFailure with what arrived instead. */
 export function readAnswer<T>(
   { status, headers, text }: { status: number; headers: IncomingHttpHeaders; text: string },
   times: Times,
@@ -169,7 +169,7 @@ export function readAnswer<T>(
     },
     {
       correlationId: typeof correlationId === "string" ? correlationId : undefined,
-      // A page from somebody else in between tells nothing about the server's clock.
+      // A page from a proxy says nothing about the server's clock.
       date: own && !Number.isNaN(serverTime) ? { serverTime, ...times } : undefined,
     },
   );
@@ -183,14 +183,14 @@ function parse(text: string): unknown {
   }
 }
 
-/** What a page says, without its markup. Of its beginning: the time it takes grows with the square of the length. */
+/** The text of a page, without its markup. Only of its beginning: the time grows with the square of the length. */
 function excerptOf(text: string): string {
   const words = text
     .slice(0, LOOKED_THROUGH)
     .replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, " ")
     .replace(/\s+/g, " ")
     .trim();
-  return words === "" ? "an empty answer" : words.slice(0, EXCERPT);
+  return words === "" ? "an empty response" : words.slice(0, EXCERPT);
 }
 
 /** Seconds, or a date. */

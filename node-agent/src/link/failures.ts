@@ -1,20 +1,20 @@
-// What a failed request means, in the words of the diagnostic catalogue. One pure, total function,
-// because everything hangs on it: how long to wait, what the operator is told, and that an overloaded
-// or restarting server is never taken for a rejected identity.
+// Classifies a failed request by the reasons of the diagnostic catalogue. One pure, total function,
+// because everything depends on it: how long to wait, what the operator sees, and that an overloaded
+// or restarting server is never mistaken for a rejected identity.
 
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { HostProblem } from "../identity/state-directory.ts";
 
 export type Failure =
-  /** No answer: the error of the socket, of name resolution, or of our own deadline. */
+  /** No response: an error of the socket, of name resolution, or the agent's own timeout. */
   | { kind: "no_answer"; code: string; message: string }
-  /** An answer other than the one asked for. `code` is the envelope's, when the server itself speaks. */
+  /** An unexpected response. `code` is from the error envelope, if the server itself responded. */
   | {
       kind: "answer";
       status: number;
       code: string | undefined;
-      /** The envelope's message, or the words of a page. */
+      /** The envelope's message, or the text of a page. */
       excerpt: string;
       nextStep?: string;
       retryAfterSeconds?: number;
@@ -22,25 +22,25 @@ export type Failure =
 
 export type Classified = {
   reason: DiagnosticReason;
-  /** For a person; redacted where it is written down. */
+  /** Human-readable; redacted where it is recorded. */
   detail: string;
-  /** The server asked for this much patience. */
+  /** The Retry-After of the response. */
   retryAfterMs: number | undefined;
 };
 
 /** OpenSSL's verification results and Node's own host name check: the server could not prove who it is. */
 const untrusted =
   /^(CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|ERR_TLS_CERT_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|AKID_|SUBJECT_ISSUER_MISMATCH$|ERROR_IN_CERT_|CRL_|PATH_LENGTH_EXCEEDED$)/;
-/** The other side ended the handshake because of our certificate: a proxy in front that checks it. */
+/** The peer ended the handshake because of the agent's certificate: a proxy in front verifies it. */
 const ownCertificateRefused =
   /^ERR_SSL_(TLSV1|SSLV3|TLSV13|TLS)_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_(UNKNOWN|REVOKED|REQUIRED)|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|NO_CERTIFICATE)$/;
 const ownCertificateExpired = /^ERR_SSL_\w+_ALERT_CERTIFICATE_EXPIRED$/;
-/** Something speaks there, but not TLS, or not HTTP; or takes connections and says nothing. */
+/** The peer does not use TLS or HTTP, or accepts connections and sends nothing. */
 const otherProtocol = /^(ERR_SSL_|EPROTO$|HPE_|ERR_HTTP_|ANSWER_|TLS_TIMEOUT$)/;
-/** The system's resolver, and our own deadline while it was asked. */
+/** Errors of the system's resolver, and the agent's own timeout for it. */
 const nameUnresolved = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|EREFUSED|LOOKUP_TIMEOUT)$/;
 
-/** Node.js's advice to trust whatever the host trusts: an agent trusts Holdfast's own CA and nothing else. */
+/** Node.js's advice to use the host's trust store: an agent only trusts Holdfast's own CA. */
 const adviceOfNode = /; if the root CA is installed locally, .*$/;
 
 const rateLimitPage = /\b(rate.?limit|too many requests|slow down)/i;
@@ -63,10 +63,10 @@ function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
   reason: DiagnosticReason;
   detail: string;
 } {
-  const said = message.replace(adviceOfNode, "");
-  const detail = said.includes(code) ? said : `${code}: ${said}`;
-  // OpenSSL looks at the times only of a chain that leads to a trusted root: it is our server's, made
-  // in what this host takes for the future.
+  const text = message.replace(adviceOfNode, "");
+  const detail = text.includes(code) ? text : `${code}: ${text}`;
+  // OpenSSL checks the dates only of a chain with a trusted root: it is the right server, with a certificate
+  // that is not valid yet by this host's clock.
   if (code === "CERT_NOT_YET_VALID") {
     return { reason: "clock_skew", detail: `${detail}; the server's certificate begins in this host's future` };
   }
@@ -84,18 +84,18 @@ function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
 function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" }): DiagnosticReason {
   if (status === 429 || code === "rate_limit_exceeded") return "edge_rate_limited";
   if (code === undefined) {
-    // Not our server: a proxy, a portal, a page. Whatever it says about access is not about our identity.
+    // Not the server, but a proxy, portal or page. What it says about access is not about this node's identity.
     return status >= 400 && rateLimitPage.test(excerpt) ? "edge_rate_limited" : "control_plane_unreachable";
   }
   if (status >= 500) return "control_plane_unreachable";
-  // No agent sends that header: a proxy on the way did, which the server does not take for an ingress.
+  // Agents never send that header: it is from a proxy that the server does not trust as an ingress.
   if (code === "certificate_header_refused") return "control_plane_unreachable";
   if (code === "cert_expired") return "cert_expired";
   if (code === "identity_revoked") return "identity_revoked";
   if (code === "identity_retired") return "identity_retired";
   if (status === 401 || status === 403) return "auth_failed";
   if (code === "route_not_found" || code === "host_refused") return "endpoint_profile_drift";
-  // What every agent of the server's own version sends has the right form.
+  // Agents of the server's own version always send valid requests.
   if (status === 400 || status === 422) return "agent_version_drift";
   return "task_poll_failed";
 }
@@ -106,12 +106,12 @@ function detailOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" })
     : `HTTP ${status} ${code}: ${excerpt}`;
 }
 
-/** A request that did not bring what it was sent for. */
+/** A failed request. */
 export class LinkFailure extends Error {
   override name = "LinkFailure";
   readonly failure: Failure;
   readonly correlationId: string | undefined;
-  /** When the server answered at all: its clock, and ours around it. */
+  /** If the server responded: its clock, and this host's before and after. */
   readonly date: { serverTime: number; sentAt: number; receivedAt: number } | undefined;
 
   constructor(failure: Failure, answered: Partial<Pick<LinkFailure, "correlationId" | "date">> = {}) {
@@ -121,7 +121,7 @@ export class LinkFailure extends Error {
     this.date = answered.date;
   }
 
-  /** With the id of its request, unless the answer named one. */
+  /** The id of the request, unless the response has one. */
   of(correlationId: string): LinkFailure {
     if (this.correlationId !== undefined) return this;
     return new LinkFailure(this.failure, { correlationId, ...(this.date ? { date: this.date } : {}) });
@@ -138,7 +138,7 @@ export function failureOf(error: unknown): Failure {
   };
 }
 
-/** Of whatever kept a request from being sent or answered. */
+/** Classifies any error of a request. */
 export function classifyError(error: unknown): Classified {
   if (!(error instanceof HostProblem)) return classify(failureOf(error));
   return { reason: error.reason, detail: error.message, retryAfterMs: undefined };

@@ -1,6 +1,6 @@
 // The agent's exchange with the server: heartbeat, then a poll held until the next heartbeat is due, and
-// again. What to do next is decided in decisions.ts; here it is done. Every failure is written down
-// before the next attempt, and nothing but a stop ends the loop.
+// again. decisions.ts decides what to do next; this file does it. Every failure is recorded
+// before the next attempt, and only a stop ends the loop.
 
 import type { Heartbeat, Held, NodeStanding, WaitAnswer } from "@holdfast/contracts/node-protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
@@ -17,16 +17,16 @@ export type LinkStatus = {
   lastHeartbeatAt: number | undefined;
   problem: { reason: DiagnosticReason; detail: string } | undefined;
   skew: ClockSkew | undefined;
-  /** How long the last heartbeats took to be answered, in milliseconds. */
+  /** The response times of the last heartbeats, in milliseconds. */
   roundTrips: number[];
-  /** When the loop last came round, by the steady clock. */
+  /** When the last round of the loop began, by the monotonic clock. */
   lastStepAt: number;
 };
 
 export type LinkOptions = {
   /** Throws a HostProblem while this host has no usable identity. */
   client: () => Pick<LinkCalls, "heartbeat" | "wait">;
-  /** Brings up to date what the heartbeat reports. */
+  /** Refreshes what the heartbeat reports. */
   beforeHeartbeat: () => void;
   /** Has no side effects. */
   heartbeat: () => Heartbeat;
@@ -48,7 +48,7 @@ export type LinkOptions = {
   onHeartbeat: (correlationId: string | undefined) => void;
   /** Between two heartbeats. */
   heartbeatMs?: number;
-  /** Steady: it only ever grows. */
+  /** Monotonic. */
   now?: () => number;
   random?: () => number;
 };
@@ -56,24 +56,24 @@ export type LinkOptions = {
 export type Link = {
   /** Until it is stopped. */
   run(): Promise<void>;
-  /** Beside whatever is under way; resolves also when it failed. */
+  /** In parallel to requests in progress; never rejects. */
   heartbeatNow(): Promise<void>;
-  /** Tries again at once: what failed before is not what is in use now. */
+  /** Retries at once: the settings that failed are no longer in use. */
   retryNow(): void;
   status(): LinkStatus;
   stop(): void;
 };
 
 /**
- * Results of short tasks go before the next poll, over the same connection: sent beside it, each would take
- * its turn behind a poll that has nothing to say. Longer tasks do not keep the poll waiting.
- * On a busy host more of them count as longer, which costs a connection and nothing else.
+ * Results of short tasks are sent before the next poll, over the same connection: otherwise each would need a second
+ * connection or wait behind a held poll. Longer tasks do not delay the poll. On a busy host more tasks count as longer,
+ * which only costs a connection.
  */
 const ANSWER_FIRST_MS = 5;
 const ROUND_TRIPS_KEPT = 3;
 
 export function createLink(options: LinkOptions): Link {
-  // Steady, because a host's clock is set back now and then: nothing may wait an hour for that.
+  // Monotonic, because a host's clock may be set back: nothing may wait an hour for that.
   const now = options.now ?? (() => performance.now());
   const random = options.random ?? Math.random;
   const stop = new AbortController();
@@ -117,7 +117,7 @@ export function createLink(options: LinkOptions): Link {
     const { node, tasks, cancel } = answer.body;
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
-    const times = { askedMs: seconds * 1000, tookMs: now() - startedAt };
+    const times = { requestedMs: seconds * 1000, tookMs: now() - startedAt };
     state = afterWait(state, { empty: taken === 0 && stopped === 0, ...times }, now());
     onAnswer(node);
     if (tasks.length > 0) await options.resultsSent(ANSWER_FIRST_MS);
@@ -158,7 +158,7 @@ export function createLink(options: LinkOptions): Link {
       status.connected = false;
     },
     heartbeatNow() {
-      // A failure is the loop's to handle: its own next request meets the same.
+      // Failures are handled by the loop: its own next request fails in the same way.
       beside ??= heartbeat()
         .catch(() => undefined)
         .finally(() => {
@@ -180,7 +180,7 @@ export function skewSecondsOf(status: LinkStatus): number | undefined {
   return status.skew && certainSkewSeconds(status.skew);
 }
 
-/** The quickest of the last few: one late answer says nothing of the way. Undefined until there are that many. */
+/** The quickest of the last few, so that one late response does not count. Undefined until there are that many. */
 export function quickestRoundTrip({ roundTrips }: LinkStatus): number | undefined {
   return roundTrips.length < ROUND_TRIPS_KEPT ? undefined : Math.min(...roundTrips);
 }

@@ -17,7 +17,7 @@ function open(post: (results: TaskResultReport[]) => Promise<void> = async () =>
   const seen: string[][] = [];
   const failures: string[] = [];
   const refusals: string[][] = [];
-  const givenUp: string[] = [];
+  const dropped: string[] = [];
   const outbox = createOutbox({
     journal: {
       unsent: () => [...unsent.values()],
@@ -36,10 +36,10 @@ function open(post: (results: TaskResultReport[]) => Promise<void> = async () =>
     },
     onSettled: () => undefined,
     onRefused: (taskIds) => refusals.push(taskIds),
-    onGivenUp: ({ task_id }) => givenUp.push(task_id),
+    onDropped: ({ task_id }) => dropped.push(task_id),
   });
   const put = (one: TaskResultReport) => unsent.set(one.task_id, one);
-  return { outbox, unsent, put, seen, failures, refusals, givenUp };
+  return { outbox, unsent, put, seen, failures, refusals, dropped };
 }
 
 const refused = (status: number) =>
@@ -77,20 +77,20 @@ describe("outbox", () => {
   });
 
   it("TASK-10 lets no result that the server never takes keep the others back", async () => {
-    const { outbox, unsent, put, seen, refusals, givenUp } = open(async (results) => {
+    const { outbox, unsent, put, seen, refusals, dropped } = open(async (results) => {
       if (results.some((one) => one.task_id === "bad")) throw refused(400);
     });
     for (const id of ["a", "bad", "c"]) put(result(id));
     await outbox.flush(60_000);
     expect(seen).toEqual([["a", "bad", "c"], ["a"], ["bad"], ["bad"], ["c"]]);
     expect(refusals, "AGENT-01: one before each new attempt").toEqual([["a", "bad", "c"], ["bad"]]);
-    expect(givenUp).toEqual(["bad"]);
+    expect(dropped).toEqual(["bad"]);
     expect(unsent.size).toBe(0);
   });
 
   it("TASK-10 tells the server in place of a result that it refuses by its form", async () => {
     const posted: TaskResultReport[] = [];
-    const { outbox, put, givenUp } = open(async ([one]) => {
+    const { outbox, put, dropped } = open(async ([one]) => {
       if (one?.outcome.status === "succeeded") throw refused(413);
       if (one) posted.push(one);
     });
@@ -99,7 +99,7 @@ describe("outbox", () => {
     expect(posted).toMatchObject([
       { task_id: "big", outcome: { status: "failed", failure: { code: "result_invalid" } } },
     ]);
-    expect(givenUp).toEqual([]);
+    expect(dropped).toEqual([]);
   });
 
   it("TASK-05 delivers what the journal could not take, from memory", async () => {

@@ -1,5 +1,5 @@
-// Delivers results: at once, many together, and again until the server has given its verdict. A
-// failure here says nothing about the task; its result stays in the journal.
+// Delivers results at once, in batches, and retries until the server has given its verdict. A
+// failure here does not affect the task; its result stays in the journal.
 
 import { BATCH, MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node-limits";
 import type { Held, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
@@ -10,9 +10,9 @@ import { type Classified, classify, type Failure, failureOf } from "./failures.t
 export type Outbox = {
   /** There may be something to deliver. */
   poke(): void;
-  /** Results the journal could not take. */
+  /** For results that the journal could not store. */
   volatile: { add(report: TaskResultReport): void; held(): Held[] };
-  /** The server answers again: no need to wait out a pause. */
+  /** The server is reachable again: skips the pause. */
   reconnected(): void;
   /** Resolves when nothing is left, or after that time. */
   flush(withinMs: number): Promise<void>;
@@ -22,27 +22,27 @@ export type Outbox = {
 export type OutboxOptions = {
   journal: Pick<Journal, "unsent" | "settled">;
   post: (results: TaskResultReport[]) => Promise<{ verdicts: { task_id: string; verdict: Verdict }[] }>;
-  /** Before every new attempt; answers how long to wait. */
+  /** Called before every new attempt; returns how long to wait. */
   onFailure: (failure: Classified, failures: number, taskIds: string[]) => number;
   onSettled: (settled: readonly { task_id: string; verdict: Verdict }[]) => void;
-  /** The server refused these by their form; they go again, one by one or as a failure. */
+  /** The server refused the format of these; they are sent again, one by one or as a failure. */
   onRefused: (taskIds: string[], why: string) => void;
-  /** A result that the server will never take. */
-  onGivenUp: (report: TaskResultReport, why: string) => void;
+  /** A result that the server will never accept. */
+  onDropped: (report: TaskResultReport, why: string) => void;
 };
 
-/** Below the server's limit by what frames the results. */
+/** Below the server's limit, by the overhead around the results. */
 const MOST_BYTES = MOST_RESULTS_BODY_BYTES - 4096;
 
 export function createOutbox(options: OutboxOptions): Outbox {
   const { journal } = options;
   const volatile = new Map<string, TaskResultReport>();
-  /** What is said instead of a result that the server refused by its form. */
+  /** Replaces a result whose format the server refused. */
   const replaced = new Map<string, TaskResultReport>();
   let delivering: Promise<void> | undefined;
   let wake: (() => void) | undefined;
   let failures = 0;
-  /** A batch was refused by its form: as many results as it had go alone. */
+  /** After a refused batch, this many results are sent one by one. */
   let alone = 0;
   let stopped = false;
 
@@ -50,7 +50,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     const all = [...journal.unsent(), ...volatile.values()];
     return replaced.size === 0 ? all : all.map((one) => inPlaceOf(one));
   };
-  /** For the generation that it is asked for now. */
+  /** With the generation of the newest offer. */
   const inPlaceOf = (report: TaskResultReport) => {
     const instead = replaced.get(report.task_id);
     return instead ? { ...instead, generation: report.generation } : report;
@@ -77,7 +77,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const settle = (verdicts: readonly { task_id: string; verdict: Verdict }[], batch: TaskResultReport[]) => {
     const sent = new Set(batch.map((one) => one.task_id));
     const settled = verdicts.filter((one) => sent.has(one.task_id));
-    if (settled.length === 0) throw new Error("the server gave no verdict on what was delivered");
+    if (settled.length === 0) throw new Error("the server returned no verdict on the delivered results");
     forget(settled.map((one) => one.task_id));
     options.onSettled(settled);
   };
@@ -91,11 +91,11 @@ export function createOutbox(options: OutboxOptions): Outbox {
     alone = Math.max(0, alone - taskIds.length);
   };
 
-  /** One result of a form the server does not take must not keep the others back. */
+  /** One result with a format that the server refuses must not block the others. */
   const setAside = (batch: TaskResultReport[], why: string) => {
     const [only] = batch;
     if (only !== undefined && batch.length === 1 && replaced.has(only.task_id)) {
-      options.onGivenUp(only, why);
+      options.onDropped(only, why);
       forget([only.task_id]);
       return;
     }
@@ -155,7 +155,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   };
 }
 
-/** In their order, as many as go into one request; the first always does. */
+/** In order, as many as fit into one request; the first always does. */
 export function takeBatch(
   results: readonly TaskResultReport[],
   limit: { most: number; mostBytes: number },
@@ -170,7 +170,7 @@ export function takeBatch(
   return batch;
 }
 
-/** The server itself says that the request can never be right. */
+/** The server itself refused the request permanently. */
 function isRefusedByForm(failure: Failure): boolean {
   return (
     failure.kind === "answer" && failure.code !== undefined && [400, 409, 413, 415, 422].includes(failure.status)

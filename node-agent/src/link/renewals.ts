@@ -1,5 +1,5 @@
-// Asks for a new certificate when it is due, beside the polls and never in their way; whether it is put to use is
-// trial-runs.ts's. A failure is written down and tried again more slowly; once renewal is overdue (contracts' certificate-stage) it
+// Requests a new certificate when it is due, in parallel to the polls; trial-runs.ts decides whether it is adopted. A
+// failure is recorded and retried with backoff; once renewal is overdue (contracts' certificate-stage) it
 // is also a finding that every heartbeat carries.
 
 import { createHash } from "node:crypto";
@@ -13,9 +13,9 @@ import { classifyError, LinkFailure } from "./failures.ts";
 export type Renewals = {
   /** Undefined while there is no certificate. */
   dueAt(): number | undefined;
-  /** Begins a renewal if it is due; after each heartbeat. */
+  /** Starts a renewal if it is due; called after each heartbeat. */
   consider(): void;
-  /** Resolves when none is under way. */
+  /** Resolves when none is in progress. */
   settled(): Promise<void>;
 };
 
@@ -24,11 +24,11 @@ const backoff = { firstMs: 30_000, maxMs: 600_000 };
 export function createRenewals(options: {
   /** The one in use; undefined while there is none. */
   certificate: () => CertificateFacts | undefined;
-  /** The one that was got last and is not in force yet. */
+  /** The newest one, which is not in force yet. */
   pending: () => Pending;
-  /** Gets a new one and keeps it beside the present one. */
+  /** Requests a new one and stores it beside the present one. */
   renew: () => Promise<void>;
-  /** The server's clock minus this host's, as far as it is certain; undefined while it is not known. */
+  /** The server's clock minus this host's, its certain part; undefined while it is not known. */
   skewSeconds: () => number | undefined;
   onFailure: (reason: DiagnosticReason, detail: string) => void;
   random?: () => number;
@@ -37,7 +37,7 @@ export function createRenewals(options: {
   let underWay: Promise<void> | undefined;
   /** Of this certificate's renewal. */
   let failed: { serial: string; times: number } | undefined;
-  /** By the steady clock. */
+  /** By the monotonic clock. */
   let notBefore = 0;
 
   const dueAt = () => {
@@ -75,7 +75,7 @@ export function createRenewals(options: {
   };
 }
 
-/** In [0, 1), the same whenever it is asked: certificates of a fleet are not renewed together. */
+/** In [0, 1), stable per certificate, so that a fleet does not renew at the same time. */
 function shareOf(serial: string): number {
   return createHash("sha256").update(serial).digest().readUInt32BE(0) / 2 ** 32;
 }

@@ -38,7 +38,7 @@ describe("the next poll", () => {
     expect(goesOn).toHaveBeenCalled();
   });
 
-  it("TASK-02 waits while results are on their way to a busy server, but not for ever", async () => {
+  it("TASK-02 waits while results are on their way to a busy server, but only for a limited time", async () => {
     counts = { held: 1, unsent: 1 };
     const { goesOn } = start();
     await vi.advanceTimersByTimeAsync(4_000);

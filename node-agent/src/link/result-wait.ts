@@ -1,18 +1,18 @@
-// How long the next poll waits for the results of the tasks that the last one brought. Results of short tasks go
-// first, over the same connection; a task that takes longer does not keep the poll waiting.
+// How long the next poll waits for the results of the tasks from the last one. Results of short tasks are sent
+// first, over the same connection; a longer task does not delay the poll.
 
 export type ResultWait = {
   /** Resolves when nothing is held any more, or when it is not worth waiting longer. */
   sent(withinMs: number): Promise<void>;
-  /** Something was settled. */
+  /** A result was settled. */
   settled(): void;
-  /** What is not settled will be tried again, nobody knows when. */
+  /** Delivery failed: unsettled results are retried at an unknown time. */
   postponed(): void;
 };
 
 /**
- * For results that are on their way, and nothing else: beside them the poll would need a second connection. A server
- * that takes this long has a whole fleet at work, and would have a second handshake of every node as well.
+ * Only for results that are being sent: a parallel poll would need a second connection. A server that takes this long is
+ * busy with a whole fleet, and a second handshake of every node would add to that.
  */
 const ON_THEIR_WAY_MS = 5_000;
 

@@ -1,6 +1,6 @@
-// Who this agent is towards the server at the moment: identity, trust, profile and address from the state directory, and
-// the client made of them. What the server offers is kept beside them until it was adopted (trial-runs.ts). A join beside
-// the running agent, or a file that was restored, is taken up at the next attempt after a rejection.
+// The agent's current identity, trust, profile and address from the state directory, and the client that uses them. What
+// the server offers is stored beside them until it is adopted (trial-runs.ts). A join beside the running agent, or a
+// restored file, is picked up at the next attempt after a rejection.
 
 import { statSync } from "node:fs";
 import type { LookupFunction } from "node:net";
@@ -36,16 +36,16 @@ export type Session = {
   /** In force. Throws a HostProblem while this host has no usable identity. */
   present(): Way;
   candidates(): Candidates;
-  /** A client over another way, for one request; the caller closes it. */
+  /** A client with other connection settings, for one request; the caller closes it. */
   clientOver(way: Way): LinkClient;
-  /** Kept on disk beside what is in force. */
+  /** Stored on disk beside what is in force. */
   offer(candidates: Candidates): void;
   /** In force from the next connection on, and after a restart. */
   adopt(change: Partial<Way>): void;
   /** For another connection than the client's. Throws a HostProblem while this host has no usable identity. */
   credentials(): Credentials;
   readonly lookup: LookupFunction;
-  /** From a heartbeat's answer. Returns what of it was refused, and why. */
+  /** From the response to a heartbeat. Returns what was refused, and why. */
   learn(offer: Offer): string[];
   /** After a rejection: whether the files have changed since they were read, and are read again. */
   reconsider(): boolean;
@@ -80,7 +80,7 @@ export function openSession(options: {
         `${files.identity} is of the node ${way.identity.nodeId}, and this agent runs as ${nodeId}. Restart the agent.`,
       );
     }
-    // What equals the way in force, because a crash came between adopting and cleaning up, goes with the next answer.
+    // A candidate that equals what is in force, after a crash between adopting and cleaning up, is removed by the next response.
     open = { way, client: clientOf(way, lookup), candidates };
     return open;
   };
@@ -168,7 +168,7 @@ function readKnownAgent(files: StateFiles): AgentFile {
   );
 }
 
-/** A machine that joined through the public API of a server that tells no node-facing address. */
+/** For a machine that joined through the public API of a server that publishes no node-facing address. */
 function secureUrl(url: string): void {
   if (isSecure(url)) return;
   throw new UsageError(

@@ -1,6 +1,6 @@
-// Tries what the server offered, one thing at a time, beside the link and never in its way, and puts it to use once a
-// request through it was answered. What fails stays a candidate and is tried again more slowly; whatever the agent works
-// with stays in force. While the link fails, the same tries look for a way that works.
+// Tries what the server offered, one change at a time and in parallel to the link, and adopts it once a request with it
+// has succeeded. A failed candidate is retried with backoff; what works stays in force. While the link fails, the same
+// trials look for settings that work.
 
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { HostProblem } from "../identity/state-directory.ts";
@@ -16,11 +16,11 @@ import {
 import { classifyError } from "./failures.ts";
 
 export type TrialRuns = {
-  /** Begins to try what is due; after each heartbeat and each failure of the link. */
+  /** Starts the trials that are due; called after each heartbeat and each failure of the link. */
   consider(): void;
-  /** What did not work so far, and why. */
+  /** What has failed so far, and why. */
   failing(): readonly FailedAttempt[];
-  /** Resolves when no try is under way. */
+  /** Resolves when no trial is in progress. */
   settled(): Promise<void>;
 };
 
@@ -29,13 +29,13 @@ export type FailedAttempt = Failures & { attempt: Attempt; reason: DiagnosticRea
 export type TrialRunsOptions = {
   /** Throws a HostProblem while this host has no usable identity. */
   situation: () => Situation;
-  /** One authenticated request over this way; throws when it is not answered by the server. */
+  /** One authenticated request with these settings; throws when the server does not respond. */
   request: (way: Way) => Promise<void>;
-  /** Into the files, and in use from then on. */
+  /** Writes the files, and uses it from then on. */
   adopt: (change: Partial<Way>) => void;
   onAdopted: (attempt: Attempt) => void;
   onFailure: (failed: FailedAttempt) => void;
-  /** Steady: it only ever grows. */
+  /** Monotonic. */
   now?: () => number;
 };
 
@@ -52,7 +52,7 @@ export function createTrialRuns(options: TrialRunsOptions): TrialRuns {
     options.onFailure(record);
   };
 
-  /** Answers with whether anything was adopted. */
+  /** Returns whether anything was adopted. */
   const tryOne = async (attempt: Attempt): Promise<boolean> => {
     try {
       const way = { ...options.situation().present, ...attempt.change };
@@ -75,7 +75,7 @@ export function createTrialRuns(options: TrialRunsOptions): TrialRuns {
       history = new Map([...history].filter(([key]) => all.some((one) => one.key === key)));
       const facts = { connected: situation.connected, now: now() };
       const due = all.find(({ key }) => isDue(history.get(key), facts));
-      // What is left may have changed with every try.
+      // The remaining attempts may change with every trial.
       if (!due) return;
       const adopted = await tryOne(due);
       if (adopted && !situation.connected) return;
@@ -85,7 +85,7 @@ export function createTrialRuns(options: TrialRunsOptions): TrialRuns {
   return {
     consider() {
       underWay ??= tryAll()
-        // Without an identity there is nothing to try; the link says so itself.
+        // Without an identity there is nothing to try; the link reports that itself.
         .catch((error: unknown) => {
           if (!(error instanceof HostProblem)) throw error;
         })

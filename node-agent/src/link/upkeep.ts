@@ -1,5 +1,5 @@
-// Keeps identity, trust, profile and address current: asks for a new certificate when it is due, and tries whatever is
-// new before it is used. The same for a real agent, which keeps files, and for a simulated one, which keeps nothing.
+// Keeps identity, trust, profile and address current: requests a new certificate when it is due, and tries everything
+// new before it is adopted. Shared by real agents, which store files, and simulated ones, which store nothing.
 
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Finding } from "../diagnostics/self-checks.ts";
@@ -9,7 +9,7 @@ import type { LinkCalls } from "./calls.ts";
 import { createRenewals } from "./renewals.ts";
 import { createTrialRuns } from "./trial-runs.ts";
 
-/** Holds what is in force and what is on offer. */
+/** What is in force, and the candidates. */
 export type Keeper = {
   /** Throws a HostProblem while this host has no usable identity. */
   present(): Way;
@@ -23,16 +23,16 @@ export type UpkeepOptions = {
   /** Addresses that may be tried; see `Situation`. */
   addresses: () => Pick<Situation, "joinedAt" | "fixedUrl">;
   connected: () => boolean;
-  /** The server's clock minus this host's, as far as it is certain; undefined while it is not known. */
+  /** The server's clock minus this host's, its certain part; undefined while it is not known. */
   skewSeconds: () => number | undefined;
-  /** One heartbeat over this way. */
+  /** One heartbeat with these settings. */
   request: (way: Way) => Promise<void>;
-  /** Over the present way. */
+  /** With the settings in force. */
   renew: LinkCalls["renew"];
   onAdopted: (attempt: Attempt) => void;
   onFailure: (reason: DiagnosticReason, detail: string) => void;
   onRenewalFailure: (reason: DiagnosticReason, detail: string) => void;
-  /** What a renewal's answer brought beside the certificate. */
+  /** What the response to a renewal contained beside the certificate. */
   onTrustRefused: (refused: readonly string[]) => void;
 };
 
@@ -41,11 +41,11 @@ export type Upkeep = {
   renewalDueAt(): number | undefined;
   /** After each heartbeat. */
   afterHeartbeat(): void;
-  /** After each failure of the link that another way could cure. */
+  /** After each failure of the link that other settings might fix. */
   afterFailure(): void;
-  /** What was offered and does not work, for the heartbeat. */
+  /** Offered settings that do not work, for the heartbeat. */
   findings(): Finding[];
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is in progress. */
   settled(): Promise<void>;
 };
 

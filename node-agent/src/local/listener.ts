@@ -1,6 +1,5 @@
-// The agent's own listener for the host it runs on: is it well, what is free, its metrics. No
-// sign-in, nothing secret, nothing that changes anything; a page of a foreign site that points its
-// name at this address is refused by its Host.
+// The agent's local listener: health, free capacity, metrics. No authentication, nothing secret, read-only;
+// DNS rebinding by a foreign site is refused by the Host header.
 
 import type { IncomingMessage } from "node:http";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
@@ -19,7 +18,7 @@ export type LocalAnswers = {
 
 export type LocalListener = { port: number; close(): Promise<void> };
 
-/** Every user of the host can take the port first. That must not stop the agent: it takes a free one, and tells. */
+/** Any user of the host can occupy the port. That must not stop the agent: it uses a free one, and reports it. */
 export async function openLocalListener(
   options: { bind: string; port: number; onTaken: (why: string) => void; onForged: (detail: string) => void },
   answers: LocalAnswers,
@@ -45,7 +44,7 @@ export async function openLocalListener(
   const { bind, port, onTaken } = options;
   const listen = (on: number) =>
     new Promise<void>((resolve, reject) => {
-      // Stays: a connection that could not be accepted later on is no reason to end.
+      // Stays registered: a later error of a connection must not end the process.
       server.on("error", reject);
       server.listen(on, bind, resolve);
     });
@@ -92,7 +91,7 @@ function answer(request: IncomingMessage, bind: string, answers: LocalAnswers): 
   }
 }
 
-/** Bound beyond loopback it is reached by whatever name the network has for the host. */
+/** Beyond loopback the host may be reached by any name. */
 export function isAllowedHost(header: string | undefined, bind: string): boolean {
   if (header === undefined) return false;
   return !isLoopbackName(bind) || isLoopbackName(header.replace(/:\d{1,5}$/, "").toLowerCase());

@@ -1,4 +1,4 @@
-// What the local listener shows of the agent.
+// The responses of the local listener.
 
 import type { AgentCore } from "../core/agent-core.ts";
 import type { DetectedHost } from "../host/facts.ts";

@@ -20,9 +20,9 @@ import type { SimTypes } from "./types.ts";
 export type SimAgent = {
   readonly nodeId: string;
   connected(): boolean;
-  /** When it sent the last heartbeat that was answered. */
+  /** When it sent the last successful heartbeat. */
   lastHeartbeatAt(): number | undefined;
-  /** Why not, in a word; undefined while it is, or while it has not tried. */
+  /** The reason why it is not connected; undefined while it is, or before the first attempt. */
   problem(): string | undefined;
   away(): boolean;
   /** As if the network were cut. */
@@ -43,7 +43,7 @@ export type SimAgentOptions = {
   fails: () => boolean;
   onHeartbeat(): void;
   onTask(event: TaskEvent): void;
-  /** The same keys for every agent of the process: made once. */
+  /** The same keys for every agent of the process, created once. */
   keyringOf(verifiers: VerifierKeys): VerifierKeyring;
 };
 

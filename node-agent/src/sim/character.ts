@@ -1,5 +1,5 @@
-// What a simulated node is like: invented hardware, and now and then something to look at. The same number and seed
-// are always the same node. Everything about it says that it is simulated: its name, its system, its capability.
+// The properties of a simulated node: invented hardware, and sometimes a problem. The same number and seed
+// are always the same node. Its name, system and capability all identify it as simulated.
 
 import type { HostFacts } from "@holdfast/contracts/node-protocol";
 import type { Finding } from "../diagnostics/self-checks.ts";
@@ -7,14 +7,14 @@ import { chanceOf } from "./random.ts";
 
 export type Character = {
   facts: HostFacts;
-  /** Which nodes go dark together. */
+  /** Nodes of one rack go offline together. */
   rack: number;
   findings: Finding[];
   /** How many of its tasks fail, of 1. */
   failureRate: number;
 };
 
-/** How a node tells that nobody should mistake it for a machine. */
+/** Marks a node as simulated. */
 export const SIMULATED = "simulated";
 const RACK_SIZE = 32;
 
@@ -24,7 +24,7 @@ export function simName(number: number): string {
   return `sim-${String(number).padStart(5, "0")}`;
 }
 
-/** Which number a name of ours has. */
+/** The number in the name of a simulated node. */
 export function simNumber(name: string): number | undefined {
   const digits = /^sim-(\d{5,6})$/.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
@@ -40,13 +40,13 @@ export function characterOf(number: number, options: { seed: number; agentVersio
   const accelerators = chance.happens(0.25) ? chance.pick([1, 2, 4, 8]) : 0;
   return {
     rack,
-    // A few are hopeless, most fail hardly ever.
+    // A few fail often, most hardly ever.
     failureRate: chance.happens(0.02) ? 0.5 : 0.01,
     findings: full
       ? [{ reason: "node_observability_disk_pressure", detail: "96 % of the root file system is used" }]
       : [],
     facts: {
-      // Whole racks were forgotten at the last upgrade.
+      // Whole racks missed the last upgrade.
       agent_version: chanceOf(options.seed, 1_000_000 + rack).happens(0.06) ? "0.0.9" : options.agentVersion,
       hostname: simName(number),
       os: { family: "linux", flavour: SIMULATED, version: "1", kernel: SIMULATED },

@@ -1,5 +1,5 @@
-// What a simulated agent asks the server, over connections of its own: one while it is idle, a second only while a
-// result or progress travels beside a held poll, as a real agent has them.
+// The requests of a simulated agent, over connections of its own: one while it is idle, a second only while a
+// result or progress is sent beside a held poll, like a real agent.
 
 import type { LookupFunction } from "node:net";
 import type { SecureContext } from "node:tls";
@@ -14,7 +14,7 @@ import type { Dialling } from "./dialling.ts";
 export type SimClient = LinkCalls & {
   /** From the next connection on. */
   use(target: LinkTarget): void;
-  /** Ends what is under way; the next request opens a connection again. */
+  /** Aborts requests in progress; the next request opens a connection again. */
   hangUp(): void;
 };
 
@@ -36,7 +36,7 @@ export function createSimClient(options: SimClientOptions): SimClient {
   let { credentials } = options;
   let url = new URL(options.apiUrl);
   let head = headFor(url);
-  /** Made at the first connection: reading a key and its chain costs more than anything else here. */
+  /** Created with the first connection: parsing a key and its chain costs more than anything else here. */
   let secureContext: SecureContext | undefined;
   let session: Buffer | undefined;
   let free: Connection | undefined;
@@ -55,8 +55,7 @@ export function createSimClient(options: SimClientOptions): SimClient {
   const connection = async (): Promise<Connection> => {
     const hungUpBefore = hangUps;
     await options.myTurn();
-    if (hangUps !== hungUpBefore)
-      throw Object.assign(new Error("the request was given up"), { code: "ABORT_ERR" });
+    if (hangUps !== hungUpBefore) throw Object.assign(new Error("the request was aborted"), { code: "ABORT_ERR" });
     secureContext ??= secureContextOf(credentials);
     const opened: Connection = openConnection({
       place: { host: url.hostname, port: Number(url.port || 443), lookup },
@@ -74,7 +73,7 @@ export function createSimClient(options: SimClientOptions): SimClient {
     return opened;
   };
 
-  const giveBack = (used: Connection) => {
+  const release = (used: Connection) => {
     if (!open.has(used)) return;
     if (free || retired.has(used)) return used.close();
     free = used;
@@ -93,7 +92,7 @@ export function createSimClient(options: SimClientOptions): SimClient {
       const used = takeFree() ?? (await connection());
       const answer = await used.exchange({ text, timeoutMs, ...(signal ? { signal } : {}) });
       if (answer.headers.connection === "close") used.close();
-      else giveBack(used);
+      else release(used);
       return readAnswer<T>(answer, { sentAt, receivedAt: Date.now() });
     } catch (error) {
       throw error instanceof LinkFailure ? error : new LinkFailure(failureOf(error));

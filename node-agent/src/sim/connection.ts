@@ -1,5 +1,5 @@
-// One TLS connection with one request under way at a time, in as little memory and work as will do: thousands of
-// them share a process. The server's answers are read as HTTP/1.1 with a content-length, which is all that it
+// One TLS connection with one request at a time, with as little memory and work as possible: thousands of
+// them share a process. The server's responses are read as HTTP/1.1 with a content-length, which is all that it
 // sends; failures have the codes of the link.
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -12,7 +12,7 @@ export type Place = { host: string; port: number; lookup: LookupFunction };
 export type RawAnswer = { status: number; headers: IncomingHttpHeaders; text: string };
 
 export type Connection = {
-  /** Rejects with what the socket or the deadline says. */
+  /** Rejects with the error of the socket or the timeout. */
   exchange(request: { text: string; timeoutMs: number; signal?: AbortSignal }): Promise<RawAnswer>;
   close(): void;
 };
@@ -32,7 +32,7 @@ export function openConnection(options: {
 }): Connection {
   const { host, port, lookup } = options.place;
   const bare = connect({ host, port, lookup, noDelay: true });
-  /** Only when somebody is there: while a server is away, what TLS needs would be made for nothing again and again. */
+  /** Only once connected: while a server is down, TLS contexts would be created for nothing. */
   let socket: TLSSocket | undefined;
   /** Of the first request. */
   let unsent: string | undefined;
@@ -86,7 +86,7 @@ export function openConnection(options: {
     exchange: ({ text, timeoutMs, signal }) =>
       new Promise((resolve, reject) => {
         if (failure) return reject(failure);
-        const abort = () => fail(coded("ABORT_ERR", "the request was given up"));
+        const abort = () => fail(coded("ABORT_ERR", "the request was aborted"));
         const timer = setTimeout(
           () => fail(coded("NO_ANSWER_IN_TIME", `no answer within ${timeoutMs} ms`)),
           timeoutMs,
@@ -115,7 +115,7 @@ export function openConnection(options: {
   };
 }
 
-/** Undefined: more is to come. */
+/** Undefined: incomplete. */
 function readAnswerIn(received: Buffer): RawAnswer | "unreadable" | undefined {
   const end = received.indexOf(HEAD_END);
   if (end < 0) return undefined;
@@ -133,7 +133,7 @@ function readAnswerIn(received: Buffer): RawAnswer | "unreadable" | undefined {
 const none: IncomingHttpHeaders = {};
 const closing: IncomingHttpHeaders = { connection: "close" };
 
-/** Of a good answer nothing else matters. */
+/** All that matters of a successful response. */
 function lastOne(head: string): IncomingHttpHeaders {
   return /\r\nconnection: close/i.test(head) ? closing : none;
 }

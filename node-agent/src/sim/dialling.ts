@@ -1,10 +1,10 @@
-// Lets the agents of a process dial a few at a time. Real ones are on machines of their own: here one that is connected
-// already must not wait until thousands of others have made their keys.
+// Limits how many agents of a process connect at a time. Unlike real agents they share a processor: one that is already
+// connected must not wait until thousands of others have created their keys.
 
 /** In one turn of the event loop. */
 const PER_TURN = 4;
 
-/** Resolves when it is one's turn. */
+/** Resolves when the caller may connect. */
 export type Dialling = () => Promise<void>;
 
 export function createDialling(): Dialling {

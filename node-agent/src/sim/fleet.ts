@@ -1,4 +1,4 @@
-// Many simulated agents in one process, and what can be said of them together.
+// Many simulated agents in one process, and their combined state.
 
 import { randomUUID } from "node:crypto";
 import { lookupBy } from "../link/lookup.ts";
@@ -12,9 +12,9 @@ import { createSimTypes } from "./types.ts";
 export type FleetStatus = {
   agents: number;
   connected: number;
-  /** Told to be off the network. */
+  /** Disconnected on purpose. */
   away: number;
-  /** Of those that are neither: why, by reason. */
+  /** The number of all others, by reason. */
   problems: Record<string, number>;
   heartbeats: number;
   tasks: { succeeded: number; failed: number; refused: number };

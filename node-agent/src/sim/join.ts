@@ -1,4 +1,4 @@
-// Makes simulated nodes members of a fleet, by the agent's own enrollment: each has a token, a key and a certificate
+// Enrolls simulated nodes with the agent's own enrollment code: each has a token, a key and a certificate
 // of its own. Identities stay in memory: the next run gets new ones for the same nodes.
 
 import https from "node:https";
@@ -15,7 +15,7 @@ export type SimJoin = (node: { token: string; nodeId?: string; character: Charac
 
 export type SimJoiner = { join: SimJoin; close(): void };
 
-/** Over a few connections that are used again: whoever joins shows no certificate, so any may carry any. */
+/** Over a few shared connections: a join presents no certificate, so any connection can serve any node. */
 export function createSimJoiner(options: { apiUrl: string; atOnce: number }): SimJoiner {
   const agent = new https.Agent({ keepAlive: true, maxSockets: options.atOnce });
   const call = { origin: new URL(options.apiUrl).origin, attempts: 4, onRetry() {}, agent };
@@ -44,7 +44,7 @@ export function createSimJoiner(options: { apiUrl: string; atOnce: number }): Si
   };
 }
 
-/** Where the nodes of an installation find it, by the profile that the first of them was given. */
+/** The node-facing address of an installation, from the profile of the first node. */
 export function apiUrlOf({ agent }: SimIdentity): URL {
   return new URL(nodeApiUrl(agent, undefined));
 }

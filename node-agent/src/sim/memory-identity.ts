@@ -1,4 +1,4 @@
-// The identity of a simulated agent, in force and on offer, as session.ts keeps it for an agent with files.
+// The identity of a simulated agent, in force and candidates, as session.ts stores it for an agent with files.
 
 import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
@@ -16,7 +16,7 @@ export function createMemoryIdentity(
   { identity, roots, agent: joined }: SimIdentity,
   options: {
     apiUrl: URL;
-    /** The same keys for every agent of the process: made once. */
+    /** The same keys for every agent of the process, created once. */
     keyringOf: (verifiers: VerifierKeys) => VerifierKeyring;
     onAdopted: (way: Way) => void;
   },

@@ -1,19 +1,19 @@
-// Chance that can be repeated: the same seed gives the same fleet.
+// Reproducible random numbers: the same seed results in the same fleet.
 
 export type Chance = {
   /** In [0, 1). */
   next(): number;
   /** One of these. */
   pick<T>(choices: readonly T[]): T;
-  /** True so often, of 1. */
+  /** True with this probability. */
   happens(probability: number): boolean;
   /** A whole number from `least` on, below `limit`. */
   whole(least: number, limit: number): number;
 };
 
-/** `stream` tells apart what is drawn under one seed: the nodes, say, and the fleet's day. */
+/** `stream` separates sequences of one seed, such as the nodes and the events of the fleet. */
 export function chanceOf(seed: number, stream: number): Chance {
-  // SplitMix32: short, and good enough for what nobody guesses.
+  // SplitMix32: short, and good enough where nothing must be unpredictable.
   let state = (Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(stream + 1, 0xc2b2ae35)) >>> 0;
   const next = () => {
     state = (state + 0x9e3779b9) >>> 0;

@@ -1,11 +1,11 @@
 // The task types as simulated nodes run them: checked by their real contracts, run by their simulations, so that
-// nothing of this host is looked at or changed.
+// nothing of this host is read or changed.
 
 import type { Executor, SimulatedNode } from "@holdfast/tasks/executor";
 import { loadContract, loadSimulation } from "@holdfast/tasks/registry";
 import type { LoadedType } from "../executor/run.ts";
 
-/** Of one node. `fails` is asked before each task. */
+/** Of one node. `fails` is called before each task. */
 export type SimTypes = (node: SimulatedNode & { fails: () => boolean }) => {
   load(name: string): Promise<LoadedType | undefined>;
 };
@@ -31,7 +31,7 @@ function moody(executor: Executor, fails: () => boolean): Executor {
   const run = executor.run as (task: unknown) => Promise<unknown>;
   return {
     run: (async (task: unknown) => {
-      if (fails()) throw new Error("a simulated node fails now and then, so that there is something to look at");
+      if (fails()) throw new Error("simulated failure: some tasks of simulated nodes fail on purpose");
       return run(task);
     }) as Executor["run"],
   };

@@ -1,9 +1,9 @@
 // The directory with the holders' sockets, <state dir>/terminals, and what their names say. The state
-// directory and not /run, because several agents may live on one host and each must find its own. Only the
-// agent's user can enter it, so a name is the agent's word: what a holder itself says is a tenant's.
+// directory and not /run, because several agents may run on one host and each must find its own. Only the
+// agent's user can enter it, so names can be trusted; what a holder itself reports comes from a tenant.
 //
 //   <id>.starting                    not to be connected to yet
-//   <id>.spare                       ready to become somebody's
+//   <id>.spare                       ready to be assigned
 //   <session>.<pid>.<started>.shell  a tenant's, with the holder's process
 
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -29,12 +29,12 @@ export const spareName = (id: string) => `${id}.spare`;
 export const shellName = (sessionId: string, { pid, startTicks }: ProcessIdentity) =>
   `${sessionId}.${pid}.${startTicks}.shell`;
 
-/** Empty when there is no such directory. */
+/** Empty when the directory does not exist. */
 export function findSockets(stateDir: string): FoundSocket[] {
   return namesIn(directoryOf(stateDir)).flatMap((name): FoundSocket[] => {
     const [, sessionId, pid, startTicks] = /^([0-9a-f-]{36})\.(\d+)\.(\d+)\.shell$/.exec(name) ?? [];
     if (sessionId && pid && startTicks) {
-      // Its change is its renaming: when it became a shell.
+      // The ctime is the time of the rename, when it became a shell.
       const since = statSync(`${directoryOf(stateDir)}/${name}`, { throwIfNoEntry: false })?.ctimeMs;
       if (since === undefined) return [];
       return [{ kind: "shell", name, sessionId, holder: { pid: Number(pid), startTicks }, since }];
@@ -44,7 +44,7 @@ export function findSockets(stateDir: string): FoundSocket[] {
   });
 }
 
-/** Undefined: none was dialled yet, or it cannot be read. */
+/** Undefined: no attempt yet, or the file cannot be read. */
 export function readGatewayNote(stateDir: string): GatewayNote | undefined {
   try {
     const { url, at, reached, detail } = JSON.parse(readFileSync(gatewayNotePath(stateDir), "utf8"));

@@ -1,4 +1,4 @@
-// The environment of a login shell: made from nothing, so that nothing of the agent's leaks into it. The
+// The environment of a login shell: built from scratch, so that nothing of the agent's leaks into it. The
 // shell's own start-up files add to it.
 
 import { readFileSync } from "node:fs";
@@ -24,7 +24,7 @@ export function shellEnvironment(user: ShellUser, sessionId: string): Record<str
   };
 }
 
-/** Terminals speak UTF-8 only: any other locale would show wrong characters. */
+/** Terminals use UTF-8 only: any other locale would display wrong characters. */
 export function localeOf(settings: string): string {
   const [, named = ""] = /^\s*(?:export\s+)?LANG=["']?([\w.@-]+)["']?\s*$/m.exec(settings) ?? [];
   return /[.]utf-?8\b/i.test(named) ? named : ANY_UTF8;

@@ -1,4 +1,4 @@
-// What a failed attempt to reach the terminal gateway means, in the words of the failure matrix. Pure.
+// What a failed attempt to reach the terminal gateway means, as a reason of the failure matrix. Pure.
 
 import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
 import { isOfNodeStream } from "@holdfast/contracts/reasons/terminal";
@@ -14,7 +14,7 @@ export type StreamFailureCode =
 export type StreamFailure = {
   code: StreamFailureCode;
   detail: string;
-  /** Trying again at once may help: nobody has decided anything. */
+  /** An immediate retry may help: the gateway has not decided anything. */
   again: boolean;
 };
 
@@ -40,7 +40,7 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
     case "endpoint_profile_drift":
       return asFailure("terminal_env_profile_drift", false);
     case "control_plane_unreachable": {
-      // A page, or another protocol: not our gateway. One that is starting or ending says so itself.
+      // A web page, or another protocol: not the gateway. A gateway that is starting or stopping says so itself.
       const ours = error instanceof LinkFailure && failure.kind === "answer" && failure.code !== undefined;
       return asFailure(ours ? "terminal_node_stream_timeout" : "terminal_env_profile_drift", ours);
     }
@@ -53,7 +53,7 @@ export function isStreamFailure(error: unknown): error is StreamFailure {
   return typeof error === "object" && error !== null && "again" in error && "code" in error;
 }
 
-/** Under which reason a terminal's failure stands in the host's history. */
+/** The reason of a terminal's failure in the host's history. */
 export function reasonOfTerminalFailure(code: string): DiagnosticReason {
   return isOfNodeStream(code) ? "terminal_gateway_unreachable" : "terminal_failed";
 }

@@ -1,12 +1,12 @@
 // Which address of the gateway is dialled: the published one, and, when that does not work, the one that worked last. A
-// wrong address on the server must not take terminals away while the gateway is where it was.
+// wrong address in the server's settings must not break terminals while the gateway still runs at the old one.
 
 import { streamFailure } from "./failures.ts";
 import type { Dialler, Stream } from "./stream.ts";
 
 type Session = Omit<Parameters<Dialler["dial"]>[0], "url">;
 
-/** `isFixed`: set on this host, so that no other is tried. */
+/** `isFixed`: configured on this host, so that no other is tried. */
 export type DialGateway = (
   address: { url: string; isFixed: boolean },
   session: Session,

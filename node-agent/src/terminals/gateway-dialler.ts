@@ -1,5 +1,5 @@
-// Brings a terminal's stream to the gateway, whichever address this host has for it, and keeps a note of how that went
-// for a person at the host.
+// Connects a terminal's stream to the gateway, at whichever address this host has for it, and records the result for
+// `holdfast agent diagnose`.
 
 import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ export type GatewayDiallerOptions = DiallerOptions & {
   stateDir: string;
   /** Its address: as this host's setting says, or else as the profile says. */
   gateway: () => { configured: string | undefined; offered: string | undefined };
-  /** The address may be an old one: asks the server for the present profile. */
+  /** The address may be outdated: requests the current profile from the server. */
   refreshProfile: () => void;
 };
 
@@ -22,14 +22,14 @@ type Session = { sessionId: string; correlationId: string };
 export type GatewayDialler = {
   /** Rejects with a StreamFailure. */
   dial(session: Session, signal: AbortSignal): Promise<Stream>;
-  /** What nobody has decided yet is tried again, for a moment. */
+  /** Retries briefly, until the gateway has accepted or refused it. */
   dialPatiently(session: Session, signal: AbortSignal, onRetry: (failure: StreamFailure) => void): Promise<Stream>;
-  /** The failure of an opening that the gateway did not answer in time. */
+  /** The failure when the gateway did not respond in time. */
   silence(): TaskFailed;
   close(): void;
 };
 
-/** Many terminals may look for a gateway at once. */
+/** Many terminals may connect at once. */
 const REFRESH_MS = 15_000;
 const DIAL_ATTEMPTS = 3;
 const DIAL_AGAIN_MS = 250;
@@ -71,7 +71,7 @@ export function createGatewayDialler(options: GatewayDiallerOptions): GatewayDia
     options.refreshProfile();
   };
 
-  /** Nothing depends on it. */
+  /** Best effort. */
   const note = (now: Pick<GatewayNote, "url" | "reached" | "detail">) => {
     if (noted?.reached === now.reached && noted.url === now.url && noted.detail === now.detail) return;
     noted = { ...now, at: new Date().toISOString() };

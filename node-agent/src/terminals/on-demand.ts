@@ -1,17 +1,17 @@
 // Terminals as the rest of the agent sees them. What they need is loaded when the first one is opened, or
-// when an earlier agent left some: an agent at rest stays as lean as without.
+// when an earlier agent process left some: an idle agent uses no memory for them.
 
 import { TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/executor";
 import { findSockets } from "./directory.ts";
 import type { Terminals, TerminalsOptions } from "./terminals.ts";
 
 export type TerminalsOnDemand = TaskTerminals & {
-  /** Takes up what an earlier agent left. */
+  /** Adopts the shells of an earlier agent process. */
   resume(): void;
   count(): number;
-  /** Ends every shell: this node is no node any more. */
+  /** Ends every shell: the node was revoked or retired. */
   endAll(): void;
-  /** The shells go on. */
+  /** The shells keep running. */
   stop(): void;
 };
 

@@ -1,5 +1,4 @@
-// Looks for a new way between a shell and the gateway: again and again, more slowly each time, for as long as a shell may
-// be without one.
+// Reconnects a shell to the gateway, with backoff, for as long as a shell may be disconnected.
 
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { StreamFailure } from "./failures.ts";
@@ -13,16 +12,16 @@ export function startRedial<Kept>(options: {
   detachedMs: number;
   /** Rejects with a StreamFailure. */
   dial: (signal: AbortSignal) => Promise<Stream>;
-  /** What the shell has kept; rejects when it does not answer. */
+  /** Describes the shell and its buffered output; rejects when it does not respond. */
   describe: () => Promise<Kept>;
   onConnected: (stream: Stream, kept: Kept) => void;
   onRetry: (code: string, detail: string) => void;
-  /** Undefined: the gateway does not know this terminal any more. */
-  onGivenUp: (why: string | undefined) => void;
+  /** `why` is undefined when the gateway no longer knows this terminal. */
+  onAbandoned: (why: string | undefined) => void;
 }): Redial {
   const abort = new AbortController();
   const { signal } = abort;
-  const givesUpAt = performance.now() + options.detachedMs;
+  const deadline = performance.now() + options.detachedMs;
 
   const attempt = async (failures: number): Promise<void> => {
     try {
@@ -36,13 +35,13 @@ export function startRedial<Kept>(options: {
     } catch (error) {
       if (signal.aborted) return;
       const { code, detail = (error as Error).message } = error as Partial<StreamFailure>;
-      const isLate = performance.now() > givesUpAt;
-      if (isLate || code === "terminal_session_unknown") return options.onGivenUp(isLate ? detail : undefined);
+      const isLate = performance.now() > deadline;
+      if (isLate || code === "terminal_session_unknown") return options.onAbandoned(isLate ? detail : undefined);
       options.onRetry(code ?? "terminal_pty_failed", detail);
       timer = setTimeout(() => void attempt(failures + 1), backoffDelay(policy, failures));
     }
   };
-  // Not all at once when a gateway with many of them is restarted.
+  // Spread out, for a gateway with many terminals that is restarted.
   let timer = setTimeout(() => void attempt(0), Math.random() * policy.firstMs);
 
   return {

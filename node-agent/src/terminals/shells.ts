@@ -1,4 +1,4 @@
-// Shells in their holders: started for a user, taken up from an earlier agent, ended when nobody wants them.
+// Shells in their holders: started for a user, adopted from an earlier agent process, ended when no longer needed.
 
 import { correlationIdForm } from "@holdfast/contracts/headers";
 import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
@@ -13,13 +13,13 @@ import { createTerminal } from "./terminal.ts";
 type Opening = Parameters<TaskTerminals["open"]>[0];
 
 export type Shells = {
-  /** Leaves nothing behind when it rejects. */
+  /** Cleans up when it rejects. */
   start(wanted: Opening, signal: AbortSignal): Promise<{ holder: Holder; kept: Description & { type: "shell" } }>;
   /** Undefined: there was no shell, or it could not be reached and was ended. */
   takeUp(
     found: FoundSocket & { kind: "shell" },
   ): Promise<{ holder: Holder; correlationId: string; detachedMs: number } | undefined>;
-  /** Of a holder that belongs to no terminal. */
+  /** For a holder that belongs to no terminal. */
   end(holder: Holder): Promise<void>;
 };
 
@@ -29,7 +29,7 @@ export function createShells(options: {
   driver: PtyDriver;
   holders: Holders;
   at: (name: string) => string;
-  /** How long the holder of an earlier agent may take to answer. */
+  /** How long the holder of an earlier agent process may take to respond. */
   answerMs: number;
 }): Shells {
   const { driver, holders } = options;
@@ -79,7 +79,7 @@ export function createShells(options: {
         const connection = await driver.connect(options.at(name), options.answerMs);
         const { first } = connection;
         const holder = { connection, process, name };
-        // Taken for a session, and never ordered to become anything.
+        // Assigned to a session, but never told to start a shell.
         if (first.type === "spare") {
           await end(holder);
           return undefined;
@@ -90,7 +90,7 @@ export function createShells(options: {
         const detachedMs = Math.min(Math.max(0, first.orphanMs), LONGEST_DETACHED_MS);
         return { holder, correlationId, detachedMs };
       } catch {
-        // Stopped by its tenant, or in disorder: nobody could ever end it.
+        // Stopped by its tenant, or broken: it could never be ended otherwise.
         signalIfAlive(process, "SIGKILL");
         await holders.forget(name);
         return undefined;

@@ -1,4 +1,4 @@
-// Holders: started one by one, and one kept ready after the first terminal, because starting Node.js takes
+// Starts holders one by one, and keeps one ready after the first terminal, because starting Node.js takes
 // longer than everything else that a terminal needs.
 
 import { randomUUID } from "node:crypto";
@@ -11,17 +11,17 @@ import { namesIn, shellName, spareName } from "./directory.ts";
 export type Holder = { connection: HolderConnection; process: ProcessIdentity; name: string };
 
 export type Holders = {
-  /** One for this session, under its name. */
+  /** Returns a holder for this session, with its socket renamed to it. */
   take(sessionId: string): Promise<Holder>;
-  /** Has one ready for the next. */
+  /** Starts a spare for the next terminal. */
   keepOne(): void;
-  /** A spare that an earlier agent left. */
+  /** Adopts the spare of an earlier agent process. */
   adopt(name: string): Promise<void>;
-  /** Lets the spare go. */
+  /** Ends the spare. */
   letGo(): void;
-  /** Of a holder that has ended. */
+  /** For a holder that has ended. */
   forget(name: string): Promise<void>;
-  /** Resolves when none is starting any more: until then their sockets are looked for. */
+  /** Resolves when no holder is starting any more. */
   close(): Promise<void>;
 };
 
@@ -59,7 +59,7 @@ export function createHolders(options: {
       watcher ??= watchNames(directory, (changed) => starting.get(changed)?.ready());
     });
     const timer = setTimeout(
-      () => starting.get(name)?.failed(new Error(`it was not ready within ${START_MS / 1000} seconds`)),
+      () => starting.get(name)?.failed(new Error(`the holder was not ready within ${START_MS / 1000} seconds`)),
       START_MS,
     );
     try {
@@ -85,7 +85,7 @@ export function createHolders(options: {
     const found = connection.first.type === "spare" ? identify(connection.first.pid) : undefined;
     if (found) return { connection, process: found, name };
     connection.leave();
-    throw new Error("it ended at once");
+    throw new Error("the holder ended at once");
   };
 
   const hold = (coming: Promise<Holder>) => {
@@ -120,7 +120,7 @@ export function createHolders(options: {
       spare = undefined;
       const holder = await own;
       const name = shellName(sessionId, holder.process);
-      // Before it is anybody's: an agent that ends right now finds it under its session.
+      // Before it is assigned: if the agent ends right now, the next one finds it by its session.
       await rename(`${directory}/${holder.name}`, `${directory}/${name}`);
       return { ...holder, name };
     },
@@ -143,10 +143,10 @@ export function createHolders(options: {
   };
 }
 
-/** Names as they appear. A host has few of the kernel's watches, and others may have taken them all. */
+/** Names as they appear. A host has a limited number of inotify watches, and others may use all of them. */
 function watchNames(directory: string, onName: (name: string) => void): { close(): void } {
   try {
-    // Should it fail later on, a holder is not ready in time.
+    // If it fails later, the holder is reported as not ready in time.
     return watch(directory, (_event, name) => onName(String(name))).on("error", () => {});
   } catch {
     const timer = setInterval(() => namesIn(directory).forEach(onName), LOOK_MS);

@@ -1,5 +1,5 @@
 // A terminal's WebSocket to the gateway, dialled with the node's certificate. Loaded with the first
-// terminal: an agent at rest carries no WebSocket library.
+// terminal: an idle agent loads no WebSocket library.
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -20,7 +20,7 @@ export type StreamHears = {
   onText(text: string): void;
   /** There is room again after `congested`. */
   onRoom(): void;
-  /** `closed`: in good order, by both sides. */
+  /** `closed`: cleanly, by both sides. */
   onGone(closed: boolean): void;
 };
 
@@ -28,11 +28,11 @@ export type Stream = {
   listen(hears: StreamHears): void;
   send(frame: NodeFrame): void;
   sendBytes(bytes: Buffer): void;
-  /** More waits to be sent than should. */
+  /** Too much is waiting to be sent. */
   congested(): boolean;
-  /** Sends what waits, then closes. */
+  /** Sends what is waiting, then closes. */
   close(): void;
-  /** Called every `PING_MS`: asks whether the gateway is there, and cuts the stream off when it does not answer. */
+  /** Called every `PING_MS`: pings the gateway, and closes the stream when it does not respond. */
   check(): void;
 };
 
@@ -51,7 +51,7 @@ export type DiallerOptions = {
   nodeId: string;
   instanceId: string;
   bootId: string;
-  /** Asked at every connection: a renewed certificate is used by the next. Throws a HostProblem while there is none. */
+  /** Called for every connection, so that the next one uses a renewed certificate. Throws a HostProblem while there is none. */
   credentials: () => Credentials;
   lookup: LookupFunction;
 };
@@ -94,7 +94,7 @@ export function createDialler(options: DiallerOptions): Dialler {
         },
         perMessageDeflate: false,
         maxPayload: MOST_FRAME_BYTES,
-        // A gateway that hangs, or whose host is gone, accepts a connection and sends nothing.
+        // A gateway that hangs may accept a connection and send nothing.
         handshakeTimeout: STREAM_HANDSHAKE_MS,
         // Masks keep old proxies from mistaking a page's frames for requests. There is no page here, and
         // a mask of zeros spares a pass over every byte.
@@ -140,7 +140,7 @@ function overSocket(socket: WebSocket, below: Socket): Stream {
   const liveness = createLiveness(performance.now());
   let gone = false;
   socket.binaryType = "nodebuffer";
-  // What the gateway says at once must not be missed.
+  // The first frames of the gateway must not be missed.
   socket.pause();
   socket.on("close", () => {
     gone = true;
@@ -165,7 +165,7 @@ function overSocket(socket: WebSocket, below: Socket): Stream {
     },
     congested: () => below.writableLength > CONGESTED_BYTES,
     close() {
-      // One that nobody listened to is not read yet, and would not hear that the other side closes too.
+      // A socket without a listener is not read yet, and would not notice that the other side closes too.
       socket.resume();
       socket.close(CLOSE_NORMAL);
     },
@@ -177,7 +177,7 @@ function overSocket(socket: WebSocket, below: Socket): Stream {
   };
 }
 
-/** What the other side said instead of opening the stream; ours or a page of somebody else's. */
+/** The response instead of an upgrade: from the gateway, or from something else at that address. */
 async function refusal(response: IncomingMessage): Promise<LinkFailure> {
   let text = "";
   for await (const part of response.setEncoding("utf8")) {
@@ -185,7 +185,7 @@ async function refusal(response: IncomingMessage): Promise<LinkFailure> {
     if (text.length > ANSWER_BYTES) break;
   }
   const { code, message, next_step } = parse(text);
-  // Another listener of the same installation answers in the same form, with a certificate of the same authority.
+  // Another listener of the same installation responds in the same format, with a certificate of the same CA.
   const own =
     response.headers[LISTENER_HEADER] === gatewayListeners.node &&
     typeof code === "string" &&
@@ -197,7 +197,7 @@ async function refusal(response: IncomingMessage): Promise<LinkFailure> {
     excerpt:
       own && typeof message === "string"
         ? message.slice(0, 200)
-        : "what answers there is not the terminal gateway",
+        : "the server at this address is not the terminal gateway",
     nextStep: own && typeof next_step === "string" ? next_step : undefined,
   });
 }

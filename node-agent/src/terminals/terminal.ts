@@ -1,5 +1,5 @@
-// One open terminal: a holder on one side, the gateway's stream on the other, bytes passed on as they are.
-// The stream may break and is dialled again; the holder is the terminal, and with it everything ends.
+// One open terminal: a holder on one side, the gateway's stream on the other, bytes are forwarded unchanged.
+// The stream may break and is reconnected; the terminal ends with its holder.
 
 import {
   MOST_FRAME_BYTES,
@@ -16,15 +16,15 @@ import type { Stream } from "./stream.ts";
 
 export type Terminal = {
   readonly sessionId: string;
-  /** Whether the gateway has it now. */
+  /** Whether it is connected to the gateway. */
   connected(): boolean;
-  /** Its first way to the gateway; it reports to the gateway that the shell runs. */
+  /** Its first connection to the gateway, which reports that the shell runs. */
   join(stream: Stream, kept: { offset: number; end: number }): void;
-  /** Dials until the gateway has it, or for as long as a shell may be without. */
+  /** Retries until it is connected, or for as long as a shell may be disconnected. */
   reconnect(): void;
-  /** Ends the shell; resolves when nothing of it is left. */
+  /** Ends the shell; resolves when all its processes are gone. */
   end(): Promise<void>;
-  /** The agent ends; the shell goes on. */
+  /** The agent stops; the shell keeps running. */
   leave(): void;
   check(): void;
 };
@@ -35,7 +35,7 @@ export type TerminalOptions = {
   detachedMs: number;
   /** Rejects with a StreamFailure. */
   dial: (signal: AbortSignal) => Promise<Stream>;
-  /** It failed in a way that its user should know of. */
+  /** Called with a failure that its user should see. */
   onFailure: (code: string, detail: string) => void;
   /** Before it dials the gateway again. */
   onRetry: (code: string, detail: string) => void;
@@ -43,10 +43,10 @@ export type TerminalOptions = {
   onEnded: () => Promise<void>;
 };
 
-/** The holder gives a shell five seconds. One that does not obey is stopped by its tenant, and is killed. */
+/** The holder waits five seconds for its shell. A holder that does not react was stopped by its tenant, and is killed. */
 const OBEY_MS = 8_000;
 const ANSWER_MS = 5_000;
-/** How long a gateway may take to ask for the last output of a shell that has ended. */
+/** How long a gateway may take to request the last output of a shell that has ended. */
 const LAST_WISH_MS = 5_000;
 
 export function createTerminal(options: TerminalOptions): Terminal {
@@ -54,7 +54,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
   const { connection } = holder;
   const over = Promise.withResolvers<void>();
   let stream: Stream | undefined;
-  /** Output behind this point is of no attachment of this stream. */
+  /** Output after this point belongs to no attachment of this stream. */
   let attached = false;
   let exit: (NodeFrame & { type: "exit" }) | undefined;
   /** The exit was sent over the present stream. */
@@ -75,7 +75,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
     if (frame?.type === "attached") attached = true;
     if (frame && isForGateway(frame, attached)) stream?.send(frame);
   };
-  /** Only a gateway that closes the stream in return has surely received the end. */
+  /** Only a gateway that closes the stream in return has certainly received the exit. */
   const conclude = (to: Stream) => {
     if (exit) to.send(exit);
     exitSent = true;
@@ -97,11 +97,11 @@ export function createTerminal(options: TerminalOptions): Terminal {
       options.onFailure("terminal_pty_failed", message);
     }
     stream?.close();
-    // Its connection may have broken without its end: nobody could reach it any more.
+    // The holder may run without a connection, and could never be reached again.
     signalIfAlive(holder.process, "SIGKILL");
     void options.onEnded().then(over.resolve, over.resolve);
   };
-  /** By its process, which the agent itself wrote down: what a holder says is a tenant's word. */
+  /** By the process id that the agent itself recorded: what a holder reports is not trusted. */
   const insist = () => {
     ending = true;
     clearTimeout(timer);
@@ -167,7 +167,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
       describe: () => connection.describe(ANSWER_MS),
       onConnected: join,
       onRetry: options.onRetry,
-      onGivenUp(why) {
+      onAbandoned(why) {
         if (why !== undefined)
           options.onFailure(
             "terminal_stream_lost",
@@ -197,7 +197,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
   };
 }
 
-/** What a holder says is a tenant's word: only these reach the gateway, and acknowledgements only of its attachment. */
+/** What a holder sends is not trusted: only these reach the gateway, and acknowledgements only for its attachment. */
 function isForGateway(frame: NodeFrame, attached: boolean): boolean {
   switch (frame.type) {
     case "attached":

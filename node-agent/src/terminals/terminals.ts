@@ -1,4 +1,4 @@
-// All terminals of this host: opens them, takes up those of an earlier agent, ends them all when the
+// All terminals of this host: opens them, adopts those of an earlier agent process, ends them all when the
 // node is revoked. Loaded with the first one (on-demand.ts).
 
 import { closeSync, constants, openSync } from "node:fs";
@@ -23,24 +23,24 @@ export type TerminalsOptions = GatewayDiallerOptions & {
   driver?: PtyDriver;
   /** How long a spare holder is kept after the last terminal. */
   keepSpareMs?: number;
-  /** How long the holder of an earlier agent may take to answer. */
+  /** How long the holder of an earlier agent process may take to respond. */
   answerMs?: number;
 };
 
 export type Terminals = TaskTerminals & {
-  /** Takes up what an earlier agent left. */
+  /** Adopts the shells of an earlier agent process. */
   resume(): Promise<void>;
   count(): number;
   endAll(): Promise<void>;
-  /** The shells go on. */
+  /** The shells keep running. */
   stop(): void;
 };
 
 const ORPHAN_SECONDS = 600;
 const KEEP_SPARE_MS = 3600_000;
-/** Whoever does not answer is killed with its shell: a host that stands still for some seconds must not cost one. */
+/** A holder that does not respond is killed with its shell, so this must be longer than a host may stall. */
 const ANSWER_MS = 20_000;
-/** The shell that was just opened has the processor first. */
+/** Lets the shell that was just opened start first. */
 const SPARE_AFTER_MS = 500;
 
 export function createTerminals(options: TerminalsOptions): Terminals {
@@ -112,7 +112,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       given.abort();
       const [dialled, started] = await Promise.allSettled([dialling, starting]);
       if (dialled.status === "fulfilled") dialled.value.close();
-      // A shell may take seconds to end, by which it would be too late to say why there is none.
+      // A shell may take seconds to end, which would be too late to report the failure.
       if (started.status === "fulfilled") void shells.end(started.value.holder);
       if (wanted.signal.aborted) throw wanted.signal.reason;
       if (isLate && dialled.status === "rejected") throw gateway.silence();
@@ -128,7 +128,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       try {
         return await open(wanted);
       } catch (error) {
-        // One that nobody waits for any more is no failure of this host's.
+        // A terminal that nobody waits for any more is not a failure of this host.
         if (error instanceof TaskFailed && error.code !== "terminal_session_unknown")
           options.onFailure(error.code, error.message, wanted.correlationId);
         throw error;

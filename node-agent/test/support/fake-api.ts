@@ -22,7 +22,7 @@ import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import { signStatement } from "@holdfast/kit/signed-statement";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { Life } from "../../../control-plane/src/identity/certificates.ts";
+import type { Validity } from "../../../control-plane/src/identity/certificates.ts";
 import { atEnd } from "../../../control-plane/test/support/at-end.ts";
 import { type FakeAuthority, keyDigest, makeAuthority } from "./fake-authority.ts";
 
@@ -41,8 +41,8 @@ export type FakeApi = {
   /** What the agent is told; changing it takes effect with its next request. */
   standing: NodeStanding;
   serverTime: () => number;
-  /** Of the certificates that renewals get; undefined: as `lifeMs` says, from now. */
-  renewedLife: Partial<Life> | undefined;
+  /** Of the certificates that renewals get; undefined: as `validityMs` says, from now. */
+  renewedValidity: Partial<Validity> | undefined;
   /** What renewals get beside the certificate. */
   trustBundle: string[];
   verifiers: VerifierKeys;
@@ -85,7 +85,7 @@ export function newSigningKey(kid = randomBytes(6).toString("hex")) {
 }
 
 export async function startFakeApi(
-  options: { lifeMs?: number; serverLife?: { notBefore?: Date; notAfter?: Date } } = {},
+  options: { validityMs?: number; serverValidity?: { notBefore?: Date; notAfter?: Date } } = {},
 ): Promise<FakeApi> {
   const authority = await makeAuthority();
   const signing = newSigningKey();
@@ -103,7 +103,7 @@ export async function startFakeApi(
     profile: { name: "test", version: 1, endpoints: {}, resolve: {}, ca_sha256: [authority.rootSha256] },
     standing: { status: "active", reason: null },
     serverTime: Date.now,
-    renewedLife: undefined,
+    renewedValidity: undefined,
     trustBundle: [authority.rootPem],
     verifiers: { keys: [signing.jwk] },
     fault: () => undefined,
@@ -157,7 +157,7 @@ export async function startFakeApi(
       await new Promise((resolve) => (closing ? closing.close(resolve) : resolve(undefined)));
     },
     async start() {
-      const { cert, key } = api.shows ?? (await authority.server(undefined, options.serverLife));
+      const { cert, key } = api.shows ?? (await authority.server(undefined, options.serverValidity));
       server = https.createServer(
         { cert, key, requestCert: true, rejectUnauthorized: false, ticketKeys, sessionIdContext: "fake" },
         (request, response) => {
@@ -196,8 +196,8 @@ export async function startFakeApi(
     };
     if (path === "/v1/trust-bundle") return answer({ roots: [authority.rootPem] });
     if (path === "/v1/enroll") return enroll(body as Record<string, string>, answer, response);
-    const shown = socket.getPeerX509Certificate();
-    const leaf = shown && new X509Certificate(shown.raw);
+    const presented = socket.getPeerX509Certificate();
+    const leaf = presented && new X509Certificate(presented.raw);
     if (!leaf || !authority.hasIssued(leaf)) return refuse(response, 401, "certificate_missing");
     api.serials.push(leaf.serialNumber.toLowerCase());
     api.resumed.push(socket.isSessionReused());
@@ -272,9 +272,9 @@ export async function startFakeApi(
       });
     }
     if (path === "/renew") {
-      const notAfter = new Date(Date.now() + (options.lifeMs ?? 86_400_000));
-      const life = api.renewedLife ?? { notAfter };
-      const certificate = await authority.certify((body as { csr: string }).csr, api.nodeId, life);
+      const notAfter = new Date(Date.now() + (options.validityMs ?? 86_400_000));
+      const validity = api.renewedValidity ?? { notAfter };
+      const certificate = await authority.certify((body as { csr: string }).csr, api.nodeId, validity);
       return answer({
         certificate,
         not_before: new Date().toISOString(),
@@ -314,7 +314,7 @@ export async function startFakeApi(
     const nodeId = used?.nodeId ?? known ?? (api.enrollments.length === 0 ? api.nodeId : uuidv7());
     secrets.set(secret, { key, nodeId });
     api.enrollments.push({ body, nodeId });
-    const notAfter = new Date(Date.now() + (options.lifeMs ?? 86_400_000));
+    const notAfter = new Date(Date.now() + (options.validityMs ?? 86_400_000));
     answer({
       node_id: nodeId,
       org_id: uuidv7(),

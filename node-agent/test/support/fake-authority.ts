@@ -3,7 +3,6 @@
 import { createHash, createPublicKey, KeyObject, randomUUID, type webcrypto, X509Certificate } from "node:crypto";
 import { type Signed, type Statement, signStatement } from "@holdfast/kit/signed-statement";
 import {
-  type Life,
   makeIssuing,
   makeKeyPair,
   makeNodeCertificate,
@@ -11,6 +10,7 @@ import {
   makeServerCertificate,
   makeServiceCertificate,
   type Signer,
+  type Validity,
 } from "../../../control-plane/src/identity/certificates.ts";
 import { x509 } from "../../../control-plane/src/identity/x509.ts";
 
@@ -21,11 +21,11 @@ export type FakeAuthority = {
   /** What stands behind the dot of a token. */
   rootDigest: string;
   rootSha256: string;
-  server(names?: string[], life?: Partial<Life>): Promise<{ cert: string; key: string }>;
+  server(names?: string[], validity?: Partial<Validity>): Promise<{ cert: string; key: string }>;
   /** As a gateway gets it, which may ask for any names. */
   gateway(names: string[]): Promise<{ cert: string; key: string }>;
   /** For the key of a request; the chain, leaf first. */
-  certify(csr: string, nodeId: string, life?: Partial<Life>): Promise<string>;
+  certify(csr: string, nodeId: string, validity?: Partial<Validity>): Promise<string>;
   hasIssued(leaf: X509Certificate): boolean;
   /** With the root's key. */
   sign<S extends Statement>(statement: S): Signed<S>;
@@ -42,12 +42,12 @@ export async function makeAuthority(): Promise<FakeAuthority> {
     rootPem: `${root.certificate.toString("pem")}\n`,
     rootDigest: createHash("sha256").update(rootDer).digest("base64url"),
     rootSha256,
-    async server(names = ["localhost", "127.0.0.1", "nodes.holdfast.test"], life = {}) {
+    async server(names = ["localhost", "127.0.0.1", "nodes.holdfast.test"], validity = {}) {
       const keys = await makeKeyPair();
       const certificate = await makeServerCertificate(issuing, {
         names,
         publicKey: keys.publicKey,
-        life: lifeFrom(life),
+        validity: validityWith(validity),
       });
       return { cert: `${certificate.toString("pem")}\n${behind}`, key: await pemOf(keys.privateKey) };
     },
@@ -57,13 +57,13 @@ export async function makeAuthority(): Promise<FakeAuthority> {
         service: { name: "gateway", instanceId: randomUUID() },
         names,
         publicKey: await x509.PublicKey.create(keys.publicKey),
-        life: lifeFrom({}),
+        validity: validityWith({}),
       });
       return { cert: `${certificate.toString("pem")}\n${behind}`, key: await pemOf(keys.privateKey) };
     },
-    async certify(csr, nodeId, life = {}) {
+    async certify(csr, nodeId, validity = {}) {
       const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
-      const leaf = await makeNodeCertificate(issuing, { id: nodeId, publicKey, life: lifeFrom(life) });
+      const leaf = await makeNodeCertificate(issuing, { id: nodeId, publicKey, validity: validityWith(validity) });
       return `${leaf.toString("pem")}\n${behind}`;
     },
     hasIssued: (leaf) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey),
@@ -83,7 +83,7 @@ async function newSigner(
   return { certificate: await make(keys), privateKey: keys.privateKey };
 }
 
-function lifeFrom({ notBefore, notAfter }: Partial<Life>): Life {
+function validityWith({ notBefore, notAfter }: Partial<Validity>): Validity {
   return {
     notBefore: notBefore ?? new Date(Date.now() - HOUR_MS / 12),
     notAfter: notAfter ?? new Date(Date.now() + 24 * HOUR_MS),

@@ -88,8 +88,8 @@ export async function startFakeGateway(authority: FakeAuthority): Promise<FakeGa
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     const [, sessionId = ""] = /^\/internal\/v1\/nodes\/[^/]+\/terminals\/([^/]+)$/.exec(request.url ?? "") ?? [];
-    const shown = (request.socket as TLSSocket).getPeerX509Certificate();
-    const leaf = shown && new X509Certificate(shown.raw);
+    const presented = (request.socket as TLSSocket).getPeerX509Certificate();
+    const leaf = presented && new X509Certificate(presented.raw);
     const refusal =
       (await gateway.refuse(sessionId)) ??
       (leaf && authority.hasIssued(leaf)

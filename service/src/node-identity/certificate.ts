@@ -8,15 +8,15 @@ import type { ErrorCode } from "@holdfast/contracts/errors";
 
 export const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
-export type ShownCertificate =
+export type PresentedCertificate =
   | { kind: "none" }
   | { kind: "foreign" }
-  /** Ours, but not made for a node. */
+  /** Issued by this installation, but not for a node. */
   | { kind: "other"; serial: string }
   | { kind: "node"; nodeId: string; serial: string; notBefore: Date; notAfter: Date }
-  | ShownByIngress;
+  | IngressCertificate;
 
-export type ShownByIngress = {
+export type IngressCertificate = {
   kind: "ingress";
   name: string;
   /** Of the token that it was issued with. */
@@ -37,10 +37,10 @@ export function issuersOf(authorities: readonly X509Certificate[]): Issuers {
 }
 
 /**
- * On a resumed session only the leaf is there; the CA that must have signed it comes from what we know
- * ourselves in any case, never from the connection.
+ * A resumed session has only the leaf. The CA that must have signed it always comes from the server's own
+ * trust store, never from the connection.
  */
-export function readShown(leaf: X509Certificate | undefined, issuers: Issuers): ShownCertificate {
+export function readCertificate(leaf: X509Certificate | undefined, issuers: Issuers): PresentedCertificate {
   if (!leaf) return { kind: "none" };
   if (!issuers.hasIssued(leaf)) return { kind: "foreign" };
   const serial = leaf.serialNumber.toLowerCase();
@@ -58,8 +58,8 @@ export function readShown(leaf: X509Certificate | undefined, issuers: Issuers): 
 export type Judgement = { nodeId: string; serial: string } | { refused: ErrorCode };
 
 /** `revoked`: whether the node's identity, or this certificate, was revoked. */
-export function judge(shown: ShownCertificate, facts: { now: number; revoked: boolean }): Judgement {
-  switch (shown.kind) {
+export function judge(presented: PresentedCertificate, facts: { now: number; revoked: boolean }): Judgement {
+  switch (presented.kind) {
     case "none":
       return { refused: "certificate_missing" };
     case "foreign":
@@ -68,11 +68,11 @@ export function judge(shown: ShownCertificate, facts: { now: number; revoked: bo
     case "ingress":
       return { refused: "certificate_unusable" };
     case "node": {
-      // Before the dates: a revoked node must not take an expired certificate for its only problem.
+      // Before the dates: a revoked node must not be told that an expired certificate is its only problem.
       if (facts.revoked) return { refused: "identity_revoked" };
-      if (facts.now < shown.notBefore.getTime()) return { refused: "certificate_not_yet_valid" };
-      if (facts.now > shown.notAfter.getTime()) return { refused: "cert_expired" };
-      return { nodeId: shown.nodeId, serial: shown.serial };
+      if (facts.now < presented.notBefore.getTime()) return { refused: "certificate_not_yet_valid" };
+      if (facts.now > presented.notAfter.getTime()) return { refused: "cert_expired" };
+      return { nodeId: presented.nodeId, serial: presented.serial };
     }
   }
 }

@@ -78,11 +78,11 @@ export function toNodeDetail(
   };
 }
 
-/** The one the agent uses, as far as a heartbeat since the last issue tells; else the last issued. */
+/** The certificate in the last heartbeat, if that is newer than the last issue; otherwise the last issued one. */
 function certificateOf({ issued, in_use, heartbeat_at }: NodeRow): CertificateFacts | undefined {
   if (!issued) return undefined;
-  const heardSince = heartbeat_at !== null && heartbeat_at.getTime() > new Date(issued.issued_at).getTime();
-  return heardSince && in_use ? in_use : issued;
+  const reportedSince = heartbeat_at !== null && heartbeat_at.getTime() > new Date(issued.issued_at).getTime();
+  return reportedSince && in_use ? in_use : issued;
 }
 
 function connectionOf({ heartbeat_at }: NodeRow, { now, staleAfterSeconds }: Moment): Node["connection"] {

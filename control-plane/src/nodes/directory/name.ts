@@ -1,8 +1,8 @@
-// What a node is called when nobody chose a name: its host name, made to fit.
+// The default name of a node: its host name, converted to a valid name.
 
 const LONGEST = 63;
 
-/** A valid name from whatever a machine calls itself. */
+/** Converts any host name to a valid name. */
 export function nodeNameFrom(text: string): string {
   const name = text
     .toLowerCase()

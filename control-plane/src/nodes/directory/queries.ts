@@ -19,15 +19,15 @@ export type NodeRow = {
   heartbeat: Heartbeat | null;
   /** Correlation id of that heartbeat. */
   heartbeat_id: string | null;
-  /** When this was read, by the clock that `heartbeat_at` is of. */
+  /** When this was read, by the same clock as `heartbeat_at`. */
   read_at: Date;
   /** The certificate last issued, and the one that the last heartbeat came with. */
   issued: CertificateFacts | null;
   in_use: CertificateFacts | null;
-  /** The last time that a certificate of the node was refused; its time as JSON has it. */
+  /** The last time that a certificate of the node was refused; its time is a JSON string. */
   refused: { at: string; code: string; correlation_id: string } | null;
 };
-/** Times as JSON has them. */
+/** Times are JSON strings. */
 export type CertificateFacts = {
   serial: string;
   not_before: string;
@@ -49,7 +49,7 @@ const columns = (tx: Tx) => tx`
   (SELECT to_json(r) FROM (
      SELECT at, code, correlation_id FROM node_refusals WHERE node_id = n.id) r) AS refused`;
 
-/** What is decided by columns alone, and so is true at once after a change. */
+/** Filters on columns alone, which are up to date immediately after a change. */
 export type ColumnFilter = {
   name?: string | undefined;
   status?: NodeStatus | undefined;
@@ -98,7 +98,7 @@ export async function updateName(tx: Tx, id: string, name: string): Promise<void
   await tx`UPDATE nodes SET name = ${name} WHERE id = ${id}`;
 }
 
-/** The node that a token is to be made for, held as it is until the token is there. */
+/** The node that a token is created for, locked until the transaction ends. */
 export async function holdNode(
   tx: Tx,
   node: { id: string } | { name: string },
@@ -113,7 +113,7 @@ export type TokenRow = {
   id: string;
   kind: EnrollmentTokenKind;
   node_id: string | null;
-  /** Of its node as it is called now, else as it was asked for. */
+  /** The current name of its node, otherwise the name requested. */
   node_name: string | null;
   creator_name: string;
   created_at: Date;
@@ -151,7 +151,7 @@ export async function insertEnrollmentToken(
             ${token.createdBy}, ${token.creatorName}, ${token.parentId},
             now() + ${token.expiresInMinutes}::int * interval '1 minute')`;
   const row = await selectEnrollmentToken(tx, id);
-  if (!row) throw new Error("a token vanished in its own transaction");
+  if (!row) throw new Error("a token is missing in its own transaction");
   return row;
 }
 

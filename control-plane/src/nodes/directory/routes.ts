@@ -35,7 +35,7 @@ type PageAt = { before: string; limit: number };
 export function nodeRoutes(api: ApiContext): void {
   const rules = { staleAfterSeconds: api.nodes.staleAfterSeconds };
 
-  /** What needs attention and what agents reported are no columns: they are looked up in the fleet. */
+  /** What needs attention and what agents reported are not columns: they are looked up in the fleet. */
   const selectFromFleet = async (
     { tx, org }: OrgCall<typeof listNodes>,
     { name, status, ...filter }: FleetQuery,
@@ -105,7 +105,7 @@ export function nodeRoutes(api: ApiContext): void {
       });
     }
     const { from, to } = moved;
-    // A token that lies about would take the node in again.
+    // An unused token could enroll the node again.
     if (isRevoked(to)) await revokeTokensFor(tx, row.id);
     call.touched({ type: "node", id: row.id, name: row.name }, { change: body.change, from, to });
     call.afterCommit(() => api.nodes.directory.changed(moved));
@@ -120,7 +120,7 @@ export function nodeRoutes(api: ApiContext): void {
 
 type FleetQuery = FleetFilter & Pick<ListQuery, "name" | "status">;
 
-/** The fleet has no retired nodes: what their agents reported finds none of them. */
+/** The fleet contains no retired nodes, so filters on reported values match none of them. */
 function sourceOf({ state, ...query }: ListQuery): { columns: ColumnFilter } | { fleet: FleetQuery } {
   const { name, status, search, ...reported } = query;
   const retired = state === "retired" || status === "retired";
@@ -136,10 +136,10 @@ async function requireNode(tx: Tx, id: string): Promise<NodeRow> {
   return row;
 }
 
-/** The index of names refuses the second of two, also when both are given at once. */
+/** The unique index refuses a second node of the same name, also for concurrent requests. */
 function explainTaken(name: string): (error: { code?: string }) => never {
   return (error) => {
     if (error.code !== "23505") throw error;
-    throw new ApiError("name_taken", { message: `Another node is called ${name}.` });
+    throw new ApiError("name_taken", { message: `Another node is named ${name}.` });
   };
 }

@@ -1,6 +1,6 @@
-// What every request of a node is checked against, without asking the database each time: the
-// standing of each node that this process has met. Changed at once by the process that makes a
-// change, by notification in the others, and looked up again by a background job in case one was lost.
+// A cache that every request of a node is checked against: the standing of each node that has sent a request to this
+// process. Updated at once by the process that makes a change, by notification in the others, and read again by a
+// background job in case a notification was lost.
 
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { Log } from "@holdfast/service/log";
@@ -18,15 +18,15 @@ export type Standing = {
 };
 
 export type NodeDirectory = {
-  /** Undefined: there is no such node. */
+  /** Undefined: the node does not exist. */
   standing(nodeId: string): Promise<Standing | undefined>;
-  /** What is known without asking; of nodes that were asked for before. */
+  /** The cached standing, if the node was looked up before. */
   known(nodeId: string): Standing | undefined;
   /** Calls the listener with each standing that is read of the node from now on. Returns an unsubscribe function. */
   onStanding(nodeId: string, listener: (standing: Standing) => void): () => void;
-  /** By whoever changed a node, after the commit. Tells the other replicas too. */
+  /** Called after the commit of a change to a node. Notifies the other replicas too. */
   changed(moved: Pick<Moved, "row" | "revokedSerials">): void;
-  /** Reads again what changed since the last look, in case a notification was lost. */
+  /** Reads the changes since the last run, in case a notification was lost. */
   look(): Promise<void>;
   stop(): void;
 };
@@ -36,7 +36,7 @@ export function isRevoked(standing: Standing, serial: string): boolean {
 }
 
 type Row = Omit<StatusRow, "name"> & { revoked_serials: string[] };
-/** `read` orders what concurrent reads saw: of two, the one begun later knows more. */
+/** `read` orders concurrent reads: the one that began later is newer. */
 type Entry = { standing: Standing; read: number };
 
 const MOST_IN_ONE = 256;
@@ -61,7 +61,7 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
     for (const row of await selectStandings(system, ids)) put(row.id, toStanding(row), turn);
   };
 
-  // After a start all nodes are strangers, and all of them come at once.
+  // After a start no node is cached, and all of them connect at once.
   const strangers = createBatches<string, Standing | undefined>({
     most: MOST_IN_ONE,
     atOnce: 1,
@@ -83,7 +83,9 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
   const readAgain = (ids: readonly string[]) => {
     const met = ids.filter((id) => entries.has(id) || loading.has(id));
     if (met.length === 0) return;
-    read(met).catch((error: Error) => log.debug({ err: error }, "standings were not read; the next look does"));
+    read(met).catch((error: Error) =>
+      log.debug({ err: error }, "could not read standings; retrying in the next run"),
+    );
   };
 
   const look = async () => {
@@ -132,7 +134,7 @@ function toStanding(row: Row): Standing {
   };
 }
 
-/** Serials stay in the list a day beyond their end: our clock may differ from the database's. */
+/** Serials stay in the list for a day after they expire: this process's clock may differ from the database's. */
 function selectStandings(system: Sql, ids: readonly string[]): Promise<Row[]> {
   return system<Row[]>`
     SELECT n.id, n.org_id, n.status, n.status_reason, n.revoked_at,
@@ -148,6 +150,6 @@ async function changedSince(system: Sql, since: Date | undefined): Promise<{ at:
     SELECT now() AS at, ARRAY(
       SELECT id FROM nodes WHERE status_changed_at > coalesce(${since ?? null}, now()) - interval '35 seconds'
     ) AS ids`;
-  if (!row) throw new Error("a query without FROM gave no row");
+  if (!row) throw new Error("a query without FROM returned no row");
   return row;
 }

@@ -13,7 +13,7 @@ import {
 
 /** What should come of each cell, written down apart from the code; `-` is a refusal. */
 const expected: Record<Position, string> = {
-  //             heard        drain     fence        reactivate  revoke   retire   enrolled
+  //             heartbeat    drain     fence        reactivate  revoke   retire   enrolled
   enrolling: "   active       -         quarantined  -           revoked  retired  enrolling",
   active: "      active       draining  quarantined  active      revoked  retired  active",
   draining: "    draining     draining  quarantined  active      revoked  retired  draining",

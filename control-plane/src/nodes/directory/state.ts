@@ -1,5 +1,5 @@
-// The lifecycle of a node, and the only door to its `status` and `revoked_at`. The table is total;
-// what is not allowed says so. A position is a status together with whether the identity is revoked.
+// The lifecycle of a node, and the only code that writes its `status` and `revoked_at`. The table is total;
+// transitions that are not allowed carry the reason. A position is a status together with whether the identity is revoked.
 
 import type { NodeStatus } from "@holdfast/contracts/node-protocol";
 import type { Tx } from "../../database/connect.ts";
@@ -8,10 +8,10 @@ export const positions = ["enrolling", "active", "draining", "quarantined", "rev
 /** `revoked` is quarantined without any accepted certificate; `retired` is the same and cannot be undone. */
 export type Position = (typeof positions)[number];
 
-export const nodeEvents = ["heard", "drain", "fence", "reactivate", "revoke", "retire", "enrolled"] as const;
+export const nodeEvents = ["heartbeat", "drain", "fence", "reactivate", "revoke", "retire", "enrolled"] as const;
 /**
- * - `heard`: a heartbeat arrived;
- * - `enrolled`: a token made for the node gave it a new key;
+ * - `heartbeat`: a heartbeat arrived;
+ * - `enrolled`: the node got a new key with a token that was created for it;
  * - the others: an operator's changes.
  */
 export type NodeEvent = (typeof nodeEvents)[number];
@@ -22,21 +22,21 @@ const bound =
   "It is revoked: make a token with `holdfast node token create --node <id>` and run `holdfast agent join` with it on the machine first.";
 const final = "It is retired, which cannot be undone; its machine can come back as a new node only.";
 const fenced = "It is fenced already; reactivate it first.";
-const notHeard = "It has not been heard from yet; its first heartbeat makes it active.";
+const noHeartbeatYet = "It has not sent a heartbeat yet; its first heartbeat makes it active.";
 
-/** Where an event leads. A repeated change leads to where the node is, and changes nothing. */
+/** The position after an event. A repeated change leads to the current position and changes nothing. */
 export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> = {
   enrolling: {
-    heard: "active",
-    drain: { refused: notHeard },
+    heartbeat: "active",
+    drain: { refused: noHeartbeatYet },
     fence: "quarantined",
-    reactivate: { refused: notHeard },
+    reactivate: { refused: noHeartbeatYet },
     revoke: "revoked",
     retire: "retired",
     enrolled: "enrolling",
   },
   active: {
-    heard: "active",
+    heartbeat: "active",
     drain: "draining",
     fence: "quarantined",
     reactivate: "active",
@@ -45,7 +45,7 @@ export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> 
     enrolled: "active",
   },
   draining: {
-    heard: "draining",
+    heartbeat: "draining",
     drain: "draining",
     fence: "quarantined",
     reactivate: "active",
@@ -54,7 +54,7 @@ export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> 
     enrolled: "draining",
   },
   quarantined: {
-    heard: "quarantined",
+    heartbeat: "quarantined",
     drain: { refused: fenced },
     fence: "quarantined",
     reactivate: "active",
@@ -63,7 +63,7 @@ export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> 
     enrolled: "quarantined",
   },
   revoked: {
-    heard: "revoked",
+    heartbeat: "revoked",
     drain: { refused: bound },
     fence: "revoked",
     reactivate: { refused: bound },
@@ -72,7 +72,7 @@ export const lifecycle: Record<Position, Record<NodeEvent, Position | Refusal>> 
     enrolled: "quarantined",
   },
   retired: {
-    heard: "retired",
+    heartbeat: "retired",
     drain: { refused: final },
     fence: { refused: final },
     reactivate: { refused: final },
@@ -106,8 +106,8 @@ export function isRevoked(position: Position): boolean {
 export type Moved = { from: Position; to: Position; row: StatusRow; revokedSerials: string[] };
 
 /**
- * Locks the node's row, so that changes of one node come one after the other. Undefined: no such node.
- * Certificates end with the identity, and with a new enrollment, except the one that it brought.
+ * Locks the node's row, so that changes of one node are serialized. Undefined: the node does not exist.
+ * Certificates are revoked with the identity, and by a new enrollment, except the one that it issued.
  */
 export async function moveNode(
   tx: Tx,
@@ -128,13 +128,13 @@ export async function moveNode(
       revoked_at = CASE WHEN ${isRevoked(to)} THEN coalesce(revoked_at, now()) END
     WHERE id = ${nodeId}
     RETURNING id, org_id, name, status, status_reason, revoked_at`;
-  if (!changed) throw new Error("a locked node vanished");
+  if (!changed) throw new Error("a locked node is missing");
   const ends = isRevoked(to) || event === "enrolled";
   const revoked = ends ? await revokeCertificates(tx, nodeId, options.keepSerial ?? null) : [];
   return { from, to, row: changed, revokedSerials: revoked };
 }
 
-/** What still explains the new status when nobody gave a reason. */
+/** The reason that still applies to the new status when none was provided. */
 function reasonAfter(event: NodeEvent, row: StatusRow): string | null {
   return event === "enrolled" ? row.status_reason : null;
 }

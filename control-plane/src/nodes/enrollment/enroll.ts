@@ -1,7 +1,7 @@
 // Exchanges an enrollment token for a node's identity, in one transaction: token, node, certificate
-// and audit, all of it or nothing. Of two machines with the same pairing token exactly one becomes a
-// node; of two with the same bootstrap token the newest is the node. The same machine may ask again and
-// gets the same answer.
+// and audit, all or nothing. Of two machines with the same pairing token exactly one becomes a
+// node; of two with the same bootstrap token the newest is the node. The same machine may repeat the
+// request and gets the same response.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import type { HostFacts } from "@holdfast/contracts/node-protocol";
@@ -37,16 +37,16 @@ type Dependencies = { system: Sql; authority: Authority; directory: NodeDirector
 type Joined = Enrolled & { changed?: () => void };
 type Origin = { address: string; correlationId: string };
 
-/** A host that loses its state at every start, or two that take the node from each other, must not fill the tables. */
+/** A host that loses its state at every start, or two hosts that compete for one node, must not fill the tables. */
 const bootstrapUses = { attempts: 30, windowSeconds: 60 * 60 };
 
 /**
  * Only failures are limited, so that a fleet behind one address joins as fast as it can: unknown tokens by address, a
- * known token that is refused by itself. An honest machine waits a minute at most.
+ * known token that is refused by token. A legitimate machine waits a minute at most.
  */
 const failedJoins = { attempts: 60, windowSeconds: 60 };
 
-/** What is stored of a token is the hash of this part; the rest tells the agent whom to trust. */
+/** Only the hash of this part of a token is stored; the rest identifies the root that the agent trusts. */
 function secretOf(token: string): string {
   return token.split(".", 1)[0] ?? "";
 }
@@ -56,7 +56,7 @@ export async function enroll(deps: Dependencies, request: EnrollmentRequest, fro
   const secretHash = hashSecret(secret);
   const known = await selectKnown(deps.system, secretHash);
   try {
-    // Before anything that costs more than this one look.
+    // Before anything more expensive than this one query.
     if (!known) throw new ApiError("enrollment_token_unknown");
     if (isSecretOf("bootstrap", secret)) {
       await takeAttempt(deps.system, bootstrapUses, "bootstrap", secretHash.toString("hex"));
@@ -88,15 +88,15 @@ async function join(
   request: EnrollmentRequest,
 ): Promise<Joined> {
   checkBootstrap(token, request.node_name, undefined);
-  const asked = token.node_name ?? request.node_name ?? request.facts.hostname;
+  const requested = token.node_name ?? request.node_name ?? request.facts.hostname;
   const node = { id: token.enrolled_node_id, orgId: token.org_id };
-  const name = await insertNode(tx, token, nodeNameFrom(asked));
+  const name = await insertNode(tx, token, nodeNameFrom(requested));
   if (token.kind === "bootstrap") await bindNamesakes(tx, token);
   const certificate = await certify(tx, deps.authority, node, key, "enrollment");
   return { nodeId: node.id, orgId: node.orgId, name, certificate };
 }
 
-/** A name that is taken is numbered; but a bootstrap token makes the node of its name, and no other. */
+/** A name in use gets a number; but a bootstrap token only creates the node of exactly its name. */
 async function insertNode(tx: Tx, token: UsedToken, wanted: string): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     const name = numbered(wanted, attempt);
@@ -106,14 +106,14 @@ async function insertNode(tx: Tx, token: UsedToken, wanted: string): Promise<str
     if (inserted.length === 1) return name;
     if (token.kind === "bootstrap") {
       throw new ApiError("name_taken", {
-        message: `There is a node called ${name} by now, which this bootstrap token was not made for.`,
+        message: `A node named ${name} exists by now, and this bootstrap token was not created for it.`,
         nextStep: `Make one for it, \`holdfast node token create --bootstrap --node ${name}\`; or rename or retire it.`,
       });
     }
   }
 }
 
-/** A new key for a node that exists. Its earlier certificates end: whoever held them is replaced. */
+/** A new key for a node that exists. Its earlier certificates are revoked: their holder is replaced. */
 async function rejoin(
   deps: Dependencies,
   tx: Tx,
@@ -122,7 +122,7 @@ async function rejoin(
   request: EnrollmentRequest,
 ): Promise<Joined> {
   const node = { id: token.enrolled_node_id, orgId: token.org_id };
-  // Before the certificate, whose row would lock the node's more weakly: two would wait for each other.
+  // Before the certificate, whose insert takes a weaker lock on the node: upgrading it could deadlock.
   const [before] = await tx<StatusRow[]>`
     SELECT id, org_id, name, status, status_reason, revoked_at FROM nodes WHERE id = ${node.id} FOR UPDATE`;
   checkBootstrap(token, request.node_name, before);
@@ -141,8 +141,8 @@ async function recordEnrolled(
   { token, request, correlationId }: { token: UsedToken; request: EnrollmentRequest; correlationId: string },
 ): Promise<void> {
   const { hostname, agent_version } = request.facts;
-  // Of the identity that ends: when it was heard a moment ago, two machines use the token.
-  const [heard] = await tx<{ heartbeat_at: Date }[]>`
+  // The last heartbeat of the replaced identity: if it is recent, two machines use the token.
+  const [replaced] = await tx<{ heartbeat_at: Date }[]>`
     SELECT heartbeat_at FROM node_presence WHERE node_id = ${nodeId}`;
   await recordAudit(tx, log, {
     orgId,
@@ -156,7 +156,7 @@ async function recordEnrolled(
       token_kind: token.kind,
       serial: certificate.serial,
       again: !token.makes_node,
-      last_heard_at: heard?.heartbeat_at.toISOString() ?? null,
+      last_heard_at: replaced?.heartbeat_at.toISOString() ?? null,
       hostname,
       agent_version,
     },
@@ -172,8 +172,8 @@ async function selectKnown(system: Sql, secretHash: Buffer): Promise<KnownToken 
 }
 
 /**
- * Refuses with `rate_limit_exceeded` instead, and writes no audit, when it is one too many. Else it is in the trail of the
- * token's organization, when it is one of ours.
+ * Throws `rate_limit_exceeded` instead, without an audit event, when there were too many. Otherwise the refusal is in the
+ * audit trail of the token's organization, if the token is known.
  */
 async function countRefused(
   { system, log }: Dependencies,

@@ -67,7 +67,7 @@ export function enrollmentTokenRoutes(api: ApiContext): void {
     const release = api.agentReleases.current();
     if (!release) {
       throw new ApiError("not_found", {
-        message: "This server has no agent packed to hand out.",
+        message: "This server has no packed agent to download.",
         nextStep: "Pack it where the server runs: `npm run pack-agent`.",
       });
     }
@@ -131,7 +131,7 @@ function requireAuthority(api: ApiContext): Authority {
 
 type Binding = { nodeId: string | null; nodeName: string | null };
 
-/** The node that alone may use the token, if there is one already; else what the new one is called. */
+/** The only node that may use the token, if it exists; otherwise the name of the new node. */
 async function bindingOf({ tx, body }: OrgCall<typeof createEnrollmentToken>): Promise<Binding> {
   const { kind, node_id, node_name = null } = body;
   if (node_id !== undefined) {
@@ -154,7 +154,7 @@ function bootstrapFor({ id, name, status, revoked_at }: HeldNode): Binding {
   if (status === "retired") throw new ApiError("node_retired");
   if (revoked_at) {
     throw new ApiError("node_change_refused", {
-      message: `${name} is revoked, and a bootstrap token does not end that.`,
+      message: `${name} is revoked, and a bootstrap token does not undo that.`,
       nextStep: `Take it in again first, with \`holdfast node token create --node ${name}\`; then make this one.`,
       details: { status, revoked: true },
     });

@@ -1,6 +1,6 @@
-// The use of an enrollment token: taken by one UPDATE, or refused with what is wrong with it. A pairing
-// token works once. A bootstrap token works again and again for its node; one that was made before the
-// node is bound to it by its first use, together with all others of that name.
+// Claims an enrollment token with one UPDATE, or refuses it with the reason. A pairing token works once. A bootstrap
+// token works repeatedly for its node; one that was created before the node is bound to it by its first use, together
+// with all others of that name.
 
 import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollment";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
@@ -15,22 +15,22 @@ export type UsedToken = {
   id: string;
   org_id: string;
   kind: EnrollmentTokenKind;
-  /** As it was asked for with the token. */
+  /** As requested with the token. */
   node_name: string | null;
   enrolled_node_id: string;
-  /** There is no such node yet: it is to be made. */
+  /** The node does not exist yet and has to be created. */
   makes_node: boolean;
 };
 
 export type Enrolled = { nodeId: string; orgId: string; name: string; certificate: CertificateRow };
 
-/** Who asks: by which token, with which key, and what the machine takes itself for. */
+/** The requester: its token, its key, and the node that the machine claims to be. */
 export type Use = { secretHash: Buffer; keySha256: Buffer; nodeId: string | undefined };
 
 /**
- * Undefined: nothing was taken. Tokens of one name that have no node yet come one after the other: one makes
- * the node, the others find it. Then the node is locked, before the token, as whoever revokes it does: in
- * another order two would wait for each other.
+ * Undefined: nothing was claimed. Tokens of one name that have no node yet are serialized: the first creates the node,
+ * the others find it. Then the node is locked before the token, in the same order as a revocation does, which avoids a
+ * deadlock.
  */
 export async function takeToken(tx: Tx, { secretHash, keySha256, nodeId }: Use): Promise<UsedToken | undefined> {
   await tx`
@@ -51,7 +51,7 @@ export async function takeToken(tx: Tx, { secretHash, keySha256, nodeId }: Use):
   return token;
 }
 
-/** Of one name, the others that wait for a node: now they have it. */
+/** Binds the other tokens of this name that have no node yet. */
 export async function bindNamesakes(tx: Tx, token: UsedToken): Promise<void> {
   await tx`
     UPDATE enrollment_tokens SET node_id = ${token.enrolled_node_id}
@@ -59,19 +59,23 @@ export async function bindNamesakes(tx: Tx, token: UsedToken): Promise<void> {
 }
 
 /**
- * A bootstrap token lies on a host for months, so it does less than a pairing token that somebody made
- * just now: it never ends a revocation, and serves no machine that takes itself for another node.
+ * A bootstrap token stays on a host for months, so it may do less than a pairing token that was just created: it never
+ * undoes a revocation, and is refused for a machine that claims to be another node.
  */
-export function checkBootstrap(token: UsedToken, asked: string | undefined, node: StatusRow | undefined): void {
+export function checkBootstrap(
+  token: UsedToken,
+  requested: string | undefined,
+  node: StatusRow | undefined,
+): void {
   if (token.kind !== "bootstrap") return;
   const position = node && positionOf(node);
   if (position === "retired") throw new ApiError("node_retired");
   if (position === "revoked") throw new ApiError("identity_revoked");
   const names = [token.node_name, node?.name, node?.id];
-  if (asked === undefined || names.includes(nodeNameFrom(asked))) return;
+  if (requested === undefined || names.includes(nodeNameFrom(requested))) return;
   const name = node?.name ?? token.node_name;
   throw new ApiError("enrollment_token_wrong_node", {
-    message: `This machine calls itself ${nodeNameFrom(asked)}, and this bootstrap token is for ${name}.`,
+    message: `This machine's name is ${nodeNameFrom(requested)}, but this bootstrap token is for ${name}.`,
     nextStep: "Correct HOLDFAST_NODE_NAME on the machine, or give it the token that was made for it.",
     details: { node_name: name },
   });
@@ -83,7 +87,7 @@ type TokenState = {
   node_id: string | null;
   node_name: string | null;
   revoked: boolean;
-  /** Its maker may still enroll nodes. */
+  /** Its creator may still enroll nodes. */
   backed: boolean;
   used: boolean;
   expired: boolean;
@@ -91,7 +95,7 @@ type TokenState = {
   enrolled_node_id: string | null;
 };
 
-/** The earlier answer for the machine that used the token; for any other, what is wrong with it. */
+/** Returns the earlier response to the machine that used the token; throws the reason for any other. */
 export async function sameAgain(tx: Tx, { secretHash, keySha256, nodeId }: Use): Promise<Enrolled> {
   const [token] = await tx<TokenState[]>`
     SELECT org_id, kind, node_id, node_name, revoked_at IS NOT NULL AS revoked, used_at IS NOT NULL AS used,
@@ -127,7 +131,7 @@ export async function sameAgain(tx: Tx, { secretHash, keySha256, nodeId }: Use):
   );
 }
 
-/** `nodeId` is what the machine takes itself for: a node that can have a token of its own, or not. */
+/** `nodeId`: the node that the machine claims to be, which may or may not get a token of its own. */
 async function wrongNode(
   tx: Tx,
   token: TokenState,
@@ -148,7 +152,7 @@ async function wrongNode(
   });
 }
 
-/** A node that is revoked or retired has taken its tokens with it, and is the better reason. */
+/** Tokens are revoked with their node; then the node's state is the more useful reason. */
 async function whyRevoked(tx: Tx, token: TokenState): Promise<ApiError> {
   const [node] = await tx<Pick<StatusRow, "status" | "revoked_at">[]>`
     SELECT status, revoked_at FROM nodes WHERE id = ${token.node_id}`;

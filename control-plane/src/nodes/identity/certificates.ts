@@ -1,5 +1,5 @@
-// Certificates of nodes as rows. A key has one certificate: whoever asks again for the same key,
-// because an answer was lost, gets the same one.
+// Certificates of nodes as rows. A key has one certificate: a repeated request for the same key, for example after a
+// lost response, returns the same one.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
@@ -13,7 +13,7 @@ export type CertificateRow = {
   chain: string;
   not_before: Date;
   not_after: Date;
-  /** Neither ended nor revoked. */
+  /** Neither expired nor revoked. */
   good: boolean;
 };
 
@@ -36,7 +36,7 @@ export async function certificateOfKey(
   return row;
 }
 
-/** Throws `csr_invalid` for a key whose certificate was revoked or has ended: it does not come back. */
+/** Throws `csr_invalid` for a key whose certificate was revoked or has expired: it is not issued again. */
 export async function certify(
   tx: Tx,
   authority: Authority,
@@ -45,21 +45,21 @@ export async function certify(
   issuedFor: "enrollment" | "renewal",
 ): Promise<CertificateRow> {
   const issued = await authority.issueToNode({ id: node.id, publicKey: request.publicKey }, await agreedTime(tx));
-  // Of two requests at once for one key, the second waits here and finds the first one's.
+  // The second of two concurrent requests for one key waits here and finds the first one's certificate.
   await tx`
     INSERT INTO node_certificates (serial, org_id, node_id, key_sha256, chain, issued_for, not_before, not_after)
     VALUES (${issued.serial}, ${node.orgId}, ${node.id}, ${request.keySha256}, ${issued.chain}, ${issuedFor},
             ${issued.notBefore}, ${issued.notAfter})
     ON CONFLICT (node_id, key_sha256) DO NOTHING`;
   const row = await certificateOfKey(tx, node.id, request.keySha256);
-  if (!row) throw new Error("a certificate vanished in its own transaction");
+  if (!row) throw new Error("a certificate is missing in its own transaction");
   if (!row.good) throw endedKey();
   return row;
 }
 
 /**
- * This process's time, when the database's agrees. A certificate issued by a clock that is ahead is not valid before that
- * time comes, and by one that is behind it ends too soon.
+ * This process's time, if the database's agrees. A certificate issued by a clock that is ahead is not valid yet, and one
+ * issued by a clock that is behind expires too soon.
  */
 async function agreedTime(tx: Tx): Promise<Date> {
   const [row] = await tx<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
@@ -70,6 +70,6 @@ async function agreedTime(tx: Tx): Promise<Date> {
 }
 
 export function endedKey(): ApiError {
-  const problem = "this key had a certificate that has ended or was revoked; make a new key";
+  const problem = "the certificate of this key expired or was revoked; create a new key";
   return new ApiError("csr_invalid", { details: { fields: [{ field: "body.csr", problem }] } });
 }

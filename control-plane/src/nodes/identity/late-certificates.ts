@@ -1,5 +1,5 @@
-// Which nodes have missed the renewal of their certificate, for the log and the metric that alarms hang on. The
-// statement says what `certificateStage` says, and takes the certificate that the node's page shows; a test compares.
+// Which nodes have missed the renewal of their certificate, for the log and the metric behind alerts. The
+// statement follows `certificateStage`, and uses the certificate that the node's page shows; a test compares them.
 
 import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";
 import type { Metrics } from "@holdfast/service/metrics";
@@ -7,7 +7,7 @@ import type { Queryable, Sql, Tx } from "../../database/connect.ts";
 
 export type LateNode = { id: string; not_after: Date };
 
-/** Of nodes that are meant to be there. */
+/** Of nodes that should be online. */
 export async function selectLate(system: Sql): Promise<LateNode[]> {
   return system<
     LateNode[]
@@ -23,7 +23,7 @@ export async function selectLateIn(tx: Tx): Promise<LateCertificate[]> {
 
 type LateCounts = { cert_renewal_overdue: number; cert_expired: number };
 
-/** Counting takes 0.4 s with 10,000 nodes, and it is a matter of hours: not at every scrape. */
+/** Counting takes 0.4 s with 10,000 nodes, and the value changes within hours: not counted at every scrape. */
 const COUNT_EVERY_MS = 30_000;
 
 export function measureLate(metrics: Metrics, system: Sql, now: () => number = Date.now): void {
@@ -41,19 +41,19 @@ export function measureLate(metrics: Metrics, system: Sql, now: () => number = D
   );
 }
 
-/** Of active nodes: whoever set one aside knows that it is not there. */
+/** Of active nodes: the operator who quarantined a node knows that it does not renew. */
 async function countLate(system: Sql): Promise<LateCounts> {
   const [row] = await system<LateCounts[]>`
     SELECT count(*) FILTER (WHERE not_after >= now())::integer AS cert_renewal_overdue,
            count(*) FILTER (WHERE not_after < now())::integer AS cert_expired
     FROM (${lateCertificates(system)}) AS late WHERE status = 'active'`;
-  if (!row) throw new Error("an aggregate gave no row");
+  if (!row) throw new Error("an aggregate returned no row");
   return row;
 }
 
 /**
- * By the certificate a node uses, as far as a heartbeat since the last issue tells; else by the last issued. To look for
- * a serial in the heartbeat's text takes a tenth of the time that it takes to read its fields.
+ * By the certificate in the last heartbeat, if that is newer than the last issue; otherwise by the last issued one.
+ * Searching the heartbeat's text for a serial takes a tenth of the time that reading its fields takes.
  */
 export const lateCertificates = (sql: Queryable) => sql`
   SELECT n.id, n.status, n.revoked_at, c.not_before, c.not_after

@@ -1,5 +1,5 @@
-// Certificates of nodes that were refused: kept for the node's page, and in the audit once for each certificate and
-// reason, then at most once an hour. An agent that is locked out asks again and again.
+// Refused certificates of nodes: stored for the node's page, and in the audit once per certificate and reason, then at
+// most once an hour. An agent that is locked out keeps retrying.
 
 import type { ErrorCode } from "@holdfast/contracts/errors";
 import type { Log } from "@holdfast/service/log";
@@ -13,10 +13,10 @@ export type Refusals = {
   settled(): Promise<void>;
 };
 
-/** The page may be this late; a statement for each request of a node that is locked out is not worth more. */
+/** The page may lag this much: a node that is locked out does not get a statement for each request. */
 const NOTED_EVERY_MS = 10_000;
 const AUDITED_EVERY = "1 hour";
-/** Whoever holds certificates that ended is limited by how many there are. */
+/** Bounded in practice by the number of expired certificates. */
 const MOST_REMEMBERED = 10_000;
 
 export function openRefusals(system: Sql, log: Log, now: () => number = () => performance.now()): Refusals {
@@ -31,7 +31,7 @@ export function openRefusals(system: Sql, log: Log, now: () => number = () => pe
       for (const oldest of notedAt.keys().take(notedAt.size >= MOST_REMEMBERED ? 1 : 0)) notedAt.delete(oldest);
       notedAt.set(key, now());
       const written: Promise<void> = note(system, log, refusal)
-        .catch((error: unknown) => log.warn({ err: error, node_id: refusal.nodeId }, "a refusal was not recorded"))
+        .catch((error: unknown) => log.warn({ err: error, node_id: refusal.nodeId }, "could not record a refusal"))
         .finally(() => writing.delete(written));
       writing.add(written);
     },
@@ -41,7 +41,7 @@ export function openRefusals(system: Sql, log: Log, now: () => number = () => pe
 
 type Noted = { org_id: string; name: string; audit: boolean };
 
-/** Nothing about a node that does not exist. */
+/** Writes nothing about a node that does not exist. */
 async function note(system: Sql, log: Log, { nodeId, serial, code, correlationId }: NodeRefusal): Promise<void> {
   await system.begin(async (tx) => {
     const isNews = tx`(r.serial <> excluded.serial OR r.code <> excluded.code

@@ -1,5 +1,5 @@
-// What nodes are offered as trust: keys that sign tasks, roots and addresses, each signed by something that no ingress
-// has. Agents check it before they replace anything (ADR 15).
+// The trust published to nodes: keys that sign tasks, roots and addresses, each signed with a key that no ingress has.
+// Agents verify it before they replace anything (ADR 15).
 
 import { hash, X509Certificate } from "node:crypto";
 import type { EnvironmentProfile, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
@@ -9,14 +9,14 @@ import type { Authority } from "../../identity/authority.ts";
 
 const SPKI = { type: "spki", format: "der" } as const;
 
-/** Of a heartbeat. */
+/** From a heartbeat. */
 type Reported = {
   verifier_kids: readonly string[];
   profile: { name: string; version: number };
   trust?: { key_set: number; bundle: number } | undefined;
 };
 
-/** What is newer than what the node has; usually nothing. */
+/** The parts that are newer than the node's; usually none. */
 export async function trustFor(
   nodes: NodeServices,
   report: Reported,
@@ -39,7 +39,7 @@ async function unsignedFor({ keys }: NodeServices, report: Reported, profile: En
   return { ...(verifiers ? { verifiers } : {}), ...(current ? {} : { profile }) };
 }
 
-/** What a node begins with, for the key of its new certificate alone. */
+/** The initial trust of a node, bound to the key of its new certificate. */
 export async function trustAtEnrollment(
   nodes: NodeServices,
   authority: Authority,

@@ -1,11 +1,11 @@
-// Looks after what identities leave behind: removes tokens and certificates that ended long ago, and
-// finds nodes that should have renewed their certificate by now, hours before it ends.
+// Removes tokens and certificates that expired long ago, and finds nodes that should have renewed their certificate by
+// now, hours before it expires.
 
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../../database/connect.ts";
 import { lateCertificates } from "./late-certificates.ts";
 
-/** Long enough to look up afterwards who joined with what. */
+/** Long enough to look up later who joined with which token. */
 const KEPT_FOR = "30 days";
 
 export async function removeOldIdentities(system: Sql): Promise<Record<string, number>> {

@@ -113,8 +113,8 @@ describe("what to look at", () => {
     } = diagnosticReasons[reason];
     const owner = ownerGroupOf(reason);
     const words = { title, message: `${message} seen at 12:00`, next_step: nextStep, next_action: nextAction };
-    const told = { ...{ code: reason, ...placeOf(at), signal, owner, owner_id, severity }, ...words };
-    const all = { ...told, runbook: runbookOf(reason), correlation_id: "of-its-record" };
+    const presented = { ...{ code: reason, ...placeOf(at), signal, owner, owner_id, severity }, ...words };
+    const all = { ...presented, runbook: runbookOf(reason), correlation_id: "of-its-record" };
     expect(items).toEqual(owner === "nobody" ? [] : [all]);
   });
 

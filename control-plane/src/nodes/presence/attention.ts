@@ -1,5 +1,5 @@
 // What about a node needs attention, and what to do. A pure function of what is stored and of the time, so that the page,
-// the CLI and the alarms say the same. Words, places and owners are those of the catalogue of reasons.
+// the CLI and the alerts agree. Messages, places and owners come from the catalogue of reasons.
 
 import { certificateStage } from "@holdfast/contracts/certificate-stage";
 import type { Attention } from "@holdfast/contracts/endpoints/nodes";
@@ -53,7 +53,7 @@ export function attentionOf(
   return found.filter((one, index) => found.findIndex((other) => other.code === one.code) === index);
 }
 
-/** `message` replaces the catalogue's where more is known than it can say. */
+/** `message` replaces the catalogue's where more details are known. */
 function itemOf(
   code: NodeReasonCode,
   { message, correlationId }: { message?: string; correlationId?: string | undefined },
@@ -103,10 +103,10 @@ function heartbeatOf(
 
 function certificateOf({ certificate }: NodeCondition, now: Date): AttentionItem | undefined {
   if (!certificate) return undefined;
-  const life = { notBefore: certificate.notBefore.getTime(), notAfter: certificate.notAfter.getTime() };
-  const stage = certificateStage(life, now.getTime());
+  const validity = { notBefore: certificate.notBefore.getTime(), notAfter: certificate.notAfter.getTime() };
+  const stage = certificateStage(validity, now.getTime());
   if (stage === "current") return undefined;
-  const leftMs = life.notAfter - now.getTime();
+  const leftMs = validity.notAfter - now.getTime();
   return stage === "expired"
     ? itemOf("cert_expired", { message: `The node's certificate expired ${duration(-leftMs)} ago.` })
     : itemOf("cert_renewal_overdue", {
@@ -114,7 +114,7 @@ function certificateOf({ certificate }: NodeCondition, now: Date): AttentionItem
       });
 }
 
-/** Of a certificate that is not accepted, as long as no heartbeat came with a better one. */
+/** For a refused certificate, until a heartbeat arrives with an accepted one. */
 function refusalOf({ refusal, heartbeatAt }: NodeCondition, now: Date): AttentionItem | undefined {
   if (!refusal || (heartbeatAt && heartbeatAt >= refusal.at)) return undefined;
   const { code, correlationId, at } = refusal;

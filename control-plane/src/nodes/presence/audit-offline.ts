@@ -1,13 +1,13 @@
-// Records in the audit that a node went offline: one event for each silence, under the correlation id of the last
-// heartbeat, which the node's page shows. While the control plane itself was down, silence says nothing about nodes.
+// Records in the audit that a node went offline: one event per outage, with the correlation id of the last
+// heartbeat, which the node's page shows. While the control plane itself was down, missing heartbeats say nothing.
 
 import type { Log } from "@holdfast/service/log";
 import { recordAudit, systemActor } from "../../audit/record.ts";
 import type { Sql } from "../../database/connect.ts";
 
-/** What became silent longer ago, while no worker ran, is no news any more. */
+/** Nodes that went offline longer ago, while no worker ran, are not recorded. */
 const NEWS_FOR = "1 day";
-/** When a network fails, all its nodes go offline at once: the rest follows with the next turns. */
+/** When a network fails, all its nodes go offline at once: the rest follows in the next runs. */
 const MOST_IN_A_TURN = 250;
 
 type Silent = { id: string; org_id: string; name: string; heartbeat_at: Date; correlation_id: string };

@@ -1,5 +1,5 @@
-// Keeps what the last health probe told of each node, whoever asked for it. An observation: a lost one is taken again, so
-// its commit does not wait for the disk, nor the node's result for it.
+// Stores the result of each node's last health probe, whoever requested it. A lost result is measured again, so its commit
+// does not wait for the disk, and the node's task result does not wait for the commit.
 
 import type { HostHealth } from "@holdfast/contracts/host-health";
 import type { Log } from "@holdfast/service/log";
@@ -10,11 +10,14 @@ import type { Accepted } from "../../tasks/results.ts";
 /** For the results that a replica takes. */
 export function keepHealth(system: Sql, log: Log): (accepted: readonly Accepted[]) => void {
   return (accepted) => {
-    const told = accepted.filter(({ type, ending }) => type === probe.type && ending.status === "completed");
-    if (told.length === 0) return;
-    const latest = new Map(told.map(({ nodeId, ending }) => [nodeId, ending.result]));
+    const probes = accepted.filter(({ type, ending }) => type === probe.type && ending.status === "completed");
+    if (probes.length === 0) return;
+    const latest = new Map(probes.map(({ nodeId, ending }) => [nodeId, ending.result]));
     recordHealth(system, latest).catch((error: unknown) =>
-      log.warn({ err: error, nodes: latest.size }, "what health probes told was not kept; the next ones are"),
+      log.warn(
+        { err: error, nodes: latest.size },
+        "could not store the results of health probes; the next ones are stored again",
+      ),
     );
   };
 }
@@ -23,10 +26,10 @@ export function keepHealth(system: Sql, log: Log): (accepted: readonly Accepted[
 async function recordHealth(system: Sql, latest: ReadonlyMap<string, unknown>): Promise<void> {
   await system`
     INSERT INTO node_health (node_id, org_id, observed_at, health)
-    SELECT n.id, n.org_id, now(), told.health::json
+    SELECT n.id, n.org_id, now(), probe.health::json
     FROM unnest(${[...latest.keys()]}::uuid[], ${[...latest.values()].map((one) => JSON.stringify(one))}::text[])
-      AS told (node_id, health)
-    JOIN nodes n ON n.id = told.node_id
+      AS probe (node_id, health)
+    JOIN nodes n ON n.id = probe.node_id
     WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ORDER BY n.id
     ON CONFLICT (node_id) DO UPDATE SET observed_at = excluded.observed_at, health = excluded.health`;

@@ -1,5 +1,5 @@
-// Stores what agents tell about themselves: heartbeats and diagnostic records. Both are observations,
-// taken again soon: their commits do not wait for the disk.
+// Stores what agents report: heartbeats and diagnostic records. Both are repeated soon, so their commits do not wait for
+// the disk.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
@@ -11,25 +11,25 @@ const DIAGNOSTICS_KEPT = 200;
 
 type NodeRef = { id: string; orgId: string };
 type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
-type HeardHeartbeat = {
+type ReceivedHeartbeat = {
   node: NodeRef & { serial: string };
   from: { instanceId: string; bootId: string; correlationId: string };
   report: HeartbeatReport;
-  /** By the clock of this process: what the node's is compared with. */
+  /** By the clock of this process, which the node's is compared with. */
   at: Date;
 };
 
 export type Presence = {
   /** Resolves when it is stored. */
-  heard(heartbeat: HeardHeartbeat): Promise<void>;
+  record(heartbeat: ReceivedHeartbeat): Promise<void>;
 };
 
-/** A fleet's heartbeats come evenly, so that without a rest each would be a statement of its own. */
+/** A fleet's heartbeats arrive evenly, so without this pause each would be a statement of its own. */
 const GATHER_MS = 50;
 const MOST_IN_ONE = 256;
 
 export function createPresence(system: Sql): Presence {
-  const heartbeats = createBatches<HeardHeartbeat, undefined>({
+  const heartbeats = createBatches<ReceivedHeartbeat, undefined>({
     most: MOST_IN_ONE,
     atOnce: 1,
     restMs: GATHER_MS,
@@ -40,14 +40,14 @@ export function createPresence(system: Sql): Presence {
       return batch.map(() => undefined);
     },
   });
-  return { heard: (heartbeat) => heartbeats.add(heartbeat) };
+  return { record: (heartbeat) => heartbeats.add(heartbeat) };
 }
 
 /**
  * The setting holds for the statement's own transaction, and is part of it: no round trip of its own. In order of the
  * ids, so that no two replicas wait for each other. Received at the database's time, which all replicas share.
  */
-async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): Promise<void> {
+async function recordHeartbeats(system: Sql, batch: readonly ReceivedHeartbeat[]): Promise<void> {
   const sorted = batch.toSorted((a, b) => (a.node.id < b.node.id ? -1 : 1));
   await system`
     INSERT INTO node_presence
@@ -59,30 +59,29 @@ async function recordHeartbeats(system: Sql, batch: readonly HeardHeartbeat[]): 
       ${sorted.map(({ from }) => from.bootId)}::text[],
       ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[],
       ${sorted.map(({ from }) => from.correlationId)}::text[]
-    ) AS heard (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
+    ) AS received (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
     WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
       boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat,
       correlation_id = excluded.correlation_id`;
 }
 
-/** Which certificate it came with we have seen ourselves. */
-function textOf({ node, report }: HeardHeartbeat): string {
+/** The serial is that of the certificate presented with the request, not what the heartbeat claims. */
+function textOf({ node, report }: ReceivedHeartbeat): string {
   return JSON.stringify({ ...report, certificate: { ...report.certificate, serial: node.serial } });
 }
 
 const MOST_SKEW_MS = 2_147_483_647;
 
-/** Positive: the node's clock is ahead. The way here counts as skew, which is far below what matters. */
+/** Positive: the node's clock is ahead. Includes the network latency, which is far below the tolerance. */
 function clockSkewMs(sentAt: string, now: Date): number {
   const skew = new Date(sentAt).getTime() - now.getTime();
   return Math.max(-MOST_SKEW_MS, Math.min(MOST_SKEW_MS, Math.round(skew)));
 }
 
 /**
- * Returns the newest number of this report, and the records that were not there before: an agent that was restarted
- * sends what it has once more. A number that was there already is overwritten: an agent that lost its state counts
- * from the beginning again.
+ * Returns the newest number of this report, and the records that are new: a restarted agent sends its records again. An
+ * existing number is overwritten, because an agent that lost its state starts counting again.
  */
 export async function recordDiagnostics(
   system: Sql,

@@ -1,6 +1,6 @@
-// Asks every node that is there how its host is, once an interval. Runs in the api, because a task is signed, and in
-// every replica: of several that find the same node due, one has it. Each node has a moment of its own within the
-// interval, by its id, so that a large fleet is asked evenly and not at once.
+// Probes the host of every online node, once per interval. Runs in the api, which signs tasks, and in every replica: if
+// several find the same node due, one claims it. Each node has its own offset within the interval, derived from its id,
+// so that the probes of a large fleet are spread evenly.
 
 import { ApiError } from "@holdfast/contracts/errors";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
@@ -14,13 +14,13 @@ export type ProbeRules = { intervalSeconds: number; staleAfterSeconds: number };
 type Turn = ProbeRules & { now: Date; correlationId: string };
 
 const TYPE = "diag.health_probe";
-/** Behind everything that somebody waits for. */
+/** Lower than all tasks that somebody waits for. */
 const PRIORITY = 0;
-/** An observation that is late is worth nothing: the next one comes anyway. */
+/** A late result is useless: the next probe follows anyway. */
 const EXPIRES_SECONDS = 60;
-/** Of each node; older ones are removed when a new one is made. */
+/** Per node; older ones are removed when a new one is created. */
 const KEPT = 3;
-/** After a silence of ours all nodes are due: they are asked one after the other all the same. */
+/** After downtime of the api all nodes are due: they are still probed a few at a time. */
 const MOST_IN_A_TURN = 250;
 const AUDIT_EVERY = "1 day";
 const BY = systemActor("holdfast");
@@ -33,27 +33,27 @@ export async function probeHealth(
 ): Promise<number> {
   const { log, now = new Date(), ...rules } = options;
   const turn: Turn = { ...rules, now, correlationId: uuidv7() };
-  let asked = 0;
+  let probed = 0;
   for (const nodeId of await claimDue(system, turn)) {
     try {
       await ask(system, engine, nodeId, turn);
-      asked += 1;
+      probed += 1;
     } catch (error) {
-      // A node that takes no work any more; its turn comes again like everybody's.
-      if (!(error instanceof ApiError)) log.warn({ err: error, node_id: nodeId }, "node was not probed");
+      // The node takes no tasks any more; it is due again in the next interval.
+      if (!(error instanceof ApiError)) log.warn({ err: error, node_id: nodeId }, "could not probe a node");
     }
   }
   await summarise(system, log, turn);
-  return asked;
+  return probed;
 }
 
 /**
- * Nodes whose moment has come, and which are not busy with their last probe. To claim one is to write down that it was
- * asked: whoever comes second finds it so and leaves it. A claim that comes to nothing costs one observation.
+ * Nodes that are due, and whose last probe has ended. A claim stores the time of the request: a second replica sees it and
+ * skips the node. A claim without a probe costs one observation.
  */
 async function claimDue(system: Sql, { now, staleAfterSeconds, intervalSeconds }: Turn): Promise<string[]> {
   const stale = new Date(now.getTime() - staleAfterSeconds * 1000);
-  // Times beyond this were written by a clock that was wrong: they neither show a node nor put off its probe.
+  // Times beyond this were written by a clock that was wrong: they neither prove that a node is online nor postpone its probe.
   const future = new Date(now.getTime() + CLOCK_TOLERANCE_SECONDS * 1000);
   const due = (nodeId: Fragment) => dueBefore(system, nodeId, { now, intervalSeconds });
   const rows = await system<{ node_id: string }[]>`
@@ -76,8 +76,8 @@ async function claimDue(system: Sql, { now, staleAfterSeconds, intervalSeconds }
 }
 
 /**
- * Whoever was last asked before this is due: half an interval before the node's last moment in the round of intervals.
- * Asked shortly before a moment, as a new node may be, it waits for the next.
+ * A node that was last probed before this time is due: half an interval before its most recent offset. A node that was
+ * probed shortly before its offset, as a new node may be, waits for the next one.
  */
 const dueBefore = (sql: Queryable, nodeId: Fragment, of: { now: Date; intervalSeconds: number }) => {
   const { now, intervalSeconds: interval } = of;
@@ -95,7 +95,7 @@ async function ask(
   const wanted = { nodeId, type: TYPE, params: {}, priority: PRIORITY, expiresInSeconds: EXPIRES_SECONDS };
   const enqueue = async (tx: Tx) => {
     const made = await engine.enqueue(tx, { ...wanted, by: BY, correlationId }, { routine: true });
-    // Both see the list as it was: what does not fit behind the new one is removed.
+    // Both see the list as it was before: entries beyond the limit are removed.
     await tx`
       WITH noted AS (
         UPDATE node_probes SET task_ids = (ARRAY[${made.id}::uuid] || task_ids)[1:${KEPT}],
@@ -111,7 +111,7 @@ async function ask(
 
 type Unaudited = { node_id: string; org_id: string; name: string; count: number; first_at: Date; asked_at: Date };
 
-/** One audit event for the first probe of a node, and then one a day for all since. */
+/** One audit event for the first probe of a node, and then one per day for all since. */
 async function summarise(system: Sql, log: Log, { now, correlationId }: Turn): Promise<void> {
   await system.begin(async (tx) => {
     const rows = await tx<Unaudited[]>`

@@ -1,5 +1,5 @@
-// How far a tenant's shell is kept apart from the host and from other tenants: the limits on what it may use, and
-// what its holder does before it becomes the user. The limits are the same with systemd and without.
+// How a tenant's shell is isolated from the host and from other tenants: its resource limits, and what its holder does
+// before it becomes the user. The limits are the same with systemd and without.
 
 import { existsSync, readFileSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -16,13 +16,13 @@ export type ShellLimits = {
   openFiles: number;
 };
 
-/** A user with so many is none that works: it is a fork bomb. */
+/** More than any legitimate user needs: beyond this it is a fork bomb. */
 const MOST_PROCESSES = 16_384;
 const PART_OF_PROCESSES = 1 / 4;
 const PART_OF_MEMORY = 4 / 5;
 const MOST_OPEN_FILES = 65_536;
 
-/** Parts of what this host has: one tenant leaves enough for the others and for the agent. */
+/** Shares of the host's resources that leave enough for other tenants and for the agent. */
 export function shellLimits(): ShellLimits {
   const most = Math.min(numberIn("/proc/sys/kernel/pid_max"), numberIn("/proc/sys/kernel/threads-max"));
   return {
@@ -42,7 +42,7 @@ export async function confinementOf({ uid }: ShellUser, limits: ShellLimits): Pr
   };
 }
 
-/** As sd_booted(3) decides it. A user's own agent has no say over the system's services. */
+/** As sd_booted(3) decides it. An agent of a regular user cannot control system services. */
 export function hasSystemd(): boolean {
   return process.geteuid?.() === 0 && existsSync("/run/systemd/system");
 }

@@ -1,5 +1,5 @@
 // What terminals need of a host to hold shells: processes ("holders") that outlive the agent, each with one shell in a
-// PTY, reached over a socket. The contract suite (test/drivers/pty) says what every implementation owes.
+// PTY, reached over a socket. The contract suite (test/drivers/pty) defines what every implementation must do.
 
 import type { ShellUser } from "@holdfast/tasks/executor";
 import type { Confined, Confinement } from "./confine.mjs";
@@ -8,7 +8,7 @@ import type { Control } from "./messages.mjs";
 export type PtyDriver = {
   /** Starts a holder. It is ready when its socket appears in the directory as `<id>.spare`. */
   launch: Launch;
-  /** Rejects when nobody listens there any more, or says nothing in time. */
+  /** Rejects when the holder is gone, or does not respond in time. */
   connect(path: string, withinMs: number): Promise<HolderConnection>;
   /** What a holder has to do before it becomes this user. */
   confinementOf(user: ShellUser): Promise<Confinement>;
@@ -17,11 +17,11 @@ export type PtyDriver = {
 };
 
 export type Launch = (holder: { id: string; directory: string; orphanSeconds: number }) => {
-  /** Called when it is known that it will not become ready. */
+  /** Called when it is certain that it will not become ready. */
   onFailure(report: (why: string) => void): void;
 };
 
-/** What it is, as it says itself. */
+/** The holder's own description. */
 export type Description =
   | { type: "spare"; pid: number }
   | ({ type: "shell"; pid: number; offset: number; end: number; orphanMs: number; notes: unknown } & Confined);
@@ -40,16 +40,16 @@ export type Orders = {
 export type HolderEvents = {
   onBytes(bytes: Buffer): void;
   onControl(message: Control): void;
-  /** It ended, or broke the form. */
+  /** It ended, or sent an invalid message. */
   onGone(): void;
 };
 
 export type HolderConnection = {
   /** As of connecting. */
   readonly first: Description;
-  /** Rejects with the holder's own words. */
+  /** Rejects with the holder's own message. */
   become(orders: Orders): Promise<Description & { type: "shell" }>;
-  /** Rejects when it says nothing in time: its tenant may have stopped it. */
+  /** Rejects when it does not respond in time: its tenant may have stopped it. */
   describe(withinMs: number): Promise<Description & { type: "shell" }>;
   listen(events: HolderEvents): void;
   send(message: Control): void;
@@ -57,6 +57,6 @@ export type HolderConnection = {
   sendBytes(bytes: Buffer, most: number): boolean;
   pause(): void;
   resume(): void;
-  /** Closes the connection only: the shell goes on. */
+  /** Closes only the connection: the shell keeps running. */
   leave(): void;
 };

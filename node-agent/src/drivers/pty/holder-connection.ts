@@ -1,15 +1,15 @@
-// The agent's end of a holder's socket. Behind it is a process of a tenant's: nothing it says is believed
-// beyond its own terminal, and nothing it fails to read piles up here.
+// The agent's end of a holder's socket. The holder runs as a tenant: it is not trusted beyond its own
+// terminal, and data that it does not read is not buffered without limit.
 
 import { connect, type Socket } from "node:net";
 import type { Description, HolderConnection, HolderEvents } from "./driver.ts";
 import { type Control, createReader, sendBytes, sendControl } from "./messages.mjs";
 
-/** Rejects when nobody listens there any more, or says nothing in time. */
+/** Rejects when the holder is gone, or does not respond in time. */
 export function connectToHolder(path: string, withinMs: number): Promise<HolderConnection> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
-    const timer = setTimeout(() => socket.destroy(new Error("the holder does not answer")), withinMs);
+    const timer = setTimeout(() => socket.destroy(new Error("the holder does not respond")), withinMs);
     socket.once("error", reject);
     const connection = overSocket(socket, (first) => {
       clearTimeout(timer);
@@ -26,7 +26,7 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
   let events: HolderEvents | undefined;
   let greeted = false;
   let gone = false;
-  /** Those who wait for a description, in the order they asked. */
+  /** Pending requests for a description, in order. */
   const waiting: PromiseWithResolvers<Description & { type: "shell" }>[] = [];
 
   const onControl = (message: Control) => {
@@ -47,15 +47,15 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
   socket.on("error", () => {});
   socket.on("close", () => {
     gone = true;
-    for (const { reject } of waiting.splice(0)) reject(new Error("the process that was to hold the shell ended"));
+    for (const { reject } of waiting.splice(0)) reject(new Error("the process that should hold the shell ended"));
     events?.onGone();
   });
   const ask = (message: Control) => {
-    const asked = Promise.withResolvers<Description & { type: "shell" }>();
-    if (gone) asked.reject(new Error("the process that holds the shell ended"));
-    else waiting.push(asked);
+    const answer = Promise.withResolvers<Description & { type: "shell" }>();
+    if (gone) answer.reject(new Error("the process that holds the shell ended"));
+    else waiting.push(answer);
     sendControl(socket, message);
-    return asked.promise;
+    return answer.promise;
   };
 
   return (first: Description): HolderConnection => ({
@@ -83,7 +83,7 @@ function overSocket(socket: Socket, onFirst: (first: Description) => void) {
 
 function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("the holder does not answer")), ms);
+    const timer = setTimeout(() => reject(new Error("the holder does not respond")), ms);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -1,8 +1,8 @@
 // Starts a holder so that it outlives the agent. Under systemd it becomes a service of its own, because
-// the agent's would take it along when it is restarted and confine the shell as it confines the agent;
+// the agent's service would end it on restart and confine the shell like the agent;
 // elsewhere a session of its own is enough. Either way it is ready when its socket gets its final name.
 //
-// Root's holders start with the limits of a shell and in a mount namespace of their own, where the kernel gives one:
+// Root's holders start with the limits of a shell and in a mount namespace of their own, where the kernel allows it:
 // both are inherited by the shell, and neither can be removed by it.
 
 import { spawn } from "node:child_process";
@@ -12,17 +12,17 @@ import type { Launch } from "./driver.ts";
 
 const program = fileURLToPath(new URL("./holder.mjs", import.meta.url));
 
-/** They spare memory and threads. */
+/** Reduce memory and threads. */
 const flags = ["--max-semi-space-size=1", "--v8-pool-size=0"];
 
-/** What a holder needs of its own. The shell's environment comes with its orders. */
+/** The holder's own environment. The shell's environment is part of the start message. */
 const environment = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" };
 
 export function commandOf({ id, orphanSeconds }: { id: string; orphanSeconds: number }): string[] {
   return [process.execPath, ...flags, program, id, String(orphanSeconds)];
 }
 
-/** Tried first, because a container may forbid either. `private` says to the holder that its mounts are its own. */
+/** Tested first, because a container may forbid either. `private` informs the holder that it has its own mounts. */
 const confining = `
 limits=$1; shift
 if unshare --mount --propagation slave true; then set -- unshare --mount --propagation slave "$@" private; fi
@@ -48,7 +48,7 @@ const underSystemd: LaunchLimited = (holder, limits) =>
       ...["systemd-run", "--quiet", "--collect", `--unit=holdfast-terminal-${holder.id}`],
       "--description=Terminal of a tenant of Holdfast",
       `--working-directory=${holder.directory}`,
-      // What the tenant left running on purpose goes on, as it does after ssh; one killed for want of memory takes no others along.
+      // Processes that the tenant left running survive, as after ssh; an out-of-memory kill does not end the others.
       ...["--property=KillMode=process", "--property=OOMPolicy=continue"],
       ...[`--property=TasksMax=${limits.processes}`, `--property=MemoryMax=${limits.memoryBytes}`],
       ...Object.entries(environment).map(([name, value]) => `--setenv=${name}=${value}`),
@@ -66,7 +66,7 @@ function start([file = "", ...args]: string[], cwd: string): ReturnType<Launch> 
     onFailure(report) {
       child.once("error", (error) => report(error.message));
       child.once("exit", (code, signal) => {
-        // systemd-run itself ends well and at once.
+        // systemd-run itself succeeds at once.
         if (code !== 0) report(`it ended with ${signal ?? code}`);
       });
     },

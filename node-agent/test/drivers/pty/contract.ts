@@ -18,8 +18,8 @@ export type ContractCheck = { name: string; check: (bench: Bench) => Promise<voi
 export type Bench = { driver: PtyDriver; directory: string; withinMs: number };
 
 type Holder = { connection: HolderConnection; path: string; id: string; process: ProcessIdentity };
-type Shell = Holder & { kept: Description & { type: "shell" }; heard: Heard };
-type Heard = { text: () => string; controls: Control[]; gone: () => boolean };
+type Shell = Holder & { kept: Description & { type: "shell" }; received: Received };
+type Received = { text: () => string; controls: Control[]; gone: () => boolean };
 
 const LIMITS = { window: 64 * 1024, scrollback: 64 * 1024, input: 64 * 1024 };
 
@@ -90,9 +90,9 @@ export const ptyContract: ContractCheck[] = [
       shell.connection.leave();
       const connection = await bench.driver.connect(shell.path, bench.withinMs);
       expect(connection.first).toMatchObject({ type: "shell", pid: shell.kept.pid, notes: { note: "n" } });
-      const again = { ...shell, connection, heard: listen(connection) };
+      const again = { ...shell, connection, received: listen(connection) };
       attach(again);
-      await until(bench, () => again.heard.text().includes("before"), "the earlier output");
+      await until(bench, () => again.received.text().includes("before"), "the earlier output");
       expect(await ask(bench, again, "echo $hidden")).toBe("kept");
     },
   },
@@ -101,8 +101,8 @@ export const ptyContract: ContractCheck[] = [
     async check(bench) {
       const shell = await startShell(bench);
       const connection = await bench.driver.connect(shell.path, bench.withinMs);
-      await until(bench, shell.heard.gone, "the end of the first connection");
-      expect(await ask(bench, { ...shell, connection, heard: attached(connection) }, "echo new")).toBe("new");
+      await until(bench, shell.received.gone, "the end of the first connection");
+      expect(await ask(bench, { ...shell, connection, received: attached(connection) }, "echo new")).toBe("new");
     },
   },
   {
@@ -120,12 +120,12 @@ export const ptyContract: ContractCheck[] = [
     async check(bench) {
       const shell = await startShell(bench);
       shell.connection.sendBytes(Buffer.from("exit 7\r"), LIMITS.input);
-      const exit = () => shell.heard.controls.find(({ type }) => type === "exit");
+      const exit = () => shell.received.controls.find(({ type }) => type === "exit");
       await until(bench, () => exit() !== undefined, "the exit");
       expect(exit()).toMatchObject({ code: 7 });
       expect(isAlive(shell.process)).toBe(true);
       shell.connection.send({ type: "done" });
-      await until(bench, () => !isAlive(shell.process) && shell.heard.gone(), "the end of the holder");
+      await until(bench, () => !isAlive(shell.process) && shell.received.gone(), "the end of the holder");
     },
   },
   {
@@ -133,9 +133,9 @@ export const ptyContract: ContractCheck[] = [
     async check(bench) {
       const shell = await startShell(bench);
       shell.connection.sendBytes(Buffer.from("sleep 1000\r"), LIMITS.input);
-      await until(bench, () => shell.heard.text().includes("sleep 1000"), "the program");
+      await until(bench, () => shell.received.text().includes("sleep 1000"), "the program");
       shell.connection.send({ type: "close" });
-      await until(bench, () => shell.heard.controls.some(({ type }) => type === "exit"), "the exit");
+      await until(bench, () => shell.received.controls.some(({ type }) => type === "exit"), "the exit");
       expect(identify(shell.kept.pid)).toBeUndefined();
     },
   },
@@ -158,9 +158,9 @@ async function startHolder(bench: Bench): Promise<Holder> {
 
 async function startShell(bench: Bench): Promise<Shell> {
   const holder = await startHolder(bench);
-  const heard = listen(holder.connection);
+  const received = listen(holder.connection);
   const kept = await within(bench, holder.connection.become(orders()), "the shell");
-  const shell = { ...holder, kept, heard };
+  const shell = { ...holder, kept, received };
   attach(shell);
   return shell;
 }
@@ -169,13 +169,13 @@ function attach({ connection }: Pick<Shell, "connection">): void {
   connection.send({ type: "attach", attachment: 1, from: null, cols: 80, rows: 24 });
 }
 
-function attached(connection: HolderConnection): Heard {
-  const heard = listen(connection);
+function attached(connection: HolderConnection): Received {
+  const received = listen(connection);
   attach({ connection });
-  return heard;
+  return received;
 }
 
-function listen(connection: HolderConnection): Heard {
+function listen(connection: HolderConnection): Received {
   const bytes: Buffer[] = [];
   const controls: Control[] = [];
   let gone = false;
@@ -195,13 +195,13 @@ function listen(connection: HolderConnection): Heard {
 }
 
 /** What a command writes, between marks that the echo of the command does not have. */
-async function ask(bench: Bench, shell: Pick<Shell, "connection" | "heard">, command: string): Promise<string> {
+async function ask(bench: Bench, shell: Pick<Shell, "connection" | "received">, command: string): Promise<string> {
   const mark = randomUUID().slice(0, 8);
   const line = `printf '<%s>' ${mark}; ${command}; printf '</%s>' ${mark}\r`;
   shell.connection.sendBytes(Buffer.from(line), LIMITS.input);
   const pattern = new RegExp(`<${mark}>([\\s\\S]*?)</${mark}>`);
-  await until(bench, () => pattern.test(shell.heard.text()), `an answer to ${command}`);
-  return (pattern.exec(shell.heard.text())?.[1] ?? "").replaceAll("\r\n", "\n").trim();
+  await until(bench, () => pattern.test(shell.received.text()), `an answer to ${command}`);
+  return (pattern.exec(shell.received.text())?.[1] ?? "").replaceAll("\r\n", "\n").trim();
 }
 
 function me(): Orders["user"] {

@@ -1,24 +1,24 @@
-// Whether what most of the fleet suffers from is more likely ours than theirs. Machines fail one by one, or by the
-// rack; when most of them have the same trouble at once, the server or what stands in front of it is to blame. Pure.
+// Whether the control plane is the likely cause of a problem that most of the fleet has. Machines fail one by one, or by
+// the rack; when most of them have the same problem at once, the server or the network in front of it is the cause. Pure.
 
 import type { Fleet } from "@holdfast/contracts/endpoints/fleet";
 import type { FleetNode } from "./node.ts";
 
-/** Of fewer nodes half is chance. */
+/** In a smaller fleet, half of the nodes may fail by chance. */
 const LEAST_NODES = 5;
 const MOST_OF_THEM = 0.5;
-/** Two heartbeats and a half. Of those that fell silent together, nine of ten were last heard within it. */
+/** Two and a half heartbeat intervals. Nine of ten nodes that went offline together sent their last heartbeat within it. */
 const AT_ONCE_MS = 50_000;
 const OF_TOGETHER = 0.9;
 
-/** `nodeApiUrl` is where agents reach the node-facing listener. */
-export function suspectOurselves(
+/** `nodeApiUrl`: where agents reach the node-facing listener. */
+export function suspectControlPlane(
   nodes: readonly FleetNode[],
   { nodeApiUrl }: { nodeApiUrl: string },
 ): Fleet["own_side"] {
   const expected = nodes.filter(({ state }) => state !== "fenced" && state !== "joining");
   if (expected.length < LEAST_NODES) return null;
-  const together = fellSilentTogether(expected);
+  const together = countOfflineTogether(expected);
   if (together >= expected.length * MOST_OF_THEM) {
     return {
       message: `${together} of ${expected.length} nodes went offline at the same time. The likely cause is the control plane or the network in front of it, not the nodes.`,
@@ -35,7 +35,7 @@ export function suspectOurselves(
   const late = having(expected, "cert_renewal_overdue") + having(expected, "cert_expired");
   if (late >= expected.length * MOST_OF_THEM) {
     return {
-      message: `${late} of ${expected.length} nodes could not renew their certificate in time. The likely cause is the control plane, which all of them ask.`,
+      message: `${late} of ${expected.length} nodes could not renew their certificate in time. The likely cause is the control plane, which issues all certificates.`,
       next_step: "Run `holdfast status` on the server, and look for refused renewals in the log of the api.",
     };
   }
@@ -46,8 +46,8 @@ function having(nodes: readonly FleetNode[], code: string): number {
   return nodes.filter(({ reasons }) => reasons.includes(code)).length;
 }
 
-/** The most that were last heard within the same moment, as long as they are nearly all that are silent. */
-function fellSilentTogether(nodes: readonly FleetNode[]): number {
+/** The largest number of nodes whose last heartbeats fall into one window; all offline nodes if that is nearly all. */
+function countOfflineTogether(nodes: readonly FleetNode[]): number {
   const times = nodes
     .flatMap(({ reason, since }) => (reason === "heartbeat_stale" && since !== null ? since : []))
     .sort((a, b) => a - b);
