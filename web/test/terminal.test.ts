@@ -198,7 +198,8 @@ describe.skipIf(lacks("chromium"))("a terminal's page", () => {
       client.say({ type: "error", code, ...entry, correlation_id: correlationId });
       await phase(page, "failed");
       const text = (await alert(page).textContent()) ?? "";
-      for (const words of [entry.message, entry.action, code, correlationId, "Where", "Who can fix it"])
+      const advice = entry.action.replaceAll("<id>", "rock-1");
+      for (const words of [entry.message, advice, code, correlationId, "Where", "Who can fix it"])
         expect(text, code).toContain(words.replaceAll("`", ""));
       await alert(page).getByRole("button", { name: "Copy correlation id" }).waitFor();
       const again = page.getByRole("button", { name: /^(Try again|Take it back here|Open a new shell)$/ });

@@ -4,6 +4,7 @@
 
 import { accessSync, constants, existsSync } from "node:fs";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { type PresentedReason, presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { type Place, placeOf, placeText } from "@holdfast/contracts/reasons/hops";
 import {
@@ -161,7 +162,7 @@ function problemLines(problems: readonly Explained[], node: AgentPicture["node"]
         ...(place.hop ? [`    hop    ${placeText(place)}, signal ${signal}`] : []),
         `    seen   ${detail}`,
         `    who    ${nodeOwnerWords[owner].person}`,
-        `    next   ${next_step.replaceAll("<id>", node?.id ?? "<id>")}`,
+        `    next   ${adviceFor(node?.id ?? "<id>", next_step)}`,
         ...(correlation_id ? [`    id     ${correlation_id}`] : []),
       ],
     ),

@@ -2,6 +2,7 @@
 
 import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { Node, NodeConnection, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { placeText } from "@holdfast/contracts/reasons/hops";
 import { nodeConnectionTitles } from "@holdfast/contracts/state-titles";
 import { ago, localTime, table } from "../../output.ts";
@@ -62,7 +63,7 @@ export function describeNode(node: NodeDetail): string {
         "",
         `  ! ${title}: ${message}`,
         `    ${[code, severity, place.hop && `hop ${placeText(place)}`].filter(Boolean).join(", ")}`,
-        `    ${next_step.replaceAll("<id>", node.name)}`,
+        `    ${adviceFor(node.name, next_step)}`,
         ...(runbook ? [`    runbook ${runbook}`] : []),
         ...(correlation_id ? [`    correlation id ${correlation_id}`] : []),
       ],

@@ -2,6 +2,7 @@
 
 import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
 import { getNode, listNodeDiagnostics, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { Command } from "commander";
@@ -51,7 +52,7 @@ export function nodeCommand(): Command {
               { title: "reason", of: (row) => `${titleOf(row.reason)} (${row.reason})` },
               {
                 title: "what to do",
-                of: (row) => diagnosticReasons[row.reason].nextStep.replaceAll("<id>", name),
+                of: (row) => adviceFor(name, diagnosticReasons[row.reason].nextStep),
               },
               { title: "detail", of: (row) => row.detail },
             ]),

@@ -7,7 +7,7 @@ import { findAllocation } from "../../client/find-allocation.ts";
 import { exitCodes } from "../../failure.ts";
 import { harmless } from "../../output.ts";
 import { commandEnvironment } from "./environment.ts";
-import { errorOf, TerminalFailure, withRepair } from "./failure.ts";
+import { errorOf, TerminalFailure, withAdvice } from "./failure.ts";
 import { describeUnconfirmed } from "./input.ts";
 import { openLocalTerminal } from "./local-terminal.ts";
 import { showProgress } from "./progress.ts";
@@ -51,7 +51,7 @@ export async function attach(wanted: string, options: AttachOptions): Promise<vo
     return;
   }
   await environment.reported();
-  if (error !== undefined) throw withRepair(error, allocation);
+  if (error !== undefined) throw withAdvice(error, allocation);
   if ("exit" in ending) process.exitCode = exitCodeOf(ending.exit);
 }
 

@@ -1,6 +1,7 @@
 // A terminal in words: its state in a list, and all that is known of it for whoever looks for a correlation id.
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { chainSteps } from "@holdfast/contracts/terminal-frames";
 import { ago, localTime, span } from "../../output.ts";
@@ -39,25 +40,17 @@ export function describeTerminal(terminal: TerminalSession): string {
     `Asked for ${localTime(created_at)}, correlation id ${correlation_id}`,
     "Readiness chain:",
     ...steps,
-    ...(failure ? describeFailure(failure) : []),
+    ...(failure ? describeFailure(failure, node_name) : []),
   ].join("\n");
 }
 
-function describeFailure({
-  code,
-  title,
-  severity,
-  hop,
-  owner,
-  detail,
-  at,
-  correlation_id,
-}: NonNullable<TerminalSession["failure"]>) {
+function describeFailure(failure: NonNullable<TerminalSession["failure"]>, node: string) {
+  const { code, title, severity, hop, owner, detail, at, correlation_id } = failure;
   const entry = isTerminalFailure(code) ? terminalFailures[code] : undefined;
   return [
     `Failure: ${title} (${code}), ${localTime(at)}, correlation id ${correlation_id}`,
     ...[entry?.message, detail].flatMap((text) => (text ? [`  ${text}`] : [])),
     `  Where: ${hop}. Owner: ${owner}${severity === null ? "" : `. Severity: ${severity}`}.`,
-    ...(entry ? [`  What to do: ${entry.action}`] : []),
+    ...(entry ? [`  What to do: ${adviceFor(node, entry.action)}`] : []),
   ];
 }

@@ -2,6 +2,7 @@
 // repair it, what to do.
 
 import { CallError } from "@holdfast/contracts/client";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import {
   alsoOffered,
   clientFailureCodes,
@@ -48,12 +49,13 @@ function withHop(error: unknown): unknown {
   return new TerminalFailure({ code, hop, owner, message, action: next_step, retryable, correlation_id }, details);
 }
 
-/** A shell that could not start because of its user: names the command that restores it. */
-export function withRepair(
+/** Advice whose commands name the node; for a shell that could not start because of its user, the command that restores it. */
+export function withAdvice(
   error: unknown,
   { username, node_name }: { username: string; node_name: string },
 ): unknown {
-  if (!(error instanceof TerminalFailure) || alsoOffered(error.code) !== "repair") return error;
+  if (!(error instanceof TerminalFailure)) return error;
+  if (alsoOffered(error.code) !== "repair") return error.advising(adviceFor(node_name, error.nextStep));
   const command = `holdfast allocation repair ${username}@${node_name}`;
   return error.advising(
     `\`${command}\` checks the user on the node and restores it; then open the terminal again.`,

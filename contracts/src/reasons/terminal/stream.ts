@@ -8,7 +8,7 @@ export const streamReasons = {
     hop: "node_terminal_reachability",
     message: "The node took the task, but its stream did not reach the terminal gateway in time.",
     nextStep:
-      "From the node, check DNS, route and firewall to the gateway's node-facing address, which HOLDFAST_NODE_TERMINAL_URL sets on the gateway. `holdfast task run <node> diag.network_probe` checks it from here.",
+      "From the node, check DNS, route and firewall to the gateway's node-facing address, which HOLDFAST_NODE_TERMINAL_URL sets on the gateway. `holdfast task run <id> diag.network_probe` checks it from here.",
     class: "link",
     owner: "endpoint_profile",
     ownerWord: "network",

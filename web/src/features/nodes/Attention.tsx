@@ -2,6 +2,7 @@
 // they can be pasted as they stand.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { placeText } from "@holdfast/contracts/reasons/hops";
 import { nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { CopyableId } from "../../design/Copy.tsx";
@@ -20,7 +21,7 @@ export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) 
               <Prose text={item.message} />
             </p>
             <p>
-              <Prose text={item.next_step.replaceAll("<id>", node.name)} />
+              <Prose text={adviceFor(node.name, item.next_step)} />
             </p>
             <p className="mt-1 text-sm text-ink-muted">
               {item.severity && `${item.severity} · `}

@@ -2,6 +2,7 @@
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { placeOf, placeText } from "@holdfast/contracts/reasons/hops";
 import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import { nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
@@ -72,7 +73,7 @@ function Entry({ record, nodeName }: { record: DiagnosticRecord; nodeName: strin
       </p>
       {!well && (
         <p className="text-ink-muted">
-          <Prose text={nextStep.replaceAll("<id>", nodeName)} />
+          <Prose text={adviceFor(nodeName, nextStep)} />
         </p>
       )}
       {record.correlation_id && (

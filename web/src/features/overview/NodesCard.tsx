@@ -2,6 +2,7 @@
 
 import { fleetStates } from "@holdfast/contracts/endpoints/fleet";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { Link } from "@tanstack/react-router";
 import { Card } from "../../design/Card.tsx";
 import { ErrorNotice } from "../../design/ErrorNotice.tsx";
@@ -78,7 +79,7 @@ function Trouble({ node }: { node: Node }) {
             </span>
           </StatusMark>
           <p className="pl-4.5 text-sm text-ink-muted">
-            <Prose text={item.next_step.replaceAll("<id>", node.name)} />
+            <Prose text={adviceFor(node.name, item.next_step)} />
           </p>
         </div>
       ))}

@@ -1,6 +1,7 @@
 // What stands in place of the terminal, or beside it once there is something to read: how it comes up,
 // why it does not, how it ended. What is lost for a moment has its bar in ReconnectBar.tsx.
 
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { alsoOffered } from "@holdfast/contracts/reasons/terminal";
 import type { Remedy } from "@holdfast/contracts/reasons/vocabulary";
@@ -27,6 +28,8 @@ type PanelProps = {
   connection: Connection;
   /** Who and where: alice on rock-1. */
   where: string;
+  /** Its name; undefined until the allocation is loaded. */
+  node: string | undefined;
   back: ReactNode;
   /** Absent: the reader may not repair the allocation. */
   onRepair: (() => void) | undefined;
@@ -71,7 +74,7 @@ export function Panel(props: PanelProps) {
       const Frame = docked ? Dock : Middle;
       return (
         <Frame>
-          <FailureView failure={state.failure} docked={docked}>
+          <FailureView failure={state.failure} node={props.node} docked={docked}>
             {docked || isMerelyOver(state) ? null : (
               <ReadinessSteps chain={state.chain} next={{ failedAt: state.failure.hop }} />
             )}
@@ -133,9 +136,9 @@ function Dock({ children }: { children: ReactNode }) {
   );
 }
 
-type FailureViewProps = { failure: Failure; docked: boolean; children?: ReactNode };
+type FailureViewProps = { failure: Failure; node: string | undefined; docked: boolean; children?: ReactNode };
 
-function FailureView({ failure, docked, children }: FailureViewProps) {
+function FailureView({ failure, node, docked, children }: FailureViewProps) {
   const { message, why, hop, owner, action, code, correlationId } = failure;
   return (
     <div role="alert" data-code={code}>
@@ -155,7 +158,7 @@ function FailureView({ failure, docked, children }: FailureViewProps) {
       {children && <div className="mt-5 rounded-md bg-sunken px-4 py-3">{children}</div>}
       <Facts className={docked ? "mt-1 text-sm" : "mt-3"}>
         <Fact name="What to do">
-          <Prose text={action} />
+          <Prose text={node ? adviceFor(node, action) : action} />
         </Fact>
         <Fact name="Where">{sentence(hopInWords(hop))}</Fact>
         <Fact name="Who can fix it">{sentence(ownerInWords(owner))}</Fact>

@@ -149,6 +149,7 @@ function Terminal({ allocationId }: { allocationId: string }) {
               },
             }}
             where={where}
+            node={allocation?.node_name}
             onRepair={allocation && canRepair(allocation, may) ? () => setRepairing(true) : undefined}
             docked={shown}
             free={screen?.isWrittenHigh() ? "bottom" : "top"}

@@ -1,6 +1,7 @@
 // The last terminals of an allocation or a node: how each came up, where one stopped, what to do about it.
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { Link } from "@tanstack/react-router";
 import { buttonClasses } from "../../design/Button.tsx";
@@ -75,7 +76,7 @@ function Row({ terminal, opened, onToggle }: RowProps) {
       details={() => (
         <>
           <ReadinessSteps chain={chain} next={unreached(terminal)} />
-          {failure && <FailureDetails failure={failure} />}
+          {failure && <FailureDetails failure={failure} node={terminal.node_name} />}
           <DetailsFooter correlationId={terminal.correlation_id}>
             {terminal.task_id && <TaskLink taskId={terminal.task_id}>Its task on the node</TaskLink>}
           </DetailsFooter>
@@ -103,13 +104,14 @@ function FailureLine({ failure: { code, detail } }: { failure: StoredFailure }) 
   );
 }
 
-function FailureDetails({ failure: { code, title, hop, owner, correlation_id } }: { failure: StoredFailure }) {
+function FailureDetails({ failure, node }: { failure: StoredFailure; node: string }) {
+  const { code, title, hop, owner, correlation_id } = failure;
   const entry = isTerminalFailure(code) ? terminalFailures[code] : undefined;
   return (
     <p className="text-sm">
       {entry && (
         <>
-          <Prose text={entry.action} />{" "}
+          <Prose text={adviceFor(node, entry.action)} />{" "}
         </>
       )}
       <span className="text-ink-muted">
