@@ -34,7 +34,7 @@ const all = [
 const never = ["**/node_modules/**", "**/dist/**"];
 
 const common = {
-  setupFiles: ["control-plane/test/support/clean-up.ts"],
+  setupFiles: ["testkit/lifetime/clean-up.ts"],
   pool: "forks" as const,
   // What is waited for comes at once on a free machine; on a busy one it may take its time.
   testTimeout: 300_000,
@@ -44,7 +44,7 @@ const common = {
 
 export default defineConfig({
   test: {
-    globalSetup: ["control-plane/test/support/global-setup.ts"],
+    globalSetup: ["testkit/database/global-setup.ts"],
     // Two more than there are cores: most files wait for processes that they started.
     maxWorkers: 4,
     reporters: ["default", "json", new SlowestFiles()],

@@ -15,7 +15,7 @@ const allowed: Record<string, string[]> = {
   "terminal-client": ["contracts"],
   cli: ["contracts", "kit", "service", "control-plane", "gateway", "node-agent", "terminal-client"],
   web: ["contracts", "terminal-client"],
-  chaos: ["contracts", "kit", "control-plane", "node-agent", "cli", "scripts"],
+  chaos: ["contracts", "kit", "control-plane", "node-agent", "cli", "scripts", "testkit"],
   bench: ["contracts", "kit", "service", "cli", "control-plane", "node-agent", "tasks", "terminal-client"],
 };
 
@@ -38,7 +38,7 @@ const configuration: IConfiguration = {
     {
       name: "the-database-only-in-the-control-plane",
       severity: "error",
-      from: { pathNot: "^control-plane/|[.]test[.]ts$|/test/|^(bench|chaos)/" },
+      from: { pathNot: "^control-plane/|[.]test[.]ts$|/test/|^(bench|chaos|testkit)/" },
       to: { path: "node_modules/pg/" },
     },
     {

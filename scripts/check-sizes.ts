@@ -50,7 +50,7 @@ function nameOf(node: WithBody): string {
 const kindOf = (path: string) => (path.endsWith("x") ? ts.ScriptKind.TSX : ts.ScriptKind.TS);
 
 function sources(root: string): string[] {
-  const left = ["**/node_modules", "**/dist", "**/test", "**/testing", "**/test-output", "**/.*"];
+  const left = ["**/node_modules", "**/dist", "**/test", "**/testing", "testkit", "**/test-output", "**/.*"];
   return ts.sys
     .readDirectory(root, [".ts", ".tsx", ".mjs"], left)
     .map((path) => relative(root, path))

@@ -4,9 +4,14 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import {
+  copyRepository,
+  filesOfRepository,
+  type RepositoryCopy,
+  repository,
+} from "../testkit/tasks/repository-copy.ts";
 import { taskTypeNames } from "./registry.ts";
 import { hardCodedTypes } from "./test/hard-coded-types.ts";
-import { copyRepository, filesOfRepository, type RepositoryCopy, repository } from "./test/repository-copy.ts";
 
 const TYPE = "test.scaffolded";
 const contract = `import { z } from "zod";

@@ -11,14 +11,14 @@ import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment"
 import { getNode, type NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { beforeAll, describe, expect, it } from "vitest";
-import { freePorts } from "../../cli/test/support/free-ports.ts";
-import { answers, until } from "../../cli/test/support/holdfast.ts";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
-import { createTestDatabase, type TestDatabase } from "../../control-plane/test/support/database.ts";
 import { join } from "../../node-agent/src/identity/join.ts";
-import { someFacts } from "../../node-agent/test/support/facts.ts";
-import { scratchDirectory } from "../../node-agent/test/support/scratch.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { someFacts } from "../../testkit/agent/facts.ts";
+import { scratchDirectory } from "../../testkit/agent/scratch.ts";
+import { createTestDatabase, type TestDatabase } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
+import { freePorts } from "../../testkit/processes/free-ports.ts";
+import { answers, until } from "../../testkit/processes/holdfast.ts";
 import { clockOff, movableClock } from "../src/faults/host.ts";
 
 const command = fileURLToPath(new URL("../../cli/bin/holdfast.mjs", import.meta.url));

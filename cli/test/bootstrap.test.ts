@@ -7,8 +7,8 @@ import type { AuditEvent } from "@holdfast/contracts/endpoints/audit";
 import type { EnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Started, until } from "../../testkit/processes/holdfast.ts";
 import { type FirstNode, openFirstNode } from "./support/first-node.ts";
-import { type Started, until } from "./support/holdfast.ts";
 
 type MadeToken = EnrollmentToken & { token: string; api_url: string };
 

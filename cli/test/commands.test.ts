@@ -2,14 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import {
-  addMember,
-  createOrg,
-  startTestApi,
-  type TestApi,
-  tokenFor,
-} from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
+import { addMember, createOrg, startTestApi, type TestApi, tokenFor } from "../../testkit/api/api.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import { aPerson, type Person } from "./support/command.ts";
 
 type Listed<T> = { items: T[]; next_cursor?: string | null };

@@ -15,8 +15,8 @@ import { nodeStreamPath, TERMINAL_PATH } from "@holdfast/contracts/terminal-fram
 import { readIdentity } from "@holdfast/node-agent/identity/identity-file";
 import { stateFiles } from "@holdfast/node-agent/identity/state-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Ready } from "../../testkit/processes/holdfast.ts";
 import { type FirstNode, openFirstNode } from "./support/first-node.ts";
-import type { Ready } from "./support/holdfast.ts";
 
 let first: FirstNode;
 let ready: Ready;

@@ -22,15 +22,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { openAuthority } from "../../control-plane/src/identity/authority.ts";
 import { readKeyRequest } from "../../control-plane/src/identity/requests.ts";
 import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.ts";
-import {
-  createOrg,
-  startTestApi,
-  type TestApi,
-  type TestOrg,
-  tokenFor,
-} from "../../control-plane/test/support/api.ts";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
+import { lacks } from "../../scripts/facilities.mjs";
+import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
 import {
   type Answer,
   enrollTestNode,
@@ -41,9 +34,10 @@ import {
   type TestClient,
   type TestNode,
   tokenOf,
-} from "../../control-plane/test/support/nodes.ts";
-import { endTask, newPlace, opened, type Place, takeTask } from "../../control-plane/test/support/terminals.ts";
-import { SERVICE_TOKEN } from "../../gateway/test/support/api.ts";
+} from "../../testkit/api/nodes.ts";
+import { endTask, newPlace, opened, type Place, takeTask } from "../../testkit/api/terminals.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { SERVICE_TOKEN } from "../../testkit/gateway/api.ts";
 import {
   comeUp,
   connectClient,
@@ -51,8 +45,8 @@ import {
   dialNode,
   startTestGateway,
   type TestGateway,
-} from "../../gateway/test/support/gateway.ts";
-import { lacks } from "../../scripts/facilities.mjs";
+} from "../../testkit/gateway/gateway.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { aPerson } from "./support/command.ts";
 import { type Nginx, prepareNginx } from "./support/nginx.ts";
 

@@ -16,8 +16,8 @@ import { bundleAgent } from "../../scripts/agent-archive/bundle.ts";
 import type { Arch } from "../../scripts/agent-archive/packages.ts";
 import { tarEnd, tarEntries } from "../../scripts/agent-archive/tar.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { type Installation, openInstallation, until } from "../../testkit/processes/holdfast.ts";
 import { bootGuest, type Guest } from "./support/guest.ts";
-import { type Installation, openInstallation, until } from "./support/holdfast.ts";
 import { ask, untilItAnswers } from "./support/shells.ts";
 import { openTty, type Tty } from "./support/tty.ts";
 

@@ -1,8 +1,8 @@
 // An operator of a platform with more organizations than one answer lists.
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { firstAdmin, PASSWORD, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
+import { firstAdmin, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import { aPerson } from "./support/command.ts";
 
 let api: TestApi;

@@ -11,11 +11,11 @@ import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { createEnrollmentToken, type EnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestApi } from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { startTestApi } from "../../testkit/api/api.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { type Outcome, until } from "../../testkit/processes/holdfast.ts";
 import { errorOf, type FirstNode, openFirstNode } from "./support/first-node.ts";
-import { type Outcome, until } from "./support/holdfast.ts";
 
 type MadeToken = EnrollmentToken & { token: string; api_url: string; join_command: string };
 

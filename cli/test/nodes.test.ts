@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { getNode, type Node } from "@holdfast/contracts/endpoints/nodes";
 import { getTask, listTasks, type Task } from "@holdfast/contracts/endpoints/tasks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openInstallation, type Started, until } from "../../testkit/processes/holdfast.ts";
 import { errorOf, type FirstNode, openFirstNode } from "./support/first-node.ts";
-import { openInstallation, type Started, until } from "./support/holdfast.ts";
 
 let first: FirstNode;
 let node: Node;

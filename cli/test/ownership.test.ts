@@ -15,8 +15,8 @@ import { databaseName, readCredentials, roles } from "@holdfast/control-plane/da
 import { socketUrl } from "@holdfast/control-plane/database/embedded/socket-url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import type { Environment } from "../../testkit/processes/holdfast.ts";
 import { errorOf, type FirstNode, openFirstNode } from "./support/first-node.ts";
-import type { Environment } from "./support/holdfast.ts";
 import { ask, untilItAnswers } from "./support/shells.ts";
 import { openTty, type Tty } from "./support/tty.ts";
 

@@ -14,7 +14,7 @@ import {
   type TestApi,
   type TestOrg,
   tokenFor,
-} from "../../control-plane/test/support/api.ts";
+} from "../../testkit/api/api.ts";
 import { aPerson, type Person } from "./support/command.ts";
 
 let api: TestApi;

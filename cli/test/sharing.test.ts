@@ -3,9 +3,9 @@
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { beforeAll, describe, expect, it } from "vitest";
-import { addMember, type Browser, createOrg, startTestApi } from "../../control-plane/test/support/api.ts";
-import { enrollTestNode } from "../../control-plane/test/support/nodes.ts";
-import { sendProfileHeartbeat } from "../../control-plane/test/support/terminals.ts";
+import { addMember, type Browser, createOrg, startTestApi } from "../../testkit/api/api.ts";
+import { enrollTestNode } from "../../testkit/api/nodes.ts";
+import { sendProfileHeartbeat } from "../../testkit/api/terminals.ts";
 import { aPerson, type Person } from "./support/command.ts";
 
 let operator: Person;

@@ -7,10 +7,10 @@ import { fileURLToPath } from "node:url";
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
-import { retireFleet, seedFleet } from "../../control-plane/test/support/fleet.ts";
-import { enrollTestNode, sendHeartbeatFrom } from "../../control-plane/test/support/nodes.ts";
+import { createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { retireFleet, seedFleet } from "../../testkit/api/fleet.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import { aPerson } from "./support/command.ts";
 
 const holdfast = fileURLToPath(new URL("../bin/holdfast.mjs", import.meta.url));

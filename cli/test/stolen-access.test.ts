@@ -13,8 +13,8 @@ import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { readServerFrame } from "@holdfast/contracts/terminal-frames";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { PASSWORD } from "../../control-plane/test/support/api.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { PASSWORD } from "../../testkit/api/api.ts";
 import { openShells, type Shells } from "./support/shells.ts";
 
 type Person = { me: Me; client: Client; cookie: string };

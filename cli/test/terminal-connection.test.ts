@@ -12,7 +12,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { openTerminalClient } from "@holdfast/terminal-client/client";
 import type { Phase, State } from "@holdfast/terminal-client/states";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { type StandIn, startStandIn } from "../../gateway/test/support/stand-in.ts";
+import { type StandIn, startStandIn } from "../../testkit/gateway/stand-in.ts";
 import { commandEnvironment } from "../src/commands/terminal/environment.ts";
 import { errorOf } from "../src/commands/terminal/failure.ts";
 import type { LocalTerminal } from "../src/commands/terminal/local-terminal.ts";

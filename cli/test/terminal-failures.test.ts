@@ -19,9 +19,9 @@ import {
 } from "@holdfast/contracts/terminal-frames";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
-import { enrollGateway, SERVICE_TOKEN } from "../../control-plane/test/support/services.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import { keepScreenshot, openChromium, withoutWebgl } from "../../web/test/browser.ts";
+import { enrollGateway, SERVICE_TOKEN } from "../../testkit/api/services.ts";
+import { keepScreenshot, openChromium, withoutWebgl } from "../../testkit/browser/browser.ts";
 import { type AtPage, signIn } from "./support/at-page.ts";
 import {
   type Front,

@@ -5,8 +5,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { violationsOf } from "../../web/test/axe.ts";
-import { keepScreenshot, openChromium, withoutWebgl } from "../../web/test/browser.ts";
+import { violationsOf } from "../../testkit/browser/axe.ts";
+import { keepScreenshot, openChromium, withoutWebgl } from "../../testkit/browser/browser.ts";
 import { type AtPage, signIn } from "./support/at-page.ts";
 import { hangChild, openShells, type Shells } from "./support/shells.ts";
 

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { until } from "./support/holdfast.ts";
+import { until } from "../../testkit/processes/holdfast.ts";
 import { ask, hangChild, killChild, openShells, type Shells, untilItAnswers } from "./support/shells.ts";
 
 const sha256 = (bytes: Buffer | string) => createHash("sha256").update(bytes).digest("hex");

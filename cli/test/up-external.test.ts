@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { answers, type Installation, openInstallation } from "./support/holdfast.ts";
+import { answers, type Installation, openInstallation } from "../../testkit/processes/holdfast.ts";
 
 let installation: Installation;
 let database: EmbeddedPostgres;

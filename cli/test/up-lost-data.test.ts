@@ -3,7 +3,7 @@
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { answers, type Installation, openInstallation, until } from "./support/holdfast.ts";
+import { answers, type Installation, openInstallation, until } from "../../testkit/processes/holdfast.ts";
 
 let installation: Installation;
 beforeAll(() => {

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePorts, type Installation, openInstallation, until } from "./support/holdfast.ts";
+import { freePorts, type Installation, openInstallation, until } from "../../testkit/processes/holdfast.ts";
 
 const command = fileURLToPath(new URL("../bin/holdfast.mjs", import.meta.url));
 

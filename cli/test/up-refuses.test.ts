@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { answers, type Installation, openInstallation } from "./support/holdfast.ts";
+import { answers, type Installation, openInstallation } from "../../testkit/processes/holdfast.ts";
 
 let installation: Installation;
 beforeAll(() => {

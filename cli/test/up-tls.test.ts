@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { type Installation, openInstallation, until } from "./support/holdfast.ts";
+import { type Installation, openInstallation, until } from "../../testkit/processes/holdfast.ts";
 
 let installation: Installation;
 let env: Record<string, string>;

@@ -2,8 +2,14 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import {
+  answers,
+  type Installation,
+  openInstallation,
+  type Started,
+  until,
+} from "../../testkit/processes/holdfast.ts";
 import { readUpFile } from "../src/up/up-file.ts";
-import { answers, type Installation, openInstallation, type Started, until } from "./support/holdfast.ts";
 
 let installation: Installation;
 let up: Started;

@@ -11,11 +11,11 @@ import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment"
 import { createLog } from "@holdfast/service/log";
 import Fastify from "fastify";
 import { beforeAll, describe, expect, it } from "vitest";
+import { startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { installCommand } from "../src/agent-release/install-command.ts";
 import { type AgentRelease, openAgentReleases } from "../src/agent-release/release.ts";
 import { agentReleaseRoutes } from "../src/agent-release/routes.ts";
-import { startTestApi, type TestApi } from "./support/api.ts";
-import { atEnd } from "./support/at-end.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "holdfast-release-"));
 atEnd(() => rmSync(directory, { recursive: true, force: true }));

@@ -2,12 +2,19 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import {
+  addMember,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+  tokenFor,
+} from "../../testkit/api/api.ts";
+import { insertNode } from "../../testkit/api/replica.ts";
+import { newAllocation, type TestOwner } from "../../testkit/api/terminals.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import { accessTo, type Caller, callerSql, reaches } from "../src/allocations/access.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { insertNode } from "./support/replica.ts";
-import { newAllocation, type TestOwner } from "./support/terminals.ts";
 
 const now = new Date("2026-01-01T00:00:00Z");
 const later = new Date(now.getTime() + 1);

@@ -17,10 +17,17 @@ import { getTask } from "@holdfast/contracts/endpoints/tasks";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import {
+  addMember,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+  tokenFor,
+} from "../../testkit/api/api.ts";
+import { answerTasks, insertNode, openReplica, type Replica, type TestNode } from "../../testkit/api/replica.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { answerTasks, insertNode, openReplica, type Replica, type TestNode } from "./support/replica.ts";
 
 let api: TestApi;
 let superuser: Sql;

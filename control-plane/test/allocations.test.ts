@@ -5,13 +5,20 @@ import { allocationStatuses } from "@holdfast/contracts/endpoints/allocations";
 import type { Outcome } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import {
+  answerTasks,
+  insertNode,
+  openReplica,
+  quiet,
+  type Replica,
+  type TestNode,
+} from "../../testkit/api/replica.ts";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import { type AllocationRow, lockAllocation, selectAllocation } from "../src/allocations/queries.ts";
 import { eventOf, reconcileAllocations, removalOf } from "../src/allocations/reconcile.ts";
 import { allocationEvents, allocationOutcome } from "../src/allocations/state.ts";
 import { enqueueWork } from "../src/allocations/work.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
-import { answerTasks, insertNode, openReplica, quiet, type Replica, type TestNode } from "./support/replica.ts";
 
 describe("the life of an allocation", () => {
   const stays = "stays";

@@ -7,8 +7,6 @@ import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { beforeAll, describe, expect, it } from "vitest";
-import { dedupeKeyHash } from "../src/audit/record.ts";
-import { withOrg } from "../src/database/connect.ts";
 import {
   addMember,
   createOrg,
@@ -17,8 +15,10 @@ import {
   type TestApi,
   type TestOrg,
   tokenFor,
-} from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
+} from "../../testkit/api/api.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { dedupeKeyHash } from "../src/audit/record.ts";
+import { withOrg } from "../src/database/connect.ts";
 
 let api: TestApi;
 let org: TestOrg;

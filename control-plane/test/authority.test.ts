@@ -5,13 +5,13 @@ import { CallError } from "@holdfast/contracts/client";
 import { createEnrollmentToken, enrollNode, getTrustBundle } from "@holdfast/contracts/endpoints/enrollment";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { beforeAll, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, tokenFor } from "../../testkit/api/api.ts";
+import { enrollTestNode, heartbeatOf, hostFacts, makeKeyRequest, openClient } from "../../testkit/api/nodes.ts";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, openAuthority } from "../src/identity/authority.ts";
 import { x509 } from "../src/identity/x509.ts";
 import { type Keyring, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
-import { createOrg, startTestApi, tokenFor } from "./support/api.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
-import { enrollTestNode, heartbeatOf, hostFacts, makeKeyRequest, openClient } from "./support/nodes.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const kek = { id: "test", key: Buffer.alloc(32, 9) };

@@ -4,6 +4,10 @@ import { type BackgroundJob, getPlatformStatus } from "@holdfast/contracts/endpo
 import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";
+import { startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { quiet } from "../../testkit/api/replica.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { startBackground } from "../src/mechanisms/background/driver.ts";
 import type { Job } from "../src/mechanisms/background/job.ts";
@@ -13,10 +17,6 @@ import * as modules from "../src/modules.ts";
 import { announceProcess } from "../src/platform/presence.ts";
 import { startWorker } from "../src/worker/main.ts";
 import { workerSettings } from "../src/worker/settings.ts";
-import { startTestApi, type TestApi } from "./support/api.ts";
-import { atEnd } from "./support/at-end.ts";
-import { openRoles } from "./support/database.ts";
-import { quiet } from "./support/replica.ts";
 
 let api: TestApi;
 let superuser: Sql;

@@ -11,9 +11,7 @@ import {
 import { changeNode, getNode, type NodeChange, renameNode } from "@holdfast/contracts/endpoints/nodes";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Sql } from "../src/database/connect.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
+import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
 import {
   enrollTestNode,
   hostFacts,
@@ -21,7 +19,9 @@ import {
   sendHeartbeatFrom,
   tokenOf,
   unsigned,
-} from "./support/nodes.ts";
+} from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import type { Sql } from "../src/database/connect.ts";
 
 let api: TestApi;
 let org: TestOrg;

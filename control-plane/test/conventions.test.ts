@@ -5,9 +5,9 @@ import { createProject, listProjects } from "@holdfast/contracts/endpoints/proje
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { ErrorEnvelope } from "@holdfast/contracts/errors";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { openRoles, setReachable } from "./support/database.ts";
-import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
+import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { openRoles, setReachable } from "../../testkit/database/database.ts";
 
 let api: TestApi;
 let org: TestOrg;

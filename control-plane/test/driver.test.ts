@@ -3,10 +3,10 @@
 import { createServer, Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import { createTestDatabase, openRoles, type TestDatabase } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { isUnavailable, openPool, type Sql, withOrg } from "../src/database/connect.ts";
 import { openSql } from "../src/database/sql/sql.ts";
-import { atEnd } from "./support/at-end.ts";
-import { createTestDatabase, openRoles, type TestDatabase } from "./support/database.ts";
 
 let database: TestDatabase;
 let superuser: Sql;

@@ -6,15 +6,22 @@ import { applyPicture } from "@holdfast/contracts/fleet-picture";
 import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import {
+  addMember,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+  tokenFor,
+} from "../../testkit/api/api.ts";
+import { RACK, seedFleet } from "../../testkit/api/fleet.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
+import { quiet } from "../../testkit/api/replica.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { createFleets } from "../src/fleet/view.ts";
 import { openSignals } from "../src/mechanisms/signals.ts";
-import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { atEnd } from "./support/at-end.ts";
-import { openRoles } from "./support/database.ts";
-import { RACK, seedFleet } from "./support/fleet.ts";
-import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
-import { quiet } from "./support/replica.ts";
 
 let api: TestApi;
 let ours: TestOrg;

@@ -24,8 +24,8 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
-} from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
+} from "../../testkit/api/api.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 
 let api: TestApi;
 let org: TestOrg;

@@ -6,16 +6,23 @@ import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/ta
 import type { HostHealth } from "@holdfast/contracts/host-health";
 import { readSettings } from "@holdfast/kit/settings";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { heartbeatOf } from "../../testkit/api/nodes.ts";
+import {
+  answerTasks,
+  insertNode,
+  openReplica,
+  quiet,
+  type Replica,
+  type TestNode,
+} from "../../testkit/api/replica.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import { apiSettings } from "../src/api/settings.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { gatherChanges } from "../src/live/changes.ts";
 import type { ChangedRow } from "../src/live/topic.ts";
 import { probeHealth } from "../src/nodes/presence/probe-health.ts";
 import { taskTopic } from "../src/tasks/live.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { heartbeatOf } from "./support/nodes.ts";
-import { answerTasks, insertNode, openReplica, quiet, type Replica, type TestNode } from "./support/replica.ts";
 
 const TYPE = "diag.health_probe";
 const INTERVAL = 900;

@@ -8,10 +8,10 @@ import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
 import { followServiceNews, serviceEndpoints } from "@holdfast/contracts/service-endpoints";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createOrg, startTestApi, type TestApi, tokenFor } from "./support/api.ts";
-import { askRaw, codeOf, requestsFor, sendBytes } from "./support/hostile.ts";
-import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
-import { enrollGateway, SERVICE_TOKEN } from "./support/services.ts";
+import { createOrg, startTestApi, type TestApi, tokenFor } from "../../testkit/api/api.ts";
+import { askRaw, codeOf, requestsFor, sendBytes } from "../../testkit/api/hostile.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { enrollGateway, SERVICE_TOKEN } from "../../testkit/api/services.ts";
 
 type Door = {
   url: string;

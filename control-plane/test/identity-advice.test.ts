@@ -13,12 +13,12 @@ import type { ErrorEnvelope } from "@holdfast/contracts/errors";
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { uuidForm, uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { authorityOf, certificateFor } from "../../testkit/api/certificates.ts";
+import { heartbeatOf, hostFacts, makeKeyRequest, openClient } from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { authorityOf, certificateFor } from "./support/certificates.ts";
-import { openRoles } from "./support/database.ts";
-import { heartbeatOf, hostFacts, makeKeyRequest, openClient } from "./support/nodes.ts";
 
 let api: TestApi;
 let org: TestOrg;

@@ -4,9 +4,9 @@
 import { randomBytes } from "node:crypto";
 import { UsageError } from "@holdfast/kit/settings";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Kek, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
 
 let system: Sql;
 let app: Sql;

@@ -4,11 +4,11 @@ import { certificateStage } from "@holdfast/contracts/certificate-stage";
 import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createMetrics } from "@holdfast/service/metrics";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { enrollTestNode, makeKeyRequest, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { measureLate, selectLate } from "../src/nodes/identity/late-certificates.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { enrollTestNode, makeKeyRequest, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
 
 let api: TestApi;
 let org: TestOrg;

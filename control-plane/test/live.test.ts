@@ -15,11 +15,18 @@ import type { Scope } from "@holdfast/contracts/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { addMember, type Browser, createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { atEnd } from "./support/at-end.ts";
-import { openRoles } from "./support/database.ts";
-import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
-import { newAllocation } from "./support/terminals.ts";
+import {
+  addMember,
+  type Browser,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+} from "../../testkit/api/api.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { newAllocation } from "../../testkit/api/terminals.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 
 let api: TestApi;
 let home: TestOrg;

@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { getMe } from "@holdfast/contracts/endpoints/me";
 import { UsageError } from "@holdfast/kit/settings";
 import { beforeAll, describe, expect, it } from "vitest";
+import { startTestApi } from "../../testkit/api/api.ts";
+import { createTestDatabase, openRoles, type TestDatabase } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { openOwner, openPool, type Sql } from "../src/database/connect.ts";
 import { openSandbox } from "../src/database/embedded/testing/sandbox.ts";
 import { deriveLogins, setUpDatabase } from "../src/database/logins.ts";
 import type { Logins } from "../src/database/settings.ts";
-import { startTestApi } from "./support/api.ts";
-import { atEnd } from "./support/at-end.ts";
-import { createTestDatabase, openRoles, type TestDatabase } from "./support/database.ts";
 
 let superuser: Sql;
 let shared: TestDatabase;

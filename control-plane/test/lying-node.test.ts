@@ -11,8 +11,8 @@ import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
 import { MOST_PHASES, type Outcome } from "@holdfast/contracts/node-protocol";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { enrollTestNode, hostFacts, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
+import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { enrollTestNode, hostFacts, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 
 let api: TestApi;
 let org: TestOrg;

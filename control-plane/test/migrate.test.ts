@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getMe } from "@holdfast/contracts/endpoints/me";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, tokenFor } from "../../testkit/api/api.ts";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../src/database/embedded/start.ts";
 import { setUpDatabase } from "../src/database/logins.ts";
 import { knownMigrations, migrate } from "../src/database/migrate.ts";
-import { createOrg, startTestApi, tokenFor } from "./support/api.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
 
 describe("many replicas", () => {
   it("OPS-02 applies each migration once when ten start at the same moment", async () => {

@@ -8,11 +8,11 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { auditOffline } from "../src/nodes/presence/audit-offline.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
 
 let api: TestApi;
 let org: TestOrg;

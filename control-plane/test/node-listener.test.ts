@@ -12,6 +12,10 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog, type Log } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { runApiJob } from "../../testkit/api/jobs.ts";
+import { type Answer, heartbeatOf, makeKeyRequest, openClient, type TestClient } from "../../testkit/api/nodes.ts";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import type { NodeServices } from "../src/api/context.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
@@ -22,10 +26,6 @@ import { createNodeListener, type NodeListener } from "../src/node-api/listener.
 import { type NodeCall, nodeRoute } from "../src/node-api/route.ts";
 import { createNodeDirectory, type NodeDirectory } from "../src/nodes/directory/standings.ts";
 import { moveNode } from "../src/nodes/directory/state.ts";
-import { atEnd } from "./support/at-end.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
-import { runApiJob } from "./support/jobs.ts";
-import { type Answer, heartbeatOf, makeKeyRequest, openClient, type TestClient } from "./support/nodes.ts";
 
 const HOUR_MS = 60 * 60_000;
 let clockAheadMs = 0;

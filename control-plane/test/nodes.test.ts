@@ -14,11 +14,7 @@ import {
 import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { Sql } from "../src/database/connect.ts";
-import { selectLate } from "../src/nodes/identity/late-certificates.ts";
-import { removeOldIdentities, reportOverdueRenewals } from "../src/nodes/identity/upkeep.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
+import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
 import {
   type Answer,
   enrollTestNode,
@@ -29,7 +25,11 @@ import {
   sendHeartbeatFrom,
   type TestNode,
   tokenOf,
-} from "./support/nodes.ts";
+} from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import type { Sql } from "../src/database/connect.ts";
+import { selectLate } from "../src/nodes/identity/late-certificates.ts";
+import { removeOldIdentities, reportOverdueRenewals } from "../src/nodes/identity/upkeep.ts";
 
 let api: TestApi;
 let org: TestOrg;

@@ -2,10 +2,10 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { expect, it } from "vitest";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { openOwner } from "../src/database/connect.ts";
 import { knownMigrations } from "../src/database/migrate.ts";
-import { atEnd } from "./support/at-end.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
 
 const MIGRATION = "0011_allocation_owners.sql";
 

@@ -28,12 +28,19 @@ import { claimTerminalToken, reportTerminalEvents } from "@holdfast/contracts/se
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  addMember,
+  type Browser,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+} from "../../testkit/api/api.ts";
+import { insertNode, type TestNode } from "../../testkit/api/replica.ts";
+import { enrollGateway, type Following, SERVICE_TOKEN, type TestGateway } from "../../testkit/api/services.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import { expireGrants } from "../src/allocations/expire-grants.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { addMember, type Browser, createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { insertNode, type TestNode } from "./support/replica.ts";
-import { enrollGateway, type Following, SERVICE_TOKEN, type TestGateway } from "./support/services.ts";
 
 let api: TestApi;
 let superuser: Sql;

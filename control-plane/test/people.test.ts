@@ -22,8 +22,8 @@ import {
   type TestApi,
   type TestOrg,
   tokenFor,
-} from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
+} from "../../testkit/api/api.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 
 let api: TestApi;
 let admin: Browser;

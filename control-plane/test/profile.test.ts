@@ -2,11 +2,11 @@
 
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createOrg, startTestApi } from "../../testkit/api/api.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { openProfile, type ProfileContent, profileContent } from "../src/profiles/profile.ts";
-import { createOrg, startTestApi } from "./support/api.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
-import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
 
 const _log = createLog({ process: "test", level: "fatal", destination: { write: () => undefined } });
 let system: Sql;

@@ -11,10 +11,17 @@ import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { getQuotas, updateMemberQuota, updateQuotas } from "@holdfast/contracts/endpoints/quotas";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  addMember,
+  type Browser,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+} from "../../testkit/api/api.ts";
+import { insertNode, type TestNode } from "../../testkit/api/replica.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { addMember, type Browser, createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { insertNode, type TestNode } from "./support/replica.ts";
 
 let api: TestApi;
 let superuser: Sql;

@@ -8,8 +8,6 @@ import { inviteMember, removeMember, updateMember } from "@holdfast/contracts/en
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Sql } from "../src/database/connect.ts";
-import { consume } from "../src/links/redeem.ts";
 import {
   addMember,
   type Browser,
@@ -18,9 +16,17 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
-} from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { enrollTestNode, hostFacts, makeKeyRequest, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
+} from "../../testkit/api/api.ts";
+import {
+  enrollTestNode,
+  hostFacts,
+  makeKeyRequest,
+  sendHeartbeatFrom,
+  type TestNode,
+} from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import type { Sql } from "../src/database/connect.ts";
+import { consume } from "../src/links/redeem.ts";
 
 let api: TestApi;
 let superuser: Sql;

@@ -15,12 +15,12 @@ import { ORG_HEADER } from "@holdfast/contracts/headers";
 import { LIVE_PATH } from "@holdfast/contracts/live";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { copyRepository, type RepositoryCopy } from "../../tasks/test/repository-copy.ts";
+import { addMember, createOrg, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { enrollTestNode } from "../../testkit/api/nodes.ts";
+import { createTestDatabase } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
+import { copyRepository, type RepositoryCopy } from "../../testkit/tasks/repository-copy.ts";
 import { loginEnvironment } from "../src/database/settings.ts";
-import { addMember, createOrg, type TestApi, type TestOrg } from "./support/api.ts";
-import { atEnd } from "./support/at-end.ts";
-import { createTestDatabase } from "./support/database.ts";
-import { enrollTestNode } from "./support/nodes.ts";
 
 const endpoints = `// Greetings of an organization's projects.
 

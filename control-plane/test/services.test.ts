@@ -11,14 +11,7 @@ import { createLog } from "@holdfast/service/log";
 import { createMetrics } from "@holdfast/service/metrics";
 import { isSameProof, proofOfAnswer } from "@holdfast/service/service-proof";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Sql } from "../src/database/connect.ts";
-import { temporaryAuthority } from "../src/identity/authority.ts";
-import { x509 } from "../src/identity/x509.ts";
-import { createInternalListener } from "../src/internal-api/listener.ts";
-import { internalRoute } from "../src/internal-api/route.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg } from "./support/api.ts";
-import { atEnd } from "./support/at-end.ts";
-import { openRoles } from "./support/database.ts";
+import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import {
   enrollTestNode,
   heartbeatOf,
@@ -26,14 +19,21 @@ import {
   openClient,
   sendHeartbeatFrom,
   tokenOf,
-} from "./support/nodes.ts";
+} from "../../testkit/api/nodes.ts";
 import {
   enrollGateway,
   enrollment,
   NODE_TERMINAL_URL,
   SERVICE_TOKEN,
   type TestGateway,
-} from "./support/services.ts";
+} from "../../testkit/api/services.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
+import type { Sql } from "../src/database/connect.ts";
+import { temporaryAuthority } from "../src/identity/authority.ts";
+import { x509 } from "../src/identity/x509.ts";
+import { createInternalListener } from "../src/internal-api/listener.ts";
+import { internalRoute } from "../src/internal-api/route.ts";
 
 let api: TestApi;
 let kelp: TestOrg;

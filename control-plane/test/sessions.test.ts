@@ -20,8 +20,6 @@ import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { claimTerminalToken } from "@holdfast/contracts/service-endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Sql } from "../src/database/connect.ts";
-import { removeExpired } from "../src/platform/remove-expired.ts";
 import {
   addMember,
   type Browser,
@@ -32,10 +30,12 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
-} from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { enrollGateway, type Following, SERVICE_TOKEN, type TestGateway } from "./support/services.ts";
-import { newPlace, type Place } from "./support/terminals.ts";
+} from "../../testkit/api/api.ts";
+import { enrollGateway, type Following, SERVICE_TOKEN, type TestGateway } from "../../testkit/api/services.ts";
+import { newPlace, type Place } from "../../testkit/api/terminals.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import type { Sql } from "../src/database/connect.ts";
+import { removeExpired } from "../src/platform/remove-expired.ts";
 
 let api: TestApi;
 let superuser: Sql;

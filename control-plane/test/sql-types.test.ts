@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { clientAddress } from "../src/database/sql/address.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
 
 let sql: Sql;
 beforeAll(async () => {

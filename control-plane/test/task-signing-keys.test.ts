@@ -5,10 +5,10 @@ import { CallError } from "@holdfast/contracts/client";
 import { listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
 import { listTaskSigningKeys, rotateTaskSigningKey } from "@holdfast/contracts/endpoints/task-signing-keys";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { addMember, createOrg, firstAdmin, startTestApi, type TestApi, tokenFor } from "../../testkit/api/api.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { addMember, createOrg, firstAdmin, startTestApi, type TestApi, tokenFor } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { enrollTestNode, sendHeartbeatFrom } from "./support/nodes.ts";
 
 let api: TestApi;
 let superuser: Sql;

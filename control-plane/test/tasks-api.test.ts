@@ -17,12 +17,12 @@ import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { verifyDetached } from "@holdfast/kit/detached-jws";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { quiet } from "../../testkit/api/replica.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import { openSignals } from "../src/mechanisms/signals.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
-import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
-import { quiet } from "./support/replica.ts";
 
 let api: TestApi;
 let org: TestOrg;

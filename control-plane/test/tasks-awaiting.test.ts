@@ -3,6 +3,17 @@
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";
+import {
+  atOnce,
+  ended,
+  openTaskLab,
+  type Replica,
+  succeeded,
+  type TaskLab,
+  waiting,
+} from "../../testkit/api/tasks.ts";
+import { setReachable } from "../../testkit/database/database.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { systemActor } from "../src/audit/record.ts";
 import { openPool, withOrg } from "../src/database/connect.ts";
 import { createAwaiting, type Revision } from "../src/mechanisms/awaiting.ts";
@@ -11,9 +22,6 @@ import { openSignals } from "../src/mechanisms/signals.ts";
 import { selectRevisions } from "../src/tasks/queries.ts";
 import { removeOldTasks } from "../src/tasks/remove-old.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
-import { atEnd } from "./support/at-end.ts";
-import { setReachable } from "./support/database.ts";
-import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab, waiting } from "./support/tasks.ts";
 
 let lab: TaskLab;
 let here: Replica;

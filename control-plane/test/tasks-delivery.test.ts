@@ -3,7 +3,15 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
-import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab, waiting } from "./support/tasks.ts";
+import {
+  atOnce,
+  ended,
+  openTaskLab,
+  type Replica,
+  succeeded,
+  type TaskLab,
+  waiting,
+} from "../../testkit/api/tasks.ts";
 
 let lab: TaskLab;
 let here: Replica;

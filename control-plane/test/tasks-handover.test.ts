@@ -3,8 +3,8 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import { atOnce, openTaskLab, type Replica, succeeded, type TaskLab, waiting } from "../../testkit/api/tasks.ts";
 import { systemActor } from "../src/audit/record.ts";
-import { atOnce, openTaskLab, type Replica, succeeded, type TaskLab, waiting } from "./support/tasks.ts";
 
 let lab: TaskLab;
 let here: Replica;

@@ -8,9 +8,9 @@ import type { TaskOffer, Verdict } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "../../testkit/api/tasks.ts";
 import { systemActor } from "../src/audit/record.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
-import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "./support/tasks.ts";
 
 let lab: TaskLab;
 let replicas: Replica[];

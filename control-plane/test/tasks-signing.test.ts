@@ -11,10 +11,10 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { flattenedVerify, importJWK } from "jose";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Keyring, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
 import { openTaskSigner, type TaskSigner } from "../src/tasks/signing.ts";
-import { createTestDatabase, openRoles } from "./support/database.ts";
 
 const log = createLog({ process: "test", level: "silent" });
 let system: Sql;

@@ -5,10 +5,10 @@ import { type TaskStatus, taskStatuses } from "@holdfast/contracts/endpoints/tas
 import type { Verdict } from "@holdfast/contracts/node-protocol";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "../../testkit/api/tasks.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
 import { RESULT_GRACE_SECONDS } from "../src/tasks/transitions/expire.ts";
 import { openStatuses, type TaskEvent, taskEvents, taskTable } from "../src/tasks/transitions/table.ts";
-import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "./support/tasks.ts";
 
 let lab: TaskLab;
 let replica: Replica;

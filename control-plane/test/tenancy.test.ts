@@ -15,10 +15,17 @@ import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { createToken, listTokens } from "@holdfast/contracts/endpoints/tokens";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
+import {
+  addMember,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+  tokenFor,
+} from "../../testkit/api/api.ts";
+import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 import { type Sql, withOrg } from "../src/database/connect.ts";
-import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
-import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "./support/nodes.ts";
 
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [

@@ -32,17 +32,21 @@ import {
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Sql } from "../src/database/connect.ts";
-import { endTerminals, removeOldTerminals } from "../src/terminals/end-terminals.ts";
-import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "./support/api.ts";
-import { openRoles } from "./support/database.ts";
+import {
+  addMember,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+  tokenFor,
+} from "../../testkit/api/api.ts";
 import {
   enrollGateway,
   type Following,
   SERVICE_TOKEN,
   TERMINAL_URL,
   type TestGateway,
-} from "./support/services.ts";
+} from "../../testkit/api/services.ts";
 import {
   endTask,
   failedWith,
@@ -53,7 +57,10 @@ import {
   sendProfileHeartbeat,
   type TestOwner,
   takeTask,
-} from "./support/terminals.ts";
+} from "../../testkit/api/terminals.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import type { Sql } from "../src/database/connect.ts";
+import { endTerminals, removeOldTerminals } from "../src/terminals/end-terminals.ts";
 
 let api: TestApi;
 let superuser: Sql;

@@ -2,14 +2,14 @@
 
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { ORIGIN, SERVICE_TOKEN, type StandInApi, startStandInApi } from "./support/api.ts";
+import { ORIGIN, SERVICE_TOKEN, type StandInApi, startStandInApi } from "../../testkit/gateway/api.ts";
 import {
   certificateFor,
   connectClient,
   openTerminal,
   startTestGateway,
   type TestGateway,
-} from "./support/gateway.ts";
+} from "../../testkit/gateway/gateway.ts";
 
 const opened = async (api: StandInApi, gateway: TestGateway) => {
   const node = await certificateFor(api.authority);

@@ -3,8 +3,8 @@
 
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
 import { describe, expect, it } from "vitest";
-import { comeUp, connectClient, connectNode, type TestClient } from "./support/gateway.ts";
-import { useRig } from "./support/rig.ts";
+import { comeUp, connectClient, connectNode, type TestClient } from "../../testkit/gateway/gateway.ts";
+import { useRig } from "../../testkit/gateway/rig.ts";
 
 const rig = useRig();
 

@@ -3,8 +3,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { askRaw, codeOf, sendBytes } from "../../control-plane/test/support/hostile.ts";
-import { useRig } from "./support/rig.ts";
+import { askRaw, codeOf, sendBytes } from "../../testkit/api/hostile.ts";
+import { useRig } from "../../testkit/gateway/rig.ts";
 
 const rig = useRig();
 

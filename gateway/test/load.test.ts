@@ -2,9 +2,9 @@
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { WebSocket } from "ws";
+import { certificateFor, connectClient, connectNode } from "../../testkit/gateway/gateway.ts";
+import { useRig } from "../../testkit/gateway/rig.ts";
 import { MOST_UNSENT_BYTES } from "../src/listeners/forward.ts";
-import { certificateFor, connectClient, connectNode } from "./support/gateway.ts";
-import { useRig } from "./support/rig.ts";
 
 const rig = useRig();
 

@@ -4,8 +4,8 @@
 import { TerminalEvent } from "@holdfast/contracts/service-endpoints";
 import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { connectClient, connectNode } from "./support/gateway.ts";
-import { useRig } from "./support/rig.ts";
+import { connectClient, connectNode } from "../../testkit/gateway/gateway.ts";
+import { useRig } from "../../testkit/gateway/rig.ts";
 
 const rig = useRig();
 

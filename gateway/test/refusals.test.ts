@@ -8,9 +8,15 @@ import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { temporaryAuthority } from "../../control-plane/src/identity/authority.ts";
-import { runTask } from "../../tasks/test/run-task.ts";
-import { certificateFor, connectClient, connectNode, dialClient, dialNode } from "./support/gateway.ts";
-import { useRig } from "./support/rig.ts";
+import {
+  certificateFor,
+  connectClient,
+  connectNode,
+  dialClient,
+  dialNode,
+} from "../../testkit/gateway/gateway.ts";
+import { useRig } from "../../testkit/gateway/rig.ts";
+import { runTask } from "../../testkit/tasks/run-task.ts";
 
 const rig = useRig();
 

@@ -1,7 +1,7 @@
 // A terminal from its token to its end, through real sockets of both sides.
 
 import { describe, expect, it } from "vitest";
-import type { StandInApi } from "./support/api.ts";
+import type { StandInApi } from "../../testkit/gateway/api.ts";
 import {
   certificateFor,
   comeUp,
@@ -9,8 +9,8 @@ import {
   connectNode,
   dialClient,
   type TestClient,
-} from "./support/gateway.ts";
-import { useRig } from "./support/rig.ts";
+} from "../../testkit/gateway/gateway.ts";
+import { useRig } from "../../testkit/gateway/rig.ts";
 
 const rig = useRig();
 

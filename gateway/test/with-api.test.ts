@@ -3,17 +3,17 @@
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { closeTerminal, createTerminalToken, listTerminals } from "@holdfast/contracts/endpoints/terminals";
 import { beforeAll, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
+import { endTask, newPlace, opened, type Place, takeTask } from "../../testkit/api/terminals.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { SERVICE_TOKEN } from "../../testkit/gateway/api.ts";
 import {
-  createOrg,
-  startTestApi,
-  type TestApi,
-  type TestOrg,
-  tokenFor,
-} from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
-import { endTask, newPlace, opened, type Place, takeTask } from "../../control-plane/test/support/terminals.ts";
-import { SERVICE_TOKEN } from "./support/api.ts";
-import { comeUp, connectClient, connectNode, startTestGateway, type TestGateway } from "./support/gateway.ts";
+  comeUp,
+  connectClient,
+  connectNode,
+  startTestGateway,
+  type TestGateway,
+} from "../../testkit/gateway/gateway.ts";
 
 let api: TestApi;
 let gateway: TestGateway;

@@ -5,9 +5,9 @@ import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:
 import { join as joinPath } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import { startTestAgent } from "../../testkit/agent/agent.ts";
+import { someFacts } from "../../testkit/agent/facts.ts";
 import { join } from "../src/identity/join.ts";
-import { startTestAgent } from "./support/agent.ts";
-import { someFacts } from "./support/facts.ts";
 import { type FakeApi, startFakeApi } from "./support/fake-api.ts";
 import { smallFileSystem } from "./support/small-file-system.ts";
 

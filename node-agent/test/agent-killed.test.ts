@@ -6,11 +6,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { joinedDirectory } from "../../testkit/agent/agent.ts";
+import { scratchDirectory } from "../../testkit/agent/scratch.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { readJournal } from "../src/journal/summary.ts";
-import { joinedDirectory } from "./support/agent.ts";
 import { type FakeApi, startFakeApi } from "./support/fake-api.ts";
-import { scratchDirectory } from "./support/scratch.ts";
 
 const program = fileURLToPath(new URL("support/agent-process.ts", import.meta.url));
 

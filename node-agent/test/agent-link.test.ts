@@ -5,12 +5,12 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { joinedDirectory, startTestAgent, type TestAgent } from "../../testkit/agent/agent.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { lookAt } from "../src/diagnostics/explain.ts";
 import type { AgentFile } from "../src/identity/agent-file.ts";
 import { readIdentity, writeIdentity } from "../src/identity/identity-file.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
-import { joinedDirectory, startTestAgent, type TestAgent } from "./support/agent.ts";
 import { type FakeApi, type Fault, startFakeApi } from "./support/fake-api.ts";
 import { loaderOf, testType } from "./support/test-types.ts";
 

@@ -1,8 +1,8 @@
 // What a whole agent does with the tasks it is offered, against the API's faulty twin.
 
 import { describe, expect, it } from "vitest";
+import { startTestAgent } from "../../testkit/agent/agent.ts";
 import { readRing, ringPath } from "../src/diagnostics/ring-file.ts";
-import { startTestAgent } from "./support/agent.ts";
 import { type FakeApi, newSigningKey, startFakeApi } from "./support/fake-api.ts";
 import { gate, loaderOf, testType } from "./support/test-types.ts";
 

@@ -4,10 +4,10 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { startTestAgent } from "../../testkit/agent/agent.ts";
 import { explain, lookAt } from "../src/diagnostics/explain.ts";
 import { readIdentity } from "../src/identity/identity-file.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
-import { startTestAgent } from "./support/agent.ts";
 import { startFakeApi } from "./support/fake-api.ts";
 import { loaderOf, testType } from "./support/test-types.ts";
 

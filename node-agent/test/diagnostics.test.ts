@@ -4,9 +4,9 @@ import { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import { scratchDirectory } from "../../testkit/agent/scratch.ts";
 import { type Diagnostics, openDiagnostics } from "../src/diagnostics/ring.ts";
 import { createLog } from "../src/log.ts";
-import { scratchDirectory } from "./support/scratch.ts";
 import { smallFileSystem } from "./support/small-file-system.ts";
 
 const instanceId = "3b241101-e2bb-4255-8caf-4136c566a962";

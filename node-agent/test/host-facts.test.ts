@@ -3,8 +3,8 @@ import os from "node:os";
 import { dirname, join } from "node:path";
 import { HostFacts } from "@holdfast/contracts/node-protocol";
 import { describe, expect, it } from "vitest";
+import { scratchDirectory } from "../../testkit/agent/scratch.ts";
 import { detectHost, type FactsOptions } from "../src/host/facts.ts";
-import { scratchDirectory } from "./support/scratch.ts";
 
 /** A root directory with these files. */
 function tree(files: Record<string, string>): string {

@@ -4,6 +4,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join as joinPath } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { someFacts } from "../../testkit/agent/facts.ts";
+import { keyDigest } from "../../testkit/agent/fake-authority.ts";
+import { scratchDirectory } from "../../testkit/agent/scratch.ts";
 import { readRing, ringPath } from "../src/diagnostics/ring-file.ts";
 import { readAgentFile } from "../src/identity/agent-file.ts";
 import { readIdentity } from "../src/identity/identity-file.ts";
@@ -11,10 +14,7 @@ import { checkedOrigin, join } from "../src/identity/join.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
 import { readTrust } from "../src/identity/trust-file.ts";
 import { createLog } from "../src/log.ts";
-import { someFacts } from "./support/facts.ts";
 import { type FakeApi, startFakeApi } from "./support/fake-api.ts";
-import { keyDigest } from "./support/fake-authority.ts";
-import { scratchDirectory } from "./support/scratch.ts";
 
 const joining = (api: FakeApi, more: Partial<Parameters<typeof join>[0]> = {}) =>
   join({

@@ -6,13 +6,13 @@ import { fileURLToPath } from "node:url";
 import type { TaskResultReport } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { scratchDirectory } from "../../testkit/agent/scratch.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { type ClaimedTask, type Journal, journalOn, openJournal } from "../src/journal/journal.ts";
 import { lockStateDirectory, runningAgent } from "../src/journal/lock.ts";
 import { readJournal } from "../src/journal/summary.ts";
 import { faultyDisk } from "./support/faulty-disk.ts";
-import { scratchDirectory } from "./support/scratch.ts";
 import { smallFileSystem } from "./support/small-file-system.ts";
 
 const SIZE = 256 * 1024;

@@ -6,17 +6,17 @@ import { changeNode, getNode, listNodeDiagnostics, listNodes } from "@holdfast/c
 import { cancelTask, createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createOrg, startTestApi, type TestApi } from "../../control-plane/test/support/api.ts";
-import { runTask } from "../../tasks/test/run-task.ts";
+import { startTestAgent, type TestAgent } from "../../testkit/agent/agent.ts";
+import { someFacts } from "../../testkit/agent/facts.ts";
+import { makeAuthority } from "../../testkit/agent/fake-authority.ts";
+import { scratchDirectory } from "../../testkit/agent/scratch.ts";
+import { createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { runTask } from "../../testkit/tasks/run-task.ts";
 import { readIdentity } from "../src/identity/identity-file.ts";
 import { join } from "../src/identity/join.ts";
 import { requestRenewal } from "../src/identity/renew.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
 import { openSession } from "../src/link/session.ts";
-import { startTestAgent, type TestAgent } from "./support/agent.ts";
-import { someFacts } from "./support/facts.ts";
-import { makeAuthority } from "./support/fake-authority.ts";
-import { scratchDirectory } from "./support/scratch.ts";
 
 let api: TestApi;
 let client: ReturnType<TestApi["operator"]>;

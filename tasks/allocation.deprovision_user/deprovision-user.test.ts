@@ -7,11 +7,9 @@ import { chownSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } 
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { dieAtEveryPhase } from "../../testkit/phase-crash/every-phase.ts";
-import type { Host } from "../executor.ts";
-import { endProcesses, processesOf } from "../os-users/processes.ts";
 import {
   dieAtPhase,
   hasGroup,
@@ -21,8 +19,10 @@ import {
   system,
   type TestUser,
   testUser,
-} from "../test/os-users.ts";
-import { failureOf, noEndpoints, noTerminals, runTask } from "../test/run-task.ts";
+} from "../../testkit/tasks/os-users.ts";
+import { failureOf, noEndpoints, noTerminals, runTask } from "../../testkit/tasks/run-task.ts";
+import type { Host } from "../executor.ts";
+import { endProcesses, processesOf } from "../os-users/processes.ts";
 
 const TYPE = "allocation.deprovision_user";
 // Each phase takes some processes of its own, which may be slow to start on a busy machine.

@@ -5,11 +5,11 @@ import { randomBytes } from "node:crypto";
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
+import { passwd, recordsOf, rootHost, system, type TestUser, testUser } from "../../testkit/tasks/os-users.ts";
+import { failureOf, runTask } from "../../testkit/tasks/run-task.ts";
 import type { Host } from "../executor.ts";
-import { passwd, recordsOf, rootHost, system, type TestUser, testUser } from "../test/os-users.ts";
-import { failureOf, runTask } from "../test/run-task.ts";
 
 type Tenant = TestUser & { uid: number };
 

@@ -14,10 +14,9 @@ import {
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { dieAtEveryPhase } from "../../testkit/phase-crash/every-phase.ts";
-import type { Host } from "../executor.ts";
 import {
   dieAtPhase,
   hasGroup,
@@ -27,8 +26,9 @@ import {
   system,
   type TestUser,
   testUser,
-} from "../test/os-users.ts";
-import { failureOf, noEndpoints, noTerminals, runTask } from "../test/run-task.ts";
+} from "../../testkit/tasks/os-users.ts";
+import { failureOf, noEndpoints, noTerminals, runTask } from "../../testkit/tasks/run-task.ts";
+import type { Host } from "../executor.ts";
 
 const TYPE = "allocation.provision_user";
 // Each phase takes some processes of its own, which may be slow to start on a busy machine.

@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { dieAtEveryPhase } from "../../testkit/phase-crash/every-phase.ts";
-import type { Host } from "../executor.ts";
 import {
   dieAtPhase,
   hasGroup,
@@ -17,8 +16,9 @@ import {
   system,
   type TestUser,
   testUser,
-} from "../test/os-users.ts";
-import { failureOf, noEndpoints, noTerminals, runTask } from "../test/run-task.ts";
+} from "../../testkit/tasks/os-users.ts";
+import { failureOf, noEndpoints, noTerminals, runTask } from "../../testkit/tasks/run-task.ts";
+import type { Host } from "../executor.ts";
 
 const TYPE = "allocation.repair_user";
 const EVERY_PHASE_MS = 300_000;

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
-import { runTask } from "../test/run-task.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
+import { runTask } from "../../testkit/tasks/run-task.ts";
 import contract from "./contract.ts";
 import { probe } from "./probe.ts";
 

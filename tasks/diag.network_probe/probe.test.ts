@@ -11,9 +11,9 @@ import { join } from "node:path";
 import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from "node:tls";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
 import { beforeAll, describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import { failureOf, noEndpoints, runTask } from "../test/run-task.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
+import { failureOf, noEndpoints, runTask } from "../../testkit/tasks/run-task.ts";
 import { HopFailed } from "./hops.ts";
 import { allowedOf, type EndpointReport, probeEndpoint } from "./probe.ts";
 

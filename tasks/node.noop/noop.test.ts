@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { runTask } from "../../testkit/tasks/run-task.ts";
 import { loadContract } from "../registry.ts";
-import { runTask } from "../test/run-task.ts";
 
 describe("a no-op", () => {
   it("DIAG-02 returns its input", async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { UIDS } from "./accounts.ts";
 import { cleanUids, readRecord, recordIntention, removeRecord, type UidFacts, writeRecord } from "./records.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import {
   type CrashTest,
   crashAfterEveryStep,

@@ -6,10 +6,10 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import { passwd, recordsOf, rootHost, system, testUser } from "../../testkit/tasks/os-users.ts";
+import { failureOf, noEndpoints, runTask } from "../../testkit/tasks/run-task.ts";
 import type { Host, ShellUser, Terminals } from "../executor.ts";
 import { writeRecord } from "../os-users/records.ts";
-import { passwd, recordsOf, rootHost, system, testUser } from "../test/os-users.ts";
-import { failureOf, noEndpoints, runTask } from "../test/run-task.ts";
 
 type Asked = Parameters<Terminals["open"]>[0];
 

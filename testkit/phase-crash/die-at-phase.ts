@@ -2,7 +2,7 @@
 // tidied up. Started by tests with a JSON text as its only argument.
 
 import type { Host } from "../../tasks/executor.ts";
-import { runTask } from "../../tasks/test/run-task.ts";
+import { runTask } from "../tasks/run-task.ts";
 
 const { type, params, host, phase } = JSON.parse(process.argv[2] ?? "") as {
   type: string;

@@ -10,19 +10,13 @@ import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
-import {
-  addMember,
-  createOrg,
-  PASSWORD,
-  startTestApi,
-  type TestApi,
-} from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
-import { seedFleet } from "../../control-plane/test/support/fleet.ts";
-import { enrollTestNode, heartbeatOf, sendHeartbeatFrom } from "../../control-plane/test/support/nodes.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import { violationsOf } from "./axe.ts";
-import { openChromium } from "./browser.ts";
+import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { seedFleet } from "../../testkit/api/fleet.ts";
+import { enrollTestNode, heartbeatOf, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
+import { violationsOf } from "../../testkit/browser/axe.ts";
+import { openChromium } from "../../testkit/browser/browser.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 
 const { visit } = openChromium();
 let api: TestApi;

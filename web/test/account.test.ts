@@ -6,6 +6,7 @@ import { inviteMember } from "@holdfast/contracts/endpoints/members";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Page } from "playwright-core";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { lacks } from "../../scripts/facilities.mjs";
 import {
   addMember,
   type Browser,
@@ -15,9 +16,8 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
-} from "../../control-plane/test/support/api.ts";
-import { lacks } from "../../scripts/facilities.mjs";
-import { keepScreenshot, openChromium } from "./browser.ts";
+} from "../../testkit/api/api.ts";
+import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
 
 const { visit } = openChromium();
 let api: TestApi;

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { readSettings } from "@holdfast/kit/settings";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
 import { detectHost } from "../../node-agent/src/host/facts.ts";
 import { join } from "../../node-agent/src/identity/join.ts";
 import { startAgent } from "../../node-agent/src/main.ts";
 import { agentSettings } from "../../node-agent/src/settings.ts";
 import { agentVersion } from "../../node-agent/src/version.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 
 export async function joinAndRun(options: { token: string; apiUrl: string; name?: string }): Promise<{
   nodeId: string;

@@ -2,18 +2,11 @@
 
 import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { beforeAll, describe, expect, it } from "vitest";
-import {
-  addMember,
-  createOrg,
-  PASSWORD,
-  redeem,
-  startTestApi,
-  type TestApi,
-} from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import { violationsOf } from "./axe.ts";
-import { keepScreenshot, openChromium } from "./browser.ts";
+import { addMember, createOrg, PASSWORD, redeem, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { violationsOf } from "../../testkit/browser/axe.ts";
+import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 
 const { visit } = openChromium();
 let api: TestApi;

@@ -4,6 +4,7 @@ import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Sql } from "../../control-plane/src/database/connect.ts";
+import { lacks } from "../../scripts/facilities.mjs";
 import {
   addMember,
   createOrg,
@@ -11,12 +12,11 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
-} from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
-import { RACK, retireFleet, seedFleet } from "../../control-plane/test/support/fleet.ts";
-import { enrollTestNode, sendHeartbeatFrom } from "../../control-plane/test/support/nodes.ts";
-import { lacks } from "../../scripts/facilities.mjs";
-import { keepScreenshot, openChromium, pick } from "./browser.ts";
+} from "../../testkit/api/api.ts";
+import { RACK, retireFleet, seedFleet } from "../../testkit/api/fleet.ts";
+import { enrollTestNode, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
+import { keepScreenshot, openChromium, pick } from "../../testkit/browser/browser.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 
 const { visit } = openChromium();
 let api: TestApi;

@@ -8,6 +8,7 @@ import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
+import { lacks } from "../../scripts/facilities.mjs";
 import {
   addMember,
   createOrg,
@@ -15,12 +16,11 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
-} from "../../control-plane/test/support/api.ts";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
-import { enrollTestNode } from "../../control-plane/test/support/nodes.ts";
-import { lacks } from "../../scripts/facilities.mjs";
+} from "../../testkit/api/api.ts";
+import { enrollTestNode } from "../../testkit/api/nodes.ts";
+import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import { joinAndRun } from "./agent.ts";
-import { keepScreenshot, openChromium } from "./browser.ts";
 
 const { visit } = openChromium();
 let api: TestApi;

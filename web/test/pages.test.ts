@@ -5,16 +5,9 @@ import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
-import {
-  addMember,
-  createOrg,
-  firstAdmin,
-  PASSWORD,
-  startTestApi,
-  type TestApi,
-} from "../../control-plane/test/support/api.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import { keepScreenshot, openChromium } from "./browser.ts";
+import { addMember, createOrg, firstAdmin, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
 
 const { visit } = openChromium();
 let api: TestApi;

@@ -3,6 +3,7 @@
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
+import { lacks } from "../../scripts/facilities.mjs";
 import {
   addMember,
   type Browser,
@@ -11,12 +12,11 @@ import {
   startTestApi,
   type TestApi,
   type TestOrg,
-} from "../../control-plane/test/support/api.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
-import { enrollTestNode } from "../../control-plane/test/support/nodes.ts";
-import { sendProfileHeartbeat } from "../../control-plane/test/support/terminals.ts";
-import { lacks } from "../../scripts/facilities.mjs";
-import { keepScreenshot, openChromium, pick } from "./browser.ts";
+} from "../../testkit/api/api.ts";
+import { enrollTestNode } from "../../testkit/api/nodes.ts";
+import { sendProfileHeartbeat } from "../../testkit/api/terminals.ts";
+import { keepScreenshot, openChromium, pick } from "../../testkit/browser/browser.ts";
+import { openRoles } from "../../testkit/database/database.ts";
 
 describe.skipIf(lacks("chromium"))("an allocation's page", () => {
   const { visit } = openChromium();

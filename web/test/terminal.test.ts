@@ -11,19 +11,13 @@ import { DETECTION_MS, PING_MS } from "@holdfast/contracts/terminal-liveness";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import {
-  addMember,
-  createOrg,
-  PASSWORD,
-  startTestApi,
-  type TestApi,
-} from "../../control-plane/test/support/api.ts";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
-import { openRoles } from "../../control-plane/test/support/database.ts";
-import { type StandIn, type StandInClient, startStandIn } from "../../gateway/test/support/stand-in.ts";
 import { lacks } from "../../scripts/facilities.mjs";
-import { violationsOf } from "./axe.ts";
-import { keepScreenshot, openChromium, type Visitor, withoutWebgl } from "./browser.ts";
+import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { violationsOf } from "../../testkit/browser/axe.ts";
+import { keepScreenshot, openChromium, type Visitor, withoutWebgl } from "../../testkit/browser/browser.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import { type StandIn, type StandInClient, startStandIn } from "../../testkit/gateway/stand-in.ts";
+import { atEnd } from "../../testkit/lifetime/at-end.ts";
 
 const plain = openChromium(withoutWebgl);
 const drawing = openChromium();

@@ -2,7 +2,7 @@
 
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { copyCheckout } from "../../../cli/test/support/checkout.ts";
+import { copyCheckout } from "../../../testkit/processes/checkout.ts";
 import type { Fault } from "../faults/fault.ts";
 import { agentStopped } from "../faults/host.ts";
 import type { LabNode } from "../lab/node.ts";

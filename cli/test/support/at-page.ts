@@ -2,8 +2,8 @@
 
 import { randomBytes } from "node:crypto";
 import type { Page } from "playwright-core";
-import { PASSWORD } from "../../../control-plane/test/support/api.ts";
-import type { Visitor } from "../../../web/test/browser.ts";
+import { PASSWORD } from "../../../testkit/api/api.ts";
+import type { Visitor } from "../../../testkit/browser/browser.ts";
 import type { Shells } from "./shells.ts";
 
 export type AtPage = Visitor & {

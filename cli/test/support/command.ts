@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 
 export const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
 

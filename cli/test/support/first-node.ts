@@ -12,7 +12,7 @@ import {
   openInstallation,
   type Started,
   until,
-} from "./holdfast.ts";
+} from "../../../testkit/processes/holdfast.ts";
 
 export type Failure = {
   code: string;

@@ -20,7 +20,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { until } from "./holdfast.ts";
+import { until } from "../../../testkit/processes/holdfast.ts";
 
 export type Said = { code: number | null; stdout: string; stderr: string };
 

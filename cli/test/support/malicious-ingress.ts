@@ -11,7 +11,7 @@ import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 
 /** Changes the answer's body in place. `path` is the last part of the request's. */
 export type Tampering = (path: string, body: Record<string, unknown>) => void;

@@ -7,8 +7,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
-import { freePorts } from "./free-ports.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
+import { freePorts } from "../../../testkit/processes/free-ports.ts";
 
 const deploy = fileURLToPath(new URL("../../../deploy/nginx/", import.meta.url));
 

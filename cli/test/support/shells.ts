@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { listTerminals, type TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { onTestFinished } from "vitest";
+import { type Environment, type Outcome, until } from "../../../testkit/processes/holdfast.ts";
 import { type FirstNode, openFirstNode } from "./first-node.ts";
-import { type Environment, type Outcome, until } from "./holdfast.ts";
 import { openTty, type Tty } from "./tty.ts";
 
 export type Shells = FirstNode & {

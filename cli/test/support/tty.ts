@@ -1,7 +1,7 @@
 // A terminal as a person sits at it: a real PTY with a program in it, what is shown so far, and keys.
 
 import { openPty } from "../../../node-agent/src/drivers/pty/pty.mjs";
-import { until } from "./holdfast.ts";
+import { until } from "../../../testkit/processes/holdfast.ts";
 
 export type Tty = {
   pid: number;

@@ -2,7 +2,7 @@
 
 import { readFileIfPresent } from "@holdfast/kit/files";
 import WebSocket from "ws";
-import { until } from "../support/holdfast.ts";
+import { until } from "../../../testkit/processes/holdfast.ts";
 
 /** Megabytes. */
 export type Memory = { resident: number; heap: number; external: number };

@@ -9,9 +9,9 @@ import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment"
 import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { cancelTask, createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import { readFileIfPresent } from "@holdfast/kit/files";
-import { copyCheckout } from "../support/checkout.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { type Installation, openInstallation, until } from "../support/holdfast.ts";
+import { copyCheckout } from "../../../testkit/processes/checkout.ts";
+import { freePorts } from "../../../testkit/processes/free-ports.ts";
+import { type Installation, openInstallation, until } from "../../../testkit/processes/holdfast.ts";
 import { randomFrom } from "./random.ts";
 import { type Relay, startRelay } from "./relay.ts";
 import { onceOnly, repeatable, tracedTypes } from "./task-types.ts";

@@ -10,7 +10,7 @@ import { createTerminalToken, listTerminals, type TerminalState } from "@holdfas
 import { readServerFrame, TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
 import { findSockets } from "@holdfast/node-agent/terminals/directory";
 import WebSocket from "ws";
-import { until } from "../support/holdfast.ts";
+import { until } from "../../../testkit/processes/holdfast.ts";
 import { openShells, type Shells } from "../support/shells.ts";
 import { type Memory, memoryOf, withInspector } from "./memory.ts";
 import { randomFrom } from "./random.ts";

@@ -3,7 +3,7 @@
 // missing. The same seed gives the same victims and the same waits.
 
 import { readFileSync } from "node:fs";
-import { type Installation, openInstallation, type Started, until } from "../support/holdfast.ts";
+import { type Installation, openInstallation, type Started, until } from "../../../testkit/processes/holdfast.ts";
 import { randomFrom } from "./random.ts";
 import {
   countDoubled,

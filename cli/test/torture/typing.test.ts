@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { findSockets } from "@holdfast/node-agent/terminals/directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../../scripts/facilities.mjs";
-import { until } from "../support/holdfast.ts";
+import { until } from "../../../testkit/processes/holdfast.ts";
 import { openTypingPlace, startTypist, type TypingPlace, tortureTyping } from "./typing.ts";
 
 describe.skipIf(lacks("root"))("what is typed", () => {

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
-import { someFacts } from "../../test/support/facts.ts";
+import { someFacts } from "../../../testkit/agent/facts.ts";
 import { loaderOf } from "../../test/support/test-types.ts";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { openMemoryJournal } from "../journal/in-memory.ts";

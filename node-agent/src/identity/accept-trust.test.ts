@@ -4,8 +4,8 @@ import { newPrivateKey } from "@holdfast/kit/certificate-request";
 import type { SigningKey } from "@holdfast/kit/detached-jws";
 import { signStatement } from "@holdfast/kit/signed-statement";
 import { describe, expect, it } from "vitest";
+import { type FakeAuthority, makeAuthority } from "../../../testkit/agent/fake-authority.ts";
 import { newSigningKey } from "../../test/support/fake-api.ts";
-import { type FakeAuthority, makeAuthority } from "../../test/support/fake-authority.ts";
 import {
   acceptBundle,
   acceptEnrollment,

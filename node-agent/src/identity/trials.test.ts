@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { makeAuthority } from "../../test/support/fake-authority.ts";
+import { makeAuthority } from "../../../testkit/agent/fake-authority.ts";
 import { type Attempt, attempts, contradiction, isDue, type Situation } from "./trials.ts";
 import { sha256OfRoot } from "./trust-file.ts";
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import http from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 import { type Ask, exchange, retryAfter } from "./exchange.ts";
 import { classify, LinkFailure } from "./failures.ts";
 import { lookupBy } from "./lookup.ts";

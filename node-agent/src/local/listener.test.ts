@@ -1,6 +1,6 @@
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
 import { describe, expect, it } from "vitest";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 import { isAllowedHost, openLocalListener } from "./listener.ts";
 
 const open = async (ok: boolean, port = 0, bind = "127.0.0.1") => {

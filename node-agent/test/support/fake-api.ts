@@ -23,8 +23,8 @@ import { signDetached } from "@holdfast/kit/detached-jws";
 import { signStatement } from "@holdfast/kit/signed-statement";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Validity } from "../../../control-plane/src/identity/certificates.ts";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
-import { type FakeAuthority, keyDigest, makeAuthority } from "./fake-authority.ts";
+import { type FakeAuthority, keyDigest, makeAuthority } from "../../../testkit/agent/fake-authority.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 
 export type Fault =
   | { do: "answer"; status: number; headers?: Record<string, string>; body: string }

@@ -11,8 +11,8 @@ import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { type GatewayFrame, type NodeFrame, readNodeFrame } from "@holdfast/contracts/terminal-frames";
 import { expect } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
-import type { FakeAuthority } from "./fake-authority.ts";
+import type { FakeAuthority } from "../../../testkit/agent/fake-authority.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 
 export type FakeStream = {
   sessionId: string;

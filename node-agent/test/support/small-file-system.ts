@@ -1,8 +1,8 @@
 // A file system that is quickly full, and can be made read-only. Needs root.
 
 import { execFileSync } from "node:child_process";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
-import { scratchDirectory } from "./scratch.ts";
+import { scratchDirectory } from "../../../testkit/agent/scratch.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 
 export function smallFileSystem(sizeBytes: number): { directory: string; remount(mode: "ro" | "rw"): void } {
   const directory = scratchDirectory();

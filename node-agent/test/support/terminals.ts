@@ -6,12 +6,12 @@ import { userInfo } from "node:os";
 import { certificateRequest } from "@holdfast/kit/certificate-request";
 import type { ShellUser } from "@holdfast/tasks/executor";
 import { expect } from "vitest";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { makeAuthority } from "../../../testkit/agent/fake-authority.ts";
+import { scratchDirectory } from "../../../testkit/agent/scratch.ts";
+import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 import { directoryOf } from "../../src/terminals/directory.ts";
 import { createTerminals, type Terminals, type TerminalsOptions } from "../../src/terminals/terminals.ts";
-import { makeAuthority } from "./fake-authority.ts";
 import { type FakeGateway, type FakeStream, startFakeGateway } from "./fake-gateway.ts";
-import { scratchDirectory } from "./scratch.ts";
 
 export type TerminalHost = {
   stateDir: string;

@@ -7,10 +7,10 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { identify, isAlive, type ProcessIdentity, signalIfAlive } from "@holdfast/kit/processes";
 import { expect } from "vitest";
-import { atEnd } from "../../../../control-plane/test/support/at-end.ts";
+import { scratchDirectory } from "../../../../testkit/agent/scratch.ts";
+import { atEnd } from "../../../../testkit/lifetime/at-end.ts";
 import type { Description, HolderConnection, Orders, PtyDriver } from "../../../src/drivers/pty/driver.ts";
 import type { Control } from "../../../src/drivers/pty/messages.mjs";
-import { scratchDirectory } from "../../support/scratch.ts";
 
 export type ContractCheck = { name: string; check: (bench: Bench) => Promise<void> };
 

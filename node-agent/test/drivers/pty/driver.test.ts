@@ -1,8 +1,8 @@
 // The real PTY driver keeps its contract; a faulty one is found out by it, whatever its fault.
 
 import { describe, expect, it } from "vitest";
+import { scratchDirectory } from "../../../../testkit/agent/scratch.ts";
 import { ptyDriver } from "../../../src/drivers/pty/pty-driver.ts";
-import { scratchDirectory } from "../../support/scratch.ts";
 import { ptyContract } from "./contract.ts";
 import { faultyPtyDriver, type PtyFault, ptyFaults } from "./faulty.ts";
 

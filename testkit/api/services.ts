@@ -14,8 +14,8 @@ import {
 } from "@holdfast/contracts/service-endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { proofOfRequest } from "@holdfast/service/service-proof";
+import { atEnd } from "../lifetime/at-end.ts";
 import type { TestApi } from "./api.ts";
-import { atEnd } from "./at-end.ts";
 import { type Answer, makeKeyRequest, openClient, type TestClient } from "./nodes.ts";
 
 export const SERVICE_TOKEN = `hfv_${"t".repeat(43)}`;

@@ -2,9 +2,9 @@
 
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
-import { openOwner, openPool, type Sql } from "../../src/database/connect.ts";
-import { openSql } from "../../src/database/sql/sql.ts";
-import { atEnd } from "./at-end.ts";
+import { openOwner, openPool, type Sql } from "../../control-plane/src/database/connect.ts";
+import { openSql } from "../../control-plane/src/database/sql/sql.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 
 export type TestDatabase = {
   /** Migrations run with this login. */

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const root = fileURLToPath(new URL("../../../", import.meta.url));
+const root = fileURLToPath(new URL("../../", import.meta.url));
 const packages = ["contracts", "kit", "service", "tasks", "control-plane", "gateway", "node-agent", "cli"];
 
 export type Checkout = { root: string /** Of the copy. */; command: string; remove(): void };

@@ -1,10 +1,10 @@
 // Certificates of nodes as the api's own CA makes them, for any node and any time.
 
-import { type Authority, openAuthority } from "../../src/identity/authority.ts";
-import { readKeyRequest } from "../../src/identity/requests.ts";
-import { openKeyring } from "../../src/mechanisms/sealing/keyring.ts";
+import { type Authority, openAuthority } from "../../control-plane/src/identity/authority.ts";
+import { readKeyRequest } from "../../control-plane/src/identity/requests.ts";
+import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.ts";
+import { openRoles } from "../database/database.ts";
 import type { TestApi } from "./api.ts";
-import { openRoles } from "./database.ts";
 import { makeKeyRequest } from "./nodes.ts";
 
 /** The CA of a running test api. */

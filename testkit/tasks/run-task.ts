@@ -2,8 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
-import { type Host, TaskFailed, type Terminals } from "../executor.ts";
-import { loadContract, loadExecutor } from "../registry.ts";
+import { type Host, TaskFailed, type Terminals } from "../../tasks/executor.ts";
+import { loadContract, loadExecutor } from "../../tasks/registry.ts";
 
 export const noEndpoints: EnvironmentProfile = {
   name: "test",

@@ -19,12 +19,12 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { expect, vi } from "vitest";
 import { type ClientOptions, WebSocket } from "ws";
-import type { Authority } from "../../../control-plane/src/identity/authority.ts";
-import { readKeyRequest } from "../../../control-plane/src/identity/requests.ts";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
-import { makeKeyRequest } from "../../../control-plane/test/support/nodes.ts";
-import { startGateway } from "../../src/main.ts";
-import { gatewaySettings } from "../../src/settings.ts";
+import type { Authority } from "../../control-plane/src/identity/authority.ts";
+import { readKeyRequest } from "../../control-plane/src/identity/requests.ts";
+import { startGateway } from "../../gateway/src/main.ts";
+import { gatewaySettings } from "../../gateway/src/settings.ts";
+import { makeKeyRequest } from "../api/nodes.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 import { ORIGIN, SERVICE_TOKEN, type StandInApi } from "./api.ts";
 
 export type TestGateway = {

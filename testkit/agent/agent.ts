@@ -2,14 +2,14 @@
 
 import http from "node:http";
 import { readSettings } from "@holdfast/kit/settings";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
-import type { LoadedType } from "../../src/executor/run.ts";
-import { join } from "../../src/identity/join.ts";
-import { createLog } from "../../src/log.ts";
-import { startAgent } from "../../src/main.ts";
-import { agentSettings } from "../../src/settings.ts";
+import type { LoadedType } from "../../node-agent/src/executor/run.ts";
+import { join } from "../../node-agent/src/identity/join.ts";
+import { createLog } from "../../node-agent/src/log.ts";
+import { startAgent } from "../../node-agent/src/main.ts";
+import { agentSettings } from "../../node-agent/src/settings.ts";
+import type { FakeApi } from "../../node-agent/test/support/fake-api.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 import { someFacts } from "./facts.ts";
-import type { FakeApi } from "./fake-api.ts";
 import { scratchDirectory } from "./scratch.ts";
 
 export type TestAgent = {

@@ -7,16 +7,16 @@ import { createLog } from "@holdfast/service/log";
 import noop from "@holdfast/tasks/node.noop/contract";
 import { type AnyTaskType, taskType } from "@holdfast/tasks/type";
 import { z } from "zod";
-import { systemActor } from "../../src/audit/record.ts";
-import { type Sql, withOrg } from "../../src/database/connect.ts";
-import { openKeyring } from "../../src/mechanisms/sealing/keyring.ts";
-import { openSignals, type Signals } from "../../src/mechanisms/signals.ts";
-import { createTaskEngine, openTaskPools, type TaskEngine } from "../../src/tasks/engine.ts";
-import type { NewTask } from "../../src/tasks/enqueue.ts";
-import type { TaskRow } from "../../src/tasks/queries.ts";
-import { openTaskSigner, type TaskSigner } from "../../src/tasks/signing.ts";
-import { atEnd } from "./at-end.ts";
-import { createTestDatabase, openRoles, type TestDatabase } from "./database.ts";
+import { systemActor } from "../../control-plane/src/audit/record.ts";
+import { type Sql, withOrg } from "../../control-plane/src/database/connect.ts";
+import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.ts";
+import { openSignals, type Signals } from "../../control-plane/src/mechanisms/signals.ts";
+import { createTaskEngine, openTaskPools, type TaskEngine } from "../../control-plane/src/tasks/engine.ts";
+import type { NewTask } from "../../control-plane/src/tasks/enqueue.ts";
+import type { TaskRow } from "../../control-plane/src/tasks/queries.ts";
+import { openTaskSigner, type TaskSigner } from "../../control-plane/src/tasks/signing.ts";
+import { createTestDatabase, openRoles, type TestDatabase } from "../database/database.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 
 export type Replica = { engine: TaskEngine; signals: Signals; signer: TaskSigner; system: Sql };
 

@@ -2,7 +2,7 @@
 
 import type { TaskOffer } from "@holdfast/contracts/node-protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { Sql } from "../../src/database/connect.ts";
+import type { Sql } from "../../control-plane/src/database/connect.ts";
 import type { TestApi, TestOrg } from "./api.ts";
 import { enrollTestNode, hostFacts, sendHeartbeatFrom, type TestNode } from "./nodes.ts";
 

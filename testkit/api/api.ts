@@ -10,11 +10,11 @@ import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Role } from "@holdfast/contracts/permissions";
 import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
-import { startApi } from "../../src/api/main.ts";
-import { apiSettings } from "../../src/api/settings.ts";
-import { loginEnvironment } from "../../src/database/settings.ts";
-import { atEnd } from "./at-end.ts";
-import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { startApi } from "../../control-plane/src/api/main.ts";
+import { apiSettings } from "../../control-plane/src/api/settings.ts";
+import { loginEnvironment } from "../../control-plane/src/database/settings.ts";
+import { createTestDatabase, type TestDatabase } from "../database/database.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 
 export type TestApi = {
   url: string;

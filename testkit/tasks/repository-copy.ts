@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 
 export const repository = fileURLToPath(new URL("../../", import.meta.url));
 

@@ -22,9 +22,9 @@ import type {
 } from "@holdfast/contracts/service-endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { proofOfAnswer } from "@holdfast/service/service-proof";
-import { type Authority, temporaryAuthority } from "../../../control-plane/src/identity/authority.ts";
-import { enroll } from "../../../control-plane/src/internal-api/enroll.ts";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { type Authority, temporaryAuthority } from "../../control-plane/src/identity/authority.ts";
+import { enroll } from "../../control-plane/src/internal-api/enroll.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 
 export const SERVICE_TOKEN = `hfv_${"g".repeat(43)}`;
 export const ORIGIN = "http://127.0.0.1:3001";

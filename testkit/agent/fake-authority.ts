@@ -11,8 +11,8 @@ import {
   makeServiceCertificate,
   type Signer,
   type Validity,
-} from "../../../control-plane/src/identity/certificates.ts";
-import { x509 } from "../../../control-plane/src/identity/x509.ts";
+} from "../../control-plane/src/identity/certificates.ts";
+import { x509 } from "../../control-plane/src/identity/x509.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { atEnd } from "../../../control-plane/test/support/at-end.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 
 export function scratchDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), "holdfast-agent-"));

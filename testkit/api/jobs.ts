@@ -1,11 +1,11 @@
 // One background job of the api, for a test that has a part of it and no process.
 
-import type { ApiJobContext } from "../../src/api/context.ts";
-import { startBackground } from "../../src/mechanisms/background/driver.ts";
-import type { Job } from "../../src/mechanisms/background/job.ts";
-import type { Signals } from "../../src/mechanisms/signals.ts";
-import * as modules from "../../src/modules.ts";
-import { atEnd } from "./at-end.ts";
+import type { ApiJobContext } from "../../control-plane/src/api/context.ts";
+import { startBackground } from "../../control-plane/src/mechanisms/background/driver.ts";
+import type { Job } from "../../control-plane/src/mechanisms/background/job.ts";
+import type { Signals } from "../../control-plane/src/mechanisms/signals.ts";
+import * as modules from "../../control-plane/src/modules.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 import { quiet } from "./replica.ts";
 
 const apiJobs: readonly Job<never>[] = Object.values(modules).flatMap((module) => [...module.apiJobs]);

@@ -6,9 +6,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { startEmbeddedPostgres } from "../../src/database/embedded/start.ts";
-import { setUpDatabase } from "../../src/database/logins.ts";
-import type { Logins } from "../../src/database/settings.ts";
+import { startEmbeddedPostgres } from "../../control-plane/src/database/embedded/start.ts";
+import { setUpDatabase } from "../../control-plane/src/database/logins.ts";
+import type { Logins } from "../../control-plane/src/database/settings.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { postgresProcessesIn, readPidFile } from "@holdfast/control-plane/database/embedded/left-over";
 import { identify, type ProcessIdentity } from "@holdfast/kit/processes";
-import { type AgentRecord, readUpFile, type UpFile } from "../../src/up/up-file.ts";
+import { type AgentRecord, readUpFile, type UpFile } from "../../cli/src/up/up-file.ts";
 
 export type Ready = {
   ready: true;
@@ -60,7 +60,7 @@ export const freePorts = {
   HOLDFAST_AGENT_PORT: "0",
 };
 
-const command = fileURLToPath(new URL("../../bin/holdfast.mjs", import.meta.url));
+const command = fileURLToPath(new URL("../../cli/bin/holdfast.mjs", import.meta.url));
 
 /** `command`: another copy of the product's. */
 export function openInstallation(options: { command?: string } = {}): Installation {

@@ -21,7 +21,7 @@ export const withoutWebgl = ["--disable-3d-apis"];
 export function openChromium(more: string[] = []): { visit(options?: BrowserContextOptions): Promise<Visitor> } {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    if (!existsSync(new URL("../dist/index.html", import.meta.url)))
+    if (!existsSync(new URL("../../web/dist/index.html", import.meta.url)))
       throw new Error("run `npm start` or `npm test` to build the page");
     browser = await chromium.launch({
       executablePath: chromiumPath,

@@ -1,7 +1,7 @@
 // Many nodes at once, straight into the database: as they are after their heartbeats, in racks of 32 with a block of
 // addresses each. What is not ordinary about one is said by its number.
 
-import type { Sql } from "../../src/database/connect.ts";
+import type { Sql } from "../../control-plane/src/database/connect.ts";
 
 export type Unusual = {
   /** Silent since so many seconds. */

@@ -8,11 +8,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { atEnd } from "../../control-plane/test/support/at-end.ts";
-import type { Host } from "../executor.ts";
-import { isOurs } from "../os-users/accounts.ts";
-import { removeCgroups } from "../os-users/cgroups.ts";
-import { removePrivateDirectories } from "../os-users/private-directories.ts";
+import type { Host } from "../../tasks/executor.ts";
+import { isOurs } from "../../tasks/os-users/accounts.ts";
+import { removeCgroups } from "../../tasks/os-users/cgroups.ts";
+import { removePrivateDirectories } from "../../tasks/os-users/private-directories.ts";
+import { atEnd } from "../lifetime/at-end.ts";
 import { noEndpoints, noTerminals } from "./run-task.ts";
 
 export type TestUser = { username: string; allocation_id: string; home: string };
@@ -64,7 +64,7 @@ export function recordsOf(host: Host): Record<string, { uid: number; state: stri
 
 /** Ends by SIGKILL when the task enters the phase. */
 export async function dieAtPhase(type: string, params: unknown, host: Host, phase: string): Promise<void> {
-  const script = fileURLToPath(new URL("../../testkit/phase-crash/die-at-phase.ts", import.meta.url));
+  const script = fileURLToPath(new URL("../phase-crash/die-at-phase.ts", import.meta.url));
   const child = spawn(process.execPath, [script, JSON.stringify({ type, params, host, phase })], {
     stdio: ["ignore", "ignore", "pipe"],
   });
