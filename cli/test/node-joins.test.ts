@@ -129,7 +129,7 @@ describe("holdfast allocation", () => {
       expect(refused).toMatchObject({ code: "own_account_only", details: { account: plain.account } });
       const made = await json<Allocation>([...create, plain.account]);
       expect(made).toMatchObject({ status: "active", own_account: true });
-      expect((await run(["allocation", "release", `${user}@${node.name}`])).stdout).toContain(
+      expect((await run(["allocation", "release", made.id])).stdout).toContain(
         `${plain.account} is the agent's own account on plain and was not changed.`,
       );
     } finally {

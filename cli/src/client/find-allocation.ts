@@ -18,6 +18,11 @@ export async function findAllocation(client: Client, wanted: string): Promise<Al
   });
 }
 
+/** An id is not looked up: the server decides about it, and audits an attempt that it rejects. */
+export async function allocationIdOf(client: Client, wanted: string): Promise<string> {
+  return isId(wanted) ? wanted.toLowerCase() : (await findAllocation(client, wanted)).id;
+}
+
 async function byId(client: Client, id: string): Promise<Allocation | undefined> {
   if (!isId(id)) return undefined;
   return ifFound(client(getAllocation, { params: { allocation_id: id.toLowerCase() } }));

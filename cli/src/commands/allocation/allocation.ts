@@ -8,6 +8,7 @@ import {
   type Allocation,
   type AllocationStatus,
   createAllocation,
+  getAllocation,
   listAllocations,
   releaseAllocation,
 } from "@holdfast/contracts/endpoints/allocations";
@@ -16,7 +17,7 @@ import { allocationStatusTitles } from "@holdfast/contracts/state-titles";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
-import { findAllocation } from "../../client/find-allocation.ts";
+import { allocationIdOf } from "../../client/find-allocation.ts";
 import { findMember } from "../../client/find-member.ts";
 import { findNode } from "../../client/find-node.ts";
 import { everyPage } from "../../client/pages.ts";
@@ -63,8 +64,8 @@ export function allocationCommand(): Command {
     .option("--no-wait", "do not wait for the node")
     .action(async (wanted: string, options: ServerOptions & { wait: boolean }) => {
       const client = await connect(options);
-      const { id } = await findAllocation(client, wanted);
-      const asked = await client(releaseAllocation, { params: { allocation_id: id } });
+      const allocation_id = await allocationIdOf(client, wanted);
+      const asked = await client(releaseAllocation, { params: { allocation_id } });
       const ended = options.wait ? await waitFor(client, asked, { ...options, wanted: "released" }) : asked;
       printResult(options, ended, describeAllocation);
       if (ended.removal === "unconfirmed") process.exitCode = exitCodes.failed;
@@ -84,7 +85,9 @@ export function allocationCommand(): Command {
     .description("show an allocation")
     .argument("<id or user@node>")
     .action(async (wanted: string, options: ServerOptions) => {
-      printResult(options, await findAllocation(await connect(options), wanted), describeAllocation);
+      const client = await connect(options);
+      const allocation_id = await allocationIdOf(client, wanted);
+      printResult(options, await client(getAllocation, { params: { allocation_id } }), describeAllocation);
     });
   addSharingCommands(allocation);
   return allocation;
