@@ -59,7 +59,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
   it("DASH-01 sees how many are not fine, what they share and what to do", async () => {
     await fleet().getByText("69 of 2,000 nodes are unhealthy").waitFor();
     const wrong = fleet().getByRole("list", { name: "Problems" });
-    await wrong.getByText("Heartbeat late: 32 nodes").waitFor();
+    await wrong.getByText("No heartbeat: 32 nodes").waitFor();
     await wrong.getByText("all 32 in 10.0.7.0/24").waitFor();
     await wrong.getByText(/all on agent 1\.3\.2/).waitFor();
     await wrong.getByText(/holdfast agent diagnose/).waitFor();
@@ -89,7 +89,7 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
     const said = picture().getByRole("status");
-    await expect.poll(() => said.textContent()).toBe("sim-00225: Offline, Heartbeat late");
+    await expect.poll(() => said.textContent()).toBe("sim-00225: Offline, No heartbeat");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "sim-00225" }).waitFor();
     await page.goBack();

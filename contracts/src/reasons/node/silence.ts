@@ -12,7 +12,7 @@ const causes = [
 
 export const silenceReasons = {
   heartbeat_stale: {
-    title: "Heartbeat late",
+    title: "No heartbeat",
     at: "heartbeat",
     signal: "node_agent_heartbeat_stale",
     message: "The node's heartbeats stopped.",

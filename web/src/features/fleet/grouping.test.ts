@@ -48,7 +48,7 @@ describe("groups of nodes", () => {
     ];
     const labels = (by: (typeof groupings)[number]) => groupNodes(nodes, by).map(({ label }) => label);
     expect(labels("state")).toEqual(["Offline", "Healthy"]);
-    expect(labels("reason")).toEqual(["Heartbeat late", "No problem"]);
+    expect(labels("reason")).toEqual(["No heartbeat", "No problem"]);
     expect(labels("block")).toEqual(["10.0.9.0/24", "10.0.2.0/24", "10.0.10.0/24"]);
   });
 });
