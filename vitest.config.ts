@@ -10,7 +10,7 @@ import { SlowestFiles } from "./scripts/slowest-files.ts";
  */
 const longest = [
   "chaos/test/chaos.test.ts",
-  "cli/test/terminal-failures.test.ts",
+  "cli/test/terminals/failures.test.ts",
   "/torture/",
   "web/test/terminal.test.ts",
   "chaos/",

@@ -5,12 +5,12 @@ import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorCatalogue } from "@holdfast/contracts/errors";
+import { commonTaskFailures } from "@holdfast/contracts/node/task-failures";
 import { reasonCodes } from "@holdfast/contracts/reasons/catalogue";
 import { hopDetails, hops, placeOf, terminalHops } from "@holdfast/contracts/reasons/hops";
 import { diagnosticReasons, nodeReasons } from "@holdfast/contracts/reasons/node";
 import { silenceReasons } from "@holdfast/contracts/reasons/node/silence";
 import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
-import { commonTaskFailures } from "@holdfast/contracts/task-failures";
 import { loadAllContracts } from "@holdfast/tasks/registry";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
@@ -131,7 +131,7 @@ describe("a catalogue", () => {
   });
 
   it("TASK-07 has no failure of a task that nothing reports", () => {
-    const declaring = ["contracts/src/task-failures.ts", "control-plane/src/terminals/open-on-node.ts"];
+    const declaring = ["contracts/src/node/task-failures.ts", "control-plane/src/terminals/open-on-node.ts"];
     expect(neverMade(catalogues.tasks, declaring)).toEqual([]);
   });
 
@@ -180,7 +180,7 @@ const producers: Record<string, number> = {
   "contracts/src/errors/nodes.ts": 2,
   "contracts/src/errors/work.ts": 1,
   "contracts/src/endpoints/terminals.ts": 1,
-  "contracts/src/service-endpoints.ts": 1,
+  "contracts/src/internal/endpoints.ts": 1,
   // The failures that the task type reports.
   "tasks/terminal.open/contract.ts": 1,
   // What a failed connection to the gateway becomes.

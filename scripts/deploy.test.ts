@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ingressSettings } from "@holdfast/cli/ingress/settings";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
-import { TERMINAL_PATH } from "@holdfast/contracts/terminal-frames";
+import { TERMINAL_PATH } from "@holdfast/contracts/terminal/frames";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { databaseSettings } from "@holdfast/control-plane/database/settings";
 import { workerSettings } from "@holdfast/control-plane/worker/settings";

@@ -9,8 +9,8 @@ import { ingressSettings } from "@holdfast/cli/ingress/settings";
 import { upSettings } from "@holdfast/cli/up/settings";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { errorCatalogue } from "@holdfast/contracts/errors";
-import { nouns, stateGroups } from "@holdfast/contracts/glossary";
-import { openApiDocument } from "@holdfast/contracts/openapi";
+import { openApiDocument } from "@holdfast/contracts/public/openapi";
+import { nouns, stateGroups } from "@holdfast/contracts/words/glossary";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
 import { workerSettings } from "@holdfast/control-plane/worker/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
@@ -153,7 +153,7 @@ function glossaryPage(): string {
   return [
     "# Glossary",
     "",
-    "Generated from `contracts/src/glossary.ts` and `contracts/src/state-titles.ts` by `npm run generate`; do not edit.",
+    "Generated from `contracts/src/words/glossary.ts` and `contracts/src/words/state-titles.ts` by `npm run generate`; do not edit.",
     "",
     "The page and the command line show titles; the API and `--json` use API values, which do not change.",
     "",

@@ -1,7 +1,7 @@
 // What a task type does on the host. Types only and one identity function: the agent loads no
 // schema library until a task comes.
 
-import type { EnvironmentProfile, HostFacts } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile, HostFacts } from "@holdfast/contracts/node/protocol";
 import type { z } from "zod";
 import type { AnyTaskType, TaskType } from "./type.ts";
 

@@ -4,7 +4,7 @@
 //   simulate.ts  default export of `simulation(…)`, if simulated nodes have the type
 // Nothing else has to change for a new type.
 
-import type { FailureEntry } from "@holdfast/contracts/task-failures";
+import type { FailureEntry } from "@holdfast/contracts/node/task-failures";
 import type { z } from "zod";
 
 export type TaskType<

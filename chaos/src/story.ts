@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { placeOf } from "@holdfast/contracts/reasons/hops";
 import { diagnosticReasons, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import type { Evidence, Look, Observer, Retry, Sighting } from "./evidence.ts";

@@ -1,6 +1,6 @@
 // Command output: a table or a sentence for people, one JSON value for scripts.
 
-import { bytesInWords } from "@holdfast/contracts/bytes";
+import { bytesInWords } from "@holdfast/contracts/words/bytes";
 
 // Control characters in names from the server could rewrite the reader's terminal.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is being removed

@@ -3,7 +3,7 @@
 
 import type { z } from "zod";
 import type { ErrorCode } from "./errors.ts";
-import type { Scope } from "./permissions.ts";
+import type { Scope } from "./public/permissions.ts";
 
 /**
  * Who may call:

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { allEndpoints } from "./endpoints/all.ts";
-import { nodeApiEndpoints } from "./node-endpoints.ts";
-import { serviceEndpoints } from "./service-endpoints.ts";
+import { serviceEndpoints } from "./internal/endpoints.ts";
+import { nodeApiEndpoints } from "./node/endpoints.ts";
 
 /** As long as one of the contracts may want it. */
 const probes = [1, 3, 12, 20, 36, 43, 64].flatMap((length) =>

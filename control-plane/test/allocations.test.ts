@@ -2,7 +2,7 @@
 // tenants. Nodes answer through the task engine, as they do in the product.
 
 import { allocationStatuses } from "@holdfast/contracts/endpoints/allocations";
-import type { Outcome } from "@holdfast/contracts/node-protocol";
+import type { Outcome } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import {

@@ -2,8 +2,8 @@
 
 import { type FleetFilter, getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
 import { changeNode, listNodes, renameNode } from "@holdfast/contracts/endpoints/nodes";
-import { applyPicture } from "@holdfast/contracts/fleet-picture";
-import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
+import { applyPicture } from "@holdfast/contracts/public/fleet-picture";
+import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/public/live";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import {

@@ -4,8 +4,8 @@
 import type { AgentOptions } from "node:https";
 import { getTrustBundle } from "@holdfast/contracts/endpoints/enrollment";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
-import { sendHeartbeat } from "@holdfast/contracts/node-endpoints";
-import type { HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
+import { sendHeartbeat } from "@holdfast/contracts/node/endpoints";
+import type { HeartbeatAnswer } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Forgery } from "@holdfast/service/forgeries";
 import { createLog } from "@holdfast/service/log";

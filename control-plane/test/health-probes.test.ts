@@ -3,7 +3,7 @@
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/tasks";
-import type { HostHealth } from "@holdfast/contracts/host-health";
+import type { HostHealth } from "@holdfast/contracts/node/host-health";
 import { readSettings } from "@holdfast/kit/settings";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";

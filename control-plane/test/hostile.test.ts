@@ -3,9 +3,9 @@
 
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
-import { nodeApiEndpoints } from "@holdfast/contracts/node-endpoints";
-import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
-import { followServiceNews, serviceEndpoints } from "@holdfast/contracts/service-endpoints";
+import { followServiceNews, serviceEndpoints } from "@holdfast/contracts/internal/endpoints";
+import { nodeApiEndpoints } from "@holdfast/contracts/node/endpoints";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, tokenFor } from "../../testkit/api/api.ts";

@@ -1,7 +1,7 @@
 // Missed renewals as the log and the metric count them: by the same rule as the page, whatever the certificate.
 
-import { certificateStage } from "@holdfast/contracts/certificate-stage";
 import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
+import { certificateStage } from "@holdfast/contracts/node/certificate-stage";
 import { createMetrics } from "@holdfast/service/metrics";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";

@@ -9,7 +9,7 @@ import {
 } from "@holdfast/contracts/endpoints/allocations";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
-import { MOST_PHASES, type Outcome } from "@holdfast/contracts/node-protocol";
+import { MOST_PHASES, type Outcome } from "@holdfast/contracts/node/protocol";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { enrollTestNode, hostFacts, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";

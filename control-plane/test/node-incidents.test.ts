@@ -4,7 +4,7 @@
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, describe, expect, it } from "vitest";

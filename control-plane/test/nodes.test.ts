@@ -11,7 +11,7 @@ import {
   type NodeChange,
   renameNode,
 } from "@holdfast/contracts/endpoints/nodes";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";

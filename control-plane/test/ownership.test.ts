@@ -24,7 +24,7 @@ import {
   reportTerminalFailure,
 } from "@holdfast/contracts/endpoints/terminals";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
-import { claimTerminalToken, reportTerminalEvents } from "@holdfast/contracts/service-endpoints";
+import { claimTerminalToken, reportTerminalEvents } from "@holdfast/contracts/internal/endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";

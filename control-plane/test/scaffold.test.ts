@@ -12,7 +12,7 @@ import { createClient } from "@holdfast/contracts/client";
 import { type BackgroundJob, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
-import { LIVE_PATH } from "@holdfast/contracts/live";
+import { LIVE_PATH } from "@holdfast/contracts/public/live";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { addMember, createOrg, type TestApi, type TestOrg } from "../../testkit/api/api.ts";

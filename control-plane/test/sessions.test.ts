@@ -17,7 +17,7 @@ import {
 import { signOut } from "@holdfast/contracts/endpoints/sign-in";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
-import { claimTerminalToken } from "@holdfast/contracts/service-endpoints";
+import { claimTerminalToken } from "@holdfast/contracts/internal/endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {

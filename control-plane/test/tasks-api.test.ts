@@ -12,7 +12,7 @@ import {
   listTaskTypes,
   type Task,
 } from "@holdfast/contracts/endpoints/tasks";
-import type { TaskOffer, WaitAnswer } from "@holdfast/contracts/node-protocol";
+import type { TaskOffer, WaitAnswer } from "@holdfast/contracts/node/protocol";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { verifyDetached } from "@holdfast/kit/detached-jws";
 import { uuidv7 } from "@holdfast/kit/uuid";

@@ -4,7 +4,7 @@
 // way, an accepted result stays, and a task that must not run twice is not offered again once it was started.
 
 import { terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
-import type { TaskOffer, Verdict } from "@holdfast/contracts/node-protocol";
+import type { TaskOffer, Verdict } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";

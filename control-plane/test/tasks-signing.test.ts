@@ -2,8 +2,8 @@
 // without a task that nobody can verify.
 
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import type { SignedTask } from "@holdfast/contracts/signed-task";
-import type { SignedKeySet } from "@holdfast/contracts/trust";
+import type { SignedTask } from "@holdfast/contracts/node/signed-task";
+import type { SignedKeySet } from "@holdfast/contracts/node/trust";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { keyringOf, verifyDetached } from "@holdfast/kit/detached-jws";
 import { isSignedBy, signStatement } from "@holdfast/kit/signed-statement";

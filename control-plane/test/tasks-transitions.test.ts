@@ -2,7 +2,7 @@
 // of it is compared with a table that is written down here, apart from the one that the statements are built from.
 
 import { type TaskStatus, taskStatuses } from "@holdfast/contracts/endpoints/tasks";
-import type { Verdict } from "@holdfast/contracts/node-protocol";
+import type { Verdict } from "@holdfast/contracts/node/protocol";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "../../testkit/api/tasks.ts";

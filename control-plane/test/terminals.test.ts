@@ -18,7 +18,6 @@ import {
   type TerminalSession,
 } from "@holdfast/contracts/endpoints/terminals";
 import { createToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
-import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import {
   admitNodeStream,
   awaitTerminalTask,
@@ -28,7 +27,8 @@ import {
   reportUnclaimedToken,
   type TerminalEvent,
   type TerminalGrant,
-} from "@holdfast/contracts/service-endpoints";
+} from "@holdfast/contracts/internal/endpoints";
+import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";

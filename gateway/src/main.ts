@@ -2,7 +2,7 @@
 // must know. Without a service token it listens, and says why there are no terminals.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { TERMINAL_PATH } from "@holdfast/contracts/terminal-frames";
+import { TERMINAL_PATH } from "@holdfast/contracts/terminal/frames";
 import type { RunningProcess } from "@holdfast/kit/lifecycle";
 import type { Values } from "@holdfast/kit/settings";
 import type { Readiness } from "@holdfast/service/health";

@@ -1,7 +1,7 @@
 // What ends a client's connection while the shell continues or exits: the client learns the reason, and the api receives the
 // same reason, with the correlation id that the client received.
 
-import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
+import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal/frames";
 import { describe, expect, it } from "vitest";
 import { comeUp, connectClient, connectNode, type TestClient } from "../../testkit/gateway/gateway.ts";
 import { useRig } from "../../testkit/gateway/rig.ts";

@@ -1,8 +1,8 @@
 // A node with a good certificate that says what no agent of ours would, or comes when all is over. What it
 // says reaches the api in a form that the api can keep; what it brings too late ends.
 
-import { TerminalEvent } from "@holdfast/contracts/service-endpoints";
-import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
+import { TerminalEvent } from "@holdfast/contracts/internal/endpoints";
+import type { NodeFrame } from "@holdfast/contracts/terminal/frames";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { connectClient, connectNode } from "../../testkit/gateway/gateway.ts";
 import { useRig } from "../../testkit/gateway/rig.ts";

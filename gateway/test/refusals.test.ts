@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
+import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal/frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { temporaryAuthority } from "../../control-plane/src/identity/authority.ts";

@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
+import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node/limits";
 import { type Environment, integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
 import type { LogLevel } from "./log.ts";
 

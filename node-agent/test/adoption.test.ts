@@ -8,7 +8,7 @@ import type { IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { fileURLToPath } from "node:url";
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { describe, expect, it } from "vitest";
 import { joinedDirectory, startTestAgent, type TestAgent } from "../../testkit/agent/agent.ts";

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import { dirname, join } from "node:path";
-import { HostFacts } from "@holdfast/contracts/node-protocol";
+import { HostFacts } from "@holdfast/contracts/node/protocol";
 import { describe, expect, it } from "vitest";
 import { scratchDirectory } from "../../testkit/agent/scratch.ts";
 import { detectHost, type FactsOptions } from "../src/host/facts.ts";

@@ -1,7 +1,7 @@
 // The journal against a disk that loses power at any step. The rule, for every run: what is found
 // afterwards is the state after some operation, none of those that were waited for is missing.
 
-import type { TaskResultReport } from "@holdfast/contracts/node-protocol";
+import type { TaskResultReport } from "@holdfast/contracts/node/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Journal, journalOn } from "../src/journal/journal.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { TaskResultReport } from "@holdfast/contracts/node-protocol";
+import type { TaskResultReport } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";

@@ -1,6 +1,6 @@
 // How a host is: what its kernel tells about load, memory, virtualization and devices.
 
-import { HostHealth } from "@holdfast/contracts/host-health";
+import { HostHealth } from "@holdfast/contracts/node/host-health";
 import { z } from "zod";
 import { taskType } from "../type.ts";
 

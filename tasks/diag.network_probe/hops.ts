@@ -6,8 +6,8 @@ import { lookup } from "node:dns/promises";
 import { type IncomingMessage, request } from "node:http";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from "node:tls";
-import { checkIdentity } from "@holdfast/contracts/node-endpoints";
-import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import { checkIdentity } from "@holdfast/contracts/node/endpoints";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 
 export const HOP_MS = 5_000;
 const MOST_ANSWER = 16 * 1024;

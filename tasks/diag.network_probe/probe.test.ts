@@ -9,7 +9,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from "node:tls";
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { atEnd } from "../../testkit/lifetime/at-end.ts";

@@ -3,7 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import { type DetailedPeerCertificate, rootCertificates } from "node:tls";
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { readFileIfPresent } from "@holdfast/kit/files";
 import type { z } from "zod";
 import { checkAddress, saysLoopback } from "./check-address.ts";

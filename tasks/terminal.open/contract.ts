@@ -5,8 +5,8 @@ import { UserName } from "@holdfast/contracts/endpoints/allocations";
 import { Id } from "@holdfast/contracts/fields";
 import { correlationIdForm } from "@holdfast/contracts/headers";
 import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
-import { PROMISED_SECONDS, TASK_TIMEOUT_SECONDS } from "@holdfast/contracts/terminal-deadlines";
-import { MOST_COLUMNS, MOST_ROWS } from "@holdfast/contracts/terminal-frames";
+import { PROMISED_SECONDS, TASK_TIMEOUT_SECONDS } from "@holdfast/contracts/terminal/deadlines";
+import { MOST_COLUMNS, MOST_ROWS } from "@holdfast/contracts/terminal/frames";
 import { z } from "zod";
 import { taskType } from "../type.ts";
 

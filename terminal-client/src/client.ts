@@ -1,7 +1,7 @@
 // A client of one terminal: carries out what state.ts decides, with a socket and a clock. Output does not pass through the
 // decisions: bytes go from the socket to the display as they come.
 
-import { MOST_INPUT_BYTES, type ServerFrame, type Size } from "@holdfast/contracts/terminal-frames";
+import { MOST_INPUT_BYTES, type ServerFrame, type Size } from "@holdfast/contracts/terminal/frames";
 import { type Connection, openConnection } from "./connection.ts";
 import type { Display, Environment, OutputStart } from "./environment.ts";
 import { failureOfRefusal } from "./failures.ts";

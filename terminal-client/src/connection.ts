@@ -10,8 +10,8 @@ import {
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
   WRITER_PROTOCOL,
-} from "@holdfast/contracts/terminal-frames";
-import { createLiveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
+} from "@holdfast/contracts/terminal/frames";
+import { createLiveness, PING_MS } from "@holdfast/contracts/terminal/liveness";
 import type { Environment } from "./environment.ts";
 import type { TerminalInput } from "./input.ts";
 import { createOutputCredit, type OutputCredit } from "./output-credit.ts";

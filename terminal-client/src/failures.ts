@@ -10,7 +10,7 @@ import {
   terminalFailures,
 } from "@holdfast/contracts/reasons/terminal";
 import type { Remedy } from "@holdfast/contracts/reasons/vocabulary";
-import type { TerminalError } from "@holdfast/contracts/terminal-frames";
+import type { TerminalError } from "@holdfast/contracts/terminal/frames";
 
 export type Failure = {
   code: string;

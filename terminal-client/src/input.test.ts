@@ -1,4 +1,4 @@
-import { INPUT_WINDOW_BYTES, isWriter } from "@holdfast/contracts/terminal-frames";
+import { INPUT_WINDOW_BYTES, isWriter } from "@holdfast/contracts/terminal/frames";
 import { describe, expect, it } from "vitest";
 import { createTerminalInput, type TerminalInput } from "./input.ts";
 

@@ -2,7 +2,7 @@
 // client's connections: after each of them input goes on where the shell's own count stands, so that no byte is lost
 // and none arrives twice. Pure: the page and the command line bring the socket.
 
-import { type ClientFrame, INPUT_WINDOW_BYTES, type InputPlace } from "@holdfast/contracts/terminal-frames";
+import { type ClientFrame, INPUT_WINDOW_BYTES, type InputPlace } from "@holdfast/contracts/terminal/frames";
 
 const PIECE_BYTES = 32 * 1024;
 

@@ -1,4 +1,4 @@
-import { ACKNOWLEDGE_BYTES } from "@holdfast/contracts/terminal-frames";
+import { ACKNOWLEDGE_BYTES } from "@holdfast/contracts/terminal/frames";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createOutputCredit } from "./output-credit.ts";

@@ -1,6 +1,6 @@
 // Counts output that was processed, and when to acknowledge it: one credit from the client to the PTY.
 
-import { ACKNOWLEDGE_BYTES } from "@holdfast/contracts/terminal-frames";
+import { ACKNOWLEDGE_BYTES } from "@holdfast/contracts/terminal/frames";
 
 export type OutputCredit = {
   /** So many more bytes were processed; returns the total to acknowledge now, if any. */

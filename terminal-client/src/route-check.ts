@@ -2,7 +2,7 @@
 // another listener or another site, counts as a missing route.
 
 import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
-import { TERMINAL_PATH } from "@holdfast/contracts/terminal-frames";
+import { TERMINAL_PATH } from "@holdfast/contracts/terminal/frames";
 import type { RouteCheck } from "./environment.ts";
 
 type Answer = { ok: boolean; status: number; headers: { get(name: string): string | null } };

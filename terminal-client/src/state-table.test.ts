@@ -2,7 +2,7 @@
 // and while one that was lost is reconnected. A cell reads: the next phase, then the effects in order; "·" changes nothing.
 
 import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
-import type { ServerFrame } from "@holdfast/contracts/terminal-frames";
+import type { ServerFrame } from "@holdfast/contracts/terminal/frames";
 import { describe, expect, it } from "vitest";
 import { noticedFailure } from "./failures.ts";
 import { step } from "./state.ts";

@@ -4,7 +4,7 @@ import {
   readinessSteps,
   type ServerFrame,
   type TerminalError,
-} from "@holdfast/contracts/terminal-frames";
+} from "@holdfast/contracts/terminal/frames";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { noticedFailure } from "./failures.ts";

@@ -2,8 +2,8 @@
 // socket or a clock; client.ts carries out the effects. Times are milliseconds of one clock.
 
 import { type ClientFailureCode, mayFindShellAgain } from "@holdfast/contracts/reasons/terminal";
-import { clientConnectMs, clientWaitMs, PROBE_MS, TOKEN_REQUEST_MS } from "@holdfast/contracts/terminal-deadlines";
-import type { ChainStep, ServerFrame } from "@holdfast/contracts/terminal-frames";
+import { clientConnectMs, clientWaitMs, PROBE_MS, TOKEN_REQUEST_MS } from "@holdfast/contracts/terminal/deadlines";
+import type { ChainStep, ServerFrame } from "@holdfast/contracts/terminal/frames";
 import { type Failure, failureOfFrame, noticedFailure, remedyOf } from "./failures.ts";
 import { asksGatewayFirst, reconnectPauseMs } from "./reconnect.ts";
 import type { Chain, Event, Exit, Lost, Next, Open, Phase, Round, State } from "./states.ts";

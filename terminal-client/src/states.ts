@@ -1,7 +1,7 @@
 // The states of a terminal at its client, what can happen to it, and what has to be done: the types of state.ts. Times are
 // milliseconds of one clock.
 
-import type { ChainStep, NodeAway, ServerFrame } from "@holdfast/contracts/terminal-frames";
+import type { ChainStep, NodeAway, ServerFrame } from "@holdfast/contracts/terminal/frames";
 import type { Failure } from "./failures.ts";
 
 /** What a token was granted for. */

@@ -1,8 +1,8 @@
 // The client over all of its connections, with a gateway that the test plays and a clock that it moves.
 
-import { clientWaitMs } from "@holdfast/contracts/terminal-deadlines";
-import { ACKNOWLEDGE_BYTES, TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
-import { DETECTION_MS, PING_MS } from "@holdfast/contracts/terminal-liveness";
+import { clientWaitMs } from "@holdfast/contracts/terminal/deadlines";
+import { ACKNOWLEDGE_BYTES, TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal/frames";
+import { DETECTION_MS, PING_MS } from "@holdfast/contracts/terminal/liveness";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { openTerminalClient } from "../src/client.ts";
 import type { OutputStart } from "../src/environment.ts";

@@ -1,6 +1,6 @@
 // An environment of a terminal's client without a network: the test plays the api and the gateway. For fake timers.
 
-import type { ServerFrame } from "@holdfast/contracts/terminal-frames";
+import type { ServerFrame } from "@holdfast/contracts/terminal/frames";
 import { vi } from "vitest";
 import type { Environment, SocketEvents } from "../src/environment.ts";
 import type { Failure } from "../src/failures.ts";

@@ -1,4 +1,4 @@
-import type { HostFacts } from "@holdfast/contracts/node-protocol";
+import type { HostFacts } from "@holdfast/contracts/node/protocol";
 
 export const someFacts: HostFacts = {
   agent_version: "0.1.0",

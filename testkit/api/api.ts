@@ -7,7 +7,7 @@ import { inviteMember } from "@holdfast/contracts/endpoints/members";
 import { createOrganization } from "@holdfast/contracts/endpoints/organizations";
 import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
-import type { Role } from "@holdfast/contracts/permissions";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import { readSettings } from "@holdfast/kit/settings";
 import { createLog } from "@holdfast/service/log";
 import { startApi } from "../../control-plane/src/api/main.ts";

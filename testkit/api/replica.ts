@@ -1,7 +1,7 @@
 // One replica's task engine over a test's database, without its listeners,
 // and a node that calls the engine directly.
 
-import type { Outcome } from "@holdfast/contracts/node-protocol";
+import type { Outcome } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import deprovision from "@holdfast/tasks/allocation.deprovision_user/contract";

@@ -11,7 +11,7 @@ import {
   enrollService,
   followServiceNews,
   type ServiceNews,
-} from "@holdfast/contracts/service-endpoints";
+} from "@holdfast/contracts/internal/endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { proofOfRequest } from "@holdfast/service/service-proof";
 import { atEnd } from "../lifetime/at-end.ts";

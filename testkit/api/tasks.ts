@@ -1,7 +1,7 @@
 // Task engines over one database, as api replicas have them, and nodes that exist in the database only.
 
-import type { TaskResultReport } from "@holdfast/contracts/node-protocol";
-import type { commonTaskFailures } from "@holdfast/contracts/task-failures";
+import type { TaskResultReport } from "@holdfast/contracts/node/protocol";
+import type { commonTaskFailures } from "@holdfast/contracts/node/task-failures";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
 import noop from "@holdfast/tasks/node.noop/contract";

@@ -1,6 +1,6 @@
 // A place for terminals: an enrolled node with a heartbeat and an allocation, and functions that act as the node.
 
-import type { TaskOffer } from "@holdfast/contracts/node-protocol";
+import type { TaskOffer } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Sql } from "../../control-plane/src/database/connect.ts";
 import type { TestApi, TestOrg } from "./api.ts";

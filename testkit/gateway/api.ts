@@ -19,7 +19,7 @@ import type {
   ServiceNews,
   TerminalEvent,
   TerminalGrant,
-} from "@holdfast/contracts/service-endpoints";
+} from "@holdfast/contracts/internal/endpoints";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { proofOfAnswer } from "@holdfast/service/service-proof";
 import { type Authority, temporaryAuthority } from "../../control-plane/src/identity/authority.ts";

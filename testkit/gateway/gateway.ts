@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import {
   type ClientFrame,
   type GatewayFrame,
@@ -13,7 +13,7 @@ import {
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
   WRITER_PROTOCOL,
-} from "@holdfast/contracts/terminal-frames";
+} from "@holdfast/contracts/terminal/frames";
 import { readSettings } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";

@@ -12,7 +12,7 @@ import {
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
   WRITER_PROTOCOL,
-} from "@holdfast/contracts/terminal-frames";
+} from "@holdfast/contracts/terminal/frames";
 import { type WebSocket, WebSocketServer } from "ws";
 
 /** Shorter than a test may take, so that it says what it missed. */

@@ -1,7 +1,7 @@
 // Runs a task as the agent would: found by its name, parameters and result checked by its contract.
 
 import { randomUUID } from "node:crypto";
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { type Host, TaskFailed, type Terminals } from "../../tasks/executor.ts";
 import { loadContract, loadExecutor } from "../../tasks/registry.ts";
 

@@ -1,4 +1,4 @@
-import type { LiveMessage } from "@holdfast/contracts/live";
+import type { LiveMessage } from "@holdfast/contracts/public/live";
 import { describe, expect, it } from "vitest";
 import { concerns } from "./live.ts";
 

@@ -1,7 +1,7 @@
 // Live updates from the server while the page is open: one WebSocket per tab names what
 // changed, and the affected queries are refetched. Without it pages poll every few seconds.
 
-import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/live";
+import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/public/live";
 import { type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { onReachChange } from "./connection.ts";

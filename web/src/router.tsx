@@ -11,7 +11,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { untilReached } from "./connection.ts";
-import type { IconName } from "./design/Icon.tsx";
+import type { IconName } from "./design/controls/Icon.tsx";
 import { allocationFiltersFromSearch } from "./features/allocations/filters.ts";
 import { auditFiltersFromSearch } from "./features/audit/filters.ts";
 import { nodeFiltersFromSearch } from "./features/nodes/filters.ts";

@@ -3,7 +3,7 @@
 
 import type { Client } from "@holdfast/contracts/client";
 import { getMe, type Me } from "@holdfast/contracts/endpoints/me";
-import { type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import { type Scope, scopesOfRole } from "@holdfast/contracts/public/permissions";
 import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
 import { useMemo, useSyncExternalStore } from "react";
 import { call, callIn } from "./api.ts";

@@ -3,7 +3,7 @@
 
 import type { Client } from "@holdfast/contracts/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { toast } from "./design/Toast.tsx";
+import { toast } from "./design/feedback/Toast.tsx";
 import { useActing } from "./session.ts";
 
 type ChangeOptions<Answer> = {

@@ -18,7 +18,7 @@ import {
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
   WRITER_PROTOCOL,
-} from "@holdfast/contracts/terminal-frames";
+} from "@holdfast/contracts/terminal/frames";
 import { createTerminalInput } from "@holdfast/terminal-client/input";
 import { WebSocket } from "ws";
 import { firstOnline, startHoldfast } from "../holdfast.ts";

@@ -1,6 +1,6 @@
 // The network between node and api.
 
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import type { Fault } from "../faults/fault.ts";
 import { together } from "../faults/fault.ts";
 import { nameLeadsTo, nameRefused } from "../faults/names.ts";

@@ -1,6 +1,6 @@
 // Tokens that end with a person, a session or another token: how many of which kind, and which nodes depend on them.
 
-import { countIssued, type IssuedToken, nodesRejoiningWith } from "@holdfast/contracts/issued-tokens";
+import { countIssued, type IssuedToken, nodesRejoiningWith } from "@holdfast/contracts/public/issued-tokens";
 import { localTime, table } from "../output.ts";
 
 /** A table of what would end. */

@@ -2,7 +2,7 @@
 
 import { codeOf } from "@holdfast/contracts/client";
 import { revokeToken } from "@holdfast/contracts/endpoints/tokens";
-import type { IssuedToken } from "@holdfast/contracts/issued-tokens";
+import type { IssuedToken } from "@holdfast/contracts/public/issued-tokens";
 import { Command } from "commander";
 import { clientOf, savedServer } from "../client/connect.ts";
 import { type Credentials, forgetCredentials, loadCredentials } from "../client/credentials.ts";

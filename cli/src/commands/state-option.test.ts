@@ -1,6 +1,6 @@
 import { fleetStates } from "@holdfast/contracts/endpoints/fleet";
 import { NodeStateFilter } from "@holdfast/contracts/endpoints/nodes";
-import { allocationStatusTitles, taskStatusTitles } from "@holdfast/contracts/state-titles";
+import { allocationStatusTitles, taskStatusTitles } from "@holdfast/contracts/words/state-titles";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { nodeStateOption } from "./node/list.ts";

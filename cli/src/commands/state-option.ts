@@ -1,7 +1,7 @@
 // Options that filter by state. They take the titles that tables show and the API's values, so that both what a person
 // reads and what a script has always passed work.
 
-import type { StateTitle } from "@holdfast/contracts/state-titles";
+import type { StateTitle } from "@holdfast/contracts/words/state-titles";
 import { InvalidArgumentError, Option } from "commander";
 
 /** `more`: names that are no title of a state, with the value they stand for. */

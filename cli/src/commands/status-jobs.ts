@@ -1,7 +1,7 @@
 // Background jobs as `holdfast status` shows them.
 
 import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
-import { jobStateTitles } from "@holdfast/contracts/state-titles";
+import { jobStateTitles } from "@holdfast/contracts/words/state-titles";
 import { ago, span, table } from "../output.ts";
 
 /** `warning` where a job fails. */

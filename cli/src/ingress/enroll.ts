@@ -2,7 +2,7 @@
 // verified by TLS: nothing in the request is secret, and both sides prove that they know the ingress token.
 
 import { randomBytes } from "node:crypto";
-import { enrollIngress } from "@holdfast/contracts/service-endpoints";
+import { enrollIngress } from "@holdfast/contracts/internal/endpoints";
 import { ApiUnreachable, connect } from "@holdfast/gateway/api-link/client";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { isSameProof, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";

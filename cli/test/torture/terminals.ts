@@ -7,7 +7,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Client, createClient } from "@holdfast/contracts/client";
 import { createTerminalToken, listTerminals, type TerminalState } from "@holdfast/contracts/endpoints/terminals";
-import { readServerFrame, TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal-frames";
+import { readServerFrame, TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal/frames";
 import { findSockets } from "@holdfast/node-agent/terminals/directory";
 import WebSocket from "ws";
 import { until } from "../../../testkit/processes/holdfast.ts";

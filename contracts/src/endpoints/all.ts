@@ -4,8 +4,8 @@
 
 import { readdirSync } from "node:fs";
 import type { Endpoint, Method } from "../endpoint.ts";
-import { nodeApiEndpoints } from "../node-endpoints.ts";
-import { serviceEndpoints } from "../service-endpoints.ts";
+import { serviceEndpoints } from "../internal/endpoints.ts";
+import { nodeApiEndpoints } from "../node/endpoints.ts";
 
 const here = new URL("./", import.meta.url);
 const methods: readonly Method[] = ["GET", "POST", "PATCH", "DELETE"];

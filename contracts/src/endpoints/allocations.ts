@@ -3,8 +3,8 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Time } from "../fields.ts";
-import { TaskFailure } from "../node-protocol.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
+import { TaskFailure } from "../node/protocol.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
 import { Task } from "./tasks.ts";
 
 export const allocationStatuses = ["requested", "active", "releasing", "released", "failed"] as const;

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
 
 export const AuditResult = z.enum(["allowed", "denied", "failed"]);
 export type AuditResult = z.infer<typeof AuditResult>;

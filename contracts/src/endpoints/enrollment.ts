@@ -5,9 +5,9 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { AnyText, DisplayName, Id, Time } from "../fields.ts";
-import { HostFacts, IssuedCertificate } from "../node-protocol.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
-import { EnvironmentProfile, SignedEnrollment, VerifierKeys } from "../trust.ts";
+import { HostFacts, IssuedCertificate } from "../node/protocol.ts";
+import { EnvironmentProfile, SignedEnrollment, VerifierKeys } from "../node/trust.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
 
 export const NodeName = z
   .string()

@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Text, Time } from "../fields.ts";
-import { reasonFields } from "../reason-fields.ts";
+import { reasonFields } from "../public/reason-fields.ts";
 
 /** One for each node that is not retired, the worst first. The first three need a person. */
 export const fleetStates = ["silent", "troubled", "fenced", "draining", "joining", "fine"] as const;
@@ -89,7 +89,7 @@ export const getFleet = endpoint({
   answer: Fleet,
 });
 
-/** By column, sorted by name; see `fleet-picture.ts` for how to read it. */
+/** By column, sorted by name; see `public/fleet-picture.ts` for how to read it. */
 export const FleetPicture = z.strictObject({
   /** Pass it as `since` to get only what changed. */
   version: z.string(),

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { AnyText, Id, NewPassword } from "../fields.ts";
-import { Role, Scope } from "../permissions.ts";
+import { Role, Scope } from "../public/permissions.ts";
 import { RevokeTokens, SignedOut } from "./sessions.ts";
 
 export const Me = z.strictObject({

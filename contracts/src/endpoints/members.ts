@@ -4,9 +4,9 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Email, Id, Text, Time } from "../fields.ts";
-import { IssuedToken } from "../issued-tokens.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
-import { Role } from "../permissions.ts";
+import { IssuedToken } from "../public/issued-tokens.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
+import { Role } from "../public/permissions.ts";
 
 export const Member = z.strictObject({
   user_id: Id,

@@ -3,10 +3,10 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
-import { HostHealth } from "../host-health.ts";
-import { DiagnosticRecord, HostFacts, NodeStatus } from "../node-protocol.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
-import { reasonFields } from "../reason-fields.ts";
+import { HostHealth } from "../node/host-health.ts";
+import { DiagnosticRecord, HostFacts, NodeStatus } from "../node/protocol.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
+import { reasonFields } from "../public/reason-fields.ts";
 import { hopDetails, hops } from "../reasons/hops.ts";
 import { nodeOwners } from "../reasons/owners.ts";
 import { NodeName } from "./enrollment.ts";

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { DisplayName, Id, Slug, Time } from "../fields.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
 
 export const Organization = z.strictObject({ id: Id, slug: z.string(), name: z.string(), created_at: Time });
 export type Organization = z.infer<typeof Organization>;

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { DisplayName, Id, Slug, Text, Time } from "../fields.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
 
 export const Project = z.strictObject({ id: Id, slug: z.string(), name: z.string(), created_at: Time });
 export type Project = z.infer<typeof Project>;

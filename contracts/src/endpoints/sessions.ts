@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Time } from "../fields.ts";
-import { IssuedToken } from "../issued-tokens.ts";
+import { IssuedToken } from "../public/issued-tokens.ts";
 
 export const Session = z.strictObject({
   id: Id,

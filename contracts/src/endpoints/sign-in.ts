@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { AnyText, Email, NewPassword, PersonName } from "../fields.ts";
-import { Role } from "../permissions.ts";
+import { Role } from "../public/permissions.ts";
 import { secretPrefix } from "../secrets.ts";
 import { Me } from "./me.ts";
 import { RevokeTokens } from "./sessions.ts";

@@ -3,8 +3,8 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { AnyText, Id, Text, Time } from "../fields.ts";
-import { PhaseTimings, TaskFailure } from "../node-protocol.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
+import { PhaseTimings, TaskFailure } from "../node/protocol.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
 
 export const taskStatuses = ["queued", "dispatched", "completed", "failed", "expired", "cancelled"] as const;
 export const TaskStatus = z.enum(taskStatuses);

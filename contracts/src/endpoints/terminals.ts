@@ -1,14 +1,14 @@
 // Terminals: a token for one connection to the gateway, and the record of the terminal. The streams themselves
-// go through the gateway; see terminal-frames.ts.
+// go through the gateway; see `terminal/frames.ts`.
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
 import { correlationIdForm } from "../headers.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
-import { reasonFields } from "../reason-fields.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
+import { reasonFields } from "../public/reason-fields.ts";
 import { clientFailureCodes } from "../reasons/terminal.ts";
-import { chainSteps } from "../terminal-frames.ts";
+import { chainSteps } from "../terminal/frames.ts";
 
 export const terminalStates = ["opening", "open", "closed", "failed"] as const;
 export const TerminalState = z.enum(terminalStates);

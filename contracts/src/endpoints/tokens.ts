@@ -3,9 +3,9 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { DisplayName, Id, Time } from "../fields.ts";
-import { IssuedToken } from "../issued-tokens.ts";
-import { PageQuery, pageOf } from "../pagination.ts";
-import { Role, Scope } from "../permissions.ts";
+import { IssuedToken } from "../public/issued-tokens.ts";
+import { PageQuery, pageOf } from "../public/pagination.ts";
+import { Role, Scope } from "../public/permissions.ts";
 
 export const ApiToken = z.strictObject({
   id: Id,

@@ -3,7 +3,7 @@
 
 import type { AllocationAccess, GrantLevel } from "@holdfast/contracts/endpoints/allocations";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { ActingRole } from "@holdfast/contracts/permissions";
+import type { ActingRole } from "@holdfast/contracts/public/permissions";
 import { HiddenError } from "../api/hidden.ts";
 import type { Fragment, Queryable } from "../database/connect.ts";
 import { type Actor, holdsScope, nameOf } from "../people/actor.ts";

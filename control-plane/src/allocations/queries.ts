@@ -8,7 +8,7 @@ import type {
   GrantLevel,
 } from "@holdfast/contracts/endpoints/allocations";
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
-import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node/protocol";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Revision } from "../mechanisms/awaiting.ts";

@@ -2,7 +2,7 @@
 // replica at once, and again after a crash.
 
 import type { AllocationRemoval, AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
-import type { TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { TaskFailure } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";

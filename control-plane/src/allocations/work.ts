@@ -3,7 +3,7 @@
 // and its reason says what it waits for.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node/protocol";
 import type { AuditActor } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
 import type { TaskEngine } from "../tasks/engine.ts";

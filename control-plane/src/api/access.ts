@@ -4,7 +4,7 @@
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
-import type { ActingRole } from "@holdfast/contracts/permissions";
+import type { ActingRole } from "@holdfast/contracts/public/permissions";
 import { uuidForm } from "@holdfast/kit/uuid";
 import type { FastifyRequest } from "fastify";
 import { type Actor, isOperator } from "../people/actor.ts";

@@ -1,7 +1,7 @@
 // What the api process uses to serve requests: created once at start and passed to every module.
 
 import type { IncomingMessage } from "node:http";
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import type { OwnOriginCheck } from "@holdfast/service/hosts";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyInstance } from "fastify";

@@ -1,7 +1,7 @@
 // Nobody can grant, change or remove a role with more permissions than their own.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { type ActingRole, mayGrant, type Role, scopesOfRole } from "@holdfast/contracts/permissions";
+import { type ActingRole, mayGrant, type Role, scopesOfRole } from "@holdfast/contracts/public/permissions";
 import type { Actor } from "../people/actor.ts";
 import type { ActingOrg } from "./access.ts";
 

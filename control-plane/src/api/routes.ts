@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { allEndpoints, allInternalEndpoints, allNodeEndpoints } from "@holdfast/contracts/endpoints/all";
-import { openApiDocument } from "@holdfast/contracts/openapi";
+import { openApiDocument } from "@holdfast/contracts/public/openapi";
 import { version } from "@holdfast/service/version";
 import type { FastifyInstance } from "fastify";
 import type { InternalApi } from "../internal-api/route.ts";

@@ -2,10 +2,10 @@
 // decided in nodes/presence/attention.ts, as for the node's own page.
 
 import { isIPv4, isIPv6 } from "node:net";
-import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
-import type { PictureNode } from "@holdfast/contracts/fleet-picture";
-import type { Heartbeat } from "@holdfast/contracts/node-protocol";
+import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/node/certificate-stage";
+import type { Heartbeat } from "@holdfast/contracts/node/protocol";
+import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import { isSilence } from "@holdfast/contracts/reasons/node";
 import type { Moment } from "../nodes/directory/describe.ts";
 import { type Position, positionOf } from "../nodes/directory/state.ts";

@@ -1,7 +1,7 @@
 // SQL of the fleet as a whole. Runs confined to one organization. PostgreSQL takes 50 µs to find a field in a
 // heartbeat, and half a second for those of 10,000 nodes: so heartbeats are only read of nodes that may have changed.
 
-import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node/protocol";
 import type { Tx } from "../database/connect.ts";
 
 export type FleetRow = {

@@ -1,7 +1,7 @@
 // The fleet over HTTP.
 
 import { getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
-import { packNodes } from "@holdfast/contracts/fleet-picture";
+import { packNodes } from "@holdfast/contracts/public/fleet-picture";
 import type { ActingOrg } from "../api/access.ts";
 import type { ApiContext } from "../api/context.ts";
 import { type OrgCall, orgRoute } from "../api/route.ts";

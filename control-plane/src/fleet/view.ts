@@ -2,7 +2,7 @@
 // is read every few seconds, once for all clients, and only differences are published.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { byName } from "@holdfast/contracts/fleet-picture";
+import { byName } from "@holdfast/contracts/public/fleet-picture";
 import type { Log } from "@holdfast/service/log";
 import { type Sql, withOrg } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";

@@ -4,7 +4,7 @@
 import { isIP } from "node:net";
 import type { AnswerOf, BodyOf } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { enrollIngress, enrollService } from "@holdfast/contracts/service-endpoints";
+import type { enrollIngress, enrollService } from "@holdfast/contracts/internal/endpoints";
 import { isSameProof, markOfIngressToken, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";
 import type { Authority } from "../identity/authority.ts";
 import { readKeyRequest } from "../identity/requests.ts";

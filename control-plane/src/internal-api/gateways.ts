@@ -1,7 +1,7 @@
 // SQL of gateways: which are online, and the URLs by which browsers and nodes reach them.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
-import type { announceGateway } from "@holdfast/contracts/service-endpoints";
+import type { announceGateway } from "@holdfast/contracts/internal/endpoints";
 import type { Sql } from "../database/connect.ts";
 
 /** Several announcements may be lost before a gateway counts as offline. */

@@ -1,7 +1,7 @@
 // The internal listener: mutual TLS like the node-facing one, for the other processes of this
 // installation. It presents a certificate of our own CA, which is replaced while it runs.
 
-import { enrollIngress, enrollService } from "@holdfast/contracts/service-endpoints";
+import { enrollIngress, enrollService } from "@holdfast/contracts/internal/endpoints";
 import type { HttpServer } from "@holdfast/service/http";
 import { createMutualTlsListener, type MutualTlsOptions } from "../identity/mutual-tls-listener.ts";
 import { identifyServices } from "./identity-hook.ts";

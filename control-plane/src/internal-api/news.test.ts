@@ -1,4 +1,4 @@
-import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
+import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import { createLog } from "@holdfast/service/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createNews } from "./news.ts";

@@ -1,7 +1,7 @@
 // News for every gateway, whichever replica it follows. A line is a hint to act: it may be sent twice, and a gateway that
 // was not connected gets what is still relevant from `missed`.
 
-import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
+import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import type { Log } from "@holdfast/service/log";
 
 export type News = {

@@ -8,7 +8,7 @@ import {
   enrollService,
   followServiceNews,
   reportForgedCertificates,
-} from "@holdfast/contracts/service-endpoints";
+} from "@holdfast/contracts/internal/endpoints";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { readInput } from "../api/input.ts";

@@ -1,7 +1,7 @@
 // Creates one-time links. A new link for the same purpose replaces the previous one. The secret goes
 // into the URL's fragment, which browsers do not send to servers or into Referer headers.
 
-import type { Role } from "@holdfast/contracts/permissions";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../database/connect.ts";
 import { makeSecret } from "../mechanisms/secrets.ts";

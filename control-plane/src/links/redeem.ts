@@ -3,7 +3,7 @@
 
 import type { LinkPurpose } from "@holdfast/contracts/endpoints/sign-in";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { Role } from "@holdfast/contracts/permissions";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import type { Queryable, Tx } from "../database/connect.ts";
 import { hashSecret } from "../mechanisms/secrets.ts";
 import { insertMembership, insertUser, operators, type UserRow } from "../people/queries.ts";

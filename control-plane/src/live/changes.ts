@@ -1,7 +1,7 @@
 // From signals, which carry bare ids of all tenants, to what each viewer may see: rows of its organization, and of these
 // only what belongs to no allocation or to one it has access to. Several signals within a moment become one query.
 
-import type { LiveMessage } from "@holdfast/contracts/live";
+import type { LiveMessage } from "@holdfast/contracts/public/live";
 import { accessTo, type Caller } from "../allocations/access.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";

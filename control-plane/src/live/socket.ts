@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
-import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/live";
+import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/public/live";
 import type { HttpServer } from "@holdfast/service/http";
 import { correlationIdOf } from "@holdfast/service/refusals";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";

@@ -1,7 +1,7 @@
 // A topic that open pages follow. What is published carries ids; the rows that come with them decide who may see it.
 
 import type { GrantLevel } from "@holdfast/contracts/endpoints/allocations";
-import type { Scope } from "@holdfast/contracts/permissions";
+import type { Scope } from "@holdfast/contracts/public/permissions";
 import type { Owner } from "../allocations/access.ts";
 import type { ApiContext } from "../api/context.ts";
 import type { Sql } from "../database/connect.ts";

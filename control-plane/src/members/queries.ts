@@ -1,7 +1,7 @@
 // SQL of members. Runs confined to one organization, which also confines which users it sees.
 
 import type { Member } from "@holdfast/contracts/endpoints/members";
-import type { Role } from "@holdfast/contracts/permissions";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import type { Tx } from "../database/connect.ts";
 
 export type MemberRow = { user_id: string; email: string; name: string; role: Role; joined_at: Date };

@@ -2,7 +2,7 @@
 // certificate is created in memory and replaced while it runs.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { sendHeartbeat, waitForTasks } from "@holdfast/contracts/node-endpoints";
+import { sendHeartbeat, waitForTasks } from "@holdfast/contracts/node/endpoints";
 import type { HttpServer } from "@holdfast/service/http";
 import { type ClientCertificates, clientCertificates } from "@holdfast/service/node-identity/client-certificates";
 import type { FastifyInstance } from "fastify";

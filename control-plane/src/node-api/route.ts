@@ -4,8 +4,8 @@
 
 import type { AnswerOf, BodyOf, Endpoint, ParamsOf, QueryOf } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
-import { reportResult, reportResults } from "@holdfast/contracts/node-endpoints";
-import { MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node-limits";
+import { reportResult, reportResults } from "@holdfast/contracts/node/endpoints";
+import { MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node/limits";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readInput } from "../api/input.ts";

@@ -6,8 +6,8 @@ import {
   renewCertificate,
   sendDiagnostics,
   sendHeartbeat,
-} from "@holdfast/contracts/node-endpoints";
-import type { DiagnosticRecord, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
+} from "@holdfast/contracts/node/endpoints";
+import type { DiagnosticRecord, HeartbeatAnswer } from "@holdfast/contracts/node/protocol";
 import { placeOf } from "@holdfast/contracts/reasons/hops";
 import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import { uuidv7 } from "@holdfast/kit/uuid";

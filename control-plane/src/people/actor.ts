@@ -1,7 +1,7 @@
 // Who acts. The union is total: every request that gets past authentication is one of these.
 
 import type { Me } from "@holdfast/contracts/endpoints/me";
-import { type ActingRole, type Role, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import { type ActingRole, type Role, type Scope, scopesOfRole } from "@holdfast/contracts/public/permissions";
 
 export type Membership = { id: string; slug: string; name: string; role: Role };
 

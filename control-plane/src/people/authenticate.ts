@@ -2,7 +2,7 @@
 // ended session is refused from the next request on.
 
 import { timingSafeEqual } from "node:crypto";
-import type { Role, Scope } from "@holdfast/contracts/permissions";
+import type { Role, Scope } from "@holdfast/contracts/public/permissions";
 import type { Queryable, Sql } from "../database/connect.ts";
 import { hashSecret, isSecretOf } from "../mechanisms/secrets.ts";
 import { isBacked } from "../tokens/standing.ts";

@@ -1,6 +1,6 @@
 // SQL of people. Runs as the system role: at sign-in nobody has an organization yet.
 
-import type { Role } from "@holdfast/contracts/permissions";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Queryable } from "../database/connect.ts";
 

@@ -3,7 +3,7 @@
 // content differs from the newest. The newest is in force for all replicas.
 
 import { isDeepStrictEqual } from "node:util";
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import type { Queryable, Sql } from "../database/connect.ts";
 
 export type ProfileContent = Omit<EnvironmentProfile, "name" | "version">;

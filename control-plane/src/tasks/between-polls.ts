@@ -2,7 +2,7 @@
 // created meanwhile can be claimed in advance and is kept for that poll, and a poll without news
 // costs no statement. All of it may be lost: a claimed task that the node does not hold is offered again.
 
-import { BATCH } from "@holdfast/contracts/node-limits";
+import { BATCH } from "@holdfast/contracts/node/limits";
 import type { Asking, Delivered } from "./transitions/deliver.ts";
 
 export type BetweenPolls = {

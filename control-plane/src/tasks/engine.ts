@@ -1,7 +1,7 @@
 // The task engine of one process: joins enqueueing, polls, results and waiting, and publishes changes between them and
 // to the other replicas. All its state is in the database; what is in memory here only makes it fast.
 
-import type { Held, ProgressReport, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import type { Held, ProgressReport, TaskResultReport, Verdict } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { openPool, type Sql, type Tx } from "../database/connect.ts";

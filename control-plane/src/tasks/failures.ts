@@ -1,8 +1,8 @@
 // The wording of failures. A known code gets its next step from the catalogue and never from the node: a node does not
 // decide what people are advised to do.
 
-import type { TaskFailure } from "@holdfast/contracts/node-protocol";
-import { type CommonFailure, commonTaskFailures, type FailureEntry } from "@holdfast/contracts/task-failures";
+import type { TaskFailure } from "@holdfast/contracts/node/protocol";
+import { type CommonFailure, commonTaskFailures, type FailureEntry } from "@holdfast/contracts/node/task-failures";
 import { redact } from "@holdfast/kit/redact";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 

@@ -1,7 +1,7 @@
 // The polls that this process holds open. A poll ends once: with a response, a failure, when its connection closes, when
 // its time is over, or because the same agent polls again.
 
-import type { Held, TaskOffer } from "@holdfast/contracts/node-protocol";
+import type { Held, TaskOffer } from "@holdfast/contracts/node/protocol";
 import { createTicks } from "../mechanisms/ticks.ts";
 import type { Asking } from "./transitions/deliver.ts";
 

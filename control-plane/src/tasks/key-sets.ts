@@ -1,7 +1,7 @@
 // The chain of signed key sets: which keys verify tasks, from which version on. Nodes follow it link by link. A set is
 // published in the transaction that makes a key, and again when a key has ended.
 
-import type { SignedKeySet } from "@holdfast/contracts/trust";
+import type { SignedKeySet } from "@holdfast/contracts/node/trust";
 import { keyringOf } from "@holdfast/kit/detached-jws";
 import { isSignedBy, signStatement } from "@holdfast/kit/signed-statement";
 import type { Queryable, Tx } from "../database/connect.ts";

@@ -1,7 +1,7 @@
 // The task path as nodes use it, on the node-facing listener.
 
-import { reportProgress, reportResult, reportResults, waitForTasks } from "@holdfast/contracts/node-endpoints";
-import type { Verdict } from "@holdfast/contracts/node-protocol";
+import { reportProgress, reportResult, reportResults, waitForTasks } from "@holdfast/contracts/node/endpoints";
+import type { Verdict } from "@holdfast/contracts/node/protocol";
 import { type NodeApi, nodeRoute } from "../node-api/route.ts";
 import type { TaskEngine } from "./engine.ts";
 

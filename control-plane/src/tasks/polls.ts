@@ -3,7 +3,7 @@
 // inserted, and offered without a statement of its own. A task that was claimed for a poll which is gone is not lost: the
 // next poll does not hold it, and is offered it again.
 
-import type { Held } from "@holdfast/contracts/node-protocol";
+import type { Held } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import type { Revision } from "../mechanisms/awaiting.ts";

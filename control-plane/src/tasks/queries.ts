@@ -2,7 +2,7 @@
 // tasks are in transitions/.
 
 import type { Task, TaskStatus } from "@holdfast/contracts/endpoints/tasks";
-import type { PhaseTimings, TaskFailure } from "@holdfast/contracts/node-protocol";
+import type { PhaseTimings, TaskFailure } from "@holdfast/contracts/node/protocol";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Revision } from "../mechanisms/awaiting.ts";

@@ -3,8 +3,8 @@
 
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import { ApiError } from "@holdfast/contracts/errors";
-import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
-import type { Outcome, TaskFailure, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import { MOST_RESULT_BYTES } from "@holdfast/contracts/node/limits";
+import type { Outcome, TaskFailure, TaskResultReport, Verdict } from "@holdfast/contracts/node/protocol";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { isDeeperThan } from "@holdfast/kit/json-depth";
 import type { AnyTaskType } from "@holdfast/tasks/type";

@@ -9,7 +9,7 @@ import {
   type TaskTypeInfo,
 } from "@holdfast/contracts/endpoints/tasks";
 import { ApiError } from "@holdfast/contracts/errors";
-import { commonTaskFailures, type FailureEntry } from "@holdfast/contracts/task-failures";
+import { commonTaskFailures, type FailureEntry } from "@holdfast/contracts/node/task-failures";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { z } from "zod";
 import { callerOf } from "../allocations/access.ts";

@@ -3,8 +3,8 @@
 
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { ApiError } from "@holdfast/contracts/errors";
-import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node-limits";
-import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
+import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node/limits";
+import type { VerifierKeys } from "@holdfast/contracts/node/protocol";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 

@@ -2,9 +2,9 @@
 // node names one that it does not know. signing-keys.ts defines when a key signs and verifies.
 
 import type { KeyObject } from "node:crypto";
-import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
-import type { SignedTask } from "@holdfast/contracts/signed-task";
-import type { SignedKeySet } from "@holdfast/contracts/trust";
+import type { VerifierKeys } from "@holdfast/contracts/node/protocol";
+import type { SignedTask } from "@holdfast/contracts/node/signed-task";
+import type { SignedKeySet } from "@holdfast/contracts/node/trust";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import type { Log } from "@holdfast/service/log";

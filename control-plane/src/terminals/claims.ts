@@ -2,8 +2,8 @@
 // which the refusal is found in the audit trail and, if the token existed, on its terminal.
 
 import { ApiError } from "@holdfast/contracts/errors";
+import type { TerminalEvent } from "@holdfast/contracts/internal/endpoints";
 import { isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
-import type { TerminalEvent } from "@holdfast/contracts/service-endpoints";
 import type { ApiContext } from "../api/context.ts";
 import { actorOf, auditActor, recordAudit } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";

@@ -1,6 +1,6 @@
 // What a gateway receives about a terminal: its owner, its node and its limits.
 
-import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
+import type { TerminalGrant } from "@holdfast/contracts/internal/endpoints";
 import type { Values } from "@holdfast/kit/settings";
 import type { Claimed, SessionRow } from "./queries.ts";
 import type { terminalSettings } from "./settings.ts";

@@ -8,7 +8,7 @@ import {
   openTerminal,
   reportTerminalEvents,
   reportUnclaimedToken,
-} from "@holdfast/contracts/service-endpoints";
+} from "@holdfast/contracts/internal/endpoints";
 import type { ApiContext } from "../api/context.ts";
 import { type InternalApi, internalRoute } from "../internal-api/route.ts";
 import { hashSecret } from "../mechanisms/secrets.ts";

@@ -1,5 +1,5 @@
 import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
-import { readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { readinessSteps } from "@holdfast/contracts/terminal/frames";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { applyEvent, type Lifecycle, type Note, type Observed } from "./lifecycle.ts";

@@ -2,9 +2,9 @@
 // idempotent: an event that is applied twice changes and reports nothing the second time, so a gateway may repeat a report.
 
 import type { TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import type { TerminalEvent } from "@holdfast/contracts/internal/endpoints";
 import { isIntendedEnd, isTerminalFailure, type TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
-import type { TerminalEvent } from "@holdfast/contracts/service-endpoints";
-import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
+import type { ReadinessStep } from "@holdfast/contracts/terminal/frames";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { hasEnded, type TerminalTransition, terminalOutcome } from "./state.ts";
 

@@ -4,14 +4,14 @@
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { ApiError, type ErrorCode } from "@holdfast/contracts/errors";
+import type { awaitTerminalTask, openTerminal } from "@holdfast/contracts/internal/endpoints";
+import { type CommonFailure, commonTaskFailures } from "@holdfast/contracts/node/task-failures";
 import {
   isTerminalFailure,
   type TerminalFailureCode,
   terminalFailures,
 } from "@holdfast/contracts/reasons/terminal";
-import type { awaitTerminalTask, openTerminal } from "@holdfast/contracts/service-endpoints";
-import { type CommonFailure, commonTaskFailures } from "@holdfast/contracts/task-failures";
-import { apiWaitMs, taskSeconds } from "@holdfast/contracts/terminal-deadlines";
+import { apiWaitMs, taskSeconds } from "@holdfast/contracts/terminal/deadlines";
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";

@@ -1,6 +1,6 @@
 // What the modules of an api process use of terminals.
 
-import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
+import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import type { Metrics } from "@holdfast/service/metrics";
 import type { TerminalLimits } from "./grants.ts";
 import { measureTerminals, type TerminalMetrics } from "./metrics.ts";

@@ -1,7 +1,7 @@
 // The allocation and the node that a terminal is opened on, and why it cannot be opened there.
 
 import type { AllocationStatus } from "@holdfast/contracts/endpoints/allocations";
-import type { NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { NodeStatus } from "@holdfast/contracts/node/protocol";
 import type { TerminalOwner } from "@holdfast/contracts/reasons/owners";
 import type { Tx } from "../database/connect.ts";
 

@@ -1,10 +1,10 @@
 // SQL of terminals and their tokens.
 
 import type { MyTerminal, TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
+import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import { presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { type TerminalFailureCode, terminalFailures } from "@holdfast/contracts/reasons/terminal";
-import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
-import { TOKEN_SECONDS } from "@holdfast/contracts/terminal-deadlines";
+import { TOKEN_SECONDS } from "@holdfast/contracts/terminal/deadlines";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { type Caller, callerSql, reaches } from "../allocations/access.ts";
 import type { AuditActor } from "../audit/record.ts";

@@ -1,6 +1,6 @@
 // Settings of terminals: the gateway's address for nodes, time limits and maximum numbers.
 
-import { PROMISED_SECONDS } from "@holdfast/contracts/terminal-deadlines";
+import { PROMISED_SECONDS } from "@holdfast/contracts/terminal/deadlines";
 import { integer, optional, setting } from "@holdfast/kit/settings";
 import { httpsUrl } from "../profiles/settings.ts";
 

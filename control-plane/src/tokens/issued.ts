@@ -1,8 +1,8 @@
 // What ends with a person or with an API token: found by one set of conditions, whether it is only listed before the
 // change or revoked with it. Each revoked token has its own audit event.
 
-import type { IssuedToken, IssuedTokenKind } from "@holdfast/contracts/issued-tokens";
-import type { Role } from "@holdfast/contracts/permissions";
+import type { IssuedToken, IssuedTokenKind } from "@holdfast/contracts/public/issued-tokens";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import type { Log } from "@holdfast/service/log";
 import type { ApiContext } from "../api/context.ts";
 import type { OrgCall } from "../api/route.ts";

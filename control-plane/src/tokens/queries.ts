@@ -2,7 +2,7 @@
 
 import type { ApiToken } from "@holdfast/contracts/endpoints/tokens";
 import { ApiError } from "@holdfast/contracts/errors";
-import type { Role, Scope } from "@holdfast/contracts/permissions";
+import type { Role, Scope } from "@holdfast/contracts/public/permissions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../database/connect.ts";
 import { type Actor, nameOf, userIdOf } from "../people/actor.ts";

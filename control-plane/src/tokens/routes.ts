@@ -2,7 +2,7 @@
 
 import { createToken, listTokens, revokeToken } from "@holdfast/contracts/endpoints/tokens";
 import { ApiError } from "@holdfast/contracts/errors";
-import { mayGrant, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import { mayGrant, type Scope, scopesOfRole } from "@holdfast/contracts/public/permissions";
 import type { ApiContext } from "../api/context.ts";
 import { pageStart, toPage } from "../api/page.ts";
 import { rankTooLow, requireRank } from "../api/rank.ts";

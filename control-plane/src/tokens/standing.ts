@@ -2,7 +2,7 @@
 // creator may do now. The rule is checked in the statement that accepts a token; tokens that violate it are also revoked
 // when the creator changes (issued.ts), but a token that was being created at that moment is refused only by this check.
 
-import { mayGrant, type Role, roles, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import { mayGrant, type Role, roles, type Scope, scopesOfRole } from "@holdfast/contracts/public/permissions";
 import type { Queryable } from "../database/connect.ts";
 
 export type TokenTable = "api_token" | "enrollment_token" | "invitation";

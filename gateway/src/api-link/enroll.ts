@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { AgentOptions } from "node:https";
-import { enrollService } from "@holdfast/contracts/service-endpoints";
+import { enrollService } from "@holdfast/contracts/internal/endpoints";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { isSameProof, proofOfAnswer, proofOfRequest } from "@holdfast/service/service-proof";
 import { ApiUnreachable, connect } from "./client.ts";

@@ -1,7 +1,7 @@
 // Reports requests that carried a forged certificate in a header to the api, for its audit. They are always logged;
 // while the api is unreachable they are not stored.
 
-import { reportForgedCertificates } from "@holdfast/contracts/service-endpoints";
+import { reportForgedCertificates } from "@holdfast/contracts/internal/endpoints";
 import { type Forgery, watchForgeries } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import type { ApiLink } from "./link.ts";

@@ -3,7 +3,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import type { AnswerOf, BodyInputOf, Endpoint } from "@holdfast/contracts/endpoint";
-import { announceGateway, type ServiceNews } from "@holdfast/contracts/service-endpoints";
+import { announceGateway, type ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { Log } from "@holdfast/service/log";
 import { ApiUnreachable, type Ask, type Connections, connect } from "./client.ts";

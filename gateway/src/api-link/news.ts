@@ -1,6 +1,6 @@
 // Follows the api's news: what must happen at once. A connection without data is closed and reopened.
 
-import { followServiceNews, ServiceNews } from "@holdfast/contracts/service-endpoints";
+import { followServiceNews, ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import type { Connections } from "./client.ts";
 
 const SILENT_MS = 20_000;

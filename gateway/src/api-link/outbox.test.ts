@@ -1,5 +1,5 @@
 import { ApiError } from "@holdfast/contracts/errors";
-import type { TerminalEvent } from "@holdfast/contracts/service-endpoints";
+import type { TerminalEvent } from "@holdfast/contracts/internal/endpoints";
 import { createLog } from "@holdfast/service/log";
 import { describe, expect, it } from "vitest";
 import { ApiUnreachable } from "./client.ts";

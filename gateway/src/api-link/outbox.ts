@@ -8,7 +8,7 @@ import {
   reportTerminalEvents,
   reportUnclaimedToken,
   type TerminalEvent,
-} from "@holdfast/contracts/service-endpoints";
+} from "@holdfast/contracts/internal/endpoints";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { Log } from "@holdfast/service/log";
 import type { ApiLink } from "./link.ts";

@@ -1,6 +1,6 @@
 // The addresses by which browsers reach the gateway.
 
-import { TERMINAL_PATH } from "@holdfast/contracts/terminal-frames";
+import { TERMINAL_PATH } from "@holdfast/contracts/terminal/frames";
 import { allowedHosts } from "@holdfast/service/hosts";
 import type { Exposure } from "@holdfast/service/settings";
 import { isLoopback } from "@holdfast/service/settings";

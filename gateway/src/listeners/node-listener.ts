@@ -8,7 +8,7 @@ import type { Server } from "node:https";
 import { ApiError } from "@holdfast/contracts/errors";
 import { certificateFaults } from "@holdfast/contracts/errors/nodes";
 import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
-import { checkIdentity } from "@holdfast/contracts/node-endpoints";
+import { checkIdentity } from "@holdfast/contracts/node/endpoints";
 import type { Forgery } from "@holdfast/service/forgeries";
 import { isAllowedHost } from "@holdfast/service/hosts";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";

@@ -3,8 +3,8 @@
 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
-import { createLiveness, type Liveness, PING_MS } from "@holdfast/contracts/terminal-liveness";
+import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal/frames";
+import { createLiveness, type Liveness, PING_MS } from "@holdfast/contracts/terminal/liveness";
 import { type ServerOptions, WebSocket, WebSocketServer } from "ws";
 import { MOST_UNSENT_BYTES } from "./forward.ts";
 

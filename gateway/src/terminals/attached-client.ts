@@ -1,6 +1,6 @@
 // The client that a terminal has now: who it is, what it was sent, and whether its input is forwarded.
 
-import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
+import type { TerminalGrant } from "@holdfast/contracts/internal/endpoints";
 import type { Client } from "./client.ts";
 import { createInputGate, type InputGate } from "./input-gate.ts";
 

@@ -6,7 +6,7 @@ import {
   readClientFrame,
   type ServerFrame,
   type Size,
-} from "@holdfast/contracts/terminal-frames";
+} from "@holdfast/contracts/terminal/frames";
 import type { WebSocket } from "ws";
 import { forward } from "../listeners/forward.ts";
 import { TOO_LARGE } from "../listeners/peer-sockets.ts";

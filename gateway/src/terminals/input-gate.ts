@@ -2,7 +2,7 @@
 // node expects after every attachment; until it announces that, its input belongs to an earlier attachment and is
 // dropped. Input of a client without one (an older version) is forwarded while there is a shell.
 
-import type { ClientFrame, InputPlace, ServerFrame } from "@holdfast/contracts/terminal-frames";
+import type { ClientFrame, InputPlace, ServerFrame } from "@holdfast/contracts/terminal/frames";
 
 export type InputGate = {
   isOpen(): boolean;

@@ -2,7 +2,7 @@
 // node may connect this terminal now.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { admitNodeStream, type TerminalGrant } from "@holdfast/contracts/service-endpoints";
+import { admitNodeStream, type TerminalGrant } from "@holdfast/contracts/internal/endpoints";
 import type { ApiLink } from "../api-link/link.ts";
 import type { NodeRoute } from "../listeners/node-listener.ts";
 import type { Sessions } from "./sessions.ts";

@@ -2,8 +2,8 @@
 // while there is no shell.
 
 import { setTimeout as wait } from "node:timers/promises";
-import { awaitTerminalTask, openTerminal, type TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import { gatewayRequestMs } from "@holdfast/contracts/terminal-deadlines";
+import { awaitTerminalTask, openTerminal, type TerminalGrant } from "@holdfast/contracts/internal/endpoints";
+import { gatewayRequestMs } from "@holdfast/contracts/terminal/deadlines";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 import type { ApiLink } from "../api-link/link.ts";
 import { failureOf, isTransient } from "./api-answers.ts";

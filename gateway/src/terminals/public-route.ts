@@ -3,16 +3,16 @@
 
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@holdfast/contracts/errors";
+import { claimTerminalToken, type TerminalGrant } from "@holdfast/contracts/internal/endpoints";
 import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
 import { secretPrefix } from "@holdfast/contracts/secrets";
-import { claimTerminalToken, type TerminalGrant } from "@holdfast/contracts/service-endpoints";
 import {
   isWriter,
   TERMINAL_PATH,
   TERMINAL_PROTOCOL,
   TOKEN_PROTOCOL,
   WRITER_PROTOCOL,
-} from "@holdfast/contracts/terminal-frames";
+} from "@holdfast/contracts/terminal/frames";
 import type { Log } from "@holdfast/service/log";
 import type { ApiLink } from "../api-link/link.ts";
 import type { Outbox } from "../api-link/outbox.ts";

@@ -1,7 +1,7 @@
 // The readiness chain as a client sees it: when each step was reached, sent as it happens, and to clients that connect later.
 
-import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
+import type { TerminalGrant } from "@holdfast/contracts/internal/endpoints";
+import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal/frames";
 import type { Client } from "./client.ts";
 
 type Reader = { client: Client; grant: TerminalGrant };

@@ -1,6 +1,6 @@
 // Sanitizes text from a node, which is not trusted, so that it can be stored, logged and displayed.
 
-import type { NodeFrame } from "@holdfast/contracts/terminal-frames";
+import type { NodeFrame } from "@holdfast/contracts/terminal/frames";
 import type { Exit, Why } from "./states.ts";
 
 export const MOST_DETAIL_CHARACTERS = 400;

@@ -1,7 +1,7 @@
 // The client's side of one terminal: input is forwarded to the node as it comes, frames become events.
 
-import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import type { ClientFrame } from "@holdfast/contracts/terminal-frames";
+import type { TerminalGrant } from "@holdfast/contracts/internal/endpoints";
+import type { ClientFrame } from "@holdfast/contracts/terminal/frames";
 import { forward } from "../listeners/forward.ts";
 import { type AttachedClient, attachedClient } from "./attached-client.ts";
 import type { Client } from "./client.ts";

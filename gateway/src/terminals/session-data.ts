@@ -1,8 +1,8 @@
 // Everything that one terminal holds, and the few operations on it that its client, its stream and its effects share.
 
+import type { TerminalEvent, TerminalGrant } from "@holdfast/contracts/internal/endpoints";
 import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
-import type { TerminalEvent, TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import type { GatewayFrame, NodeAway, NodeFrame, Size } from "@holdfast/contracts/terminal-frames";
+import type { GatewayFrame, NodeAway, NodeFrame, Size } from "@holdfast/contracts/terminal/frames";
 import type { Log } from "@holdfast/service/log";
 import type { WebSocket } from "ws";
 import { forward } from "../listeners/forward.ts";

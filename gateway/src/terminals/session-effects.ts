@@ -1,6 +1,6 @@
 // Carries out what the state table says about a terminal: frames to its client and its node, reports to the api.
 
-import { WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
+import { WINDOW_BYTES } from "@holdfast/contracts/terminal/frames";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { MOST_CODE_CHARACTERS, MOST_DETAIL_CHARACTERS } from "./sanitize.ts";
 import { defaultSize, detachClient, isoNow, namesOf, type SessionData, sendToNode } from "./session-data.ts";

@@ -1,6 +1,6 @@
 // The node's side of one terminal: output is forwarded to the client as it comes, frames become events.
 
-import { MOST_FRAME_BYTES, type NodeFrame, readNodeFrame } from "@holdfast/contracts/terminal-frames";
+import { MOST_FRAME_BYTES, type NodeFrame, readNodeFrame } from "@holdfast/contracts/terminal/frames";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { forward, MOST_UNSENT_BYTES } from "../listeners/forward.ts";
 import { CLOSE_TOO_LARGE, TOO_LARGE } from "../listeners/peer-sockets.ts";

@@ -1,9 +1,9 @@
 // One terminal: the client's socket and the node's, joined. What happens next is decided by state.ts and carried out by
 // session-effects.ts. Bytes are forwarded unchanged: no copy, no parsing, no timers.
 
-import type { TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import { gatewayWaitMs, STREAM_AFTER_TASK_MS } from "@holdfast/contracts/terminal-deadlines";
-import type { Size } from "@holdfast/contracts/terminal-frames";
+import type { TerminalGrant } from "@holdfast/contracts/internal/endpoints";
+import { gatewayWaitMs, STREAM_AFTER_TASK_MS } from "@holdfast/contracts/terminal/deadlines";
+import type { Size } from "@holdfast/contracts/terminal/frames";
 import type { Client } from "./client.ts";
 import { clientArrived } from "./session-client.ts";
 import {

@@ -2,9 +2,9 @@
 // says about them.
 
 import type { ApiError } from "@holdfast/contracts/errors";
+import type { ServiceNews, TerminalGrant } from "@holdfast/contracts/internal/endpoints";
 import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
-import type { ServiceNews, TerminalGrant } from "@holdfast/contracts/service-endpoints";
-import type { GatewayFrame } from "@holdfast/contracts/terminal-frames";
+import type { GatewayFrame } from "@holdfast/contracts/terminal/frames";
 import type { Log } from "@holdfast/service/log";
 import type { ApiLink } from "../api-link/link.ts";
 import type { Outbox } from "../api-link/outbox.ts";

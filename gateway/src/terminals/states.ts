@@ -1,7 +1,7 @@
 // The states of a terminal at the gateway, what can happen to it, and what has to be done: the types of state.ts.
 
 import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
-import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
+import type { ReadinessStep } from "@holdfast/contracts/terminal/frames";
 
 export type State =
   /** The shell was never seen. `task`: as far as the api has confirmed it. */

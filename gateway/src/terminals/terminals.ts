@@ -1,6 +1,6 @@
 // The terminals of a gateway, put together: what the listeners, the link to the api and the metrics need of them.
 
-import type { ServiceNews } from "@holdfast/contracts/service-endpoints";
+import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import type { ApiLink } from "../api-link/link.ts";

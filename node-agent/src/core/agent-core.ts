@@ -2,7 +2,7 @@
 // files, a host and a log; a simulated one (sim/agent.ts) provides memory and an invented host. All decisions are here
 // or below, so both make the same ones.
 
-import type { Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node-protocol";
+import type { Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node/protocol";
 import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import type { Finding } from "../diagnostics/self-checks.ts";

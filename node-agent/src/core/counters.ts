@@ -1,6 +1,6 @@
 // The agent's counters since its start, for its heartbeats and its metrics.
 
-import type { Heartbeat } from "@holdfast/contracts/node-protocol";
+import type { Heartbeat } from "@holdfast/contracts/node/protocol";
 import type { TaskEvent } from "../executor/executor.ts";
 
 export type Counters = Heartbeat["counters"];

@@ -1,8 +1,8 @@
 // What the agent reports about itself every twenty seconds, as a function of the state of its parts: building one has no
 // side effects. Every text is bounded and redacted, because the server stores and displays it.
 
-import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node-limits";
-import type { Heartbeat, HostFacts } from "@holdfast/contracts/node-protocol";
+import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node/limits";
+import type { Heartbeat, HostFacts } from "@holdfast/contracts/node/protocol";
 import { redact } from "@holdfast/kit/redact";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { type AgentFile, trustVersions } from "../identity/agent-file.ts";

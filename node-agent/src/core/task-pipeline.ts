@@ -1,7 +1,7 @@
 // The path of a task through an agent: offered, journalled, run, its result delivered. It needs a journal: without one
 // there is no pipeline, and the agent takes no tasks.
 
-import type { TaskOffer } from "@holdfast/contracts/node-protocol";
+import type { TaskOffer } from "@holdfast/contracts/node/protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { createExecutor, type ExecutorOptions, type TaskExecutor } from "../executor/executor.ts";
 import type { Journal } from "../journal/journal.ts";

@@ -3,7 +3,7 @@
 // renders plain data as text, `lookAt` collects it.
 
 import { accessSync, constants, existsSync } from "node:fs";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { type PresentedReason, presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { type Place, placeOf, placeText } from "@holdfast/contracts/reasons/hops";

@@ -1,7 +1,7 @@
 // The host's history as the rest of the agent uses it: every record goes to the file and, while the server is reachable,
 // soon to the server. It also remembers under which correlation id a reason was recorded last.
 
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { createDiagnosticsUpload } from "../link/diagnostics-upload.ts";
 import type { Diagnostics } from "./ring.ts";

@@ -14,7 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 
 /** As stored in the file. Repetitions are counted, not written again. */
 export type KeptRecord = DiagnosticRecord & { count: number; last_at: string };

@@ -3,7 +3,7 @@
 // record.
 
 import { correlationIdForm } from "@holdfast/contracts/headers";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { type DiagnosticReason, diagnosticReasons, isProblem } from "@holdfast/contracts/reasons/node";
 import { isErrno } from "@holdfast/kit/files";
 import { redact } from "@holdfast/kit/redact";

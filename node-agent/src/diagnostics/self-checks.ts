@@ -2,8 +2,8 @@
 // decides from plain facts; `selfCheck` collects them and never throws.
 
 import { accessSync, constants, statfsSync } from "node:fs";
-import { certificateStage } from "@holdfast/contracts/certificate-stage";
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
+import { certificateStage } from "@holdfast/contracts/node/certificate-stage";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { isErrno } from "@holdfast/kit/files";

@@ -1,8 +1,8 @@
 // Decides whether an offered task is accepted, and loads what that needs: newer keys, and the type's code. The decision
 // itself is in verify.ts.
 
-import type { TaskOffer } from "@holdfast/contracts/node-protocol";
-import type { CommonFailure } from "@holdfast/contracts/task-failures";
+import type { TaskOffer } from "@holdfast/contracts/node/protocol";
+import type { CommonFailure } from "@holdfast/contracts/node/task-failures";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import type { Host } from "@holdfast/tasks/executor";
 import type { Log } from "../log.ts";

@@ -2,8 +2,8 @@
 // journal. It requests nothing but newer keys from the server: late, repeated and reordered offers are decided from the
 // journal alone.
 
-import { BATCH } from "@holdfast/contracts/node-limits";
-import type { Held, ProgressReport, TaskOffer } from "@holdfast/contracts/node-protocol";
+import { BATCH } from "@holdfast/contracts/node/limits";
+import type { Held, ProgressReport, TaskOffer } from "@holdfast/contracts/node/protocol";
 import { HostProblem } from "../identity/state-directory.ts";
 import { type AdmissionOptions, createAdmission } from "./admission.ts";
 import { cancelled, describe, failed } from "./outcomes.ts";

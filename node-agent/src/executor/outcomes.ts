@@ -1,9 +1,9 @@
 // How a task ended, as it is reported. Text for people comes from the catalogue of the type or the
 // common one; all other text is redacted here, so that the journal contains no secrets either.
 
-import { MOST_RESULT_BYTES } from "@holdfast/contracts/node-limits";
-import type { Outcome, TaskFailure } from "@holdfast/contracts/node-protocol";
-import { type CommonFailure, commonTaskFailures, type FailureEntry } from "@holdfast/contracts/task-failures";
+import { MOST_RESULT_BYTES } from "@holdfast/contracts/node/limits";
+import type { Outcome, TaskFailure } from "@holdfast/contracts/node/protocol";
+import { type CommonFailure, commonTaskFailures, type FailureEntry } from "@holdfast/contracts/node/task-failures";
 import { redact } from "@holdfast/kit/redact";
 import type { TaskFailed } from "@holdfast/tasks/executor";
 import type { AnyTaskType } from "@holdfast/tasks/type";

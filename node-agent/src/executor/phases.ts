@@ -2,7 +2,7 @@
 // adds to it. A task that reports no phase has one, `run`. The time before the first reported phase counts
 // towards that phase: which phases exist follows from what the task reported, never from how long it took.
 
-import type { PhaseTimings } from "@holdfast/contracts/node-protocol";
+import type { PhaseTimings } from "@holdfast/contracts/node/protocol";
 import { redact } from "@holdfast/kit/redact";
 
 export type Phases = {

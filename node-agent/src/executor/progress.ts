@@ -1,7 +1,7 @@
 // Reports to the server how far a task is: at most four times a second, only the newest, and without
 // blocking the task. A lost report is not repeated; the response may request a stop.
 
-import type { ProgressReport } from "@holdfast/contracts/node-protocol";
+import type { ProgressReport } from "@holdfast/contracts/node/protocol";
 import { redact } from "@holdfast/kit/redact";
 
 const EVERY_MS = 250;

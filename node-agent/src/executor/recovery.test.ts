@@ -1,6 +1,6 @@
 // Agents that end while a task runs and start again on the same journal, without processes: what is journalled decides.
 
-import type { Outcome, TaskOffer } from "@holdfast/contracts/node-protocol";
+import type { Outcome, TaskOffer } from "@holdfast/contracts/node/protocol";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import fc from "fast-check";

@@ -1,8 +1,8 @@
 // Stores the outcome of a task in the journal, from where it is delivered; in memory if the journal cannot take it.
 
-import type { Held, Outcome, PhaseTimings, TaskOffer, TaskResultReport } from "@holdfast/contracts/node-protocol";
+import type { Held, Outcome, PhaseTimings, TaskOffer, TaskResultReport } from "@holdfast/contracts/node/protocol";
+import type { CommonFailure } from "@holdfast/contracts/node/task-failures";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
-import type { CommonFailure } from "@holdfast/contracts/task-failures";
 import { redact } from "@holdfast/kit/redact";
 import type { Journal } from "../journal/journal.ts";
 import type { Log } from "../log.ts";

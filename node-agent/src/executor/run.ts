@@ -1,7 +1,7 @@
 // Runs one task to its end: with its time limit, its phases, and a way to stop it. It always ends: a type that does not
 // stop when requested is abandoned after a grace period, and the task is reported without it.
 
-import type { Outcome, PhaseTimings } from "@holdfast/contracts/node-protocol";
+import type { Outcome, PhaseTimings } from "@holdfast/contracts/node/protocol";
 import { type Executor, type Host, TaskFailed } from "@holdfast/tasks/executor";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import { cancelled, describe, failed, interrupted, succeeded, thrown } from "./outcomes.ts";

@@ -1,4 +1,4 @@
-import type { TaskOffer } from "@holdfast/contracts/node-protocol";
+import type { TaskOffer } from "@holdfast/contracts/node/protocol";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import noop from "@holdfast/tasks/node.noop/contract";

@@ -1,10 +1,10 @@
 // Decides whether an offered task may run, before anything in it is trusted: it must be signed with a key of the server,
 // for this node, not expired, of a known type, with valid parameters. Pure: keys, clock and types are parameters.
 
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
-import type { TaskOffer } from "@holdfast/contracts/node-protocol";
-import type { SignedTask } from "@holdfast/contracts/signed-task";
-import type { CommonFailure } from "@holdfast/contracts/task-failures";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
+import type { TaskOffer } from "@holdfast/contracts/node/protocol";
+import type { SignedTask } from "@holdfast/contracts/node/signed-task";
+import type { CommonFailure } from "@holdfast/contracts/node/task-failures";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { type Verification, type VerifierKeyring, verifyDetached } from "@holdfast/kit/detached-jws";
 import type { AnyTaskType } from "@holdfast/tasks/type";

@@ -3,7 +3,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { HostFacts } from "@holdfast/contracts/node-protocol";
+import type { HostFacts } from "@holdfast/contracts/node/protocol";
 
 type Accelerator = HostFacts["accelerators"][number];
 

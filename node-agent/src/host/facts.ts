@@ -4,7 +4,7 @@
 import { accessSync, constants, readFileSync, statfsSync } from "node:fs";
 import os from "node:os";
 import { dirname, join } from "node:path";
-import type { HostFacts } from "@holdfast/contracts/node-protocol";
+import type { HostFacts } from "@holdfast/contracts/node/protocol";
 import { findAccelerators } from "./accelerators.ts";
 
 export type FactsOptions = {

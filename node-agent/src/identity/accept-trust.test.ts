@@ -1,5 +1,5 @@
 import { createHash, createPublicKey } from "node:crypto";
-import type { SignedBundle, SignedEnrollment, SignedKeySet, SignedProfile } from "@holdfast/contracts/trust";
+import type { SignedBundle, SignedEnrollment, SignedKeySet, SignedProfile } from "@holdfast/contracts/node/trust";
 import { newPrivateKey } from "@holdfast/kit/certificate-request";
 import type { SigningKey } from "@holdfast/kit/detached-jws";
 import { signStatement } from "@holdfast/kit/signed-statement";

@@ -3,7 +3,7 @@
 // with simulated agents. Accepted trust is applied elsewhere.
 
 import { createHash, createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
-import type { HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
+import type { HeartbeatAnswer } from "@holdfast/contracts/node/protocol";
 import type {
   EnvironmentProfile,
   SignedBundle,
@@ -11,7 +11,7 @@ import type {
   SignedKeySet,
   SignedProfile,
   VerifierKeys,
-} from "@holdfast/contracts/trust";
+} from "@holdfast/contracts/node/trust";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { isSignedBy, type Signed, type Statement } from "@holdfast/kit/signed-statement";

@@ -1,7 +1,7 @@
 // agent.json: which node this is and the trust it has accepted: its profile and the keys that tasks
 // are signed with. None of it is secret; all of it is needed to start without the server.
 
-import type { EnvironmentProfile, TrustVersions, VerifierKeys } from "@holdfast/contracts/trust";
+import type { EnvironmentProfile, TrustVersions, VerifierKeys } from "@holdfast/contracts/node/trust";
 import { keyringOf, type VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { explainWriteError, HostProblem, type StateFiles } from "./state-directory.ts";

@@ -2,7 +2,7 @@
 // a whole. Adopting writes the file in force first and then removes the part from here, so that a crash between the two
 // leaves a candidate that equals what is in force.
 
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { parseIdentity } from "./identity-file.ts";

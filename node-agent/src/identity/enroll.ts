@@ -5,9 +5,9 @@
 import type { KeyObject } from "node:crypto";
 import type { Agent, RequestOptions } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HostFacts, IssuedCertificate } from "@holdfast/contracts/node-protocol";
+import type { HostFacts, IssuedCertificate } from "@holdfast/contracts/node/protocol";
+import type { SignedEnrollment } from "@holdfast/contracts/node/trust";
 import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
-import type { SignedEnrollment } from "@holdfast/contracts/trust";
 import { backoffDelay } from "@holdfast/kit/backoff";
 import { certificateRequest, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { checkApiIdentity } from "../link/api-identity.ts";

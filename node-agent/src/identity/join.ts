@@ -3,7 +3,7 @@
 // create a second node.
 
 import { createPrivateKey, type KeyObject, randomUUID } from "node:crypto";
-import type { HostFacts } from "@holdfast/contracts/node-protocol";
+import type { HostFacts } from "@holdfast/contracts/node/protocol";
 import { newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";

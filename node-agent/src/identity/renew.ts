@@ -3,9 +3,9 @@
 // certificate is a candidate (candidates.ts): it replaces nothing before it has worked.
 
 import { X509Certificate } from "node:crypto";
-import { certificateStage } from "@holdfast/contracts/certificate-stage";
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
-import type { IssuedCertificate } from "@holdfast/contracts/node-protocol";
+import { certificateStage } from "@holdfast/contracts/node/certificate-stage";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
+import type { IssuedCertificate } from "@holdfast/contracts/node/protocol";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { refusedRoots } from "./accept-trust.ts";
 import { type CertificateFacts, type Identity, parseIdentity } from "./identity-file.ts";

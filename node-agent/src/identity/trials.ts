@@ -1,7 +1,7 @@
 // Which untried certificate, CA, profile or address the agent tries next. Nothing that works is replaced by something
 // untried: each new one is kept beside the present one until a request with it has succeeded. Pure; time is a parameter.
 
-import type { EnvironmentProfile } from "@holdfast/contracts/node-protocol";
+import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import type { CertificateFacts, Identity } from "./identity-file.ts";
 import { sha256OfRoot } from "./trust-file.ts";
 

@@ -4,7 +4,7 @@
 // Only records whose loss would be visible wait for the disk: that a task which must not run twice
 // has started, and its result. Params are never written: the server offers a lost task again.
 
-import type { Held, TaskResultReport } from "@holdfast/contracts/node-protocol";
+import type { Held, TaskResultReport } from "@holdfast/contracts/node/protocol";
 import { explainWriteError, HostProblem } from "../identity/state-directory.ts";
 import { lockStateDirectory } from "./lock.ts";
 import { openRecordFiles, type RecordFiles } from "./record-files.ts";

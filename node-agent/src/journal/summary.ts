@@ -1,6 +1,6 @@
 // What the journal holds, for a person on the host. Read-only, also safe beside a running agent.
 
-import type { TaskResultReport } from "@holdfast/contracts/node-protocol";
+import type { TaskResultReport } from "@holdfast/contracts/node/protocol";
 import { readRecordFiles } from "./record-files.ts";
 import { openStorageToRead } from "./storage.ts";
 import { type InterruptedTask, type JournalRecord, taskStates } from "./task-states.ts";

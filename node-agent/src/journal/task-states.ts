@@ -4,8 +4,8 @@
 // It also tracks the bytes that a rewritten journal would need at most, with
 // every running task's largest result included, so that no task is claimed without room for its result.
 
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
-import type { Held, TaskResultReport } from "@holdfast/contracts/node-protocol";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
+import type { Held, TaskResultReport } from "@holdfast/contracts/node/protocol";
 
 export type ClaimedTask = {
   task_id: string;

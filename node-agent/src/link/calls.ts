@@ -1,7 +1,7 @@
 // The requests of an agent to the node-facing API, and how responses are validated. The caller provides the transport:
 // a real agent has a connection pool, a simulator of thousands has its own.
 
-import { holdingText } from "@holdfast/contracts/node-limits";
+import { holdingText } from "@holdfast/contracts/node/limits";
 import type {
   DiagnosticRecord,
   Heartbeat,
@@ -12,7 +12,7 @@ import type {
   TaskResultReport,
   Verdict,
   WaitAnswer,
-} from "@holdfast/contracts/node-protocol";
+} from "@holdfast/contracts/node/protocol";
 import type { Answer } from "./exchange.ts";
 import { LinkFailure } from "./failures.ts";
 

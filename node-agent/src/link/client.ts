@@ -5,7 +5,7 @@
 import https from "node:https";
 import type { LookupFunction } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import { checkApiIdentity } from "./api-identity.ts";
 import { type LinkCalls, linkCalls } from "./calls.ts";
 import { exchange } from "./exchange.ts";

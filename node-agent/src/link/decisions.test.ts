@@ -1,4 +1,4 @@
-import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
+import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node/limits";
 import { diagnosticReasonNames } from "@holdfast/contracts/reasons/node";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

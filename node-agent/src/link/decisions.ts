@@ -1,7 +1,7 @@
 // What the link does next, and how long it waits: functions of plain state, so that a simulator of
 // many agents decides exactly as one agent does. Time is a parameter, in milliseconds.
 
-import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node-limits";
+import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node/limits";
 import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 

@@ -1,7 +1,7 @@
 // Delivers the host's diagnostic records once the server is reachable again, including those from the
 // outage. The server reports which it has; nothing is sent twice.
 
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import type { Diagnostics } from "../diagnostics/ring.ts";
 
 const MOST_AT_ONCE = 64;

@@ -2,7 +2,7 @@
 // again. decisions.ts decides what to do next; this file does it. Every failure is recorded
 // before the next attempt, and only a stop ends the loop.
 
-import type { Heartbeat, Held, NodeStanding, WaitAnswer } from "@holdfast/contracts/node-protocol";
+import type { Heartbeat, Held, NodeStanding, WaitAnswer } from "@holdfast/contracts/node/protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Offer } from "../identity/accept-trust.ts";
 import type { LinkCalls } from "./calls.ts";

@@ -1,4 +1,4 @@
-import type { TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import type { TaskResultReport, Verdict } from "@holdfast/contracts/node/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LinkFailure } from "./failures.ts";

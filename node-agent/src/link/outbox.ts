@@ -1,8 +1,8 @@
 // Delivers results at once, in batches, and retries until the server has given its verdict. A
 // failure here does not affect the task; its result stays in the journal.
 
-import { BATCH, MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node-limits";
-import type { Held, TaskResultReport, Verdict } from "@holdfast/contracts/node-protocol";
+import { BATCH, MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node/limits";
+import type { Held, TaskResultReport, Verdict } from "@holdfast/contracts/node/protocol";
 import { failed } from "../executor/outcomes.ts";
 import type { Journal } from "../journal/journal.ts";
 import { type Classified, classify, type Failure, failureOf } from "./failures.ts";

@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
-import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
+import type { VerifierKeys } from "@holdfast/contracts/node/protocol";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { createAgentCore } from "../core/agent-core.ts";
 import type { TaskEvent } from "../executor/executor.ts";

@@ -1,7 +1,7 @@
 // The properties of a simulated node: invented hardware, and sometimes a problem. The same number and seed
 // are always the same node. Its name, system and capability all identify it as simulated.
 
-import type { HostFacts } from "@holdfast/contracts/node-protocol";
+import type { HostFacts } from "@holdfast/contracts/node/protocol";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { chanceOf } from "./random.ts";
 

@@ -3,7 +3,7 @@
 
 import type { LookupFunction } from "node:net";
 import type { SecureContext } from "node:tls";
-import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import { type LinkCalls, linkCalls, type Request } from "../link/calls.ts";
 import { type LinkTarget, secureContextOf } from "../link/client.ts";
 import { type Answer, readAnswer } from "../link/exchange.ts";

@@ -1,6 +1,6 @@
 // The identity of a simulated agent, in force and candidates, as session.ts stores it for an agent with files.
 
-import type { VerifierKeys } from "@holdfast/contracts/node-protocol";
+import type { VerifierKeys } from "@holdfast/contracts/node/protocol";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import type { AgentIdentity } from "../core/agent-core.ts";
 import { takeOffer } from "../identity/accept-trust.ts";

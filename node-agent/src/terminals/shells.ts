@@ -1,7 +1,7 @@
 // Shells in their holders: started for a user, adopted from an earlier agent process, ended when no longer needed.
 
 import { correlationIdForm } from "@holdfast/contracts/headers";
-import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal-frames";
+import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal/frames";
 import { isAlive, signalIfAlive } from "@holdfast/kit/processes";
 import type { Terminals as TaskTerminals } from "@holdfast/tasks/executor";
 import type { Description, PtyDriver } from "../drivers/pty/driver.ts";

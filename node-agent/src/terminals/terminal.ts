@@ -7,7 +7,7 @@ import {
   type NodeFrame,
   readGatewayFrame,
   readNodeFrame,
-} from "@holdfast/contracts/terminal-frames";
+} from "@holdfast/contracts/terminal/frames";
 import { signalIfAlive } from "@holdfast/kit/processes";
 import type { Control } from "../drivers/pty/messages.mjs";
 import { type Redial, startRedial } from "./redial.ts";

@@ -2,8 +2,8 @@
 // node is revoked. Loaded with the first one (on-demand.ts).
 
 import { closeSync, constants, openSync } from "node:fs";
-import { agentWaitMs } from "@holdfast/contracts/terminal-deadlines";
-import { PING_MS } from "@holdfast/contracts/terminal-liveness";
+import { agentWaitMs } from "@holdfast/contracts/terminal/deadlines";
+import { PING_MS } from "@holdfast/contracts/terminal/liveness";
 import { TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/executor";
 import type { PtyDriver } from "../drivers/pty/driver.ts";
 import { ptyDriver } from "../drivers/pty/pty-driver.ts";

@@ -16,8 +16,8 @@ import type {
   TaskOffer,
   TaskResultReport,
   VerifierKeys,
-} from "@holdfast/contracts/node-protocol";
-import { HeartbeatRequest, ResultsReport, WaitQuery } from "@holdfast/contracts/node-protocol";
+} from "@holdfast/contracts/node/protocol";
+import { HeartbeatRequest, ResultsReport, WaitQuery } from "@holdfast/contracts/node/protocol";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import { signStatement } from "@holdfast/kit/signed-statement";

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
-import { type GatewayFrame, type NodeFrame, readNodeFrame } from "@holdfast/contracts/terminal-frames";
+import { type GatewayFrame, type NodeFrame, readNodeFrame } from "@holdfast/contracts/terminal/frames";
 import { expect } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
 import type { FakeAuthority } from "../../../testkit/agent/fake-authority.ts";

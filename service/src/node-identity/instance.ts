@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "@holdfast/contracts/errors";
-import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node-limits";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import { uuidForm } from "@holdfast/kit/uuid";
 
 export type Instance = { instanceId: string; bootId: string };

@@ -1,7 +1,7 @@
-import { bytesInWords } from "@holdfast/contracts/bytes";
+import { bytesInWords } from "@holdfast/contracts/words/bytes";
 import { describe, expect, it } from "vitest";
-import { passwordHint } from "./password-hint.ts";
-import { duration, secondsAgo, timeAgo, tookMs } from "./time.ts";
+import { passwordHint } from "./forms/password-hint.ts";
+import { duration, secondsAgo, timeAgo, tookMs } from "./values/time.ts";
 
 const now = Date.parse("2026-03-01T03:00:00.000Z");
 const at = (seconds: number) => new Date(now + seconds * 1000).toISOString();

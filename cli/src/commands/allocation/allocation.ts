@@ -2,7 +2,6 @@
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { removalInWords } from "@holdfast/contracts/allocation-words";
 import type { Client } from "@holdfast/contracts/client";
 import {
   type Allocation,
@@ -13,7 +12,8 @@ import {
   releaseAllocation,
 } from "@holdfast/contracts/endpoints/allocations";
 import { listProjects } from "@holdfast/contracts/endpoints/projects";
-import { allocationStatusTitles } from "@holdfast/contracts/state-titles";
+import { removalInWords } from "@holdfast/contracts/words/allocations";
+import { allocationStatusTitles } from "@holdfast/contracts/words/state-titles";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";

@@ -1,11 +1,11 @@
 // holdfast allocation repair: has the node check an allocation's user and restore what is missing. After Ctrl-C the
 // task keeps running.
 
-import { type RepairedUser, repairInWords } from "@holdfast/contracts/allocation-words";
 import type { Client } from "@holdfast/contracts/client";
 import { type Allocation, repairAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
+import { type RepairedUser, repairInWords } from "@holdfast/contracts/words/allocations";
 import type { Command } from "commander";
 import { changesOf } from "../../client/changes.ts";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";

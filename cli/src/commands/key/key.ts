@@ -6,7 +6,7 @@ import {
   rotateTaskSigningKey,
   type TaskSigningKey,
 } from "@holdfast/contracts/endpoints/task-signing-keys";
-import { taskSigningKeyTitles } from "@holdfast/contracts/state-titles";
+import { taskSigningKeyTitles } from "@holdfast/contracts/words/state-titles";
 import { Argument, Command } from "commander";
 import { clientOf, findServerToAdminister } from "../../client/connect.ts";
 import { localTime, printResult, table } from "../../output.ts";

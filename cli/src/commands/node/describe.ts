@@ -1,10 +1,10 @@
 // Nodes as text for people.
 
-import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { Node, NodeConnection, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { placeText } from "@holdfast/contracts/reasons/hops";
-import { nodeConnectionTitles } from "@holdfast/contracts/state-titles";
+import { bytesInWords } from "@holdfast/contracts/words/bytes";
+import { nodeConnectionTitles } from "@holdfast/contracts/words/state-titles";
 import { ago, localTime, table } from "../../output.ts";
 import { describeHealth } from "./health.ts";
 

@@ -1,4 +1,4 @@
-import type { HostHealth } from "@holdfast/contracts/host-health";
+import type { HostHealth } from "@holdfast/contracts/node/host-health";
 import { describe, expect, it } from "vitest";
 import { describeHealth } from "./health.ts";
 

@@ -1,8 +1,8 @@
 // The result of a node's last health probe, for people.
 
-import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import type { HostHealth } from "@holdfast/contracts/host-health";
+import type { HostHealth } from "@holdfast/contracts/node/host-health";
+import { bytesInWords } from "@holdfast/contracts/words/bytes";
 import { ago, span } from "../../output.ts";
 
 const MOST_LINKS = 8;

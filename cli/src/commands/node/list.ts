@@ -3,8 +3,8 @@
 
 import { type Fleet, fleetStates, getFleet } from "@holdfast/contracts/endpoints/fleet";
 import { listNodes, type NodeStateFilter } from "@holdfast/contracts/endpoints/nodes";
-import { NodeStatus } from "@holdfast/contracts/node-protocol";
-import { fleetStateTitles } from "@holdfast/contracts/state-titles";
+import { NodeStatus } from "@holdfast/contracts/node/protocol";
+import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 import { type Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { everyPage } from "../../client/pages.ts";

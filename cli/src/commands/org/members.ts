@@ -7,8 +7,8 @@ import {
   removeMember,
   updateMember,
 } from "@holdfast/contracts/endpoints/members";
-import { countIssued, type IssuedToken } from "@holdfast/contracts/issued-tokens";
-import { Role } from "@holdfast/contracts/permissions";
+import { countIssued, type IssuedToken } from "@holdfast/contracts/public/issued-tokens";
+import { Role } from "@holdfast/contracts/public/permissions";
 import { UsageError } from "@holdfast/kit/settings";
 import { type Command, InvalidArgumentError } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";

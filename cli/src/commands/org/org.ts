@@ -6,7 +6,7 @@ import {
   listOrganizations,
   updateOrganization,
 } from "@holdfast/contracts/endpoints/organizations";
-import { Role } from "@holdfast/contracts/permissions";
+import { Role } from "@holdfast/contracts/public/permissions";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command, Option } from "commander";
 import {

@@ -7,8 +7,8 @@ import {
   type Session,
   signOutEverywhere,
 } from "@holdfast/contracts/endpoints/sessions";
-import { countIssued } from "@holdfast/contracts/issued-tokens";
-import { describeUserAgent } from "@holdfast/contracts/user-agent";
+import { countIssued } from "@holdfast/contracts/public/issued-tokens";
+import { describeUserAgent } from "@holdfast/contracts/words/user-agent";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { clientOf, findServer, type ServerOptions } from "../../client/connect.ts";

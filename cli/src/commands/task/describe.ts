@@ -1,7 +1,7 @@
 // Tasks and task types as text for people.
 
 import { type Task, type TaskTypeInfo, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
-import { cancellingTitle, taskStatusTitles } from "@holdfast/contracts/state-titles";
+import { cancellingTitle, taskStatusTitles } from "@holdfast/contracts/words/state-titles";
 import { type Column, localTime, readable, span } from "../../output.ts";
 
 export const taskRows: Column<Task>[] = [

@@ -8,7 +8,7 @@ import {
   type TaskStatus,
   terminalStatuses,
 } from "@holdfast/contracts/endpoints/tasks";
-import { taskStatusTitles } from "@holdfast/contracts/state-titles";
+import { taskStatusTitles } from "@holdfast/contracts/words/state-titles";
 import { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";

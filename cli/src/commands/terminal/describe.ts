@@ -3,7 +3,7 @@
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
-import { chainSteps } from "@holdfast/contracts/terminal-frames";
+import { chainSteps } from "@holdfast/contracts/terminal/frames";
 import { ago, localTime, span } from "../../output.ts";
 
 export function stateOf({ state, attached, detached_at, failure, exit, ending }: TerminalSession): string {

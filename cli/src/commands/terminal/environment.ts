@@ -4,8 +4,8 @@
 
 import type { Client } from "@holdfast/contracts/client";
 import { createTerminalToken, reportTerminalFailure } from "@holdfast/contracts/endpoints/terminals";
-import { ROUTE_CHECK_MS } from "@holdfast/contracts/terminal-deadlines";
-import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal-frames";
+import { ROUTE_CHECK_MS } from "@holdfast/contracts/terminal/deadlines";
+import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal/frames";
 import type { Environment, Socket, SocketEvents } from "@holdfast/terminal-client/environment";
 import { reportOf } from "@holdfast/terminal-client/failures";
 import { askHealth } from "@holdfast/terminal-client/route-check";

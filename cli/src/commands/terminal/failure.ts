@@ -9,7 +9,7 @@ import {
   isTerminalFailure,
   terminalFailures,
 } from "@holdfast/contracts/reasons/terminal";
-import type { TerminalError } from "@holdfast/contracts/terminal-frames";
+import type { TerminalError } from "@holdfast/contracts/terminal/frames";
 import type { Failure } from "@holdfast/terminal-client/failures";
 import { Refusal } from "../../failure.ts";
 

@@ -2,7 +2,7 @@
 // it was found when the command ends, however it ends.
 
 import { spawnSync } from "node:child_process";
-import type { Size } from "@holdfast/contracts/terminal-frames";
+import type { Size } from "@holdfast/contracts/terminal/frames";
 
 export type LocalTerminal = {
   /** Whether a person types. */

@@ -1,7 +1,7 @@
 // Notes that the node does not answer while the gateway does, and when it is back. A connection of the node that breaks
 // and returns at once is not worth a line over what the shell shows.
 
-import type { NodeAway } from "@holdfast/contracts/terminal-frames";
+import type { NodeAway } from "@holdfast/contracts/terminal/frames";
 import { localTime } from "../../output.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
 

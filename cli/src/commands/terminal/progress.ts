@@ -1,7 +1,7 @@
 // While a terminal comes up: one line on stderr that says which step of the chain is under way. Only for
 // a person who watches; it is gone when the shell is there.
 
-import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal/frames";
 import { span } from "../../output.ts";
 import type { Screen } from "../../up/terminal.ts";
 

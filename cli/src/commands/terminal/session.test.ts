@@ -1,6 +1,6 @@
 // The command at a shell, with a gateway that the test plays and a clock that it moves.
 
-import { DETECTION_MS } from "@holdfast/contracts/terminal-liveness";
+import { DETECTION_MS } from "@holdfast/contracts/terminal/liveness";
 import type { Phase, State } from "@holdfast/terminal-client/states";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { fakeGateway } from "../../../../terminal-client/test/fake-gateway.ts";

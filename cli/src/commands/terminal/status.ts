@@ -1,7 +1,7 @@
 // Shows the states of a terminal's client to the person: the steps while it opens, why it was lost, and a line at the bottom
 // that says when the next try comes, and the keys.
 
-import { readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { readinessSteps } from "@holdfast/contracts/terminal/frames";
 import type { Lost, State } from "@holdfast/terminal-client/states";
 import { messageOf } from "./failure.ts";
 import type { LocalTerminal } from "./local-terminal.ts";

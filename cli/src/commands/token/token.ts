@@ -1,7 +1,7 @@
 // holdfast token create, list, revoke.
 
 import { createToken, listTokens, revokeToken } from "@holdfast/contracts/endpoints/tokens";
-import { Role, Scope } from "@holdfast/contracts/permissions";
+import { Role, Scope } from "@holdfast/contracts/public/permissions";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { everyPage } from "../../client/pages.ts";

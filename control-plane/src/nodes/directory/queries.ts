@@ -1,7 +1,7 @@
 // SQL of nodes and enrollment tokens as operators see them. Runs confined to one organization.
 
 import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollment";
-import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../../database/connect.ts";
 

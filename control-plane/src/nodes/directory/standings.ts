@@ -2,7 +2,7 @@
 // process. Updated at once by the process that makes a change, by notification in the others, and read again by a
 // background job in case a notification was lost.
 
-import type { NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { NodeStatus } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../../database/connect.ts";
 import { createBatches } from "../../mechanisms/batches.ts";

@@ -1,4 +1,4 @@
-import { nodeStatuses } from "@holdfast/contracts/node-protocol";
+import { nodeStatuses } from "@holdfast/contracts/node/protocol";
 import { describe, expect, it } from "vitest";
 import {
   isRevoked,

@@ -1,7 +1,7 @@
 // The lifecycle of a node, and the only code that writes its `status` and `revoked_at`. The table is total;
 // transitions that are not allowed carry the reason. A position is a status together with whether the identity is revoked.
 
-import type { NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { NodeStatus } from "@holdfast/contracts/node/protocol";
 import type { Tx } from "../../database/connect.ts";
 
 export const positions = ["enrolling", "active", "draining", "quarantined", "revoked", "retired"] as const;

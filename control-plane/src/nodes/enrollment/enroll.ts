@@ -4,7 +4,7 @@
 // request and gets the same response.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import type { HostFacts } from "@holdfast/contracts/node-protocol";
+import type { HostFacts } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
 import { recordAudit } from "../../audit/record.ts";
 import type { Sql, Tx } from "../../database/connect.ts";

@@ -2,8 +2,8 @@
 // lost response, returns the same one.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
-import type { IssuedCertificate } from "@holdfast/contracts/node-protocol";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
+import type { IssuedCertificate } from "@holdfast/contracts/node/protocol";
 import type { Queryable, Tx } from "../../database/connect.ts";
 import type { Authority } from "../../identity/authority.ts";
 import type { KeyRequest } from "../../identity/requests.ts";

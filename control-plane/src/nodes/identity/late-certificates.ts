@@ -1,7 +1,7 @@
 // Which nodes have missed the renewal of their certificate, for the log and the metric behind alerts. The
 // statement follows `certificateStage`, and uses the certificate that the node's page shows; a test compares them.
 
-import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/certificate-stage";
+import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/node/certificate-stage";
 import type { Metrics } from "@holdfast/service/metrics";
 import type { Queryable, Sql, Tx } from "../../database/connect.ts";
 

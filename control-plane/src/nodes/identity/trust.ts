@@ -2,8 +2,8 @@
 // Agents verify it before they replace anything (ADR 15).
 
 import { hash, X509Certificate } from "node:crypto";
-import type { EnvironmentProfile, HeartbeatAnswer } from "@holdfast/contracts/node-protocol";
-import type { SignedEnrollment, SignedProfile, TrustOffer } from "@holdfast/contracts/trust";
+import type { EnvironmentProfile, HeartbeatAnswer } from "@holdfast/contracts/node/protocol";
+import type { SignedEnrollment, SignedProfile, TrustOffer } from "@holdfast/contracts/node/trust";
 import type { NodeServices } from "../../api/context.ts";
 import type { Authority } from "../../identity/authority.ts";
 

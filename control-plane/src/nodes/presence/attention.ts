@@ -1,10 +1,10 @@
 // What about a node needs attention, and what to do. A pure function of what is stored and of the time, so that the page,
 // the CLI and the alerts agree. Messages, places and owners come from the catalogue of reasons.
 
-import { certificateStage } from "@holdfast/contracts/certificate-stage";
 import type { Attention } from "@holdfast/contracts/endpoints/nodes";
 import { type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
+import { certificateStage } from "@holdfast/contracts/node/certificate-stage";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
 import { presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { placeOf } from "@holdfast/contracts/reasons/hops";
 import {

@@ -1,7 +1,7 @@
 // Whether the last heartbeat shows that a node is online. Both times are the database's: it is the one clock that all
 // replicas share. A heartbeat from the future was received while that clock was wrong, and shows nothing.
 
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
 
 export type Freshness = "never" | "online" | "stale" | "in_future";
 

@@ -1,7 +1,7 @@
 // Stores the result of each node's last health probe, whoever requested it. A lost result is measured again, so its commit
 // does not wait for the disk, and the node's task result does not wait for the commit.
 
-import type { HostHealth } from "@holdfast/contracts/host-health";
+import type { HostHealth } from "@holdfast/contracts/node/host-health";
 import type { Log } from "@holdfast/service/log";
 import probe from "@holdfast/tasks/diag.health_probe/contract";
 import type { Queryable, Sql } from "../../database/connect.ts";

@@ -2,8 +2,8 @@
 // the disk.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
-import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node-endpoints";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node/endpoints";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../../database/connect.ts";
 import { createBatches } from "../../mechanisms/batches.ts";
 

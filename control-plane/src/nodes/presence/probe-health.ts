@@ -3,7 +3,7 @@
 // so that the probes of a large fleet are spread evenly.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { recordAudit, systemActor } from "../../audit/record.ts";

@@ -3,8 +3,8 @@
 //
 // Locks: rows that another statement has locked are skipped, so this one never waits.
 
-import { LEASE_SECONDS } from "@holdfast/contracts/node-limits";
-import type { Held } from "@holdfast/contracts/node-protocol";
+import { LEASE_SECONDS } from "@holdfast/contracts/node/limits";
+import type { Held } from "@holdfast/contracts/node/protocol";
 import { ConstantSql, type Queryable } from "../../database/connect.ts";
 import {
   byEvent,

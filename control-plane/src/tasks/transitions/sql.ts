@@ -2,7 +2,7 @@
 // statement names its row `t` unless it says otherwise.
 
 import { type TaskStatus, taskStatuses } from "@holdfast/contracts/endpoints/tasks";
-import { LEASE_SECONDS } from "@holdfast/contracts/node-limits";
+import { LEASE_SECONDS } from "@holdfast/contracts/node/limits";
 import { ConstantSql } from "../../database/connect.ts";
 import { caseOf, isOneOf } from "../../mechanisms/transition-sql.ts";
 import { type Outcome, statusesChangedBy, statusesWith, type TaskEvent, targetOf, taskTable } from "./table.ts";

@@ -1,18 +1,18 @@
 // The person's own account: profile, password and sessions.
 
 import { changePassword } from "@holdfast/contracts/endpoints/me";
-import { countIssued } from "@holdfast/contracts/issued-tokens";
+import { countIssued } from "@holdfast/contracts/public/issued-tokens";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { call } from "../../api.ts";
-import { Button } from "../../design/Button.tsx";
-import { Card } from "../../design/Card.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { PageHeader } from "../../design/PageHeader.tsx";
-import { PasswordField } from "../../design/PasswordField.tsx";
-import { minimumPasswordLength } from "../../design/password-hint.ts";
-import { Tag } from "../../design/Tag.tsx";
-import { toast } from "../../design/Toast.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { toast } from "../../design/feedback/Toast.tsx";
+import { PasswordField } from "../../design/forms/PasswordField.tsx";
+import { minimumPasswordLength } from "../../design/forms/password-hint.ts";
+import { Card } from "../../design/layout/Card.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
+import { Tag } from "../../design/values/Tag.tsx";
 import { useMe } from "../../session.ts";
 import { RevokeTokensField } from "./RevokeTokensField.tsx";
 import { SessionsCard } from "./SessionsCard.tsx";

@@ -1,10 +1,10 @@
 // Offers to revoke the person's tokens too, with their number by kind and the nodes that depend on them.
 
 import { listMyTokens } from "@holdfast/contracts/endpoints/sessions";
-import { countIssued } from "@holdfast/contracts/issued-tokens";
+import { countIssued } from "@holdfast/contracts/public/issued-tokens";
 import { useQuery } from "@tanstack/react-query";
 import { call } from "../../api.ts";
-import { Checkbox } from "../../design/Field.tsx";
+import { Checkbox } from "../../design/forms/Field.tsx";
 import { NodesThatRejoin } from "../organization/NodesThatRejoin.tsx";
 
 type RevokeTokensFieldProps = { checked: boolean; onChange: (checked: boolean) => void };

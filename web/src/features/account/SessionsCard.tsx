@@ -1,20 +1,20 @@
 // The person's browser sessions. An unknown one can be ended here; after a theft, all of them.
 
 import { endSession, listSessions, type Session, signOutEverywhere } from "@holdfast/contracts/endpoints/sessions";
-import { describeUserAgent } from "@holdfast/contracts/user-agent";
+import { describeUserAgent } from "@holdfast/contracts/words/user-agent";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call } from "../../api.ts";
-import { Button } from "../../design/Button.tsx";
-import { Card } from "../../design/Card.tsx";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Loading } from "../../design/Loading.tsx";
-import { ActionsHeader, Cell, Table, wideOnly } from "../../design/Table.tsx";
-import { Tag } from "../../design/Tag.tsx";
-import { toast } from "../../design/Toast.tsx";
-import { When } from "../../design/When.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { ConfirmDialog } from "../../design/dialogs/Dialog.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { toast } from "../../design/feedback/Toast.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { ActionsHeader, Cell, Table, wideOnly } from "../../design/lists/Table.tsx";
+import { Tag } from "../../design/values/Tag.tsx";
+import { When } from "../../design/values/When.tsx";
 import { RevokeTokensField } from "./RevokeTokensField.tsx";
 
 const sessionsQuery = queryOptions({

@@ -1,19 +1,19 @@
 // One allocation: its state, its details and its terminals.
 
-import { removalInWords } from "@holdfast/contracts/allocation-words";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
+import { removalInWords } from "@holdfast/contracts/words/allocations";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { Card } from "../../design/Card.tsx";
-import { CopyableId } from "../../design/Copy.tsx";
-import { Fact, Facts } from "../../design/Facts.tsx";
-import { Notice } from "../../design/Notice.tsx";
-import { NotLoaded } from "../../design/NotLoaded.tsx";
-import { PageHeader } from "../../design/PageHeader.tsx";
-import { Prose } from "../../design/Prose.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { When } from "../../design/When.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Notice } from "../../design/feedback/Notice.tsx";
+import { NotLoaded } from "../../design/feedback/NotLoaded.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { Fact, Facts } from "../../design/lists/Facts.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useActing } from "../../session.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { OpenTerminal } from "../terminal/OpenTerminal.tsx";

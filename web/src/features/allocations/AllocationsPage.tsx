@@ -2,13 +2,13 @@
 
 import { allocationStatuses } from "@holdfast/contracts/endpoints/allocations";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { Button, buttonClasses } from "../../design/Button.tsx";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Checkbox, SelectField } from "../../design/Field.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { Loading } from "../../design/Loading.tsx";
-import { PageHeader } from "../../design/PageHeader.tsx";
+import { Button, buttonClasses } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { EmptyState } from "../../design/feedback/EmptyState.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { Checkbox, SelectField } from "../../design/forms/Field.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
 import { useActing } from "../../session.ts";
 import { NodePicker, nodeOption } from "../nodes/NodePicker.tsx";
 import { useNode, useUsableNodes } from "../nodes/queries.ts";

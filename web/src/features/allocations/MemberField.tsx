@@ -1,9 +1,9 @@
 // Selects a member of the organization.
 
 import { listMembers } from "@holdfast/contracts/endpoints/members";
-import type { Role } from "@holdfast/contracts/permissions";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import type { ComponentProps } from "react";
-import { FOUND_AT_ONCE, Picker } from "../../design/Picker.tsx";
+import { FOUND_AT_ONCE, Picker } from "../../design/forms/Picker.tsx";
 import { useActing } from "../../session.ts";
 
 type MemberFieldProps = {

@@ -3,10 +3,10 @@
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
-import { TextareaField, TextField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import type { PickerOption } from "../../design/Picker.tsx";
-import { Code } from "../../design/Prose.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { TextareaField, TextField } from "../../design/forms/Field.tsx";
+import type { PickerOption } from "../../design/forms/Picker.tsx";
+import { Code } from "../../design/layout/Prose.tsx";
 import { useActing, useMe } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
 import { NodePicker, nodeOption } from "../nodes/NodePicker.tsx";

@@ -2,10 +2,10 @@
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { Card } from "../../design/Card.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Icon } from "../../design/Icon.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Card } from "../../design/layout/Card.tsx";
 import { useActing } from "../../session.ts";
 import { AllocationTable } from "./AllocationTable.tsx";
 import { NewAllocationDialog } from "./NewAllocationDialog.tsx";

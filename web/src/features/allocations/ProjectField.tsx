@@ -3,7 +3,7 @@
 import { listProjects } from "@holdfast/contracts/endpoints/projects";
 import { useQuery } from "@tanstack/react-query";
 import type { ComponentProps } from "react";
-import { FOUND_AT_ONCE, Picker } from "../../design/Picker.tsx";
+import { FOUND_AT_ONCE, Picker } from "../../design/forms/Picker.tsx";
 import { useActing } from "../../session.ts";
 
 export function ProjectField(props: Pick<ComponentProps<typeof Picker>, "value" | "onChange">) {

@@ -1,7 +1,7 @@
 // Asks for confirmation before an allocation is released.
 
 import { type Allocation, releaseAllocation } from "@holdfast/contracts/endpoints/allocations";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
+import { ConfirmDialog } from "../../design/dialogs/Dialog.tsx";
 import { useChange } from "../../use-change.ts";
 
 export function ReleaseDialog({ allocation, onClose }: { allocation: Allocation; onClose: () => void }) {

@@ -1,14 +1,14 @@
 // Has the node check an allocation's user and restore what is missing. Reports the outcome only after the node has.
 
-import { type RepairedUser, repairInWords } from "@holdfast/contracts/allocation-words";
 import { type Allocation, repairAllocation } from "@holdfast/contracts/endpoints/allocations";
 import type { Task } from "@holdfast/contracts/endpoints/tasks";
-import { Button } from "../../design/Button.tsx";
-import { Dialog, DialogActions } from "../../design/Dialog.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Notice } from "../../design/Notice.tsx";
-import { Prose } from "../../design/Prose.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
+import { type RepairedUser, repairInWords } from "@holdfast/contracts/words/allocations";
+import { Button } from "../../design/controls/Button.tsx";
+import { Dialog, DialogActions } from "../../design/dialogs/Dialog.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Notice } from "../../design/feedback/Notice.tsx";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { useChange } from "../../use-change.ts";
 import { useTask } from "../tasks/queries.ts";
 import { hasEnded } from "../tasks/task-marks.ts";

@@ -6,9 +6,9 @@ import {
   type GrantLevel,
 } from "@holdfast/contracts/endpoints/allocations";
 import { useState } from "react";
-import { RadioGroup, SelectField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import type { PickerOption } from "../../design/Picker.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { RadioGroup, SelectField } from "../../design/forms/Field.tsx";
+import type { PickerOption } from "../../design/forms/Picker.tsx";
 import { useChange } from "../../use-change.ts";
 import { MemberField } from "./MemberField.tsx";
 

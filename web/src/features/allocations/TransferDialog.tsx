@@ -2,8 +2,8 @@
 
 import { type Allocation, transferAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { useState } from "react";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import type { PickerOption } from "../../design/Picker.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import type { PickerOption } from "../../design/forms/Picker.tsx";
 import { useChange } from "../../use-change.ts";
 import { MemberField } from "./MemberField.tsx";
 

@@ -1,8 +1,8 @@
 // The filters of the audit trail.
 
-import { Button } from "../../design/Button.tsx";
-import { Checkbox, SelectField } from "../../design/Field.tsx";
-import { SettlingField } from "../../design/SettlingField.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Checkbox, SelectField } from "../../design/forms/Field.tsx";
+import { SettlingField } from "../../design/forms/SettlingField.tsx";
 import { type AuditFilters, isFiltered, type Range } from "./filters.ts";
 import { resultMarks } from "./result-marks.ts";
 

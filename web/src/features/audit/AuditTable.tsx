@@ -1,9 +1,9 @@
 // Audit events as rows. The action is the button that opens the details; the rest of the row follows
 // the mouse.
 
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { Cell, Table } from "../../design/Table.tsx";
-import { When } from "../../design/When.tsx";
+import { Cell, Table } from "../../design/lists/Table.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { When } from "../../design/values/When.tsx";
 import type { Membership } from "../../session.ts";
 import type { ShownEvent } from "./EventSheet.tsx";
 import { resultMarks } from "./result-marks.ts";

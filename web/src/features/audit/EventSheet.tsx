@@ -1,13 +1,13 @@
 // All that is known of one audit event.
 
 import type { AuditEvent } from "@holdfast/contracts/endpoints/audit";
-import { Button } from "../../design/Button.tsx";
-import { CopyableId } from "../../design/Copy.tsx";
-import { Dialog } from "../../design/Dialog.tsx";
-import { Fact, Facts } from "../../design/Facts.tsx";
-import { Code } from "../../design/Prose.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { When } from "../../design/When.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Dialog } from "../../design/dialogs/Dialog.tsx";
+import { Code } from "../../design/layout/Prose.tsx";
+import { Fact, Facts } from "../../design/lists/Facts.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { When } from "../../design/values/When.tsx";
 import { resultMarks } from "./result-marks.ts";
 
 /** The platform's listing also says in which organization. */

@@ -1,13 +1,13 @@
 // The node of a cell, with its state and reason.
 
-import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { nodeReason } from "@holdfast/contracts/reasons/node";
-import { fleetStateTitles } from "@holdfast/contracts/state-titles";
-import { Button } from "../../design/Button.tsx";
-import { classes } from "../../design/classes.ts";
-import { duration } from "../../design/time.ts";
-import { useNow } from "../../design/use-now.ts";
+import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
+import { Button } from "../../design/controls/Button.tsx";
+import { classes } from "../../design/controls/classes.ts";
+import { duration } from "../../design/values/time.ts";
+import { useNow } from "../../design/values/use-now.ts";
 import { FleetMark } from "./FleetMark.tsx";
 
 const WIDTH = 264;

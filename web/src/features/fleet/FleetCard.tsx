@@ -2,10 +2,10 @@
 // A click on a count filters the list below.
 
 import { type Fleet, fleetStates } from "@holdfast/contracts/endpoints/fleet";
-import { fleetStateTitles } from "@holdfast/contracts/state-titles";
+import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 import { Link } from "@tanstack/react-router";
-import { classes } from "../../design/classes.ts";
-import { SelectField } from "../../design/Field.tsx";
+import { classes } from "../../design/controls/classes.ts";
+import { SelectField } from "../../design/forms/Field.tsx";
 import { fleetFilter, isNarrowed, type NodeFilters } from "../nodes/filters.ts";
 import { FleetShape } from "./FleetMark.tsx";
 import { type Grouping, groupings } from "./grouping.ts";

@@ -1,9 +1,9 @@
 // A node's state as its cell in the picture shows it: recognizable by shape, without colour.
 
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
-import { fleetStateTitles } from "@holdfast/contracts/state-titles";
+import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 import type { ReactNode } from "react";
-import { classes } from "../../design/classes.ts";
+import { classes } from "../../design/controls/classes.ts";
 
 const looks: Record<FleetState, { colour: string; shape: ReactNode }> = {
   silent: { colour: "text-failed", shape: <path d="M.5.5h11v11H.5z" fill="currentColor" /> },

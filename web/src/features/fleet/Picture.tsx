@@ -1,9 +1,9 @@
 // The fleet as a picture: one cell for each node. It shows at a glance how many are unhealthy and whether they are
 // related. The table below has the same nodes in accessible form.
 
-import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
-import { fleetStateTitles } from "@holdfast/contracts/state-titles";
+import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import { useIsDark } from "../../theme.ts";

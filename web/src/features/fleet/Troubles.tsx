@@ -3,12 +3,12 @@
 import type { Fleet, Trouble } from "@holdfast/contracts/endpoints/fleet";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { classes } from "../../design/classes.ts";
-import { Notice } from "../../design/Notice.tsx";
-import { Prose } from "../../design/Prose.tsx";
-import { duration, exactTime } from "../../design/time.ts";
-import { useNow } from "../../design/use-now.ts";
+import { Button } from "../../design/controls/Button.tsx";
+import { classes } from "../../design/controls/classes.ts";
+import { Notice } from "../../design/feedback/Notice.tsx";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { duration, exactTime } from "../../design/values/time.ts";
+import { useNow } from "../../design/values/use-now.ts";
 import type { NodeFilters } from "../nodes/filters.ts";
 import { count, nodesInWords } from "./words.ts";
 

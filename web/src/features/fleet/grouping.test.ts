@@ -1,5 +1,5 @@
 import { fleetStates } from "@holdfast/contracts/endpoints/fleet";
-import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { groupings, groupNodes, isNotFine } from "./grouping.ts";

@@ -1,9 +1,9 @@
 // The fleet's nodes in groups: by state, reason, version or address block. Pure.
 
 import { fleetStates, notFineStates } from "@holdfast/contracts/endpoints/fleet";
-import type { PictureNode } from "@holdfast/contracts/fleet-picture";
+import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
-import { fleetStateTitles } from "@holdfast/contracts/state-titles";
+import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 
 export const groupings = ["state", "reason", "version", "block"] as const;
 export type Grouping = (typeof groupings)[number];

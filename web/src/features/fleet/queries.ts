@@ -2,7 +2,7 @@
 
 import { type Fleet, type FleetFilter, getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
 import { listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";
-import { applyPicture, type PictureNode } from "@holdfast/contracts/fleet-picture";
+import { applyPicture, type PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRefetchInterval } from "../../live.ts";
 import { useActing } from "../../session.ts";

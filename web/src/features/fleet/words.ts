@@ -1,7 +1,7 @@
 // Counts and states of the fleet as text.
 
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
-import { fleetStateTitles } from "@holdfast/contracts/state-titles";
+import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 
 /** After a number: "3 offline". */
 export function stateInWords(state: FleetState): string {

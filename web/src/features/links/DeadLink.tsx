@@ -3,10 +3,10 @@
 import { codeOf } from "@holdfast/contracts/client";
 import type { ErrorCode } from "@holdfast/contracts/errors";
 import { Link } from "@tanstack/react-router";
-import { buttonClasses } from "../../design/Button.tsx";
-import { EntryFrame } from "../../design/EntryFrame.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Code } from "../../design/Prose.tsx";
+import { buttonClasses } from "../../design/controls/Button.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { EntryFrame } from "../../design/layout/EntryFrame.tsx";
+import { Code } from "../../design/layout/Prose.tsx";
 
 const reasons: Partial<Record<ErrorCode, { title: string; text: string }>> = {
   link_used: {

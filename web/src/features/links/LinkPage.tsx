@@ -3,8 +3,8 @@
 import { inspectLink } from "@holdfast/contracts/endpoints/sign-in";
 import { useQuery } from "@tanstack/react-query";
 import { call } from "../../api.ts";
-import { EntryFrame } from "../../design/EntryFrame.tsx";
-import { Loading } from "../../design/Loading.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { EntryFrame } from "../../design/layout/EntryFrame.tsx";
 import { DeadLink, GetAnother } from "./DeadLink.tsx";
 import { LinkFormView } from "./LinkForm.tsx";
 import { useLinkSecret } from "./secret.ts";

@@ -3,8 +3,8 @@
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
-import { SelectField, TextField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { SelectField, TextField } from "../../design/forms/Field.tsx";
 import { useChange } from "../../use-change.ts";
 import { JoinDialog, type NewToken } from "./JoinDialog.tsx";
 

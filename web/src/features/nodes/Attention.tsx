@@ -5,9 +5,9 @@ import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { placeText } from "@holdfast/contracts/reasons/hops";
 import { nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
-import { CopyableId } from "../../design/Copy.tsx";
-import { Notice } from "../../design/Notice.tsx";
-import { Prose } from "../../design/Prose.tsx";
+import { Notice } from "../../design/feedback/Notice.tsx";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
 
 export function Attention({ node }: { node: Pick<Node, "attention" | "name"> }) {
   const items = node.attention;

@@ -1,14 +1,14 @@
 // The node's certificate: how long it is valid, and whether it is renewed in time.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import { Card } from "../../design/Card.tsx";
-import { CopyableId } from "../../design/Copy.tsx";
-import { classes } from "../../design/classes.ts";
-import { Fact, Facts } from "../../design/Facts.tsx";
-import { type State, StatusMark } from "../../design/StatusMark.tsx";
-import { exactTime } from "../../design/time.ts";
-import { useNow } from "../../design/use-now.ts";
-import { When } from "../../design/When.tsx";
+import { classes } from "../../design/controls/classes.ts";
+import { Card } from "../../design/layout/Card.tsx";
+import { Fact, Facts } from "../../design/lists/Facts.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
+import { type State, StatusMark } from "../../design/values/StatusMark.tsx";
+import { exactTime } from "../../design/values/time.ts";
+import { useNow } from "../../design/values/use-now.ts";
+import { When } from "../../design/values/When.tsx";
 import { type Validity, validityOf } from "./validity.ts";
 
 export function CertificateCard({ node }: { node: NodeDetail }) {

@@ -1,19 +1,19 @@
 // What the node's agent recorded about itself, newest first. The texts come from the catalogue of reasons.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
-import type { DiagnosticRecord } from "@holdfast/contracts/node-protocol";
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { placeOf, placeText } from "@holdfast/contracts/reasons/hops";
 import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/reasons/node";
 import { nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { Card } from "../../design/Card.tsx";
-import { CopyableId } from "../../design/Copy.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Prose } from "../../design/Prose.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { When } from "../../design/When.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useNodeDiagnostics } from "./queries.ts";
 
 const shownAtFirst = 5;

@@ -2,11 +2,11 @@
 
 import { type EnrollmentToken, revokeEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
-import { ActionsHeader, Cell, Table, wideOnly } from "../../design/Table.tsx";
-import { useNow } from "../../design/use-now.ts";
-import { TimeLeft, When } from "../../design/When.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { ConfirmDialog } from "../../design/dialogs/Dialog.tsx";
+import { ActionsHeader, Cell, Table, wideOnly } from "../../design/lists/Table.tsx";
+import { useNow } from "../../design/values/use-now.ts";
+import { TimeLeft, When } from "../../design/values/When.tsx";
 import { useChange } from "../../use-change.ts";
 import { isOpen, useEnrollmentTokens } from "./enrollment-queries.ts";
 

@@ -1,14 +1,14 @@
 // The result of the last health probe of the host, and its age.
 
-import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import type { HostHealth } from "@holdfast/contracts/host-health";
-import { Card } from "../../design/Card.tsx";
-import { Fact, Facts } from "../../design/Facts.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { Tag } from "../../design/Tag.tsx";
-import { duration } from "../../design/time.ts";
-import { When } from "../../design/When.tsx";
+import type { HostHealth } from "@holdfast/contracts/node/host-health";
+import { bytesInWords } from "@holdfast/contracts/words/bytes";
+import { Card } from "../../design/layout/Card.tsx";
+import { Fact, Facts } from "../../design/lists/Facts.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { Tag } from "../../design/values/Tag.tsx";
+import { duration } from "../../design/values/time.ts";
+import { When } from "../../design/values/When.tsx";
 
 export function HealthCard({ node }: { node: NodeDetail }) {
   const { health } = node;

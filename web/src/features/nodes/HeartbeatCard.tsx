@@ -1,13 +1,13 @@
 // The agent's last heartbeat, and its age.
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node-limits";
-import { Card } from "../../design/Card.tsx";
-import { CopyableId } from "../../design/Copy.tsx";
-import { Fact, Facts } from "../../design/Facts.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { tookMs } from "../../design/time.ts";
-import { SecondsAgo, When } from "../../design/When.tsx";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
+import { Card } from "../../design/layout/Card.tsx";
+import { Fact, Facts } from "../../design/lists/Facts.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { tookMs } from "../../design/values/time.ts";
+import { SecondsAgo, When } from "../../design/values/When.tsx";
 
 export function HeartbeatCard({ node }: { node: NodeDetail }) {
   return (

@@ -1,11 +1,11 @@
 // The host, as its agent detected it.
 
-import { bytesInWords } from "@holdfast/contracts/bytes";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import type { HostFacts } from "@holdfast/contracts/node-protocol";
-import { Card } from "../../design/Card.tsx";
-import { Fact, Facts } from "../../design/Facts.tsx";
-import { Tag } from "../../design/Tag.tsx";
+import type { HostFacts } from "@holdfast/contracts/node/protocol";
+import { bytesInWords } from "@holdfast/contracts/words/bytes";
+import { Card } from "../../design/layout/Card.tsx";
+import { Fact, Facts } from "../../design/lists/Facts.tsx";
+import { Tag } from "../../design/values/Tag.tsx";
 
 export function HostCard({ node }: { node: NodeDetail }) {
   const { facts } = node;

@@ -5,14 +5,14 @@ import type { createEnrollmentToken, EnrollmentToken } from "@holdfast/contracts
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { Button, buttonClasses } from "../../design/Button.tsx";
-import { CopyBlock } from "../../design/Copy.tsx";
-import { Dialog, DialogActions } from "../../design/Dialog.tsx";
-import { Notice } from "../../design/Notice.tsx";
-import { Code } from "../../design/Prose.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { useNow } from "../../design/use-now.ts";
-import { TimeLeft } from "../../design/When.tsx";
+import { Button, buttonClasses } from "../../design/controls/Button.tsx";
+import { Dialog, DialogActions } from "../../design/dialogs/Dialog.tsx";
+import { Notice } from "../../design/feedback/Notice.tsx";
+import { Code } from "../../design/layout/Prose.tsx";
+import { CopyBlock } from "../../design/values/Copy.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { useNow } from "../../design/values/use-now.ts";
+import { TimeLeft } from "../../design/values/When.tsx";
 import { useEnrollmentTokens } from "./enrollment-queries.ts";
 import { useNode } from "./queries.ts";
 

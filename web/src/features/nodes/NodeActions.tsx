@@ -2,11 +2,11 @@
 
 import { changeNode, type NodeChange, type NodeDetail, renameNode } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { TextField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { Menu, MenuItem, MenuSeparator } from "../../design/Menu.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { Menu, MenuItem, MenuSeparator } from "../../design/controls/Menu.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { TextField } from "../../design/forms/Field.tsx";
 import { useChange } from "../../use-change.ts";
 import { AddNodeDialog } from "./AddNodeDialog.tsx";
 import { changeWords, offeredChanges } from "./changes.ts";

@@ -1,10 +1,10 @@
 // Filters for the list of nodes: a search text, and the values that occur in this fleet.
 
 import { type Fleet, fleetStates } from "@holdfast/contracts/endpoints/fleet";
-import { fleetStateTitles } from "@holdfast/contracts/state-titles";
-import { Button } from "../../design/Button.tsx";
-import { SelectField } from "../../design/Field.tsx";
-import { SettlingField } from "../../design/SettlingField.tsx";
+import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
+import { Button } from "../../design/controls/Button.tsx";
+import { SelectField } from "../../design/forms/Field.tsx";
+import { SettlingField } from "../../design/forms/SettlingField.tsx";
 import { count } from "../fleet/words.ts";
 import { isNarrowed, type NodeFilters } from "./filters.ts";
 

@@ -2,9 +2,9 @@
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { NotLoaded } from "../../design/NotLoaded.tsx";
-import { PageHeader } from "../../design/PageHeader.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
+import { NotLoaded } from "../../design/feedback/NotLoaded.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { useActing } from "../../session.ts";
 import { NodeAllocations } from "../allocations/NodeAllocations.tsx";
 import { LiveMark } from "../shell/LiveMark.tsx";

@@ -2,7 +2,7 @@
 
 import { listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";
 import type { ComponentProps } from "react";
-import { FOUND_AT_ONCE, Picker } from "../../design/Picker.tsx";
+import { FOUND_AT_ONCE, Picker } from "../../design/forms/Picker.tsx";
 import { useActing } from "../../session.ts";
 import { connectionMarks } from "./node-marks.ts";
 

@@ -2,11 +2,11 @@
 // on the node's page.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
-import { classes } from "../../design/classes.ts";
-import { Prose } from "../../design/Prose.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { Cell, Table, wideOnly } from "../../design/Table.tsx";
-import { SecondsAgo } from "../../design/When.tsx";
+import { classes } from "../../design/controls/classes.ts";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { Cell, Table, wideOnly } from "../../design/lists/Table.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { SecondsAgo } from "../../design/values/When.tsx";
 import { NodeLink } from "./NodeLink.tsx";
 import { connectionMarks, statusMarks } from "./node-marks.ts";
 

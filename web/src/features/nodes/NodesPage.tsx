@@ -2,13 +2,13 @@
 
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { Loading } from "../../design/Loading.tsx";
-import { PageHeader } from "../../design/PageHeader.tsx";
-import { Tag } from "../../design/Tag.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { EmptyState } from "../../design/feedback/EmptyState.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
+import { Tag } from "../../design/values/Tag.tsx";
 import { useActing } from "../../session.ts";
 import { FleetCard } from "../fleet/FleetCard.tsx";
 import { PAGE_SIZE, useFleet, useNodePage } from "../fleet/queries.ts";

@@ -1,5 +1,5 @@
 import { NodeChange } from "@holdfast/contracts/endpoints/nodes";
-import { nodeStatuses } from "@holdfast/contracts/node-protocol";
+import { nodeStatuses } from "@holdfast/contracts/node/protocol";
 import { describe, expect, it } from "vitest";
 import { changeWords, offeredChanges } from "./changes.ts";
 

@@ -2,7 +2,7 @@
 // decides; this only keeps the page from offering what the server would reject.
 
 import type { NodeChange } from "@holdfast/contracts/endpoints/nodes";
-import type { NodeStatus } from "@holdfast/contracts/node-protocol";
+import type { NodeStatus } from "@holdfast/contracts/node/protocol";
 
 const offered: Record<NodeStatus, readonly NodeChange[]> = {
   enrolling: ["fence", "revoke", "retire"],

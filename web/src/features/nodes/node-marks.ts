@@ -1,9 +1,9 @@
 // A node's status and connection as shape and title.
 
 import type { NodeConnection } from "@holdfast/contracts/endpoints/nodes";
-import type { NodeStatus } from "@holdfast/contracts/node-protocol";
-import { nodeConnectionTitles, nodeStatusTitles } from "@holdfast/contracts/state-titles";
-import { marksOf } from "../../design/marks.ts";
+import type { NodeStatus } from "@holdfast/contracts/node/protocol";
+import { nodeConnectionTitles, nodeStatusTitles } from "@holdfast/contracts/words/state-titles";
+import { marksOf } from "../../design/values/marks.ts";
 
 export const statusMarks = marksOf<NodeStatus>(nodeStatusTitles, {
   enrolling: "moving",

@@ -1,9 +1,9 @@
 // How much of a certificate's lifetime has passed, and its state.
 
-import { type CertificateStage, certificateStage } from "@holdfast/contracts/certificate-stage";
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
-import { certificateTitles } from "@holdfast/contracts/state-titles";
-import { type Mark, markOf } from "../../design/marks.ts";
+import { type CertificateStage, certificateStage } from "@holdfast/contracts/node/certificate-stage";
+import { certificateTitles } from "@holdfast/contracts/words/state-titles";
+import { type Mark, markOf } from "../../design/values/marks.ts";
 
 type Certificate = NonNullable<NodeDetail["certificate"]>;
 export type Validity = Mark & {

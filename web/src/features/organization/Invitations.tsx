@@ -1,14 +1,14 @@
 // Invitations that were not used yet. Their links are not shown again.
 
 import { cancelInvitation, type Invitation, listInvitations } from "@holdfast/contracts/endpoints/members";
-import { mayGrant } from "@holdfast/contracts/permissions";
+import { mayGrant } from "@holdfast/contracts/public/permissions";
 import { useState } from "react";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
-import { MenuItem } from "../../design/Menu.tsx";
-import { RowMenu } from "../../design/RowMenu.tsx";
-import { ActionsHeader, Cell, Table } from "../../design/Table.tsx";
-import { Tag } from "../../design/Tag.tsx";
-import { When } from "../../design/When.tsx";
+import { MenuItem } from "../../design/controls/Menu.tsx";
+import { ConfirmDialog } from "../../design/dialogs/Dialog.tsx";
+import { RowMenu } from "../../design/lists/RowMenu.tsx";
+import { ActionsHeader, Cell, Table } from "../../design/lists/Table.tsx";
+import { Tag } from "../../design/values/Tag.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useListing } from "../../listing.ts";
 import { useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";

@@ -2,12 +2,12 @@
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";
-import type { Role } from "@holdfast/contracts/permissions";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import { useState } from "react";
-import { TextField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import { ShownOnceDialog } from "../../design/ShownOnceDialog.tsx";
-import { When } from "../../design/When.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { ShownOnceDialog } from "../../design/dialogs/ShownOnceDialog.tsx";
+import { TextField } from "../../design/forms/Field.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useChange } from "../../use-change.ts";
 import { RoleField } from "./RoleField.tsx";
 

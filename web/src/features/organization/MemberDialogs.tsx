@@ -2,8 +2,8 @@
 
 import { type Member, removeMember, updateMember } from "@holdfast/contracts/endpoints/members";
 import { useState } from "react";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
+import { ConfirmDialog } from "../../design/dialogs/Dialog.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
 import { useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
 import { MemberTokens } from "./MemberTokens.tsx";

@@ -1,11 +1,11 @@
 // The tokens that end when a member is removed, or when their new role no longer allows them.
 
 import { listMemberTokens, type Member } from "@holdfast/contracts/endpoints/members";
-import { countIssued } from "@holdfast/contracts/issued-tokens";
-import type { Role } from "@holdfast/contracts/permissions";
+import { countIssued } from "@holdfast/contracts/public/issued-tokens";
+import type { Role } from "@holdfast/contracts/public/permissions";
 import { useQuery } from "@tanstack/react-query";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Loading } from "../../design/Loading.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
 import { useActing } from "../../session.ts";
 import { NodesThatRejoin } from "./NodesThatRejoin.tsx";
 

@@ -1,16 +1,16 @@
 // Members: the people of the organization.
 
 import { listMembers, type Member } from "@holdfast/contracts/endpoints/members";
-import { mayGrant } from "@holdfast/contracts/permissions";
+import { mayGrant } from "@holdfast/contracts/public/permissions";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { MenuItem } from "../../design/Menu.tsx";
-import { RowMenu } from "../../design/RowMenu.tsx";
-import { ActionsHeader, Cell, Table } from "../../design/Table.tsx";
-import { Tag } from "../../design/Tag.tsx";
-import { When } from "../../design/When.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { MenuItem } from "../../design/controls/Menu.tsx";
+import { EmptyState } from "../../design/feedback/EmptyState.tsx";
+import { RowMenu } from "../../design/lists/RowMenu.tsx";
+import { ActionsHeader, Cell, Table } from "../../design/lists/Table.tsx";
+import { Tag } from "../../design/values/Tag.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useListing } from "../../listing.ts";
 import { useActing, useMe } from "../../session.ts";
 import { Invitations } from "./Invitations.tsx";

@@ -1,11 +1,11 @@
 // Creates an API token and shows its secret once.
 
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
-import { type Role, type Scope, scopesOfRole } from "@holdfast/contracts/permissions";
+import { type Role, type Scope, scopesOfRole } from "@holdfast/contracts/public/permissions";
 import { useState } from "react";
-import { Checkbox, SelectField, TextField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import { ShownOnceDialog } from "../../design/ShownOnceDialog.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { ShownOnceDialog } from "../../design/dialogs/ShownOnceDialog.tsx";
+import { Checkbox, SelectField, TextField } from "../../design/forms/Field.tsx";
 import { useChange } from "../../use-change.ts";
 import { RoleField } from "./RoleField.tsx";
 

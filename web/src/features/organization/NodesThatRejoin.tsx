@@ -1,7 +1,7 @@
 // A warning about nodes whose bootstrap token ends, with what to do for each.
 
-import { type IssuedToken, nodesRejoiningWith } from "@holdfast/contracts/issued-tokens";
-import { Notice } from "../../design/Notice.tsx";
+import { type IssuedToken, nodesRejoiningWith } from "@holdfast/contracts/public/issued-tokens";
+import { Notice } from "../../design/feedback/Notice.tsx";
 
 /** Nothing when no node depends on these tokens. */
 export function NodesThatRejoin({ tokens }: { tokens: readonly IssuedToken[] }) {

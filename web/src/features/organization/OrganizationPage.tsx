@@ -1,7 +1,7 @@
 // The organization: its projects, people, tokens and name, one tab each with its own address.
 
 import { Link, Outlet } from "@tanstack/react-router";
-import { PageHeader } from "../../design/PageHeader.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
 import { useActing } from "../../session.ts";
 
 const tabs = [

@@ -2,10 +2,10 @@
 
 import { createProject, deleteProject, type Project, updateProject } from "@holdfast/contracts/endpoints/projects";
 import { useState } from "react";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
-import { TextField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import { NameAndSlug } from "../../design/NameAndSlug.tsx";
+import { ConfirmDialog } from "../../design/dialogs/Dialog.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { TextField } from "../../design/forms/Field.tsx";
+import { NameAndSlug } from "../../design/forms/NameAndSlug.tsx";
 import { useChange } from "../../use-change.ts";
 
 export function NewProjectDialog({ onClose }: { onClose: () => void }) {

@@ -2,13 +2,13 @@
 
 import { listProjects, type Project } from "@holdfast/contracts/endpoints/projects";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { MenuItem } from "../../design/Menu.tsx";
-import { RowMenu } from "../../design/RowMenu.tsx";
-import { ActionsHeader, Cell, Table } from "../../design/Table.tsx";
-import { When } from "../../design/When.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { MenuItem } from "../../design/controls/Menu.tsx";
+import { EmptyState } from "../../design/feedback/EmptyState.tsx";
+import { RowMenu } from "../../design/lists/RowMenu.tsx";
+import { ActionsHeader, Cell, Table } from "../../design/lists/Table.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useListing } from "../../listing.ts";
 import { useActing } from "../../session.ts";
 import { DeleteProjectDialog, NewProjectDialog, RenameProjectDialog } from "./ProjectDialogs.tsx";

@@ -3,11 +3,11 @@
 import { getQuotas, type Quotas as Limits, updateQuotas } from "@holdfast/contracts/endpoints/quotas";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { Card } from "../../design/Card.tsx";
-import { Fact, Facts } from "../../design/Facts.tsx";
-import { TextField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { TextField } from "../../design/forms/Field.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { Fact, Facts } from "../../design/lists/Facts.tsx";
 import { useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
 

@@ -1,8 +1,8 @@
 // Asks for confirmation before a token is revoked.
 
 import { type ApiToken, revokeToken } from "@holdfast/contracts/endpoints/tokens";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
-import { When } from "../../design/When.tsx";
+import { ConfirmDialog } from "../../design/dialogs/Dialog.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useChange } from "../../use-change.ts";
 
 export function RevokeTokenDialog({ token, onClose }: { token: ApiToken; onClose: () => void }) {

@@ -1,7 +1,7 @@
 // Selects a role: only those that the person's own role may assign.
 
-import { mayGrant, type Role, roles } from "@holdfast/contracts/permissions";
-import { SelectField } from "../../design/Field.tsx";
+import { mayGrant, type Role, roles } from "@holdfast/contracts/public/permissions";
+import { SelectField } from "../../design/forms/Field.tsx";
 import { useActing } from "../../session.ts";
 
 const meanings: Record<Role, string> = {

@@ -3,12 +3,12 @@
 import { updateOrganization } from "@holdfast/contracts/endpoints/organizations";
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { Card } from "../../design/Card.tsx";
-import { CopyableId } from "../../design/Copy.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { TextField } from "../../design/Field.tsx";
-import { PageTitle } from "../../design/PageHeader.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { TextField } from "../../design/forms/Field.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { PageTitle } from "../../design/layout/PageHeader.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
 import { meQuery, useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
 

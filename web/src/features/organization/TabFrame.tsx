@@ -1,10 +1,10 @@
 // What the organization's listings share: a line of meaning, the action, and the states of loading.
 
 import type { ReactNode } from "react";
-import { Button } from "../../design/Button.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Loading } from "../../design/Loading.tsx";
-import { PageTitle } from "../../design/PageHeader.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { PageTitle } from "../../design/layout/PageHeader.tsx";
 import type { Listing } from "../../listing.ts";
 
 type TabFrameProps<Item> = {

@@ -2,15 +2,15 @@
 
 import { type ApiToken, listTokens } from "@holdfast/contracts/endpoints/tokens";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { MenuItem } from "../../design/Menu.tsx";
-import { Code } from "../../design/Prose.tsx";
-import { RowMenu } from "../../design/RowMenu.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { ActionsHeader, Cell, Table } from "../../design/Table.tsx";
-import { When } from "../../design/When.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { MenuItem } from "../../design/controls/Menu.tsx";
+import { EmptyState } from "../../design/feedback/EmptyState.tsx";
+import { Code } from "../../design/layout/Prose.tsx";
+import { RowMenu } from "../../design/lists/RowMenu.tsx";
+import { ActionsHeader, Cell, Table } from "../../design/lists/Table.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useListing } from "../../listing.ts";
 import { useActing } from "../../session.ts";
 import { NewTokenDialog } from "./NewTokenDialog.tsx";

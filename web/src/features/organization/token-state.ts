@@ -1,7 +1,7 @@
 // The state of an API token at a given time.
 
 import type { ApiToken } from "@holdfast/contracts/endpoints/tokens";
-import type { State } from "../../design/StatusMark.tsx";
+import type { State } from "../../design/values/StatusMark.tsx";
 
 export type TokenState = { state: State; word: string; usable: boolean };
 

@@ -5,11 +5,11 @@ import { listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { listTokens } from "@holdfast/contracts/endpoints/tokens";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Card } from "../../design/Card.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { Loading } from "../../design/Loading.tsx";
-import { type State, StatusMark } from "../../design/StatusMark.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { type State, StatusMark } from "../../design/values/StatusMark.tsx";
 import { useActing } from "../../session.ts";
 import { firstSteps, type Step } from "./first-steps.ts";
 

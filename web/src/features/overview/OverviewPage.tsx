@@ -1,6 +1,6 @@
 // The start page: first steps, the state of the platform, and recent activity.
 
-import { PageHeader } from "../../design/PageHeader.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
 import { useActing, useMe } from "../../session.ts";
 import { FirstSteps } from "./FirstSteps.tsx";
 import { NodesCard } from "./NodesCard.tsx";

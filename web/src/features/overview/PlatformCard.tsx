@@ -4,12 +4,12 @@ import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { Card } from "../../design/Card.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Loading } from "../../design/Loading.tsx";
-import { Code } from "../../design/Prose.tsx";
-import { type State, StatusMark } from "../../design/StatusMark.tsx";
-import { When } from "../../design/When.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { Code } from "../../design/layout/Prose.tsx";
+import { type State, StatusMark } from "../../design/values/StatusMark.tsx";
+import { When } from "../../design/values/When.tsx";
 import { platformStatusQuery } from "../platform/queries.ts";
 
 export function PlatformCard() {

@@ -3,10 +3,10 @@
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Card } from "../../design/Card.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { When } from "../../design/When.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useActing } from "../../session.ts";
 import { resultMarks } from "../audit/result-marks.ts";
 

@@ -1,8 +1,8 @@
 // The first five minutes as a list, derived from the actual state. What a role may not do is
 // left out.
 
-import type { ActingRole } from "@holdfast/contracts/permissions";
-import { scopesOfRole } from "@holdfast/contracts/permissions";
+import type { ActingRole } from "@holdfast/contracts/public/permissions";
+import { scopesOfRole } from "@holdfast/contracts/public/permissions";
 
 export type Step = {
   id: "signed-in" | "name" | "people" | "token" | "node";

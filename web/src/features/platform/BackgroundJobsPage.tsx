@@ -2,15 +2,15 @@
 
 import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
 import { useQuery } from "@tanstack/react-query";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { Loading } from "../../design/Loading.tsx";
-import { PageHeader } from "../../design/PageHeader.tsx";
-import { Code } from "../../design/Prose.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { Cell, Table, wideOnly } from "../../design/Table.tsx";
-import { duration, tookMs } from "../../design/time.ts";
-import { When } from "../../design/When.tsx";
+import { EmptyState } from "../../design/feedback/EmptyState.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
+import { Code } from "../../design/layout/Prose.tsx";
+import { Cell, Table, wideOnly } from "../../design/lists/Table.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { duration, tookMs } from "../../design/values/time.ts";
+import { When } from "../../design/values/When.tsx";
 import { useMe } from "../../session.ts";
 import { failingFirst, jobMarks, placeWords, resultWords, titleOf } from "./job-words.ts";
 import { platformStatusQuery } from "./queries.ts";

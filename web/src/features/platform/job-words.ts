@@ -1,8 +1,8 @@
 // Background jobs as text.
 
 import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
-import { jobStateTitles } from "@holdfast/contracts/state-titles";
-import { marksOf } from "../../design/marks.ts";
+import { jobStateTitles } from "@holdfast/contracts/words/state-titles";
+import { marksOf } from "../../design/values/marks.ts";
 
 export const jobMarks = marksOf<BackgroundJob["state"]>(jobStateTitles, {
   ok: "ok",

@@ -1,6 +1,6 @@
 // An HTTP method, as wide as the longest so that lists align.
 
-import { classes } from "../../design/classes.ts";
+import { classes } from "../../design/controls/classes.ts";
 
 export function MethodTag({ method }: { method: string }) {
   return (

@@ -1,9 +1,9 @@
 // One operation: what it does, who may call it, what goes in and comes out, how it fails.
 
 import type { ReactNode } from "react";
-import { CopyIconButton } from "../../design/Copy.tsx";
-import { Code, Prose } from "../../design/Prose.tsx";
-import { Cell, Table } from "../../design/Table.tsx";
+import { Code, Prose } from "../../design/layout/Prose.tsx";
+import { Cell, Table } from "../../design/lists/Table.tsx";
+import { CopyIconButton } from "../../design/values/Copy.tsx";
 import { curlOf } from "./curl.ts";
 import { MethodTag } from "./MethodTag.tsx";
 import type { Operation } from "./operations.ts";

@@ -1,6 +1,6 @@
 // The list of operations beside the reference, with a filter for both.
 
-import { controlClasses } from "../../design/Field.tsx";
+import { controlClasses } from "../../design/forms/Field.tsx";
 import { MethodTag } from "./MethodTag.tsx";
 import type { Group } from "./operations.ts";
 

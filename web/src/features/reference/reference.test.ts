@@ -1,6 +1,6 @@
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
-import { openApiDocument } from "@holdfast/contracts/openapi";
+import { openApiDocument } from "@holdfast/contracts/public/openapi";
 import { describe, expect, it } from "vitest";
 import { curlOf } from "./curl.ts";
 import { groupsOf, matching, type OpenApiDocument } from "./operations.ts";

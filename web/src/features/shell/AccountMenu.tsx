@@ -4,9 +4,9 @@ import { signOut } from "@holdfast/contracts/endpoints/sign-in";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { call } from "../../api.ts";
-import { Icon } from "../../design/Icon.tsx";
-import { Menu, MenuChoice, MenuItem, MenuSeparator } from "../../design/Menu.tsx";
-import { toast } from "../../design/Toast.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { Menu, MenuChoice, MenuItem, MenuSeparator } from "../../design/controls/Menu.tsx";
+import { toast } from "../../design/feedback/Toast.tsx";
 import { useMe } from "../../session.ts";
 import { chooseTheme, type Theme, useTheme } from "../../theme.ts";
 

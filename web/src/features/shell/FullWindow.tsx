@@ -2,7 +2,7 @@
 
 import { Outlet } from "@tanstack/react-router";
 import { Suspense } from "react";
-import { Loading } from "../../design/Loading.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
 import { useLive } from "../../live.ts";
 import { useMembership } from "../../session.ts";
 import { NoOrganization } from "./NoOrganization.tsx";

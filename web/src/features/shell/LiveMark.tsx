@@ -1,6 +1,6 @@
 // Shown while a page gets no live updates. With live updates there is nothing to show.
 
-import { StatusMark } from "../../design/StatusMark.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { useLiveState } from "../../live.ts";
 
 export function LiveMark() {

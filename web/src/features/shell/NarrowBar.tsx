@@ -3,9 +3,9 @@
 import { Dialog } from "@base-ui/react/dialog";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { IconButton } from "../../design/Button.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { Wordmark } from "../../design/Logo.tsx";
+import { IconButton } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { Wordmark } from "../../design/layout/Logo.tsx";
 import { Navigation } from "./Navigation.tsx";
 
 export function NarrowBar() {

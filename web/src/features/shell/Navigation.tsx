@@ -1,8 +1,8 @@
 // The navigation itself, the same on the left and in the drawer.
 
 import { type AnyRoute, Link, type LinkProps, useRouter } from "@tanstack/react-router";
-import { Icon, type IconName } from "../../design/Icon.tsx";
-import { Wordmark } from "../../design/Logo.tsx";
+import { Icon, type IconName } from "../../design/controls/Icon.tsx";
+import { Wordmark } from "../../design/layout/Logo.tsx";
 import { AccountMenu } from "./AccountMenu.tsx";
 import { OrganizationSwitcher } from "./OrganizationSwitcher.tsx";
 

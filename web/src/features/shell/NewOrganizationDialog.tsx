@@ -4,9 +4,9 @@ import { createOrganization } from "@holdfast/contracts/endpoints/organizations"
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "../../api.ts";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import { NameAndSlug, type Named } from "../../design/NameAndSlug.tsx";
-import { toast } from "../../design/Toast.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { toast } from "../../design/feedback/Toast.tsx";
+import { NameAndSlug, type Named } from "../../design/forms/NameAndSlug.tsx";
 import { chooseOrganization, meQuery } from "../../session.ts";
 
 const blank: Named = { name: "", slug: "" };

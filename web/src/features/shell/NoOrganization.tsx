@@ -1,9 +1,9 @@
 // For people who belong to no organization, or no longer to one.
 
 import { Outlet, useRouterState } from "@tanstack/react-router";
-import { EmptyState } from "../../design/EmptyState.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { PageHeader } from "../../design/PageHeader.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { EmptyState } from "../../design/feedback/EmptyState.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
 import { useMe } from "../../session.ts";
 
 export function NoOrganization() {

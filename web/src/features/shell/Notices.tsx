@@ -2,8 +2,8 @@
 // most pages; a terminal has them in its header, where they cover neither a prompt nor a button.
 
 import { useReach } from "../../connection.ts";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { Toasts, useToasts } from "../../design/Toast.tsx";
+import { Toasts, useToasts } from "../../design/feedback/Toast.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
 
 export function FloatingNotices() {
   const reach = useReach();

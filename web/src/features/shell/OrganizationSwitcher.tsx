@@ -1,9 +1,9 @@
 // Chooses the organization to act in. Operators may act in every one, and make new ones.
 
 import { useState } from "react";
-import { Icon } from "../../design/Icon.tsx";
-import { Menu, MenuChoice, MenuItem, MenuSeparator } from "../../design/Menu.tsx";
-import { toast } from "../../design/Toast.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { Menu, MenuChoice, MenuItem, MenuSeparator } from "../../design/controls/Menu.tsx";
+import { toast } from "../../design/feedback/Toast.tsx";
 import { chooseOrganization, type Membership, useMe, useMembership } from "../../session.ts";
 import { NewOrganizationDialog } from "./NewOrganizationDialog.tsx";
 

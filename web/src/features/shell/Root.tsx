@@ -1,9 +1,9 @@
 // The frame of every page: short messages, and the pages for unknown addresses and errors.
 
 import { Link, Outlet, useMatches } from "@tanstack/react-router";
-import { buttonClasses } from "../../design/Button.tsx";
-import { EntryFrame } from "../../design/EntryFrame.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { buttonClasses } from "../../design/controls/Button.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { EntryFrame } from "../../design/layout/EntryFrame.tsx";
 import { FloatingNotices } from "./Notices.tsx";
 
 export function Root() {

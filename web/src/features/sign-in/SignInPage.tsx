@@ -5,12 +5,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { call } from "../../api.ts";
-import { Button } from "../../design/Button.tsx";
-import { EntryFrame } from "../../design/EntryFrame.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { TextField } from "../../design/Field.tsx";
-import { PasswordField } from "../../design/PasswordField.tsx";
-import { Code } from "../../design/Prose.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { TextField } from "../../design/forms/Field.tsx";
+import { PasswordField } from "../../design/forms/PasswordField.tsx";
+import { EntryFrame } from "../../design/layout/EntryFrame.tsx";
+import { Code } from "../../design/layout/Prose.tsx";
 import { meQuery } from "../../session.ts";
 
 const route = getRouteApi("/sign-in");

@@ -1,8 +1,8 @@
 // Cancels a task: immediately while it is queued, otherwise as soon as the node receives the request.
 
 import { cancelTask, type Task } from "@holdfast/contracts/endpoints/tasks";
-import { Button } from "../../design/Button.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
 import { useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
 import { hasEnded } from "./task-marks.ts";

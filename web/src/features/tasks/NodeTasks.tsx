@@ -2,9 +2,9 @@
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { ListCard, useOpening } from "../../design/ListCard.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { ListCard, useOpening } from "../../design/lists/ListCard.tsx";
 import { useActing } from "../../session.ts";
 import { useNodeTasks } from "./queries.ts";
 import { RunTaskDialog } from "./RunTaskDialog.tsx";

@@ -1,8 +1,8 @@
 // The time per phase of a task: a bar, and the same as text.
 
-import type { PhaseTimings as Timings } from "@holdfast/contracts/node-protocol";
-import { classes } from "../../design/classes.ts";
-import { tookMs } from "../../design/time.ts";
+import type { PhaseTimings as Timings } from "@holdfast/contracts/node/protocol";
+import { classes } from "../../design/controls/classes.ts";
+import { tookMs } from "../../design/values/time.ts";
 
 const shades = ["bg-kelp", "bg-buoy", "bg-line-strong", "bg-kelp/50", "bg-buoy/50", "bg-line-strong/50"];
 const shadeOf = (index: number) => shades[index % shades.length];

@@ -3,12 +3,12 @@
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, type Task, type TaskTypeInfo } from "@holdfast/contracts/endpoints/tasks";
 import { useMemo, useState } from "react";
-import { Button } from "../../design/Button.tsx";
-import { Dialog } from "../../design/Dialog.tsx";
-import { ErrorNotice } from "../../design/ErrorNotice.tsx";
-import { SelectField, TextareaField } from "../../design/Field.tsx";
-import { FormDialog } from "../../design/FormDialog.tsx";
-import { Loading } from "../../design/Loading.tsx";
+import { Button } from "../../design/controls/Button.tsx";
+import { Dialog } from "../../design/dialogs/Dialog.tsx";
+import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Loading } from "../../design/feedback/Loading.tsx";
+import { SelectField, TextareaField } from "../../design/forms/Field.tsx";
 import { problemOf } from "../../problem.ts";
 import { useChange } from "../../use-change.ts";
 import { useTaskTypes } from "./queries.ts";

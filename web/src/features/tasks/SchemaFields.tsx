@@ -1,6 +1,6 @@
 // The controls of a task type's parameters.
 
-import { Checkbox, SelectField, TextareaField, TextField } from "../../design/Field.tsx";
+import { Checkbox, SelectField, TextareaField, TextField } from "../../design/forms/Field.tsx";
 import type { FormField, FormValues } from "./task-form.ts";
 
 type SchemaFieldsProps = {

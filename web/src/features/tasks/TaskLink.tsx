@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { Icon } from "../../design/Icon.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
 
 /** To the page of a task, from where it is only summed up. */
 export function TaskLink({ taskId, children }: { taskId: string; children: string }) {

@@ -1,9 +1,9 @@
 // What came of a task: its typed result, or why there is none and what to do now.
 
 import type { Task } from "@holdfast/contracts/endpoints/tasks";
-import { Notice } from "../../design/Notice.tsx";
-import { Prose } from "../../design/Prose.tsx";
-import { Structured } from "../../design/Structured.tsx";
+import { Notice } from "../../design/feedback/Notice.tsx";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { Structured } from "../../design/values/Structured.tsx";
 
 export function TaskOutcome({ task }: { task: Task }) {
   if (task.failure) {

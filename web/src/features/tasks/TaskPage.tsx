@@ -2,14 +2,14 @@
 
 import type { Task } from "@holdfast/contracts/endpoints/tasks";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { Card } from "../../design/Card.tsx";
-import { CopyableId } from "../../design/Copy.tsx";
-import { Fact, Facts } from "../../design/Facts.tsx";
-import { NotLoaded } from "../../design/NotLoaded.tsx";
-import { PageHeader } from "../../design/PageHeader.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { Structured } from "../../design/Structured.tsx";
-import { When } from "../../design/When.tsx";
+import { NotLoaded } from "../../design/feedback/NotLoaded.tsx";
+import { Card } from "../../design/layout/Card.tsx";
+import { PageHeader } from "../../design/layout/PageHeader.tsx";
+import { Fact, Facts } from "../../design/lists/Facts.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { Structured } from "../../design/values/Structured.tsx";
+import { When } from "../../design/values/When.tsx";
 import { useActing } from "../../session.ts";
 import { useNode } from "../nodes/queries.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";

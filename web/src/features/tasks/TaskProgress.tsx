@@ -1,8 +1,8 @@
 // The current phase of a task, its progress and its running time.
 
 import type { Task } from "@holdfast/contracts/endpoints/tasks";
-import { duration, tookMs } from "../../design/time.ts";
-import { useNow } from "../../design/use-now.ts";
+import { duration, tookMs } from "../../design/values/time.ts";
+import { useNow } from "../../design/values/use-now.ts";
 import { hasEnded, percentOf, ranMs } from "./task-marks.ts";
 
 export function TaskProgress({ task }: { task: Task }) {

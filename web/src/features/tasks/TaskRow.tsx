@@ -1,10 +1,10 @@
 // One task of a node: its state in a line, and on demand all that one wants to know first.
 
 import type { Task } from "@holdfast/contracts/endpoints/tasks";
-import { DetailsFooter, DisclosureRow } from "../../design/DisclosureRow.tsx";
-import { Prose } from "../../design/Prose.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { When } from "../../design/When.tsx";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { DetailsFooter, DisclosureRow } from "../../design/lists/DisclosureRow.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { When } from "../../design/values/When.tsx";
 import { CancelTask } from "./CancelTask.tsx";
 import { PhaseTimings } from "./PhaseTimings.tsx";
 import { TaskLink } from "./TaskLink.tsx";

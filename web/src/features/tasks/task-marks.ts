@@ -1,8 +1,8 @@
 // A task's status as shape and title, and what its times show.
 
 import { type Task, type TaskStatus, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
-import { cancellingTitle, taskStatusTitles } from "@holdfast/contracts/state-titles";
-import { type Mark, markOf, marksOf } from "../../design/marks.ts";
+import { cancellingTitle, taskStatusTitles } from "@holdfast/contracts/words/state-titles";
+import { type Mark, markOf, marksOf } from "../../design/values/marks.ts";
 
 const marks = marksOf<TaskStatus>(taskStatusTitles, {
   queued: "unknown",

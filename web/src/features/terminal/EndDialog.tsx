@@ -2,7 +2,7 @@
 
 import { closeTerminal } from "@holdfast/contracts/endpoints/terminals";
 import { callIn } from "../../api.ts";
-import { ConfirmDialog } from "../../design/Dialog.tsx";
+import { ConfirmDialog } from "../../design/dialogs/Dialog.tsx";
 import { useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
 

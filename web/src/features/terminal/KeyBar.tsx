@@ -1,6 +1,6 @@
 // On a touch screen: the keys that its keyboard does not have.
 
-import { classes } from "../../design/classes.ts";
+import { classes } from "../../design/controls/classes.ts";
 import { barKeys, keyNames } from "./keys.ts";
 import type { Screen } from "./screen.ts";
 

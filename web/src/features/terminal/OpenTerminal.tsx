@@ -2,8 +2,8 @@
 
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
 import { Link } from "@tanstack/react-router";
-import { type ButtonLook, buttonClasses } from "../../design/Button.tsx";
-import { Icon } from "../../design/Icon.tsx";
+import { type ButtonLook, buttonClasses } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
 import { useActing } from "../../session.ts";
 
 type OpenTerminalProps = { allocation: Allocation; look?: ButtonLook; className?: string };

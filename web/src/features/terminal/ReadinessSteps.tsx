@@ -1,10 +1,10 @@
 // The chain that a terminal comes up by: which steps were reached, after how long, and where it stopped.
 
-import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal/frames";
 import type { Chain } from "@holdfast/terminal-client/states";
-import { classes } from "../../design/classes.ts";
-import { type State, StatusMark } from "../../design/StatusMark.tsx";
-import { tookMs } from "../../design/time.ts";
+import { classes } from "../../design/controls/classes.ts";
+import { type State, StatusMark } from "../../design/values/StatusMark.tsx";
+import { tookMs } from "../../design/values/time.ts";
 import { stoppedAt } from "./chain.ts";
 import { stepWords } from "./words.ts";
 

@@ -3,10 +3,10 @@
 
 import type { Lost, State } from "@holdfast/terminal-client/states";
 import type { ReactNode } from "react";
-import { Button } from "../../design/Button.tsx";
-import { classes } from "../../design/classes.ts";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { exactTime } from "../../design/time.ts";
+import { Button } from "../../design/controls/Button.tsx";
+import { classes } from "../../design/controls/classes.ts";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
+import { exactTime } from "../../design/values/time.ts";
 import type { Connection } from "./connection.ts";
 import { useTicking } from "./use-ticking.ts";
 import { waitingInWords } from "./words.ts";

@@ -1,8 +1,8 @@
 // Finds text in what the terminal has shown: from the newest up with Enter, down with Shift+Enter.
 
 import { useEffect, useRef, useState } from "react";
-import { IconButton } from "../../design/Button.tsx";
-import { Icon } from "../../design/Icon.tsx";
+import { IconButton } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
 import type { Screen } from "./screen.ts";
 
 type SearchBarProps = { screen: Screen; found: { index: number; count: number }; onClose: () => void };

@@ -4,11 +4,11 @@
 import type { State } from "@holdfast/terminal-client/states";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
-import { buttonClasses } from "../../design/Button.tsx";
-import { writeClipboard } from "../../design/Copy.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { StatusMark } from "../../design/StatusMark.tsx";
-import { toast } from "../../design/Toast.tsx";
+import { buttonClasses } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { toast } from "../../design/feedback/Toast.tsx";
+import { writeClipboard } from "../../design/values/Copy.tsx";
+import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { useActing } from "../../session.ts";
 import { useIsDark } from "../../theme.ts";
 import { canRepair } from "../allocations/can-repair.ts";

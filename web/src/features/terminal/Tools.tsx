@@ -1,9 +1,9 @@
 // What one does with a terminal besides typing: search, copy, paste, size, colours, ending it.
 
 import { type Ref, type SyntheticEvent, useRef } from "react";
-import { IconButton } from "../../design/Button.tsx";
-import { Icon } from "../../design/Icon.tsx";
-import { Menu, MenuCheck, MenuChoice, MenuItem, MenuSeparator } from "../../design/Menu.tsx";
+import { IconButton } from "../../design/controls/Button.tsx";
+import { Icon } from "../../design/controls/Icon.tsx";
+import { Menu, MenuCheck, MenuChoice, MenuItem, MenuSeparator } from "../../design/controls/Menu.tsx";
 import { defaultLook, type Look, type ThemeChoice, withinSizes } from "./look.ts";
 
 type ToolsProps = {

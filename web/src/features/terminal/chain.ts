@@ -1,7 +1,7 @@
 // The chain of a terminal, as the page draws it.
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
-import { chainSteps, type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal-frames";
+import { chainSteps, type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal/frames";
 import type { Chain } from "@holdfast/terminal-client/states";
 
 /** In milliseconds since it was asked for. */

@@ -1,7 +1,7 @@
 // A terminal's client on this page: what it needs of the browser. How a terminal comes up and is reconnected is in
 // @holdfast/terminal-client.
 
-import { ROUTE_CHECK_MS } from "@holdfast/contracts/terminal-deadlines";
+import { ROUTE_CHECK_MS } from "@holdfast/contracts/terminal/deadlines";
 import { openTerminalClient, type TerminalClient } from "@holdfast/terminal-client/client";
 import type { Environment, OutputStart, RouteCheck, SocketEvents } from "@holdfast/terminal-client/environment";
 import { askHealth, healthUrl, notTheGateway } from "@holdfast/terminal-client/route-check";

@@ -2,7 +2,7 @@
 // is missing or lost.
 
 import "@xterm/xterm/css/xterm.css";
-import type { Size } from "@holdfast/contracts/terminal-frames";
+import type { Size } from "@holdfast/contracts/terminal/frames";
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";

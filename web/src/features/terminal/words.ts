@@ -1,9 +1,9 @@
 // Steps, states and ends of terminals in words.
 
 import type { TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
-import type { ReadinessStep } from "@holdfast/contracts/terminal-frames";
+import type { ReadinessStep } from "@holdfast/contracts/terminal/frames";
 import type { State as ClientState, Exit, Phase } from "@holdfast/terminal-client/states";
-import type { State } from "../../design/StatusMark.tsx";
+import type { State } from "../../design/values/StatusMark.tsx";
 
 /** While it is waited for, and once it is there. */
 export const stepWords: Record<ReadinessStep, { awaited: string; reached: string }> = {

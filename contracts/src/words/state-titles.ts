@@ -1,0 +1,120 @@
+// What people read for each state: a title and one sentence. The page, the command line and the generated glossary all
+// take them from here. API values never change; titles may. No schema library here: pages read it too.
+
+import type { AllocationStatus } from "../endpoints/allocations.ts";
+import type { AuditResult } from "../endpoints/audit.ts";
+import type { FleetState } from "../endpoints/fleet.ts";
+import type { NodeConnection } from "../endpoints/nodes.ts";
+import type { BackgroundJob } from "../endpoints/platform.ts";
+import type { TaskSigningKeyState } from "../endpoints/task-signing-keys.ts";
+import type { TaskStatus } from "../endpoints/tasks.ts";
+import type { TerminalState } from "../endpoints/terminals.ts";
+import type { CertificateStage } from "../node/certificate-stage.ts";
+import type { NodeStatus } from "../node/protocol.ts";
+
+export type StateTitle = { title: string; meaning: string };
+
+export const nodeStatusTitles: Record<NodeStatus, StateTitle> = {
+  enrolling: { title: "Enrolling", meaning: "The node has its certificate and has not sent a heartbeat yet." },
+  active: { title: "Active", meaning: "The node accepts tasks." },
+  draining: {
+    title: "Draining",
+    meaning: "The node finishes its running tasks and accepts no new ones, until it is reactivated.",
+  },
+  quarantined: {
+    title: "Quarantined",
+    meaning: "An operator has stopped the node from getting tasks, until it is reactivated.",
+  },
+  retired: { title: "Retired", meaning: "The node was removed. This cannot be undone; its history is kept." },
+};
+
+export const nodeConnectionTitles: Record<NodeConnection, StateTitle> = {
+  online: { title: "Online", meaning: "The last heartbeat arrived in time." },
+  stale: { title: "Offline", meaning: "No heartbeat arrived in time." },
+  never: { title: "Never connected", meaning: "The node is enrolled and has never sent a heartbeat." },
+};
+
+export const fleetStateTitles: Record<FleetState, StateTitle> = {
+  silent: { title: "Offline", meaning: "No heartbeat arrived in time." },
+  troubled: { title: "Degraded", meaning: "Online, with at least one problem that needs attention." },
+  fenced: { title: "Quarantined", meaning: nodeStatusTitles.quarantined.meaning },
+  draining: { title: "Draining", meaning: nodeStatusTitles.draining.meaning },
+  joining: { title: "Enrolling", meaning: nodeStatusTitles.enrolling.meaning },
+  fine: { title: "Healthy", meaning: "Online, with no problems." },
+};
+
+export const allocationStatusTitles: Record<AllocationStatus, StateTitle> = {
+  requested: { title: "Requested", meaning: "The node has not confirmed yet that it created the user." },
+  active: { title: "Ready", meaning: "The node has created the user. It can be used." },
+  releasing: { title: "Releasing", meaning: "The node has not confirmed yet that it removed the user." },
+  released: {
+    title: "Released",
+    meaning: "The allocation has ended. Its record says whether the user was removed.",
+  },
+  failed: { title: "Failed", meaning: "The node could not create or remove the user. The reason says why." },
+};
+
+export const taskStatusTitles: Record<TaskStatus, StateTitle> = {
+  queued: { title: "Queued", meaning: "Waiting for the node to claim it." },
+  dispatched: { title: "Running", meaning: "The node has claimed it and has not reported a result." },
+  completed: { title: "Completed", meaning: "The node reported success." },
+  failed: { title: "Failed", meaning: "The node reported a failure." },
+  expired: {
+    title: "Expired",
+    meaning: "Its time ran out: the node did not claim it, or no result arrived in time.",
+  },
+  cancelled: { title: "Cancelled", meaning: "It was cancelled before it completed." },
+};
+
+/** A running task for which a cancellation was requested. */
+export const cancellingTitle: StateTitle = {
+  title: "Cancelling",
+  meaning: "Cancellation was requested; the node has not confirmed it yet.",
+};
+
+export const terminalStateTitles: Record<TerminalState | "detached" | "ending", StateTitle> = {
+  opening: { title: "Opening", meaning: "The shell is being started." },
+  open: { title: "Attached", meaning: "A client is connected to the shell." },
+  detached: { title: "Detached", meaning: "The shell is running and no client is connected to it." },
+  ending: { title: "Ending", meaning: "It was asked to end; its gateway has not confirmed it yet." },
+  closed: { title: "Ended", meaning: "The shell has exited, or was ended." },
+  failed: { title: "Failed", meaning: "The terminal could not be opened, or broke. The failure names the hop." },
+};
+
+export const auditResultTitles: Record<AuditResult, StateTitle> = {
+  allowed: { title: "Allowed", meaning: "The action was permitted and done." },
+  denied: { title: "Denied", meaning: "The action was not permitted. Nothing changed." },
+  failed: { title: "Failed", meaning: "The action was permitted and could not be done." },
+};
+
+export const certificateTitles: Record<CertificateStage | "revoked" | "not_yet_valid", StateTitle> = {
+  current: { title: "Valid", meaning: "The certificate is accepted and its renewal is not overdue." },
+  renewal_overdue: {
+    title: "Renewal overdue",
+    meaning: "Renewal has failed for hours; a quarter of the certificate's lifetime is left.",
+  },
+  expired: {
+    title: "Expired",
+    meaning: "The certificate is no longer accepted. The node must be enrolled again.",
+  },
+  revoked: { title: "Revoked", meaning: "An operator has revoked the certificate. It is no longer accepted." },
+  not_yet_valid: {
+    title: "Not valid yet",
+    meaning: "The certificate's validity has not begun: compare the clocks.",
+  },
+};
+
+export const taskSigningKeyTitles: Record<TaskSigningKeyState, StateTitle> = {
+  next: { title: "Next", meaning: "Published to the nodes; it signs from the stated time." },
+  signing: { title: "Signing", meaning: "New tasks are signed with it." },
+  verifying: {
+    title: "Verifying only",
+    meaning: "It signs nothing; tasks that it signed earlier are still accepted.",
+  },
+};
+
+export const jobStateTitles: Record<BackgroundJob["state"], StateTitle> = {
+  waiting: { title: "Waiting", meaning: "The job has not run yet." },
+  ok: { title: "Healthy", meaning: "The last turn succeeded." },
+  failing: { title: "Failing", meaning: "The last turn failed; the next one tries again." },
+};
