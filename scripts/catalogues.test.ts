@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorCatalogue } from "@holdfast/contracts/errors";
-import { commonTaskFailures } from "@holdfast/contracts/node/task-failures";
-import { reasonCodes } from "@holdfast/contracts/reasons/catalogue";
+import { commonTaskFailures, type FailureEntry } from "@holdfast/contracts/node/task-failures";
+import { isReason, reasonCodes, reasons } from "@holdfast/contracts/reasons/catalogue";
 import { hopDetails, hops, placeOf, terminalHops } from "@holdfast/contracts/reasons/hops";
 import { diagnosticReasons, nodeReasons } from "@holdfast/contracts/reasons/node";
 import { silenceReasons } from "@holdfast/contracts/reasons/node/silence";
@@ -69,13 +69,15 @@ function isList(list: ts.ArrayLiteralExpression): boolean {
   return isSet || isLookedThrough;
 }
 
-const ownFailures = [...(await loadAllContracts()).values()].flatMap(({ failures }) => Object.keys(failures));
+const typeFailures = [...(await loadAllContracts()).values()].flatMap(({ failures }) =>
+  Object.entries<FailureEntry>(failures),
+);
 const catalogues = {
   reasons: Object.keys(diagnosticReasons),
   attention: Object.keys(silenceReasons),
   errors: Object.keys(errorCatalogue),
   terminals: Object.keys(terminalFailures),
-  tasks: [...Object.keys(commonTaskFailures), ...ownFailures],
+  tasks: [...Object.keys(commonTaskFailures), ...typeFailures.map(([code]) => code)],
 };
 
 /** By file. A file without any of the names is not parsed, which takes most of the time. */
@@ -133,6 +135,15 @@ describe("a catalogue", () => {
   it("TASK-07 has no failure of a task that nothing reports", () => {
     const declaring = ["contracts/src/node/task-failures.ts", "control-plane/src/terminals/open-on-node.ts"];
     expect(neverMade(catalogues.tasks, declaring)).toEqual([]);
+  });
+
+  it("TASK-07 words a failure of a task that is also a reason once", () => {
+    const shared = [...Object.entries<FailureEntry>(commonTaskFailures), ...typeFailures].flatMap(
+      ([code, entry]) => (isReason(code) ? [{ code, entry, reason: reasons[code] }] : []),
+    );
+    expect(shared.map(({ code }) => code)).toEqual(expect.arrayContaining(["clock_skew", "terminal_pty_failed"]));
+    for (const { code, entry, reason } of shared)
+      expect(entry, code).toEqual({ message: reason.message, nextStep: reason.nextStep });
   });
 
   it("has no error code that no listener returns", () => {

@@ -1,4 +1,4 @@
-// What each observer must be given, as the documents have it. On purpose not read from the product's catalogue: a
+// What each observer must get, according to the documents. Deliberately not read from the product's catalogue: a
 // mistake there must be seen here.
 
 import type { Observer } from "./evidence.ts";
@@ -108,7 +108,7 @@ const reasons: Partial<Record<string, Words>> = {
   },
 };
 
-/** What whoever asked for a task reads. */
+/** What the requester of a task reads. */
 const nowhere = { hop: null, hop_detail: null, signal: null, owner: null };
 const answers: Partial<Record<string, Words>> = {
   task_not_taken: {
@@ -118,7 +118,7 @@ const answers: Partial<Record<string, Words>> = {
   },
   task_type_unknown: {
     ...nowhere,
-    message: /agent does not know this type of task/,
+    message: /agent does not support this task type/,
     next_step: /^Update the agent/,
   },
   clock_skew: {

@@ -4,7 +4,8 @@
 import { UserName } from "@holdfast/contracts/endpoints/allocations";
 import { Id } from "@holdfast/contracts/fields";
 import { correlationIdForm } from "@holdfast/contracts/headers";
-import { terminalFailures } from "@holdfast/contracts/reasons/terminal";
+import { asTaskFailure } from "@holdfast/contracts/node/task-failures";
+import { terminalReasons } from "@holdfast/contracts/reasons/terminal";
 import { PROMISED_SECONDS, TASK_TIMEOUT_SECONDS } from "@holdfast/contracts/terminal/deadlines";
 import { MOST_COLUMNS, MOST_ROWS } from "@holdfast/contracts/terminal/frames";
 import { z } from "zod";
@@ -47,18 +48,10 @@ export default taskType({
     control_group: z.boolean().default(false),
   }),
   failures: {
-    terminal_pty_failed: asTaskFailure("terminal_pty_failed"),
-    terminal_node_stream_timeout: asTaskFailure("terminal_node_stream_timeout"),
-    terminal_node_stream_mtls_failed: asTaskFailure("terminal_node_stream_mtls_failed"),
-    terminal_env_profile_drift: asTaskFailure("terminal_env_profile_drift"),
-    terminal_session_unknown: {
-      message: "The gateway no longer expects this terminal; nobody waits for it.",
-      nextStep: "Open a new one.",
-    },
+    terminal_pty_failed: asTaskFailure(terminalReasons.terminal_pty_failed),
+    terminal_node_stream_timeout: asTaskFailure(terminalReasons.terminal_node_stream_timeout),
+    terminal_node_stream_mtls_failed: asTaskFailure(terminalReasons.terminal_node_stream_mtls_failed),
+    terminal_env_profile_drift: asTaskFailure(terminalReasons.terminal_env_profile_drift),
+    terminal_session_unknown: asTaskFailure(terminalReasons.terminal_session_unknown),
   },
 });
-
-function asTaskFailure(code: keyof typeof terminalFailures) {
-  const { message, action } = terminalFailures[code];
-  return { message, nextStep: action };
-}

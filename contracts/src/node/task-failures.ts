@@ -1,5 +1,8 @@
-// Why a task did not do its work, as the agent or the task engine says it. A task type adds codes of
-// its own in its contract; these belong to every type. `refused` ones never began to run.
+// Why a task failed, as the agent or the task engine reports it. A task type adds codes of its own in its contract;
+// these belong to every type. A failure that is also a reason has the words of the catalogue of reasons.
+
+import { hostReasons } from "../reasons/node/host.ts";
+import type { ReasonFacts } from "../reasons/vocabulary.ts";
 
 export type FailureEntry = {
   /** What happened, to a person. */
@@ -8,38 +11,37 @@ export type FailureEntry = {
   nextStep: string;
 };
 
+export const asTaskFailure = ({ message, nextStep }: ReasonFacts): FailureEntry => ({ message, nextStep });
+
 export const commonTaskFailures = {
   task_type_unknown: {
-    message: "The agent does not know this type of task.",
-    nextStep: "Update the agent on the node; `holdfast node show` tells its version.",
+    message: "The agent does not support this task type.",
+    nextStep: "Update the agent on the node. `holdfast node show` prints its version.",
   },
   task_params_invalid: {
-    message: "The parameters do not have the form that the agent's version of this type expects.",
+    message: "The parameters are not valid for the agent's version of this task type.",
     nextStep: "Compare the agent's version with the server's, and update the older one.",
   },
   task_signature_invalid: {
     message: "The task's signature does not match its content.",
     nextStep:
-      "Treat it as tampering between server and node: look at proxies on the way, then at the server's log.",
+      "Treat it as tampering between server and node: check the proxies between them, then the server's log.",
   },
   task_key_unknown: {
-    message: "The task is signed with a key that the agent was never given.",
+    message: "The task is signed with a key that the agent has never received.",
     nextStep:
-      "The agent fetches the keys with its next heartbeat; run the task again. If it stays, re-enroll the node.",
+      "The agent fetches the keys with its next heartbeat; run the task again. If it fails again, enroll the node again.",
   },
   task_wrong_node: {
     message: "The task was signed for another node.",
     nextStep:
-      "Treat it as tampering between server and node: look at proxies on the way, then at the server's log.",
+      "Treat it as tampering between server and node: check the proxies between them, then the server's log.",
   },
   task_expired: {
-    message: "The task reached the agent after its time.",
+    message: "The task had expired when it reached the agent.",
     nextStep: "Run it again.",
   },
-  clock_skew: {
-    message: "The node's clock is too far from the server's to judge whether the task is still valid.",
-    nextStep: "Sync the node's time first (timedatectl, chronyc), then run the task again.",
-  },
+  clock_skew: asTaskFailure(hostReasons.clock_skew),
   task_replayed: {
     message: "The task was offered again after its result had been accepted.",
     nextStep:
@@ -47,38 +49,41 @@ export const commonTaskFailures = {
   },
   capability_missing: {
     message: "The node cannot run this type of task.",
-    nextStep: "Choose a node that has the capability, or give it to this one; the type's description says how.",
+    nextStep:
+      "Choose a node that has the capability, or add it to this one as the description of the task type says.",
   },
   task_timed_out: {
-    message: "The task did not end within its time and was stopped.",
-    nextStep: "Look at its last phase to see where it stood, then run it again.",
+    message: "The task exceeded its time limit and was stopped.",
+    nextStep: "Check its last phase to see how far it got, then run it again.",
   },
   task_interrupted: {
-    message: "The agent ended while the task ran; it is not repeated, because it may have done part of its work.",
-    nextStep: "Look at the node, then decide whether to run it again.",
+    message:
+      "The agent stopped while the task was running. The task is not repeated, because it may have done part of its work.",
+    nextStep: "Check the node, then decide whether to run the task again.",
   },
   task_cancelled: {
     message: "The task was cancelled.",
-    nextStep: "Nothing to do; run it again if it is wanted after all.",
+    nextStep: "Nothing to do. Run it again if it is still needed.",
   },
   task_not_taken: {
-    message: "The node did not take the task before its time was over; nothing of it was done.",
-    nextStep: "See with `holdfast node show` whether the node is connected and active, then run the task again.",
+    message: "The node did not claim the task before it expired. Nothing was done.",
+    nextStep: "Check with `holdfast node show` that the node is online and active, then run the task again.",
   },
   task_result_missing: {
-    message: "The node took the task and did not tell its result in time; it may have done the work.",
-    nextStep: "Look at the node: its agent delivers the result when it is back, and it is kept beside the task.",
+    message: "The node claimed the task and did not report its result in time. It may have done the work.",
+    nextStep:
+      "Check the node. Its agent delivers the result when it is online again, and the result is kept with the task.",
   },
   result_too_large: {
-    message: "The task's result is larger than a result may be.",
-    nextStep: "Ask for less in its parameters; the limit is one megabyte.",
+    message: "The task's result is too large.",
+    nextStep: "Request less in its parameters. The limit is 1 MiB.",
   },
   result_invalid: {
-    message: "The task ended, but its result does not have the form its type promises.",
+    message: "The task ended, but its result is not valid for its type.",
     nextStep: "Compare the agent's version with the server's, and update the older one.",
   },
   executor_failed: {
-    message: "The task failed in a way its type does not foresee.",
+    message: "The task failed with an unexpected error.",
     nextStep: "Look for the correlation id in the agent's log on the node.",
   },
 } as const satisfies Record<string, FailureEntry>;

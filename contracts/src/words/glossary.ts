@@ -13,6 +13,7 @@ import {
   type StateTitle,
   taskSigningKeyTitles,
   taskStatusTitles,
+  terminalConnectionTitles,
   terminalStateTitles,
 } from "./state-titles.ts";
 
@@ -97,6 +98,11 @@ export const stateGroups: StateGroup[] = [
     field: "`state` of a terminal",
     titles: storedTerminalStates,
     derived: { detached, ending },
+  },
+  {
+    heading: "Terminal: connection of a client",
+    field: "not in the API; each client knows its own",
+    titles: terminalConnectionTitles,
   },
   { heading: "Audit event", field: "`result` of an audit event", titles: auditResultTitles },
   { heading: "Background job", field: "`state` of a background job", titles: jobStateTitles },

@@ -11,6 +11,7 @@ import type { TaskStatus } from "../endpoints/tasks.ts";
 import type { TerminalState } from "../endpoints/terminals.ts";
 import type { CertificateStage } from "../node/certificate-stage.ts";
 import type { NodeStatus } from "../node/protocol.ts";
+import type { ReadinessStep } from "../terminal/frames.ts";
 
 export type StateTitle = { title: string; meaning: string };
 
@@ -79,6 +80,42 @@ export const terminalStateTitles: Record<TerminalState | "detached" | "ending", 
   ending: { title: "Ending", meaning: "It was asked to end; its gateway has not confirmed it yet." },
   closed: { title: "Ended", meaning: "The shell has exited, or was ended." },
   failed: { title: "Failed", meaning: "The terminal could not be opened, or broke. The failure names the hop." },
+};
+
+/** What people read for the state of a terminal: detached and ending ones are stored as open. */
+export function terminalStateShown(terminal: {
+  state: TerminalState;
+  attached: boolean;
+  ending: boolean;
+}): keyof typeof terminalStateTitles {
+  if (terminal.ending) return "ending";
+  return terminal.state === "open" && !terminal.attached ? "detached" : terminal.state;
+}
+
+/** A client's connection to its terminal, as the client sees it. */
+export const terminalConnectionTitles = {
+  connecting: { title: "Connecting", meaning: "The client is opening the terminal." },
+  connected: { title: "Connected", meaning: "The client is connected to the shell." },
+  unresponsive: {
+    title: "Unresponsive",
+    meaning: "The gateway or the node does not respond; the shell may still be running.",
+  },
+  disconnected: { title: "Disconnected", meaning: "The connection was lost; the shell may still be running." },
+  reconnecting: { title: "Reconnecting", meaning: "The client is connecting to the same shell again." },
+  not_connected: { title: "Not connected", meaning: "The terminal could not be opened. The failure says why." },
+  ended: terminalStateTitles.closed,
+} as const satisfies Record<string, StateTitle>;
+
+/** The steps of an opening: while one is awaited, and once it is reached. */
+export const readinessStepTitles: Record<ReadinessStep, { awaited: string; reached: string }> = {
+  token_ready: { awaited: "Requesting access", reached: "Access granted" },
+  browser_ws_ready: {
+    awaited: "Connecting to the terminal gateway",
+    reached: "Connected to the terminal gateway",
+  },
+  terminal_open_sent: { awaited: "Requesting a shell from the node", reached: "Shell requested from the node" },
+  node_stream_connected: { awaited: "Waiting for the node's stream", reached: "Node's stream connected" },
+  pty_ready: { awaited: "Starting the shell", reached: "Shell started" },
 };
 
 export const auditResultTitles: Record<AuditResult, StateTitle> = {

@@ -121,7 +121,7 @@ describe("a terminal at the gateway", () => {
     expect(run([{ type: "stream_arrived" }, unconfirmed]).state.at).toBe("opening");
   });
 
-  it("TERM-08 reports what a client is told under the same code, in every state and at every event", () => {
+  it("TERM-08 reports the code that the client gets, in every state and at every event", () => {
     const states: State[] = [
       opening,
       { ...opening, stream: true, task: "sent" },

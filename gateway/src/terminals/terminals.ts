@@ -37,7 +37,7 @@ export function createTerminals(options: {
   metrics.totalsBy("direction", "holdfast_gateway_terminal_bytes_total", "Bytes of terminals", () => traffic);
   const onFailure = metrics.countByCode(
     "holdfast_gateway_terminal_failures_total",
-    "Terminals that did not come up or were ended, by the code that the client was told",
+    "Terminals that did not come up or were ended, by the code that was sent to the client",
   );
   const sessions = createSessions({ api, bindings: options.bindings, outbox, traffic, onFailure, log });
   metrics.gaugeByReason("holdfast_gateway_terminals", "Terminals at this gateway, by state", async () => {

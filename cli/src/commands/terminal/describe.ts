@@ -4,21 +4,25 @@ import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { chainSteps } from "@holdfast/contracts/terminal/frames";
+import { terminalStateShown, terminalStateTitles } from "@holdfast/contracts/words/state-titles";
 import { ago, localTime, span } from "../../output.ts";
 
-export function stateOf({ state, attached, detached_at, failure, exit, ending }: TerminalSession): string {
-  if (ending) return "ending";
+export function stateOf(terminal: TerminalSession): string {
+  const { detached_at, failure, exit } = terminal;
+  const shown = terminalStateShown(terminal);
+  const title = terminalStateTitles[shown].title.toLowerCase();
   const why = failure ? `: ${failure.title} (${failure.code})` : "";
-  switch (state) {
+  switch (shown) {
     case "opening":
-      return state;
-    case "open":
-      if (attached) return `attached${why}`;
-      return `detached${detached_at === null ? "" : ` ${ago(detached_at)}`}${why}`;
+    case "ending":
+      return title;
+    case "detached":
+      return `${title}${detached_at === null ? "" : ` ${ago(detached_at)}`}${why}`;
     case "closed":
-      return exit ? `ended (${exit.signal ?? `exit code ${exit.code}`})` : `ended${why}`;
+      return exit ? `${title} (${exit.signal ?? `exit code ${exit.code}`})` : `${title}${why}`;
+    case "open":
     case "failed":
-      return `failed${why}`;
+      return `${title}${why}`;
   }
 }
 
@@ -37,7 +41,7 @@ export function describeTerminal(terminal: TerminalSession): string {
   });
   return [
     `Terminal ${id} of ${opened_by} at ${username}@${node_name}: ${stateOf(terminal)}`,
-    `Asked for ${localTime(created_at)}, correlation id ${correlation_id}`,
+    `Requested ${localTime(created_at)}, correlation id ${correlation_id}`,
     "Readiness chain:",
     ...steps,
     ...(failure ? describeFailure(failure, node_name) : []),

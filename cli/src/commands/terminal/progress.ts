@@ -1,20 +1,19 @@
 // While a terminal comes up: one line on stderr that says which step of the chain is under way. Only for
-// a person who watches; it is gone when the shell is there.
+// a person who watches; it is removed when the shell is ready.
 
 import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal/frames";
+import { readinessStepTitles, terminalConnectionTitles } from "@holdfast/contracts/words/state-titles";
 import { span } from "../../output.ts";
 import type { Screen } from "../../up/terminal.ts";
 
 export type Progress = { reached(step: ReadinessStep): void; clear(): void };
 
-/** What is being waited for once the step is reached. */
-const waitingFor: Record<ReadinessStep, string> = {
-  token_ready: "reaching the gateway",
-  browser_ws_ready: "asking the node",
-  terminal_open_sent: "waiting for the node's stream",
-  node_stream_connected: "starting the shell",
-  pty_ready: "the shell is there",
-};
+/** The step that is awaited, or the last one once all are reached. */
+function doingAfter(furthest: number): string {
+  const next = readinessSteps[furthest + 1];
+  const words = next ? readinessStepTitles[next].awaited : readinessStepTitles.pty_ready.reached;
+  return words.charAt(0).toLowerCase() + words.slice(1);
+}
 
 export function showProgress(target: string, screen: Screen): Progress {
   const shown = screen.isTTY === true;
@@ -23,15 +22,17 @@ export function showProgress(target: string, screen: Screen): Progress {
     if (shown) screen.write(`\r\x1b[2K${text}`);
   };
   let furthest = -1;
-  const line = (doing: string) => {
+  const line = () => {
     const after = span(performance.now() - begun);
-    write(`Connecting to ${target}: ${doing} … (${furthest + 1} of ${readinessSteps.length}, ${after})`);
+    write(
+      `${terminalConnectionTitles.connecting.title} to ${target}: ${doingAfter(furthest)} … (${furthest + 1} of ${readinessSteps.length}, ${after})`,
+    );
   };
-  line("asking for permission");
+  line();
   return {
     reached(step) {
       furthest = Math.max(furthest, readinessSteps.indexOf(step));
-      line(waitingFor[step]);
+      line();
     },
     clear: () => write(""),
   };

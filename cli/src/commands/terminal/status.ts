@@ -2,6 +2,7 @@
 // that says when the next try comes, and the keys.
 
 import { readinessSteps } from "@holdfast/contracts/terminal/frames";
+import { terminalConnectionTitles } from "@holdfast/contracts/words/state-titles";
 import type { Lost, State } from "@holdfast/terminal-client/states";
 import { messageOf } from "./failure.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
@@ -91,7 +92,7 @@ export function showStates({ local, progress, unconfirmed, redraw }: StatusOptio
       return countDown(state);
     }
     isLost = true;
-    line(`Reconnecting, try ${lost.attempt}`);
+    line(`${terminalConnectionTitles.reconnecting.title}, try ${lost.attempt}`);
   };
   const end = () => {
     clearLine();
@@ -101,7 +102,7 @@ export function showStates({ local, progress, unconfirmed, redraw }: StatusOptio
 }
 
 const stateWord = ({ cause, failure }: Lost) =>
-  cause === "unresponsive" && !failure ? "Unresponsive" : "Disconnected";
+  terminalConnectionTitles[cause === "unresponsive" && !failure ? "unresponsive" : "disconnected"].title;
 
 function lossSentence(lost: Lost): string {
   const { cause, failure } = lost;

@@ -1,12 +1,12 @@
-// The chain that a terminal comes up by: which steps were reached, after how long, and where it stopped.
+// The readiness chain of a terminal: which steps were reached, after how long, and where it stopped.
 
 import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal/frames";
+import { readinessStepTitles } from "@holdfast/contracts/words/state-titles";
 import type { Chain } from "@holdfast/terminal-client/states";
 import { classes } from "../../design/controls/classes.ts";
 import { type State, StatusMark } from "../../design/values/StatusMark.tsx";
 import { tookMs } from "../../design/values/time.ts";
 import { stoppedAt } from "./chain.ts";
-import { stepWords } from "./words.ts";
 
 type ReadinessStepsProps = {
   chain: Chain;
@@ -30,7 +30,7 @@ export function ReadinessSteps({ chain, next }: ReadinessStepsProps) {
           >
             <StatusMark state={mark}>
               <span className={classes("font-normal", mark !== "failed" && "text-ink")}>
-                {stepWords[step][ms !== undefined ? "reached" : "awaited"]}
+                {readinessStepTitles[step][ms !== undefined ? "reached" : "awaited"]}
               </span>
             </StatusMark>
             <span className="font-mono text-sm whitespace-nowrap text-ink-muted tabular-nums">

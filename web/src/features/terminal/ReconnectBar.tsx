@@ -9,7 +9,7 @@ import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { exactTime } from "../../design/values/time.ts";
 import type { Connection } from "./connection.ts";
 import { useTicking } from "./use-ticking.ts";
-import { waitingInWords } from "./words.ts";
+import { connectionMarks, waitingInWords } from "./words.ts";
 
 type Shown = Exclude<State, { phase: "ready" | "failed" | "ended" }>;
 
@@ -74,7 +74,9 @@ export function ReconnectBar({ state, connection, back, over, free }: ReconnectB
       return (
         <Bar at={free} buttons={lost && <Hurry connection={connection} />}>
           <span className="flex">
-            <StatusMark state="moving">{lost ? "Reconnecting" : "Connecting"}</StatusMark>
+            <StatusMark state="moving">
+              {(lost ? connectionMarks.reconnecting : connectionMarks.connecting).word}
+            </StatusMark>
           </span>
           {lost && <Attempt of={lost} />}
           <WaitingInput connection={connection} />

@@ -1,50 +1,55 @@
-// Steps, states and ends of terminals in words.
+// States and ends of terminals in words. Titles of states are those of the contracts.
 
-import type { TerminalSession, TerminalState } from "@holdfast/contracts/endpoints/terminals";
-import type { ReadinessStep } from "@holdfast/contracts/terminal/frames";
+import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import {
+  terminalConnectionTitles,
+  terminalStateShown,
+  terminalStateTitles,
+} from "@holdfast/contracts/words/state-titles";
 import type { State as ClientState, Exit, Phase } from "@holdfast/terminal-client/states";
-import type { State } from "../../design/values/StatusMark.tsx";
+import { type Mark, marksOf } from "../../design/values/marks.ts";
 
-/** While it is waited for, and once it is there. */
-export const stepWords: Record<ReadinessStep, { awaited: string; reached: string }> = {
-  token_ready: { awaited: "Asking for permission", reached: "Permission given" },
-  browser_ws_ready: { awaited: "Reaching the terminal gateway", reached: "Gateway reached" },
-  terminal_open_sent: { awaited: "Asking the node for a shell", reached: "Node asked for a shell" },
-  node_stream_connected: { awaited: "Waiting for the node's stream", reached: "Node's stream connected" },
-  pty_ready: { awaited: "Starting the shell", reached: "Shell started" },
+export const connectionMarks = marksOf<keyof typeof terminalConnectionTitles>(terminalConnectionTitles, {
+  connecting: "moving",
+  connected: "ok",
+  unresponsive: "degraded",
+  disconnected: "degraded",
+  reconnecting: "moving",
+  not_connected: "failed",
+  ended: "ended",
+});
+
+const phaseMarks: Record<Phase, Mark> = {
+  probing: connectionMarks.reconnecting,
+  asking: connectionMarks.connecting,
+  joining: connectionMarks.connecting,
+  checking: connectionMarks.connecting,
+  waiting: connectionMarks.connecting,
+  ready: connectionMarks.connected,
+  unresponsive: connectionMarks.unresponsive,
+  pausing: connectionMarks.disconnected,
+  stopped: { ...connectionMarks.disconnected, state: "ended" },
+  failed: connectionMarks.not_connected,
+  ended: connectionMarks.ended,
 };
 
-const phaseMarks: Record<Phase, { state: State; word: string }> = {
-  probing: { state: "moving", word: "Reconnecting" },
-  asking: { state: "moving", word: "Connecting" },
-  joining: { state: "moving", word: "Connecting" },
-  checking: { state: "moving", word: "Connecting" },
-  waiting: { state: "moving", word: "Connecting" },
-  ready: { state: "ok", word: "Connected" },
-  unresponsive: { state: "degraded", word: "Unresponsive" },
-  pausing: { state: "degraded", word: "Disconnected" },
-  stopped: { state: "ended", word: "Disconnected" },
-  failed: { state: "failed", word: "Not connected" },
-  ended: { state: "ended", word: "Ended" },
-};
-
-export function markOf(state: ClientState): { state: State; word: string } {
+export function markOf(state: ClientState): Mark {
   if (state.phase === "pausing" && state.lost.cause === "unresponsive") return phaseMarks.unresponsive;
   if ("round" in state && state.round.lost) return phaseMarks.probing;
   return phaseMarks[state.phase];
 }
 
-const terminalMarks: Record<TerminalState, { state: State; word: string }> = {
-  opening: { state: "moving", word: "Opening" },
-  open: { state: "ok", word: "Attached" },
-  closed: { state: "ended", word: "Ended" },
-  failed: { state: "failed", word: "Failed" },
-};
+const terminalMarks = marksOf<keyof typeof terminalStateTitles>(terminalStateTitles, {
+  opening: "moving",
+  open: "ok",
+  detached: "unknown",
+  ending: "moving",
+  closed: "ended",
+  failed: "failed",
+});
 
-export function terminalMark(terminal: Pick<TerminalSession, "state" | "attached" | "ending">) {
-  if (terminal.ending) return { state: "moving", word: "Ending" } as const;
-  if (terminal.state === "open" && !terminal.attached) return { state: "unknown", word: "Detached" } as const;
-  return terminalMarks[terminal.state];
+export function terminalMark(terminal: Pick<TerminalSession, "state" | "attached" | "ending">): Mark {
+  return terminalMarks[terminalStateShown(terminal)];
 }
 
 export const inputIsFull = "Not sent: 16 MiB of input wait for this shell already.";
