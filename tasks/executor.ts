@@ -16,6 +16,8 @@ export type Host = {
   terminals: Terminals;
 };
 
+export type OpenedShell = { pid: number; offset: number; private_directories: boolean; control_group: boolean };
+
 /** Shells whose bytes go through the terminal gateway. */
 export type Terminals = {
   /**
@@ -23,6 +25,8 @@ export type Terminals = {
    * is known, and leaves nothing behind.
    */
   open(terminal: {
+    /** Noted beside the shell, for `recover`. */
+    taskId: string;
     sessionId: string;
     correlationId: string;
     size: { cols: number; rows: number };
@@ -32,7 +36,12 @@ export type Terminals = {
     /** How long the shell may be without a way to the gateway. */
     detachedMs: number;
     signal: AbortSignal;
-  }): Promise<{ pid: number; offset: number; private_directories: boolean; control_group: boolean }>;
+  }): Promise<OpenedShell>;
+  /**
+   * Finds the shell that an earlier agent process started for this task. Resolves once the shell is connected to the
+   * gateway again; undefined: there is none, or it ended first.
+   */
+  recover(taskId: string, signal: AbortSignal): Promise<OpenedShell | undefined>;
 };
 
 /** As the host's user database has it; an empty shell is the system's default one. */

@@ -1,9 +1,10 @@
-// Terminals of a whole agent: opened by a signed task, told of in its metrics and diagnostics, and found
-// again by the agent that comes after it. As root with a user made for it, otherwise with its own account.
+// Terminals of a whole agent: opened by a signed task, reported in its metrics and diagnostics, and found
+// again by the next agent process. As root with a user made for it, otherwise with its own account.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -32,27 +33,46 @@ async function machine(certificates: Parameters<typeof startFakeApi>[0] = {}) {
   const { username, allocation_id } = isRoot
     ? testUser()
     : { username: userInfo().username, allocation_id: randomUUID() };
-  const run = async (task_type: string, params: Record<string, unknown>) => {
-    const task = api.enqueue(api.sign({ task_type, params }));
-    await expect.poll(() => api.resultOf(task.task_id), { timeout: 40_000 }).toBeDefined();
-    return api.resultOf(task.task_id)?.outcome;
+  const outcomeOf = async (taskId: string) => {
+    await expect.poll(() => api.resultOf(taskId), { timeout: 40_000 }).toBeDefined();
+    return api.resultOf(taskId)?.outcome;
   };
+  const run = (task_type: string, params: Record<string, unknown>) =>
+    outcomeOf(api.enqueue(api.sign({ task_type, params })).task_id);
   const makeUser = async () =>
     expect(await run("allocation.provision_user", { username, allocation_id, ssh_keys: [] })).toMatchObject({
       status: "succeeded",
     });
-  const open = async (session_id = randomUUID()) => {
+  const startOpening = (session_id: string = randomUUID()) => {
     const more = { correlation_id: `c-${session_id}`, within_seconds: 29, detached_seconds: 600 };
     const params = { session_id, allocation_id, username, cols: 80, rows: 24, ...more };
-    return { session_id, outcome: await run("terminal.open", params) };
+    const { task_id } = api.enqueue(api.sign({ task_type: "terminal.open", params }));
+    return { session_id, outcome: () => outcomeOf(task_id) };
   };
-  return { api, gateway, stateDir, makeUser, open };
+  const open = async () => {
+    const { session_id, outcome } = startOpening();
+    return { session_id, outcome: await outcome() };
+  };
+  return { api, gateway, stateDir, makeUser, open, startOpening };
 }
 
 function endShells(stateDir: string): void {
   for (const one of findSockets(stateDir)) {
     if (one.kind === "shell" && isRunning(one.holder.pid)) process.kill(one.holder.pid, "SIGKILL");
   }
+}
+
+/** The shell's process id, once its holder has started it. */
+async function shellIn(stateDir: string): Promise<number> {
+  const children = () => {
+    const [shell] = findSockets(stateDir).filter((one) => one.kind === "shell");
+    const { pid } = shell?.holder ?? {};
+    return pid === undefined
+      ? []
+      : readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
+  };
+  await expect.poll(() => children().length, { timeout: 40_000 }).toBeGreaterThan(0);
+  return Number(children()[0]);
 }
 
 function startProcess(stateDir: string): ChildProcess {
@@ -139,7 +159,7 @@ function samples(text: string): Map<string, number> {
 }
 
 describe("an agent's terminals", () => {
-  it("TERM-03 are opened by a task, which succeeds when the gateway has been told", async () => {
+  it("TERM-03 are opened by a task, which succeeds once the gateway knows of the shell", async () => {
     const { gateway, stateDir, makeUser, open } = await machine();
     const agent = await startTestAgent({ stateDir });
     await makeUser();
@@ -222,6 +242,51 @@ describe("an agent's terminals", () => {
     newest.send({ type: "close", reason: "asked" });
     await newest.frame("exit");
     await expect.poll(() => isRunning(Number(pid))).toBe(false);
+  });
+
+  describe("whose agent is killed before it could report that they are open", () => {
+    /** The shell runs and the gateway does not accept its stream yet; then the agent is killed. */
+    async function killedWhileOpening() {
+      const { api, gateway, stateDir, makeUser, startOpening } = await machine();
+      const agent = startProcess(stateDir);
+      await makeUser();
+      gateway.refuse = () => ({ status: 503, body: "" });
+      const { session_id, outcome } = startOpening();
+      const pid = await shellIn(stateDir);
+      await end(agent, "SIGKILL");
+      return { api, gateway, stateDir, session_id, outcome, pid };
+    }
+
+    it("TASK-05 TERM-11 are open when the next one has connected the same shell", async () => {
+      const { api, gateway, stateDir, session_id, outcome, pid } = await killedWhileOpening();
+      startProcess(stateDir);
+      // Nothing is reported while the shell is not connected.
+      const heartbeats = api.heartbeats.length;
+      await expect.poll(() => api.heartbeats.length).toBeGreaterThan(heartbeats);
+      gateway.refuse = () => undefined;
+      const stream = await gateway.stream(session_id);
+      await stream.frame("hello");
+      expect(await outcome()).toMatchObject({ status: "succeeded", result: { pid, offset: 0 } });
+      await stream.attach();
+      expect(await ask(stream, "echo $$")).toBe(String(pid));
+    });
+
+    it("TASK-05 TERM-11 are interrupted when the gateway no longer expects them, and leave no shell", async () => {
+      const { gateway, stateDir, outcome, pid } = await killedWhileOpening();
+      const body = JSON.stringify({ code: "terminal_session_unknown", message: "It has ended." });
+      gateway.refuse = () => ({ status: 409, body });
+      startProcess(stateDir);
+      expect(await outcome()).toMatchObject({ status: "interrupted" });
+      await expect.poll(() => isRunning(pid)).toBe(false);
+    });
+
+    it("TASK-05 TERM-11 are interrupted when their shell has ended meanwhile", async () => {
+      const { gateway, stateDir, outcome } = await killedWhileOpening();
+      endShells(stateDir);
+      gateway.refuse = () => undefined;
+      startProcess(stateDir);
+      expect(await outcome()).toMatchObject({ status: "interrupted" });
+    });
   });
 
   it("ID-09 end when the node is revoked", async () => {

@@ -11,10 +11,11 @@ type Wanted = { username: string; allocation_id: string };
 type Refuse = (message: string) => TaskFailed;
 
 export default executor(contract, {
-  async run({ params, progress, signal, host, fail }) {
+  async run({ taskId, params, progress, signal, host, fail }) {
     progress("opening");
     const refuse: Refuse = (message) => fail("terminal_pty_failed", message);
     return host.terminals.open({
+      taskId,
       sessionId: params.session_id,
       correlationId: params.correlation_id,
       size: { cols: params.cols, rows: params.rows },
@@ -24,6 +25,8 @@ export default executor(contract, {
       signal,
     });
   },
+  /** Shells outlive the agent, so the terminal may be open although the agent ended before it could report that. */
+  recover: ({ taskId, signal, host }) => host.terminals.recover(taskId, signal),
 });
 
 async function userOf(wanted: Wanted, host: Host, refuse: Refuse): Promise<ShellUser> {

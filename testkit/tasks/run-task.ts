@@ -16,6 +16,7 @@ export const noEndpoints: EnvironmentProfile = {
 /** Of a host that no terminal is to be opened on. */
 export const noTerminals: Terminals = {
   open: () => Promise.reject(new Error("there are no terminals in this test")),
+  recover: async () => undefined,
 };
 
 export type Ran = { result: Record<string, unknown>; phases: string[]; progress: unknown[] };

@@ -21,7 +21,10 @@ const host = {
   profile: { name: "p", version: 1, endpoints: {}, resolve: {}, ca_sha256: [] },
   capabilities: [],
   account: "me",
-  terminals: { open: () => Promise.reject(new Error("there are no terminals in this test")) },
+  terminals: {
+    open: () => Promise.reject(new Error("there are no terminals in this test")),
+    recover: async () => undefined,
+  },
 };
 const forever = () => new Promise<never>(() => undefined);
 

@@ -8,7 +8,10 @@ const host = {
   profile: { name: "p", version: 1, endpoints: {}, resolve: {}, ca_sha256: [] },
   capabilities: [],
   account: "me",
-  terminals: { open: () => Promise.reject(new Error("there are no terminals in this test")) },
+  terminals: {
+    open: () => Promise.reject(new Error("there are no terminals in this test")),
+    recover: async () => undefined,
+  },
 };
 const begin = (type: LoadedType, onProgress: Parameters<typeof runTask>[0]["onProgress"] = () => undefined) =>
   runTask({ taskId: "t", type, params: {}, host, onProgress, graceMs: 20 });

@@ -53,7 +53,10 @@ const quiet: Log = {
   warn: () => undefined,
   error: () => undefined,
 };
-const noTerminals = { open: () => Promise.reject(new Error("a simulated node has no shells")) };
+const noTerminals = {
+  open: () => Promise.reject(new Error("a simulated node has no shells")),
+  recover: async () => undefined,
+};
 
 export function startSimAgent(options: SimAgentOptions): SimAgent {
   const { joined, character } = options;

@@ -5,8 +5,9 @@
 //   <id>.starting                    not to be connected to yet
 //   <id>.spare                       ready to be assigned
 //   <session>.<pid>.<started>.shell  a tenant's, with the holder's process
+//   <session>.task                   no socket: the id of the task that opened the shell
 
-import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import type { ProcessIdentity } from "@holdfast/kit/processes";
 
 export type FoundSocket =
@@ -42,6 +43,34 @@ export function findSockets(stateDir: string): FoundSocket[] {
     if (name.endsWith(".spare")) return [{ kind: "spare", name }];
     return name.endsWith(".starting") ? [{ kind: "starting", name }] : [];
   });
+}
+
+const sessionIn = (name: string) => name.split(".", 1)[0] ?? name;
+/** By the name of a shell's socket, or by its session. */
+export const taskNoteName = (name: string) => `${sessionIn(name)}.task`;
+
+/** The session that this task opened a shell for. */
+export function sessionOfTask(stateDir: string, taskId: string): string | undefined {
+  const directory = directoryOf(stateDir);
+  const name = namesIn(directory).find((one) => one.endsWith(".task") && textIn(`${directory}/${one}`) === taskId);
+  return name && sessionIn(name);
+}
+
+/** Removes the notes of shells that no longer exist. */
+export function removeOldTaskNotes(stateDir: string): void {
+  const directory = directoryOf(stateDir);
+  const names = namesIn(directory);
+  const shells = new Set(names.filter((name) => name.endsWith(".shell")).map(sessionIn));
+  for (const name of names)
+    if (name.endsWith(".task") && !shells.has(sessionIn(name))) rmSync(`${directory}/${name}`, { force: true });
+}
+
+function textIn(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
 }
 
 /** Undefined: no attempt yet, or the file cannot be read. */

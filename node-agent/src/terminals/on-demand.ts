@@ -19,6 +19,8 @@ export function createTerminalsOnDemand(options: TerminalsOptions): TerminalsOnD
   let loading: Promise<Terminals> | undefined;
   let loaded: Terminals | undefined;
   let stopped = false;
+  /** Resolves when the shells of an earlier agent process are adopted. */
+  const resumed = Promise.withResolvers<void>();
 
   const load = async (): Promise<Terminals> => {
     const { createTerminals } = await import("./terminals.ts");
@@ -39,11 +41,17 @@ export function createTerminalsOnDemand(options: TerminalsOptions): TerminalsOnD
       if (stopped) throw new TaskFailed("terminal_pty_failed", "The agent is stopping.");
       return all.open(wanted);
     },
+    async recover(taskId, signal) {
+      await resumed.promise;
+      signal.throwIfAborted();
+      return loaded?.recover(taskId, signal);
+    },
     resume() {
-      if (findSockets(options.stateDir).length === 0) return;
+      if (findSockets(options.stateDir).length === 0) return resumed.resolve();
       terminals()
         .then((all) => (stopped ? undefined : all.resume()))
-        .catch((error: TaskFailed) => options.onFailure(error.code, error.message, undefined));
+        .catch((error: TaskFailed) => options.onFailure(error.code, error.message, undefined))
+        .finally(resumed.resolve);
     },
     count: () => loaded?.count() ?? 0,
     endAll: () => void loading?.then((all) => all.endAll()).catch(() => {}),

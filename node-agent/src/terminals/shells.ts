@@ -50,7 +50,7 @@ export function createShells(options: {
   return {
     end,
     async start(wanted, signal) {
-      const taking = holders.take(wanted.sessionId);
+      const taking = holders.take(wanted);
       taking.catch(() => {}); // It is awaited below, after the user was found.
       try {
         const user = await untilAborted(wanted.user(), signal);
@@ -79,7 +79,7 @@ export function createShells(options: {
         const connection = await driver.connect(options.at(name), options.answerMs);
         const { first } = connection;
         const holder = { connection, process, name };
-        // Assigned to a session, but never told to start a shell.
+        // Assigned to a session that never started a shell in it.
         if (first.type === "spare") {
           await end(holder);
           return undefined;
@@ -99,7 +99,7 @@ export function createShells(options: {
   };
 }
 
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);
     if (signal.aborted) return stop();

@@ -3,16 +3,16 @@
 
 import { randomUUID } from "node:crypto";
 import { watch } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { identify, type ProcessIdentity } from "@holdfast/kit/processes";
 import type { HolderConnection, PtyDriver } from "../drivers/pty/driver.ts";
-import { namesIn, shellName, spareName } from "./directory.ts";
+import { namesIn, shellName, spareName, taskNoteName } from "./directory.ts";
 
 export type Holder = { connection: HolderConnection; process: ProcessIdentity; name: string };
 
 export type Holders = {
-  /** Returns a holder for this session, with its socket renamed to it. */
-  take(sessionId: string): Promise<Holder>;
+  /** Returns a holder for this session, with its socket renamed to it and a note of the task. */
+  take(shell: { sessionId: string; taskId: string }): Promise<Holder>;
   /** Starts a spare for the next terminal. */
   keepOne(): void;
   /** Adopts the spare of an earlier agent process. */
@@ -102,7 +102,10 @@ export function createHolders(options: {
     }, lost);
   };
 
-  const forget = (name: string) => rm(`${directory}/${name}`, { force: true });
+  const forget = async (name: string) => {
+    if (name.endsWith(".shell")) await rm(`${directory}/${taskNoteName(name)}`, { force: true });
+    await rm(`${directory}/${name}`, { force: true });
+  };
 
   const dismiss = ({ connection, name }: Holder) => {
     connection.listen({ onBytes() {}, onControl() {}, onGone: () => void forget(name) });
@@ -115,12 +118,14 @@ export function createHolders(options: {
   };
 
   return {
-    async take(sessionId) {
+    async take({ sessionId, taskId }) {
       const own = spare ?? start();
       spare = undefined;
       const holder = await own;
       const name = shellName(sessionId, holder.process);
-      // Before it is assigned: if the agent ends right now, the next one finds it by its session.
+      // Before it is assigned: if the agent ends right now, the next one finds it by its session and its task. A full
+      // disk has no room for the note; it costs only the recovery of the task.
+      await writeFile(`${directory}/${taskNoteName(sessionId)}`, taskId, { mode: 0o600 }).catch(() => {});
       await rename(`${directory}/${holder.name}`, `${directory}/${name}`);
       return { ...holder, name };
     },

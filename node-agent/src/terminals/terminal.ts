@@ -9,17 +9,22 @@ import {
   readNodeFrame,
 } from "@holdfast/contracts/terminal/frames";
 import { signalIfAlive } from "@holdfast/kit/processes";
+import type { Description } from "../drivers/pty/driver.ts";
 import type { Control } from "../drivers/pty/messages.mjs";
 import { type Redial, startRedial } from "./redial.ts";
 import type { Holder } from "./spare-holders.ts";
 import type { Stream } from "./stream.ts";
 
+type Shell = Description & { type: "shell" };
+
 export type Terminal = {
   readonly sessionId: string;
+  /** Resolves with its first connection to the gateway; undefined: it ended before that. */
+  readonly joined: Promise<Shell | undefined>;
   /** Whether it is connected to the gateway. */
   connected(): boolean;
   /** Its first connection to the gateway, which reports that the shell runs. */
-  join(stream: Stream, kept: { offset: number; end: number }): void;
+  join(stream: Stream, kept: Shell): void;
   /** Retries until it is connected, or for as long as a shell may be disconnected. */
   reconnect(): void;
   /** Ends the shell; resolves when all its processes are gone. */
@@ -53,6 +58,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
   const { sessionId, holder } = options;
   const { connection } = holder;
   const over = Promise.withResolvers<void>();
+  const firstJoined = Promise.withResolvers<Shell | undefined>();
   let stream: Stream | undefined;
   /** Output after this point belongs to no attachment of this stream. */
   let attached = false;
@@ -89,6 +95,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
   const onHolderGone = () => {
     if (gone) return;
     gone = true;
+    firstJoined.resolve(undefined);
     clearTimeout(timer);
     redial?.stop("the terminal ended");
     if (!exit && !ending) {
@@ -128,7 +135,9 @@ export function createTerminal(options: TerminalOptions): Terminal {
     onGone: onHolderGone,
   });
 
-  const join = (joined: Stream, { offset, end: newest }: { offset: number; end: number }) => {
+  const join = (joined: Stream, kept: Shell) => {
+    const { offset, end: newest } = kept;
+    firstJoined.resolve(kept);
     stream = joined;
     attached = false;
     joined.send({ type: "hello", offset, end: newest });
@@ -180,6 +189,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
 
   return {
     sessionId,
+    joined: firstJoined.promise,
     connected: () => stream !== undefined,
     join,
     reconnect,

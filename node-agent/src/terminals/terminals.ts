@@ -4,13 +4,13 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { agentWaitMs } from "@holdfast/contracts/terminal/deadlines";
 import { PING_MS } from "@holdfast/contracts/terminal/liveness";
-import { TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/executor";
-import type { PtyDriver } from "../drivers/pty/driver.ts";
+import { type OpenedShell, TaskFailed, type Terminals as TaskTerminals } from "@holdfast/tasks/executor";
+import type { Description, PtyDriver } from "../drivers/pty/driver.ts";
 import { ptyDriver } from "../drivers/pty/pty-driver.ts";
-import { findSockets, makeDirectory } from "./directory.ts";
+import { findSockets, makeDirectory, removeOldTaskNotes, sessionOfTask } from "./directory.ts";
 import { isStreamFailure } from "./failures.ts";
 import { createGatewayDialler, type GatewayDiallerOptions } from "./gateway-dialler.ts";
-import { createShells } from "./shells.ts";
+import { createShells, untilAborted } from "./shells.ts";
 import { createHolders, type Holder } from "./spare-holders.ts";
 import { createTerminal, type Terminal } from "./terminal.ts";
 
@@ -88,6 +88,11 @@ export function createTerminals(options: TerminalsOptions): Terminals {
     unused = setTimeout(() => holders.letGo(), options.keepSpareMs ?? KEEP_SPARE_MS).unref();
   };
 
+  const openedShell = (kept: Description & { type: "shell" }): OpenedShell => {
+    const { pid, offset, private_directories, control_group } = kept;
+    return { pid, offset, private_directories, control_group: control_group || driver.hasControlGroups() };
+  };
+
   const open = async (wanted: Opening) => {
     const { sessionId, correlationId } = wanted;
     if (terminals.has(sessionId) || opening.has(sessionId))
@@ -105,8 +110,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
       const [stream, shell] = await Promise.all([dialling, starting]);
       const terminal = keep(shell.holder, { sessionId, correlationId, detachedMs: wanted.detachedMs });
       terminal.join(stream, shell.kept);
-      const { pid, offset, private_directories, control_group } = shell.kept;
-      return { pid, offset, private_directories, control_group: control_group || driver.hasControlGroups() };
+      return openedShell(shell.kept);
     } catch (error) {
       const isLate = late.signal.aborted;
       given.abort();
@@ -137,7 +141,14 @@ export function createTerminals(options: TerminalsOptions): Terminals {
         if (terminals.size === 0) rest();
       }
     },
+    async recover(taskId, signal) {
+      const sessionId = sessionOfTask(stateDir, taskId);
+      const terminal = sessionId === undefined ? undefined : terminals.get(sessionId);
+      const kept = terminal && (await untilAborted(terminal.joined, signal));
+      return kept && openedShell(kept);
+    },
     async resume() {
+      removeOldTaskNotes(stateDir);
       await Promise.all(
         findSockets(stateDir).map(async (found) => {
           if (found.kind !== "shell")

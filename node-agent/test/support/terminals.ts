@@ -77,6 +77,7 @@ export async function terminalHost(more: Partial<TerminalsOptions> = {}): Promis
     async open(user = {}, wanted = {}) {
       const sessionId = wanted.sessionId ?? randomUUID();
       const opened = await host.terminals.open({
+        taskId: randomUUID(),
         sessionId,
         correlationId: `c-${sessionId}`,
         size: { cols: 80, rows: 24 },

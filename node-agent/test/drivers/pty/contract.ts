@@ -116,7 +116,7 @@ export const ptyContract: ContractCheck[] = [
     },
   },
   {
-    name: "the end of the shell is reported with its code, and the holder ends when it is told that this was received",
+    name: "the end of the shell is reported with its code, and the holder exits once that is acknowledged",
     async check(bench) {
       const shell = await startShell(bench);
       shell.connection.sendBytes(Buffer.from("exit 7\r"), LIMITS.input);
