@@ -3,6 +3,7 @@
 import { type AuditEvent, listAudit, listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
 import { changePassword } from "@holdfast/contracts/endpoints/me";
 import { inviteMember, removeMember } from "@holdfast/contracts/endpoints/members";
+import { updateOrganization } from "@holdfast/contracts/endpoints/organizations";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
@@ -69,7 +70,7 @@ describe("what is written", () => {
     await attempt(member, "nope", "denied-1");
     await attempt(owner, "by-op", "failed-1");
     expect(await events({ correlation_id: "denied-1" })).toMatchObject([
-      { result: "denied", reason: "forbidden" },
+      { result: "denied", reason: "forbidden", target_type: "project", target_id: null, target_name: "nope" },
     ]);
     expect(await events({ correlation_id: "failed-1" })).toMatchObject([
       { result: "failed", reason: "name_taken", target_type: "project", target_name: "by-op" },
@@ -87,6 +88,17 @@ describe("what is written", () => {
     await expect(api.as(owner)(removeMember, removal)).rejects.toThrow();
     expect(await events({ correlation_id: "refused-2" })).toMatchObject([
       { target_type: "member", target_id: id },
+    ]);
+    const member = await tokenFor(api, org, "member");
+    const renaming = { params: { org_id: org.id }, body: { name: "Mine now" }, correlationId: "refused-3" };
+    await expect(api.as(member)(updateOrganization, renaming)).rejects.toThrow();
+    expect(await events({ correlation_id: "refused-3" })).toMatchObject([
+      { result: "denied", target_type: "organization", target_id: org.id, target_name: "Mine now" },
+    ]);
+    const invited = { body: { email: "who@audited.example" }, correlationId: "refused-4" };
+    await expect(api.as(member)(inviteMember, invited)).rejects.toThrow();
+    expect(await events({ correlation_id: "refused-4" })).toMatchObject([
+      { result: "denied", target_type: "member", target_id: null, target_name: "who@audited.example" },
     ]);
   });
 

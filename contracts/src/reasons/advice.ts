@@ -1,5 +1,5 @@
-// Advice of the catalogue for one node. Its commands stand there with `<id>`; a person pastes what is shown.
+// Advice of the catalogue for one node. Its commands contain `<id>` in place of the node; people paste what is printed.
 
 export function adviceFor(node: string, advice: string): string {
-  return advice.replaceAll("<id>", node);
+  return advice.replaceAll("<id>", () => node);
 }

@@ -237,7 +237,7 @@ function refusedTarget(action: string, { params, body }: Call<unknown>): AuditTa
   if (!named) return { type: noun, id: null, name };
   const [parameter, id] = named;
   const type = typesByParameter[parameter] ?? parameter.replace(/_id$/, "");
-  return { type: noun.endsWith(type) ? noun : type, id, name };
+  return { type, id, name };
 }
 
 const typesByParameter: Partial<Record<string, string>> = { org_id: "organization", user_id: "member" };
