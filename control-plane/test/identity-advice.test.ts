@@ -63,6 +63,13 @@ async function heartbeat({ nodeId, tls }: Machine) {
   return client.ask({ method: "POST", path, body: heartbeatOf() }).finally(client.close);
 }
 
+/** Another machine was enrolled as its node, and it still presents its own certificate. */
+async function replacedMachine(): Promise<Machine & { nodeId: string }> {
+  const machine = await aNode();
+  await join({ ...machine }, (await newToken({ node_id: machine.nodeId })).token);
+  return machine;
+}
+
 /** What the node-facing listener says to the machine. */
 async function refusedHeartbeat(machine: Machine): Promise<ErrorEnvelope> {
   const { status, body } = await heartbeat(machine);
@@ -87,8 +94,7 @@ const change = (nodeId: string, what: NodeChange) =>
 const longAgo = () => new Date(Date.now() - 25 * 3_600_000);
 
 /** Does what a person would who reads this; alternatives are advice of their own. */
-async function follow(advice: string, machine: Machine, newest: Machine["tls"]): Promise<void> {
-  if (advice.includes("Restart the agent")) machine.tls = newest;
+async function follow(advice: string, machine: Machine): Promise<void> {
   const commands = [...advice.matchAll(/`holdfast ([^`]+)`/g)].map(([, command = ""]) => command);
   let token: string | undefined;
   for (const command of commands) {
@@ -112,7 +118,7 @@ function bindingOf(command: string, node: string | undefined): TokenOptions {
   return uuidForm.test(node) ? { ...kind, node_id: node } : { ...kind, node_name: node };
 }
 
-type Case = { machine: Machine; refusal: { code: string; advice: string }; newest?: Machine["tls"] };
+type Case = { machine: Machine; refusal: { code: string; advice: string } };
 const refusalOf = ({ code, next_step }: ErrorEnvelope) => ({ code, advice: next_step });
 
 const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
@@ -152,12 +158,20 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
   "a certificate that a new enrollment has replaced": [
     "identity_revoked",
     async () => {
-      const machine = await aNode();
-      const old = machine.tls;
-      await join(machine, (await newToken({ node_id: machine.nodeId })).token);
-      const newest = machine.tls;
-      machine.tls = old;
-      return { machine, newest, refusal: refusalOf(await refusedHeartbeat(machine)) };
+      const machine = await replacedMachine();
+      return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };
+    },
+  ],
+  "a certificate that a new enrollment has replaced, on the node's page": [
+    "auth_failed",
+    async () => {
+      const machine = await replacedMachine();
+      const { next_step } = await refusedHeartbeat(machine);
+      const page = () => api.operator(org.id)(getNode, { params: { node_id: machine.nodeId } });
+      await expect.poll(async () => (await page()).attention.map(({ code }) => code)).toContain("auth_failed");
+      const item = (await page()).attention.find(({ code }) => code === "auth_failed");
+      expect(item?.next_step, "as the agent is answered").toBe(next_step);
+      return { machine, refusal: { code: item?.code ?? "", advice: item?.next_step ?? "" } };
     },
   ],
   "a certificate of another CA": [
@@ -300,11 +314,11 @@ describe("advice that comes with a refusal", () => {
     expect(first.refusal.code).toBe(code);
     const alternatives = first.refusal.advice.split("; or ").length;
     for (let chosen = 0; chosen < alternatives; chosen += 1) {
-      const { machine, refusal, newest } = chosen === 0 ? first : await make();
+      const { machine, refusal } = chosen === 0 ? first : await make();
       const advice = refusal.advice.includes("; or ")
         ? (refusal.advice.split("; or ")[chosen] ?? refusal.advice)
         : refusal.advice;
-      await follow(advice, machine, newest ?? machine.tls);
+      await follow(advice, machine);
       expect(await heartbeat(machine), advice).toMatchObject({
         status: 200,
         body: { node: { status: "active" } },
@@ -322,7 +336,7 @@ describe("advice that comes with a refusal", () => {
     const machine = await aNode();
     if (what) await change(machine.nodeId, what);
     else machine.tls = await certificateFor(machine.nodeId, authority, longAgo());
-    await follow(diagnosticReasons[reason].nextStep, machine, machine.tls);
+    await follow(diagnosticReasons[reason].nextStep, machine);
     expect(await heartbeat(machine)).toMatchObject({ status: 200, body: { node: { status: "active" } } });
   });
 

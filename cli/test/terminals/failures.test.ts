@@ -17,7 +17,7 @@ import {
   type TerminalError,
   TOKEN_PROTOCOL,
 } from "@holdfast/contracts/terminal/frames";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
 import { lacks } from "../../../scripts/facilities.mjs";
 import { enrollGateway, SERVICE_TOKEN } from "../../../testkit/api/services.ts";
@@ -97,13 +97,29 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     await Promise.all([publicFront, nodeFront, ...standing].map((one) => one.stop()));
   });
 
-  // A row that fails takes no other with it.
-  afterEach(() => repair());
+  // A row that fails takes no other with it: this, and what the row itself restores with `onTestFinished`.
+  afterEach(() => {
+    repair();
+    atPage?.complaints.splice(0);
+  });
 
   const portOf = (url: string) => Number(new URL(url).port);
   const repair = () => {
     publicFront.lead(ports.public);
     nodeFront.lead(ports.node);
+  };
+  const reactivate = async () => {
+    const { status } = await shells.json<{ status: string }>(["node", "show", shells.node.name]);
+    if (status !== "active") await shells.json(["node", "reactivate", shells.node.name]);
+  };
+  const restoreUser = () => shells.json(["allocation", "repair", shells.allocation.id]);
+  /** The user's, if it was released. */
+  const restoreAllocation = async () => {
+    const { username } = shells.allocation;
+    const { status } = await shells.json<Allocation>(["allocation", "show", shells.allocation.id]);
+    if (status === "active") return;
+    const args = ["allocation", "create", "--node", shells.node.name, "--user", username];
+    shells.allocation = await shells.json<Allocation>(args);
   };
   const stand = async (made: Promise<Standing>): Promise<number> => {
     const one = await made;
@@ -262,6 +278,7 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
     const uid = execFileSync("id", ["-u", username], { encoding: "utf8" });
     writeFileSync(`${home}/thesis`, "twelve years of work");
     const remove = () => execFileSync("userdel", ["--force", username], { stdio: "ignore" });
+    onTestFinished(async () => void (await restoreUser()));
     remove();
     const failure = await fails("terminal_pty_failed", { why: `There is no user ${username} on this node.` });
     const [, command = ""] = /`holdfast ([^`]+)`/.exec(String(failure.next_step)) ?? [];
@@ -327,13 +344,14 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
   it("TERM-08 a node that is quarantined ends its terminals for that reason, not for the tenant's", async () => {
     const tty = await shells.atShell();
     const [open] = await shells.terminals("open");
+    onTestFinished(reactivate);
     await shells.json(["node", "fence", shells.node.name]);
     expect((await tty.ended).code).toBe(1);
     expect(tty.shown()).toContain("terminal_node_quarantined");
     await expect
       .poll(() => terminalWith(String(open?.correlation_id)))
       .toMatchObject([{ state: "failed", failure: { code: "terminal_node_quarantined", owner: "node" } }]);
-    await shells.json(["node", "reactivate", shells.node.name]);
+    await reactivate();
     await works(() => atPage?.openTerminal());
   });
 
@@ -366,23 +384,23 @@ describe.skipIf(lacks("root") || lacks("openssl"))("a terminal that does not com
 
   it("TERM-09 TERM-01 terminal_token_mint_failed: the node was set to take no new work", async () => {
     const { name } = shells.node;
+    onTestFinished(reactivate);
     await shells.json(["node", "drain", name]);
     const why = `The node ${name} is draining and takes no new work.`;
     await fails("terminal_token_mint_failed", { why, owner: "node", ownerInWords: "The operator of the node" });
-    await shells.json(["node", "reactivate", name]);
+    await reactivate();
     await works();
   });
 
   it("TERM-09 TERM-01 terminal_token_mint_failed: the allocation was released", async () => {
-    const { id, username } = shells.allocation;
+    const { id } = shells.allocation;
+    onTestFinished(restoreAllocation);
     await shells.json(["allocation", "release", id]);
     // From a bookmark: no page offers a terminal of it any more.
     const url = `${(await shells.up.ready).api_url}/allocations/${id}/terminal`;
     await fails("terminal_token_mint_failed", { why: "released" }, () => atPage?.page.goto(url));
     if (atPage) await expect.poll(() => atPage?.page.getByRole("button", { name: "Try again" }).count()).toBe(0);
-    shells.allocation = await shells.json<Allocation>([
-      ...["allocation", "create", "--node", shells.node.name, "--user", username],
-    ]);
+    await restoreAllocation();
     await works(() => atPage?.openTerminal());
   });
 

@@ -9,7 +9,8 @@ export const identityReasons = {
     at: "identity",
     signal: "node_agent_auth_failed",
     message: "The server does not accept this agent's certificate.",
-    nextStep: "Enroll this node again with a token created for it: `holdfast node token create --node <id>`.",
+    nextStep:
+      "Enroll this node again: create a token with `holdfast node token create --node <id>`, and run `holdfast agent join` with it on the machine.",
     class: "rejection",
     owner: "node_enrollment",
     severity: "P1",

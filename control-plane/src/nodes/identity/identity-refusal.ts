@@ -1,7 +1,9 @@
-// Why a node's identity is not accepted, with advice that works: the server creates no token for a retired node, and a
-// replaced certificate needs none.
+// Why a node's identity is not accepted, with advice that works: the server creates no token for a retired node. A
+// machine that was enrolled again needs no advice, because its agent reads the new certificate by itself after a
+// rejection. So whoever goes on presenting a replaced certificate has lost the identity, and must be enrolled again.
 
 import { ApiError } from "@holdfast/contracts/errors";
+import { nodeReasons } from "@holdfast/contracts/reasons/node";
 import type { Standing } from "../directory/standings.ts";
 
 /** For a revoked node or certificate. `standing` is undefined when the node does not exist. */
@@ -10,6 +12,7 @@ export function identityRefusal(standing: Pick<Standing, "status" | "revokedAt">
   if (standing?.revokedAt !== null) return new ApiError("identity_revoked");
   return new ApiError("identity_revoked", {
     message: "This certificate was replaced when the node was enrolled again.",
-    nextStep: "Restart the agent, so that it uses its new certificate.",
+    // As on the node's page: see `attention.ts`.
+    nextStep: nodeReasons.auth_failed.nextStep,
   });
 }
