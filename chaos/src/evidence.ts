@@ -1,7 +1,7 @@
 // What a scenario gathers: plain data, and everything in it is judged (`judge.ts`). The self-test (`falsify.ts`)
 // changes one field after the other and expects the judgement to fail.
 
-/** What one observer was given: the user by the command line, the operator by the API, whoever stands at the host. */
+/** What one observer got: the user from the command line, the operator from the API, an engineer on the host. */
 export type Sighting = {
   by: Observer;
   code: string;
@@ -52,7 +52,7 @@ export type Retry = {
   status: string;
   exit_code: number;
   correlation_id: string;
-  /** Of the audit event that tells who asked for it. */
+  /** Of the audit event that names who requested it. */
   audit_correlation_id: string | null;
   /** From the repair. */
   seconds: number;

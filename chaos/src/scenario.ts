@@ -1,4 +1,4 @@
-// A scenario: one thing breaks, and what everybody concerned must be given.
+// A scenario: one thing breaks, and what everybody concerned must get.
 
 import type { Evidence } from "./evidence.ts";
 import type { Expected } from "./judge.ts";

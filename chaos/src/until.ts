@@ -1,4 +1,4 @@
-// Waits for what has no event to wait for: asks again until there is an answer, or says what never came.
+// Waits for what has no event to wait for: polls until there is a result, or reports what never happened.
 
 const PAUSE_MS = 100;
 /** For whatever is waited for. How soon the first sighting must come is the scenario's to say. */
@@ -17,7 +17,7 @@ export async function until<T>(
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
     if (performance.now() > deadline) throw new Error(`not within ${seconds} s: ${what}${instead()}`);
-    // A command is a process each time: asked without pause, it keeps the machine from what is waited for.
+    // Each command is a process: polling without a pause would slow down what is waited for.
     const pause = Math.max(PAUSE_MS, 2 * (performance.now() - asked));
     await new Promise((resolve) => setTimeout(resolve, pause));
   }

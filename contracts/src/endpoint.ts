@@ -1,5 +1,5 @@
 // An endpoint as data: the server registers a handler for it, the client calls it, OpenAPI and the
-// reference page are made from it. The shape of a request or an answer is written here only.
+// reference page are made from it. The shape of a request or a response is written here only.
 
 import type { z } from "zod";
 import type { ErrorCode } from "./errors.ts";
@@ -10,8 +10,8 @@ import type { Scope } from "./public/permissions.ts";
  * - `public`: anybody;
  * - `signed-in`: any user, token or local operator, in no particular organization;
  * - `operator`: the platform operator;
- * - `node`: an agent that has shown its certificate, for its own node;
- * - `service`: another process of this installation that has shown its service certificate;
+ * - `node`: an agent that presents its certificate, for its own node;
+ * - `service`: another process of this installation that presents its service certificate;
  * - a scope: a member, token or operator acting in one organization with that scope.
  */
 export type Access = "public" | "signed-in" | "operator" | "node" | "service" | { scope: Scope };

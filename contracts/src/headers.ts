@@ -15,5 +15,5 @@ export const gatewayListeners = { public: "terminal", node: "node-terminal" } as
 export const correlationIdForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
 export const idempotencyKeyForm = /^[\x21-\x7e]{1,128}$/;
 
-/** By which an ingress hands over the certificate that a node has shown it: PEM, URL-escaped. Nobody else may send it. */
+/** Carries the certificate that a node presented to an ingress: PEM, URL-escaped. Only an ingress may send it. */
 export const CERTIFICATE_HEADER = "x-holdfast-client-certificate";

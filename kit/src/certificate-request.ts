@@ -1,5 +1,5 @@
 // A PKCS#10 certificate request for a P-256 key, written as DER by hand: an X.509 library would cost
-// an agent or a gateway more memory than is worth fifty lines. The server reads only the key out of it and
+// an agent or a gateway more memory than these fifty lines. The server reads only the key out of it and
 // decides every name itself.
 
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";

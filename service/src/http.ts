@@ -27,7 +27,7 @@ export type HttpServer = {
   /** Keeps serving, but reports that it is not ready and closes each connection after its response. */
   startDraining(): void;
   /**
-   * Takes no new connection. Those that are there are served until their clients have closed them, or for that
+   * Accepts no new connections. Existing ones are served until their clients have closed them, or for that
    * long: closed from here, one might lose a request that is on its way.
    */
   stopAccepting(withinMs: number): Promise<void>;
@@ -76,7 +76,7 @@ const headersForBrowsers: Record<string, string> = {
 };
 
 const headersOverTls = { ...headersForBrowsers, "strict-transport-security": "max-age=31536000" };
-/** A fleet asks a thousand times a second, and every header costs both ends. */
+/** A fleet sends a thousand requests a second, and every header costs time at both ends. */
 const headersForPrograms: Record<string, string> = { "x-content-type-options": "nosniff" };
 
 /** What a page needs beyond that; `connectTo` are origins besides its own that it may talk to. */

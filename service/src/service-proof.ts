@@ -23,7 +23,7 @@ export function markOfIngressToken(token: string): string {
   return macOf(token, "holdfast ingress certificate");
 }
 
-/** Of the text given, base64url. */
+/** Of the text, base64url. */
 function macOf(token: string, text: string): string {
   return createHmac("sha256", token).update(text).digest("base64url");
 }

@@ -34,7 +34,7 @@ export default executor(contract, {
         if (!(await findAccount(username))) return nothing;
         throw fail("user_not_ours", `The user ${username} of this node was not made by Holdfast.`);
       }
-      // This allocation's user is gone already; the name has been given to another one since.
+      // This allocation's user is gone already; another one has the name now.
       if (record.allocation_id !== allocation_id) return nothing;
       const { stateDir } = host;
       const { ended, files, ipc, unseen } = await removeUser({

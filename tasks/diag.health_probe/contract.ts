@@ -1,4 +1,4 @@
-// How a host is: what its kernel tells about load, memory, virtualization and devices.
+// The health of a host: what its kernel reports about load, memory, virtualization and devices.
 
 import { HostHealth } from "@holdfast/contracts/node/host-health";
 import { z } from "zod";

@@ -1,5 +1,5 @@
 // The hops to an endpoint, each with a time of its own: name, address, connection, TLS, the node's
-// certificate. Nothing is asked of the server but whether it accepts that, and of what it says only a code is kept.
+// certificate. The server is only asked whether it accepts that, and only the code of its response is kept.
 
 import { randomUUID } from "node:crypto";
 import { lookup } from "node:dns/promises";

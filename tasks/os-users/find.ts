@@ -45,7 +45,7 @@ export function find(
   });
 }
 
-/** Another find than GNU's does not know what it is asked. */
+/** Only GNU find supports these options. */
 function isWrongUse(said: string): boolean {
   return /unrecognized|unknown predicate|invalid (argument|option)/i.test(said);
 }

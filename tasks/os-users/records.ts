@@ -21,11 +21,11 @@ const UserRecord = z.strictObject({
 export type UserRecord = z.infer<typeof UserRecord>;
 
 const Users = z.strictObject({
-  /** uids are given in turn. */
+  /** uids are assigned in order. */
   next_uid: Uid,
-  /** So many from there on own nothing: they were never given, or the disks were searched since. */
+  /** This many from there on own nothing: they were never assigned, or the disks were searched since. */
   clean: z.int().min(0).max(RANGE).default(0),
-  /** Owned something when the disks were searched last. They are not given until a search finds nothing of theirs. */
+  /** Owned something when the disks were searched last. They are not assigned until a search finds no files of theirs. */
   quarantined: z.array(Uid).default([]),
   users: z.record(z.string(), UserRecord),
 });
@@ -99,7 +99,7 @@ async function tryRecording(
   return undefined;
 }
 
-/** A released uid is given again only after a search of the disks in which nothing of it was found. */
+/** A released uid is assigned again only after a search of the disks has found no files of it. */
 export async function beginRound(stateDir: string, owning: UidFacts["owning"]): Promise<void> {
   const quarantined = [...(await owning())].sort();
   write(stateDir, { ...read(stateDir), clean: RANGE, quarantined });
@@ -113,7 +113,7 @@ function isClean(all: Users, uid: number): boolean {
   return distance(all.next_uid, uid) < all.clean && !all.quarantined.includes(uid) && !isRecorded(all, uid);
 }
 
-/** How many uids after the first the second one is given. */
+/** How many uids after the first the second one is assigned. */
 function distance(from: number, to: number): number {
   return (to - from + RANGE) % RANGE;
 }

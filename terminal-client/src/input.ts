@@ -58,7 +58,7 @@ export function createTerminalInput<Bytes extends Uint8Array = Uint8Array>(most:
   const sendFrom = (from: number | null) => {
     if (from === null) return giveUpOn(sent);
     if (from < acknowledged || from > sent) {
-      // The holder of the shell has forgotten this writer: what has arrived cannot be told from what has not.
+      // The holder of the shell has forgotten this writer: it is unknown which input has arrived.
       giveUpOn(end);
       acknowledged = from;
       end = from;

@@ -14,7 +14,7 @@ export function reconnectPauseMs(attempt: number, random: number = Math.random()
 }
 
 /**
- * A try asks the gateway first whether it is there, because a token is of no use without one. Now and then the
- * api is asked all the same: the gateway may have another address by now.
+ * An attempt checks first that the gateway responds, because a token is useless without it. Some attempts call the api
+ * regardless: the gateway may have another address by now.
  */
 export const asksGatewayFirst = (attempt: number) => attempt % ASKS_ANYWAY_EVERY !== 0;

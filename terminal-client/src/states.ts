@@ -13,7 +13,7 @@ export type Grant = {
   deadlineSeconds: number;
 };
 
-/** When each step was reached, in ms since a person or a loss asked for the terminal. */
+/** When each step was reached, in ms since the terminal was requested or lost. */
 export type Chain = Partial<Record<ChainStep, number>>;
 
 /** A terminal that was open, and is being reconnected. */
@@ -36,7 +36,7 @@ export type Round = {
   shell: string | undefined;
   askedAt: number;
   chain: Chain;
-  /** Undefined: a person asked for it, and is shown why it fails. */
+  /** Undefined: a person requested it, and sees why it fails. */
   lost: Lost | undefined;
 };
 
@@ -80,7 +80,7 @@ export type Event =
   | { type: "opened"; at: number }
   | { type: "frame"; frame: ServerFrame; at: number }
   | { type: "closed"; detail?: string; at: number }
-  /** The gateway was asked over the open connection, and did not answer in time. */
+  /** The gateway did not answer a ping on the open connection in time. */
   | { type: "silent"; at: number }
   | { type: "checked"; reachable: boolean; detail?: string; at: number }
   /** The time of `alarmOf` has come. */

@@ -26,7 +26,7 @@ import { meQuery } from "./session.ts";
 export const queryClient = createQueryClient({ onSignedOut: askToSignIn });
 
 /**
- * Code that did not arrive because the server is away is asked for again when it is back. If it is
+ * Code that could not be loaded because the server was unreachable is loaded again when it is back. If it is
  * missing on a server that answers, there is a new release, and the router reloads the page.
  */
 function lazyPage<Module extends Record<string, unknown>>(

@@ -45,7 +45,7 @@ export async function openAtPrompt(side: TerminalSide): Promise<Terminal> {
     seen = (seen + output.toString()).slice(-4096);
     if (endsInPrompt(seen)) prompt.resolve();
   });
-  // A failure to open is told by itself; nobody waits for the prompt then.
+  // A failure to open is reported separately; nothing waits for the prompt then.
   prompt.promise.catch(() => undefined);
   try {
     const terminal = await opening;

@@ -3,7 +3,7 @@
 import type { Lab } from "../lab/lab.ts";
 import type { Fault } from "./fault.ts";
 
-/** Only for who asks anew: connections that exist go on. */
+/** Affects new lookups only: existing connections continue. */
 function answers(lab: Lab, what: string, address: string | undefined): Fault {
   return {
     what,

@@ -11,7 +11,7 @@ import { connectionsReset } from "./network.ts";
 
 const program = fileURLToPath(new URL("./relay-process.ts", import.meta.url));
 
-/** The name leads to the relay while it is there; what was connected before is reset. */
+/** The name resolves to the relay while it runs; earlier connections are reset. */
 export function delayed(lab: Lab, milliseconds: number): Fault {
   let relay: RunningProgram | undefined;
   const reset = connectionsReset(lab);

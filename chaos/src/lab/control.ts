@@ -32,7 +32,7 @@ export async function openControl(options: {
   directory: string;
   logins: Logins;
   staleAfterSeconds: number;
-  /** The operator is shown a false hop and a false signal. */
+  /** The operator sees a wrong hop and a wrong signal. */
   falsify: boolean;
 }): Promise<Control> {
   const { network, directory } = options;
@@ -102,7 +102,7 @@ export async function openControl(options: {
   };
 }
 
-/** Whatever happens to the api, its operator is answered or told that there is no answer. */
+/** Whatever happens to the api, its operator gets a response or an error that says there is none. */
 const ANSWER_SECONDS = 45;
 
 /** For the lab's self-test: what the api says of a node's trouble is changed on the way. */

@@ -1,4 +1,4 @@
-// The name server of a lab, on its router: knows one name, and can be told to answer it otherwise.
+// The name server of a lab, on its router: knows one name, and can be set to resolve it to something else.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -83,7 +83,7 @@ function passOn(request: IncomingMessage, body: Buffer) {
         path: request.url,
         headers: { ...headers, ...(shown ? { [CERTIFICATE_HEADER]: escaped(shown) } : {}) },
       });
-      // Who no longer waits is not asked for either.
+      // A request whose client no longer waits is not forwarded.
       request.socket.once("close", () => onward.destroy());
       onward.once("error", () => resolve(undefined));
       onward.once("response", async (answer) => {

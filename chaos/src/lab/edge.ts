@@ -1,5 +1,5 @@
 // An edge in front of the api, as an installation has one: it ends the nodes' TLS and hands their certificates over.
-// It can be told to answer in the api's place, or to lose an answer at a chosen moment.
+// It can be set to answer in the api's place, or to lose an answer at a chosen moment.
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

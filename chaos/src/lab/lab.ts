@@ -16,7 +16,7 @@ export type LabOptions = {
   second?: boolean;
   /** A PostgreSQL of its own, which may be harmed. */
   ownDatabase?: boolean;
-  /** With an edge between nodes and api, which can be told to misbehave. */
+  /** With an edge between nodes and api, which can be set to misbehave. */
   edge?: boolean;
   agentEnv?: (directory: string) => Record<string, string>;
   stateMegabytes?: number;

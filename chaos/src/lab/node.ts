@@ -22,7 +22,7 @@ export type LabNode = NetworkHost & {
   agent(): RunningProgram;
   /** Of its agents, those that have ended included. */
   lines(): Line[];
-  /** With the same settings; another build when told. */
+  /** With the same settings; with another build if one is named. */
   startAgent(options?: { command?: string }): void;
   /** `holdfast agent …` on the host, as its operator would type it. */
   holdfast(args: readonly string[], env?: Record<string, string>): Promise<string>;
@@ -39,7 +39,7 @@ export type NodeOptions = {
   stateMegabytes?: number;
 };
 
-/** Short, so that scenarios are: a node is heard every two seconds. */
+/** Short, so that scenarios are short: a node sends a heartbeat every two seconds. */
 const HEARTBEAT_SECONDS = "2";
 
 export async function openNode({ place, directory, operator, ...options }: NodeOptions): Promise<LabNode> {

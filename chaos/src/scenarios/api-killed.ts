@@ -80,7 +80,7 @@ async function beforeResult(story: Story): Promise<void> {
   await endsOnce(story, task, "before it had the result");
 }
 
-/** Accepted, and the node does not know: it sends it again, and is told so. */
+/** Accepted, but the node does not know: it sends the result again and is answered that it was accepted. */
 async function afterResult(story: Story): Promise<void> {
   const began = Date.now();
   const task = await keptAt(story, { path: "/results", do: "keep_answer" });

@@ -5,7 +5,7 @@ import type { Fault } from "../faults/fault.ts";
 import type { Expected } from "../judge.ts";
 import type { Story } from "../story.ts";
 
-/** What everybody is given, when the agent knows the reason and the server only misses its heartbeats. */
+/** What everybody gets when the agent knows the reason and the server only misses its heartbeats. */
 export function offline(reason: string, within: number): Expected {
   return {
     sightings: [

@@ -30,7 +30,7 @@ export const resultRefused: Scenario = {
     const rule = { path: "/results", do: "answer", status: 502, page: "<h1>Bad Gateway</h1>" } as const;
     await story.breaks(edgeFollows(story.lab, "the edge does not pass results on", rule));
     const task = await story.gives({ params: { echo: "kept" } });
-    // The node is online meanwhile, and tells it itself.
+    // The node is online meanwhile and reports it itself.
     await Promise.all([story.dashboardSees("task_result_failed"), story.hostSees("task_result_failed")]);
     await story.mends();
     await story.succeeds(task);

@@ -25,7 +25,7 @@ export function pinnedFetch(certificateFile: string): typeof fetch {
     const dispatcher = new undici.Agent({ connect: pinnedTls(certificateFile) });
     try {
       const response = await undici.fetch(input, { ...init, dispatcher });
-      // Read to the end here, so that the connection can be given up with its agent.
+      // Read to the end here, so that the connection can be closed with its agent.
       const body = response.status === 204 ? null : await response.arrayBuffer();
       return new Response(body, { status: response.status, headers: [...response.headers] });
     } finally {

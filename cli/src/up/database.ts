@@ -74,7 +74,7 @@ export async function superviseDatabase(options: {
       hurry.addEventListener("abort", kill);
       await running?.stop({ hurry: hurry.aborted });
       await ended;
-      // A restart may have succeeded at the very moment of the wish to stop.
+      // A restart may have succeeded at the very moment of the request to stop.
       await running?.stop({ hurry: hurry.aborted });
       hurry.removeEventListener("abort", kill);
     },

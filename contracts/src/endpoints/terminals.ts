@@ -27,9 +27,9 @@ export const TerminalSession = z.strictObject({
   node_id: Id,
   node_name: z.string(),
   state: TerminalState,
-  /** Of the attempt that opened it; `failed` is there when the terminal has failed, also after it was ready. */
+  /** Of the attempt that opened it; `failed` is set when the terminal has failed, also after it was ready. */
   chain: ReadinessChain,
-  /** Why the last connection to it, or the terminal itself, was ended: as the client was told. */
+  /** Why the last connection to it, or the terminal itself, was ended, as reported to the client. */
   failure: z
     .strictObject({
       code: z.string(),

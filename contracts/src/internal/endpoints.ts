@@ -1,6 +1,6 @@
-// What the gateway asks of the api, on the api's internal listener (3004), and how an ingress gets its
-// certificates there. Gateway and api both show a service certificate of our own CA; the first is got with the
-// service token that both were given, which never crosses the wire: each side proves that it knows it.
+// The requests of the gateway to the api, on the api's internal listener (3004), and how an ingress gets its
+// certificates there. Gateway and api both present a service certificate of Holdfast's CA. The first one is obtained with
+// the service token that both are configured with, which never crosses the wire: each proves that it knows the token.
 
 import { z } from "zod";
 import { type Endpoint, endpoint } from "../endpoint.ts";
@@ -50,7 +50,7 @@ export const enrollService = endpoint({
   errors: ["service_token_wrong", "csr_invalid", "ca_unavailable"],
 });
 
-/** What the ingress shows: to the api as the one who asks, and to nodes as the listener that they dial. */
+/** What the ingress presents: to the api as a client, and to nodes as the listener that they dial. */
 export const enrollIngress = endpoint({
   name: "enrollIngress",
   noun: "service_api",
@@ -60,7 +60,7 @@ export const enrollIngress = endpoint({
   access: "public",
   body: z.strictObject({
     name: z.string().regex(ingressName, "lower-case letters, digits and dashes, 63 at most"),
-    /** PEM: for the key it asks the api with. */
+    /** PEM: for the key that it presents to the api. */
     csr: AnyText.max(8_192),
     /** PEM: for the key that its own listener has. */
     listener_csr: AnyText.max(8_192),
@@ -73,7 +73,7 @@ export const enrollIngress = endpoint({
     /** Leaf and issuing CA, PEM. */
     certificate: z.string(),
     listener_certificate: z.string(),
-    /** What nodes are told to reach it by, and its listener's certificate is for. */
+    /** The address that nodes reach it by; its listener's certificate is issued for it. */
     names: z.array(z.string()),
     /** Of both. */
     not_after: Time,
@@ -141,7 +141,7 @@ export const TerminalGrant = z.strictObject({
   org_id: Id,
   allocation_id: Id,
   node_id: Id,
-  /** Of the person or token that asked; for limits and for attaching. */
+  /** Of the person or token that made the request; for limits and for attaching. */
   user_key: z.string(),
   correlation_id: z.string(),
   /** `open`: the shell is still to be started. */
@@ -224,7 +224,7 @@ export const TerminalEvent = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("closed"),
     at: Time,
-    /** `exit`, `detached`, or the code that the client was told. */
+    /** `exit`, `detached`, or the code that was sent to the client. */
     reason: Text.max(64),
     detail: Text.max(400).nullable(),
     correlation_id: CorrelationId,

@@ -1,5 +1,5 @@
-// The node-facing API, served on its own listener only. Every request is made by an agent that has
-// shown its certificate; the node in the path must be the node in the certificate.
+// The node-facing API, served on its own listener only. Every request is made by an agent that presents
+// its certificate; the node in the path must be the node in the certificate.
 
 import { z } from "zod";
 import { type Endpoint, endpoint } from "../endpoint.ts";

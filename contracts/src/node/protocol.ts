@@ -14,7 +14,7 @@ export const nodeStatuses = ["enrolling", "active", "draining", "quarantined", "
 export const NodeStatus = z.enum(nodeStatuses);
 export type NodeStatus = z.infer<typeof NodeStatus>;
 
-/** What the server thinks of the node, told with every answer that is waited for. */
+/** The node's status at the server, returned with every heartbeat and poll. */
 export const NodeStanding = z.strictObject({ status: NodeStatus, reason: z.string().nullable() });
 export type NodeStanding = z.infer<typeof NodeStanding>;
 
@@ -58,7 +58,7 @@ export const Heartbeat = z.strictObject({
       z.strictObject({
         reason: Reported,
         detail: Text.max(400),
-        /** Of the diagnostic record that tells of it. */
+        /** Of the diagnostic record that reports it. */
         correlation_id: ReportedText.max(64).optional(),
       }),
     )

@@ -117,7 +117,7 @@ export type TerminalReason = ReasonFacts & {
   remedy: Remedy;
   /** What else helps: a repair of the allocation, or a look at one's own terminals. */
   alsoOffer?: "repair" | "own_terminals";
-  /** Somebody or a limit asked for this end: the terminal is closed then, not failed. */
+  /** A person requested this end, or a limit caused it: the terminal is closed then, not failed. */
   intendedEnd?: true;
   /** Only a client can notice it, because nothing of it reaches the gateway. */
   clientNoticed?: true;

@@ -78,7 +78,7 @@ export type NodeAway = (typeof nodeAway)[number];
 export type InputPlace = { attachment: number; from: number | null };
 
 export type ServerFrame =
-  /** `ms` since the token was asked for. */
+  /** `ms` since the token was requested. */
   | { type: "status"; step: ChainStep; at: string; ms: number; correlation_id: string }
   /**
    * What follows is output from `offset` on. `replay`: so much of it was shown before, to somebody. `input` is there for

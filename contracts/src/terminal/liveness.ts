@@ -2,7 +2,7 @@
 // decide by this one rule: while a terminal is open they ask every few seconds, and anything that arrives is
 // an answer. Coming back loses nothing, so a wrong verdict costs a moment and a late one a person's patience.
 
-/** How often the peer is asked. */
+/** How often the peer is pinged. */
 export const PING_MS = 3_000;
 /** So many questions in a row may stay without an answer. */
 const MOST_UNANSWERED = 2;

@@ -6,7 +6,7 @@
 import type { AgentRelease } from "./release.ts";
 
 export type InstallOptions = {
-  /** Left out: the line upgrades what is there. */
+  /** Left out: the line upgrades an existing agent. */
   token?: string;
   apiUrl: string;
   /** The machine is a node already and shall be one anew. */

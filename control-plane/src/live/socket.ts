@@ -48,7 +48,7 @@ export function serveLive(
   },
 ): Live {
   const { topics } = options;
-  // Every member has these scopes; a token may have been given fewer.
+  // Every member has these scopes; a token may have fewer.
   const needed = [...new Set(topics.map(({ scope }) => scope))];
   const listeners = new Set<Listener>();
   const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false });

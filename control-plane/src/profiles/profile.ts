@@ -39,7 +39,7 @@ export function profileContent(from: {
 }
 
 export async function openProfile(system: Sql, content: ProfileContent): Promise<ProfileSource> {
-  // Which gateway there is no setting tells: nodes go on looking where it was last.
+  // No setting names the gateway, so nodes keep using its last address.
   let profile = await putInForce(system, (present) => withTerminals(content, present?.endpoints[TERMINALS]));
   const refresh = async () => {
     profile = (await newest(system)) ?? profile;
@@ -77,17 +77,17 @@ async function putInForce(
   }
 }
 
-/** The node was last told another address of the terminal gateway than the present one, or none. */
+/** The node last received another address of the terminal gateway than the present one, or none. */
 export async function hasOldTerminalAddress(system: Sql, nodeId: string): Promise<boolean> {
-  const address = (alias: "told" | "present") =>
+  const address = (alias: "received" | "present") =>
     system`${system(alias)}.content #>> ${["endpoints", TERMINALS]}::text[]`;
   const [row] = await system<{ old: boolean }[]>`
-    SELECT ${address("told")} IS DISTINCT FROM ${address("present")} AS old
+    SELECT ${address("received")} IS DISTINCT FROM ${address("present")} AS old
     FROM node_presence p
     JOIN LATERAL (
       SELECT content FROM environment_profiles WHERE name = ${NAME} ORDER BY version DESC LIMIT 1) present ON true
-    LEFT JOIN environment_profiles told
-      ON told.name = p.heartbeat #>> '{profile,name}' AND told.version::text = p.heartbeat #>> '{profile,version}'
+    LEFT JOIN environment_profiles received
+      ON received.name = p.heartbeat #>> '{profile,name}' AND received.version::text = p.heartbeat #>> '{profile,version}'
     WHERE p.node_id = ${nodeId}`;
   return row?.old === true;
 }

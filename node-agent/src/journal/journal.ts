@@ -1,5 +1,5 @@
 // The agent's memory of its tasks, on disk. It decides what may run again after a crash: a task that
-// was started and is not idempotent never does. Results stay until the server has given a verdict.
+// was started and is not idempotent never does. Results stay until the server has accepted or rejected them.
 //
 // Only records whose loss would be visible wait for the disk: that a task which must not run twice
 // has started, and its result. Params are never written: the server offers a lost task again.

@@ -24,7 +24,7 @@ export type InterruptedTask = { task_id: string; generation: number; type: strin
 /**
  * - `unknown`: never claimed, or claimed and forgotten by a restart (the server offers it again).
  * - `held`: claimed, not started. `started`: it may have done part of its work.
- * - `unsent`: its result waits for a verdict. `settled`: the server has given its verdict; a new offer is a replay.
+ * - `unsent`: its result waits for a verdict. `settled`: the server has accepted or rejected it; a new offer is a replay.
  */
 export type TaskState = "unknown" | "held" | "started" | "unsent" | "settled";
 

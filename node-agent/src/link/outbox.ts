@@ -1,4 +1,4 @@
-// Delivers results at once, in batches, and retries until the server has given its verdict. A
+// Delivers results at once, in batches, and retries until the server has accepted or rejected them. A
 // failure here does not affect the task; its result stays in the journal.
 
 import { BATCH, MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node/limits";

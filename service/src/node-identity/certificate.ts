@@ -68,7 +68,7 @@ export function judge(presented: PresentedCertificate, facts: { now: number; rev
     case "ingress":
       return { refused: "certificate_unusable" };
     case "node": {
-      // Before the dates: a revoked node must not be told that an expired certificate is its only problem.
+      // Before the dates: the error of a revoked node must not suggest that expiry is its only problem.
       if (facts.revoked) return { refused: "identity_revoked" };
       if (facts.now < presented.notBefore.getTime()) return { refused: "certificate_not_yet_valid" };
       if (facts.now > presented.notAfter.getTime()) return { refused: "cert_expired" };

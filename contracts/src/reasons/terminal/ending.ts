@@ -1,8 +1,8 @@
-// Why an open terminal ends: because of its node, because of its user, or because somebody asked for it.
+// Why an open terminal ends: because of its node, because of its user, or because somebody requested it.
 
 import type { TerminalReason } from "../vocabulary.ts";
 
-/** An end that somebody or a limit asked for is not a fault. */
+/** An end that a person requested or a limit caused is not a fault. */
 const intended = {
   class: "none",
   owner: "authorization",

@@ -55,7 +55,7 @@ const unavailableCodes = new Set([
   // Too many connections; not accepting connections at present.
   "53300",
   "55000",
-  // Aborted by the server, and worth a retry: time limit, deadlock, serialization.
+  // Aborted by the server, and retryable: time limit, deadlock, serialization.
   "57014",
   "40P01",
   "40001",

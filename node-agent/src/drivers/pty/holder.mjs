@@ -30,7 +30,7 @@ import { createScrollback } from "./scrollback.mjs";
  */
 /** @typedef {{ number: number, base: number, sent: number, acknowledged: number, pauseReported: boolean }} Attachment */
 
-/** One without a shell is worth nothing but the time to start another: an agent that is restarted is back by then. */
+/** A spare without a shell saves only the time to start another: a restarted agent is back by then. */
 const SPARE_MS = 15_000;
 /** As login(1) has it; a shell's start-up files may set another. The agent's own is nobody's business. */
 const USUAL_UMASK = 0o022;

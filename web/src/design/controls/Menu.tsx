@@ -13,7 +13,7 @@ type MenuProps = {
   side?: "top" | "bottom";
   /** Where the keyboard goes when it closes; left out: back to the button. */
   afterwards?: () => HTMLElement | undefined;
-  /** The keyboard is there by then. */
+  /** The keyboard focus is on it by then. */
   onClosed?: () => void;
 };
 

@@ -53,7 +53,7 @@ function List({ items }: { items: unknown[] }) {
   return (
     <ul className="space-y-1.5 [&>li+li]:border-t [&>li+li]:border-line [&>li+li]:pt-1.5">
       {items.map((each, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a value that was told once never moves
+        // biome-ignore lint/suspicious/noArrayIndexKey: items of a stored value never change places
         <li key={index}>
           <Value value={each} />
         </li>
@@ -77,7 +77,7 @@ function Grid({ rows, columns }: { rows: Record<string, unknown>[]; columns: str
         </thead>
         <tbody>
           {rows.map((row, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a value that was told once never moves
+            // biome-ignore lint/suspicious/noArrayIndexKey: items of a stored value never change places
             <tr key={index}>
               {columns.map((name) => (
                 <td key={name} className="py-px pr-5 align-top">

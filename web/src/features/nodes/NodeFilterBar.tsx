@@ -81,7 +81,7 @@ type ChoiceProps = {
   options: { value: string; word: string; count: number }[];
 };
 
-/** What a link asks for stays to be seen, even if no node has it any more. */
+/** A filter from a link stays visible, even if no node matches it any more. */
 function Choice({ label, value, onChoose, options }: ChoiceProps) {
   const gone = value !== undefined && !options.some((option) => option.value === value);
   if (options.length < 2 && value === undefined) return null;

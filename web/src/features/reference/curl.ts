@@ -16,7 +16,7 @@ export function curlOf(operation: Operation, origin: string): string {
   return parts.join(" \\\n  ");
 }
 
-/** The smallest value that could be accepted: of an object, only what must be given. */
+/** The smallest value that could be accepted: of an object, only the required fields. */
 function exampleOf(schema: Schema, name: string): unknown {
   if (schema.default !== undefined) return schema.default;
   if (schema.const !== undefined) return schema.const;

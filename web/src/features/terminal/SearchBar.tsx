@@ -1,4 +1,4 @@
-// Finds text in what the terminal has shown: from the newest up with Enter, down with Shift+Enter.
+// Finds text in the scrollback of the terminal: from the newest up with Enter, down with Shift+Enter.
 
 import { useEffect, useRef, useState } from "react";
 import { IconButton } from "../../design/controls/Button.tsx";

@@ -4,7 +4,7 @@ import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
 import { chainSteps, type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal/frames";
 import type { Chain } from "@holdfast/terminal-client/states";
 
-/** In milliseconds since it was asked for. */
+/** In milliseconds since it was requested. */
 export function chainOf({ chain, created_at }: Pick<TerminalSession, "chain" | "created_at">): Chain {
   const from = Date.parse(created_at);
   return Object.fromEntries(

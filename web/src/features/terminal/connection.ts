@@ -18,7 +18,7 @@ export type Display = {
   reset(): void;
   /** It would, but something in between is lost. */
   showLoss(): void;
-  /** Until then, answers to what programs asked long ago are not sent again. */
+  /** Until then, replies to queries in replayed output are not sent again. */
   muteUntilShown(bytes: number): void;
 };
 

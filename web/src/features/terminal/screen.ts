@@ -245,7 +245,7 @@ function openLink(uri: string, { asks }: { asks: boolean }): void {
   window.open(uri, "_blank", "noopener,noreferrer");
 }
 
-/** However often it is asked for: once, before the next picture. */
+/** However often it is requested, it runs once, before the next frame. */
 function onNextFrame(work: () => void): () => void {
   let waiting = false;
   return () => {

@@ -84,7 +84,7 @@ export function useTerminal({
   return opened;
 }
 
-/** Code that did not arrive because the server is away is asked for again when it is back. */
+/** Code that could not be loaded because the server was unreachable is loaded again when it is back. */
 async function loadScreen() {
   const load = () => import("./screen.ts");
   try {
