@@ -12,7 +12,7 @@ const longest = [
   "chaos/test/chaos.test.ts",
   "cli/test/terminals/failures.test.ts",
   "/torture/",
-  "web/test/terminal.test.ts",
+  "web/test/terminal",
   "chaos/",
   "cli/test/",
   "web/test/",

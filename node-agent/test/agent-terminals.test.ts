@@ -245,15 +245,16 @@ describe("an agent's terminals", () => {
   });
 
   describe("whose agent is killed before it could report that they are open", () => {
-    /** The shell runs and the gateway does not accept its stream yet; then the agent is killed. */
+    /** The shell runs and the gateway has not accepted its stream; then the agent is killed. */
     async function killedWhileOpening() {
       const { api, gateway, stateDir, makeUser, startOpening } = await machine();
       const agent = startProcess(stateDir);
       await makeUser();
-      gateway.refuse = () => ({ status: 503, body: "" });
+      gateway.refuse = () => "silence";
       const { session_id, outcome } = startOpening();
       const pid = await shellIn(stateDir);
       await end(agent, "SIGKILL");
+      gateway.refuse = () => ({ status: 503, body: "" });
       return { api, gateway, stateDir, session_id, outcome, pid };
     }
 

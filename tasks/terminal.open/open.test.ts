@@ -21,6 +21,7 @@ function whoOnly() {
       asked.push({ ...wanted, found: await wanted.user() });
       return { pid: 4242, offset: 0, private_directories: true, control_group: true };
     },
+    recover: async () => undefined,
   };
   return { asked, terminals };
 }

@@ -9,12 +9,11 @@ import { createAdminLink } from "@holdfast/contracts/endpoints/platform";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Role } from "@holdfast/contracts/public/permissions";
 import { readSettings } from "@holdfast/kit/settings";
-import { createLog } from "@holdfast/service/log";
 import { startApi } from "../../control-plane/src/api/main.ts";
 import { apiSettings } from "../../control-plane/src/api/settings.ts";
 import { loginEnvironment } from "../../control-plane/src/database/settings.ts";
 import { createTestDatabase, type TestDatabase } from "../database/database.ts";
-import { atEnd } from "../lifetime/at-end.ts";
+import { startInside } from "../lifetime/start-inside.ts";
 
 export type TestApi = {
   url: string;
@@ -50,30 +49,18 @@ export async function startTestApi(
     HOLDFAST_OPERATOR_TOKEN_SHA256: createHash("sha256").update(operatorToken).digest("hex"),
     ...options.env,
   });
-  const lines: string[] = [];
-  const log = createLog({
-    process: "api",
-    level: "trace",
-    destination: { write: (line) => lines.push(line) },
-  });
-  const running = await startApi(settings, log);
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= running.stop();
-    return stopped;
-  };
-  atEnd(stop);
-  const url = `http://127.0.0.1:${running.ports["public"]}`;
+  const { ports, logged, stop } = await startInside("api", (log) => startApi(settings, log));
+  const url = `http://127.0.0.1:${ports["public"]}`;
   const as = (token: string, orgId?: string) => createClient({ baseUrl: url, token, orgId });
   return {
     url,
-    nodeUrl: `https://127.0.0.1:${running.ports["node"]}`,
-    internalUrl: `https://127.0.0.1:${running.ports["internal"]}`,
+    nodeUrl: `https://127.0.0.1:${ports["node"]}`,
+    internalUrl: `https://127.0.0.1:${ports["internal"]}`,
     database,
     operatorToken,
     operator: (orgId) => as(operatorToken, orgId),
     as,
-    logged: () => lines.join(""),
+    logged,
     stop,
   };
 }

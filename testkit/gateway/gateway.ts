@@ -16,7 +16,6 @@ import {
 } from "@holdfast/contracts/terminal/frames";
 import { readSettings } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { createLog } from "@holdfast/service/log";
 import { expect, vi } from "vitest";
 import { type ClientOptions, WebSocket } from "ws";
 import type { Authority } from "../../control-plane/src/identity/authority.ts";
@@ -25,6 +24,7 @@ import { startGateway } from "../../gateway/src/main.ts";
 import { gatewaySettings } from "../../gateway/src/settings.ts";
 import { makeKeyRequest } from "../api/nodes.ts";
 import { atEnd } from "../lifetime/at-end.ts";
+import { startInside } from "../lifetime/start-inside.ts";
 import { ORIGIN, SERVICE_TOKEN, type StandInApi } from "./api.ts";
 
 export type TestGateway = {
@@ -48,28 +48,16 @@ export async function startTestGateway(
     HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
     ...env,
   });
-  const lines: string[] = [];
-  const log = createLog({
-    process: "gateway",
-    level: "trace",
-    destination: { write: (line) => lines.push(line) },
-  });
-  const running = await startGateway(settings, log);
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= running.stop();
-    return stopped;
-  };
-  atEnd(stop);
-  const url = `http://127.0.0.1:${running.ports["public"]}`;
+  const { ports, logged, stop } = await startInside("gateway", (log) => startGateway(settings, log));
+  const url = `http://127.0.0.1:${ports["public"]}`;
   // On a busy machine it starts before it has found the api.
   if (settings.serviceToken !== undefined)
     await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), 100_000);
   return {
     url,
     terminalUrl: `${url.replace("http", "ws")}${TERMINAL_PATH}`,
-    nodeUrl: `https://127.0.0.1:${running.ports["node"]}`,
-    logged: () => lines.join(""),
+    nodeUrl: `https://127.0.0.1:${ports["node"]}`,
+    logged,
     async metric(name, label) {
       const page = await (await fetch(`${url}/metrics`)).text();
       const line = page.split("\n").find((one) => one.startsWith(`${name}{`) && one.includes(label));

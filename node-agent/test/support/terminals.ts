@@ -4,12 +4,12 @@ import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { certificateRequest } from "@holdfast/kit/certificate-request";
-import type { ShellUser } from "@holdfast/tasks/executor";
+import { type ShellUser, TaskFailed } from "@holdfast/tasks/executor";
 import { expect } from "vitest";
 import { makeAuthority } from "../../../testkit/agent/fake-authority.ts";
 import { scratchDirectory } from "../../../testkit/agent/scratch.ts";
 import { atEnd } from "../../../testkit/lifetime/at-end.ts";
-import { directoryOf } from "../../src/terminals/directory.ts";
+import { directoryOf, findSockets } from "../../src/terminals/directory.ts";
 import { createTerminals, type Terminals, type TerminalsOptions } from "../../src/terminals/terminals.ts";
 import { type FakeGateway, type FakeStream, startFakeGateway } from "./fake-gateway.ts";
 
@@ -118,4 +118,23 @@ export function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+export async function failureOf(opening: Promise<unknown>): Promise<{ code: string; message: string }> {
+  const error = await opening.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof TaskFailed)) throw error ?? new Error("it was opened");
+  return { code: error.code, message: error.message };
+}
+
+export const holderOf = (host: TerminalHost, sessionId: string) => {
+  const found = findSockets(host.stateDir).find((one) => one.kind === "shell" && one.sessionId === sessionId);
+  if (found?.kind !== "shell") throw new Error("there is no holder");
+  return found.holder.pid;
+};
+
+export function spawnedBy(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
 }
