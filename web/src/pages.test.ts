@@ -13,7 +13,7 @@ const sources = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
 
 const pages = [...read("router.tsx").matchAll(/import\("\.\/(features\/[^"]+)"\)/g)].map(([, file = ""]) => file);
 const imports = (path: string, file: string) =>
-  [...read(path).matchAll(/(?:from|import\() ?"(\.[^"]+)"/g)].some(
+  [...read(path).matchAll(/(?:from|import) ?\(? ?"(\.[^"]+)"/g)].some(
     ([, target = ""]) => join(dirname(path), target) === file,
   );
 
