@@ -50,7 +50,10 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   const diagnostics = openDiagnostics(stateDir, { log, instanceId });
   const host = detectHost({ agentVersion, stateDir, advertisedAddress: settings.advertiseAddress ?? null });
   const { bootId } = host;
-  const session = openSession({ files: stateFiles(stateDir), apiUrl: nodeApiUrl, instanceId, bootId });
+  const session = openSession({
+    ...{ files: stateFiles(stateDir), apiUrl: nodeApiUrl, instanceId, bootId },
+    link: settings.link,
+  });
   const history = createHistory({ diagnostics, send: (records) => session.client().diagnostics(records) });
   const { record } = history;
 

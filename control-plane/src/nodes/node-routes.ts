@@ -28,7 +28,19 @@ const renewals = { attempts: 60, windowSeconds: 60 * 60 };
 const reports = { attempts: 20, windowSeconds: 60 * 60 };
 
 export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
-  const presence = createPresence(api.system);
+  const presence = createPresence(api.system, api.log);
+
+  nodeApi.streamUses.push(({ id: streamId, node }) => ({
+    closed(why) {
+      // What this server does itself says nothing about the node.
+      if (why === "superseded" || why === "server_stopped") return;
+      void presence.disconnected({ nodeId: node.id, instanceId: node.instanceId, streamId, why });
+    },
+  }));
+  nodeApi.onPollLost((node) => {
+    const { id: nodeId, instanceId } = node;
+    void presence.disconnected({ nodeId, instanceId, streamId: undefined, why: "connection_lost" });
+  });
 
   nodeRoute(nodeApi, sendHeartbeat, async (call): Promise<HeartbeatAnswer> => {
     const { holding, ...report } = call.body;

@@ -2,7 +2,7 @@
 // again. decisions.ts decides what to do next; this file does it. Every failure is recorded
 // before the next attempt, and only a stop ends the loop.
 
-import type { Heartbeat, Held, NodeStanding, WaitAnswer } from "@holdfast/contracts/node-protocol";
+import type { Heartbeat, Held, NodeStanding, TaskOffer } from "@holdfast/contracts/node-protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Offer } from "../identity/accept-trust.ts";
 import type { LinkCalls } from "./calls.ts";
@@ -35,7 +35,7 @@ export type LinkOptions = {
   /** How many of these were not known to be stopped. */
   cancel: (taskIds: readonly string[]) => number;
   /** Returns how many of these were not known. */
-  offer: (offers: WaitAnswer["tasks"]) => number;
+  offer: (offers: readonly TaskOffer[]) => number;
   /** Resolves when the results of everything that was offered are sent, or after that time. */
   resultsSent: (withinMs: number) => Promise<void>;
   /** After every heartbeat, also when it offers nothing. */
@@ -114,16 +114,18 @@ export function createLink(options: LinkOptions): Link {
       holding: options.holding(),
       signal: stop.signal,
     });
-    const { node, tasks, cancel } = answer.body;
+    const { node, tasks, cancel, reopened } = answer.body;
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
     const times = { requestedMs: seconds * 1000, tookMs: now() - startedAt };
     state = afterWait(state, { empty: taken === 0 && stopped === 0, ...times }, now());
-    onAnswer(node);
-    if (tasks.length > 0) await options.resultsSent(ANSWER_FIRST_MS);
+    if (reopened) state = { ...state, heartbeatDueAt: now() };
+    onAnswer(node ?? status.standing);
+    if (tasks.length > 0 && !answer.overStream) await options.resultsSent(ANSWER_FIRST_MS);
   };
 
-  const onAnswer = (standing: NodeStanding) => {
+  const onAnswer = (standing: NodeStanding | undefined) => {
+    if (!standing) return;
     const before = status.standing;
     status.standing = standing;
     if (before?.status !== standing.status || before.reason !== standing.reason) options.onStanding(standing);

@@ -26,6 +26,21 @@ export const silenceReasons = {
     dependsOn: causes,
     runbook: "node-connectivity.md",
   },
+  connection_lost: {
+    title: "Disconnected",
+    at: "heartbeat",
+    signal: "node_agent_heartbeat_stale",
+    message: "The agent's connection ended, and it did not connect again.",
+    nextStep:
+      "Check that host, network and agent are running. `holdfast agent diagnose` on the host shows why it does not connect.",
+    class: "silence",
+    owner: "node_runtime",
+    severity: "P2",
+    userState: "temporary",
+    nextAction: "restart_agent",
+    dependsOn: causes,
+    runbook: "node-connectivity.md",
+  },
   never_heard: {
     title: "No heartbeat yet",
     at: "heartbeat",
