@@ -7,7 +7,15 @@ import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Offer } from "../identity/accept-trust.ts";
 import type { LinkCalls } from "./calls.ts";
 import { type ClockSkew, certainSkewSeconds, clockSkew } from "./clock-skew.ts";
-import { afterFailure, afterHeartbeat, afterWait, atStart, type LinkState, nextStep } from "./decisions.ts";
+import {
+  afterFailure,
+  afterHeartbeat,
+  afterHeldPoll,
+  afterWait,
+  atStart,
+  type LinkState,
+  nextStep,
+} from "./decisions.ts";
 import { type Classified, classifyError, LinkFailure } from "./failures.ts";
 
 export type LinkStatus = {
@@ -58,6 +66,8 @@ export type Link = {
   run(): Promise<void>;
   /** In parallel to requests in progress; never rejects. */
   heartbeatNow(): Promise<void>;
+  /** Something has changed: interrupts the wait for tasks, sends a heartbeat and waits anew. */
+  reportNow(): void;
   /** Retries at once: the settings that failed are no longer in use. */
   retryNow(): void;
   status(): LinkStatus;
@@ -89,6 +99,7 @@ export function createLink(options: LinkOptions): Link {
   let state: LinkState = { ...atStart, heartbeatMs: options.heartbeatMs ?? atStart.heartbeatMs };
   let beside: Promise<void> | undefined;
   let pausing = new AbortController();
+  let interruption = new AbortController();
 
   const heartbeat = async () => {
     const sentAt = now();
@@ -108,12 +119,18 @@ export function createLink(options: LinkOptions): Link {
 
   const wait = async (seconds: number) => {
     const startedAt = now();
-    const answer = await options.client().wait({
-      seconds,
-      room: options.room(),
-      holding: options.holding(),
-      signal: stop.signal,
-    });
+    const interrupted = interruption.signal;
+    const signal = AbortSignal.any([stop.signal, interrupted]);
+    const query = { seconds, room: options.room(), holding: options.holding(), signal };
+    const answer = await options
+      .client()
+      .wait(query)
+      .catch((error: unknown) => {
+        if (interrupted.aborted) return undefined;
+        state = afterHeldPoll(state, now() - startedAt);
+        throw error;
+      });
+    if (answer === undefined) return;
     const { node, tasks, cancel, reopened } = answer.body;
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
@@ -167,6 +184,11 @@ export function createLink(options: LinkOptions): Link {
           beside = undefined;
         });
       return beside;
+    },
+    reportNow() {
+      state = { ...state, heartbeatDueAt: 0 };
+      interruption.abort();
+      interruption = new AbortController();
     },
     retryNow() {
       state = { ...state, pausedUntil: 0, heartbeatDueAt: 0 };

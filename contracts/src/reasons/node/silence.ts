@@ -63,7 +63,7 @@ export const silenceReasons = {
     message:
       "The time of the last heartbeat is in the future: a clock of the control plane was wrong. Whether the node is online is unknown.",
     nextStep:
-      "Check the time on the hosts of the database and the api: `timedatectl`. A running agent reports again within 20 seconds. If none does, check host and agent.",
+      "Check the time on the hosts of the database and the api: `timedatectl`. A running agent reports again within 60 seconds. If none does, check host and agent.",
     class: "silence",
     owner: "control_plane",
     severity: "P1",
