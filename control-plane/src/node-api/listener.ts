@@ -16,7 +16,7 @@ import {
 import type { NodeDirectory } from "../nodes/directory/standings.ts";
 import type { NodeRefusal } from "../nodes/identity/refusals.ts";
 import { paceHandshakes } from "./handshakes.ts";
-import { identifyNodes, type NodeIdentity } from "./identity-hook.ts";
+import { identifyNodes } from "./identity-hook.ts";
 import { type NodeApi, urlOf } from "./route.ts";
 import { serveStreams } from "./streams/serve.ts";
 
@@ -85,14 +85,9 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
   const held: NodeApi["held"] = new Set();
   let draining = false;
   const endWaiting = paceHandshakes(http.server);
-  const pollLost: ((node: NodeIdentity) => void)[] = [];
   const api: NodeApi = {
     ...{ http, directory, log, identityOf, held, isDraining: () => draining },
-    ...{ calls: new Map(), streamUses: [] },
-    onPollLost: (listener) => void pollLost.push(listener),
-    pollLost: (node) => {
-      for (const listener of pollLost) listener(node);
-    },
+    ...{ calls: new Map(), streamUses: [], pollLostListeners: [], twinListeners: [] },
   };
   const streams = serveStreams(api, {
     ...{ identify: ofUpgrade, refuseForged: server.refuseForged, metrics, now },

@@ -13,6 +13,7 @@ import { isRevoked, type NodeDirectory } from "../nodes/directory/standings.ts";
 import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
 import type { NodeIdentity } from "./identity-hook.ts";
 import type { UseStream } from "./streams/stream.ts";
+import type { Twins } from "./streams/twins.ts";
 
 /** The node-facing listener, as its routes see it. */
 export type NodeApi = {
@@ -28,9 +29,10 @@ export type NodeApi = {
   calls: Map<string, RegisteredCall>;
   /** Called with every stream that opens. */
   streamUses: UseStream[];
-  /** Calls the listener when an agent's connection closes while its poll is held. */
-  onPollLost(listener: (node: NodeIdentity) => void): void;
-  pollLost(node: NodeIdentity): void;
+  /** Called when an agent's connection closes while its poll is held. */
+  pollLostListeners: ((node: NodeIdentity) => void)[];
+  /** Called when two agents with the identity of one node have answered a challenge. */
+  twinListeners: ((twins: Twins) => void)[];
 };
 
 export type RegisteredCall = {
@@ -124,7 +126,9 @@ function untilEnded<T>(
     };
     const onClose = () => {
       if (reply.raw.writableEnded) return;
-      if (endpoint.method === "GET") api.pollLost(api.identityOf(request));
+      if (endpoint.method === "GET") {
+        for (const listener of api.pollLostListeners) listener(api.identityOf(request));
+      }
       // Nobody reads this response; it only ends the request.
       end(new ApiError("shutting_down", { message: "The agent has disconnected." }));
     };

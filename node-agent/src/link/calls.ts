@@ -36,6 +36,8 @@ export type WaitResponse = {
   node?: NodeStanding | undefined;
   /** The connection is a new one, and the server should hear about it. */
   reopened?: boolean;
+  /** There is nothing new, but it should be waited for anew, with what is held and taken now. */
+  again?: boolean;
 };
 
 export type Request = {

@@ -131,11 +131,11 @@ export function createLink(options: LinkOptions): Link {
         throw error;
       });
     if (answer === undefined) return;
-    const { node, tasks, cancel, reopened } = answer.body;
+    const { node, tasks, cancel, reopened, again } = answer.body;
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
     const times = { requestedMs: seconds * 1000, tookMs: now() - startedAt };
-    state = afterWait(state, { empty: taken === 0 && stopped === 0, ...times }, now());
+    state = afterWait(state, { empty: taken === 0 && stopped === 0 && !again, ...times }, now());
     if (reopened) state = { ...state, heartbeatDueAt: now() };
     onAnswer(node ?? status.standing);
     if (tasks.length > 0 && !answer.overStream) await options.resultsSent(ANSWER_FIRST_MS);

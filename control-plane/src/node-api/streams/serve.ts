@@ -16,6 +16,7 @@ import type { Identification } from "../identity-hook.ts";
 import type { NodeApi } from "../route.ts";
 import { MOST_FRAME_BYTES } from "./frames.ts";
 import { type OpenStream, openStream, type StreamEnd, type StreamOptions } from "./stream.ts";
+import { watchTwins } from "./twins.ts";
 
 export type Streams = {
   /** Asks agents to open a stream elsewhere; new streams are refused. */
@@ -49,6 +50,9 @@ export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
     ...closing,
   });
   const ends = new Map<StreamEnd, number>();
+  const twins = watchTwins((found) => {
+    for (const listener of api.twinListeners) listener(found);
+  });
   metrics.gaugeByReason(
     "holdfast_node_connections",
     "Agents that wait for work here, by their link",
@@ -90,11 +94,13 @@ export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
             ...{ socket, identity, presented, metrics, translateError, now },
             onClosed: (end) => {
               open.delete(stream);
+              twins.closed(stream);
               ends.set(end, (ends.get(end) ?? 0) + 1);
               log.debug({ node_id: identity.id, instance_id: identity.instanceId, reason: end }, "stream closed");
             },
           });
           open.add(stream);
+          twins.opened(stream);
           // Opened while the process began to stop.
           if (api.isDraining()) stream.send({ move: true });
         }),

@@ -54,6 +54,8 @@ export type OpenStream = NodeStream & {
   /** Called regularly: checks the identity, and that the agent reads what it is sent. */
   check(): void;
   close(end: StreamEnd): void;
+  /** Whether the agent returns the nonce in time. */
+  challenge(nonce: Buffer): Promise<boolean>;
   /** Resolves when no call is in progress. */
   idle(): Promise<void>;
 };
@@ -76,6 +78,7 @@ const MOST_UNSENT_BYTES = 16 * 1024 * 1024;
 /** After something was sent, a sign of life is expected: a dead connection with unsent data notices nothing by itself. */
 const PING_AFTER_MS = 10_000;
 const UNRESPONSIVE_AFTER_MS = 30_000;
+const CHALLENGE_WITHIN_MS = 10_000;
 
 export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   const { socket, identity, presented, now } = options;
@@ -89,6 +92,8 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   /** Since when no frame has come from the agent after something was sent; undefined: one has. */
   let unheardSince: number | undefined;
   let status = directory.known(nodeId)?.status;
+  /** By their nonces. */
+  const challenges = new Map<string, (answered: boolean) => void>();
 
   const send = (frame: ApiFrame) => {
     if (end !== undefined) return;
@@ -107,6 +112,7 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   const ended = () => {
     over.abort();
     unwatch();
+    for (const settle of challenges.values()) settle(false);
     for (const use of uses) use.closed?.(end ?? "connection_lost");
     options.onClosed(end ?? "connection_lost");
   };
@@ -207,8 +213,9 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
       whenIdle?.();
     });
   });
-  socket.on("pong", () => {
+  socket.on("pong", (data) => {
     unheardSince = undefined;
+    challenges.get(data.toString("hex"))?.(true);
   });
   socket.on("error", () => undefined);
   socket.on("close", (code) => {
@@ -234,6 +241,19 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
       else if (silentMs > PING_AFTER_MS) socket.ping();
     },
     close,
+    challenge: (nonce) =>
+      new Promise((resolve) => {
+        const key = nonce.toString("hex");
+        const settle = (answered: boolean) => {
+          clearTimeout(timer);
+          challenges.delete(key);
+          resolve(answered);
+        };
+        const timer = setTimeout(() => settle(false), CHALLENGE_WITHIN_MS).unref();
+        challenges.set(key, settle);
+        if (end === undefined) socket.ping(nonce);
+        else settle(false);
+      }),
     idle: () =>
       new Promise((resolve) => {
         whenIdle = resolve;

@@ -12,6 +12,8 @@ import type { Dialled } from "./dial.ts";
 export type StreamEvents = {
   onOffer(tasks: readonly TaskOffer[], cancel: readonly string[]): void;
   onStanding(standing: NodeStanding): void;
+  /** What is declared now is taken into account: it could not be before. */
+  onCapacity(): void;
   /** The server is about to stop: another stream should be opened. */
   onMove(): void;
   onClosed(ended: StreamEnded): void;
@@ -51,12 +53,16 @@ type Pending = {
 /** A stream that was closed without a reason. */
 const CONNECTION_LOST = "ECONNRESET";
 const CLOSE_NORMAL = 1000;
+const RESULTS = "reportResults";
 
 export function openAgentStream({ socket, below }: Dialled, events: StreamEvents): AgentStream {
   const openedAt = performance.now();
   const pending = new Map<number, Pending>();
   let ids = 0;
   let capacity = undeclared;
+  let resultsUnderWay = 0;
+  /** A correction waits until there are verdicts on all results. */
+  let deferred = false;
   let retired = false;
   let ended = false;
   let refused: LinkFailure | undefined;
@@ -82,6 +88,10 @@ export function openAgentStream({ socket, below }: Dialled, events: StreamEvents
     const one = pending.get(id);
     pending.delete(id);
     clearTimeout(one?.timer);
+    if (one?.call === RESULTS) {
+      resultsUnderWay -= 1;
+      if (deferred && resultsUnderWay === 0) events.onCapacity();
+    }
     if (retired && pending.size === 0) close();
     return one;
   };
@@ -101,7 +111,7 @@ export function openAgentStream({ socket, below }: Dialled, events: StreamEvents
       );
     }
     const { verdicts } = body as { verdicts?: { task_id: string }[] };
-    if (one.call === "reportResults" && Array.isArray(verdicts)) {
+    if (one.call === RESULTS && Array.isArray(verdicts)) {
       capacity = afterVerdicts(
         capacity,
         verdicts.map(({ task_id }) => task_id),
@@ -151,6 +161,7 @@ export function openAgentStream({ socket, below }: Dialled, events: StreamEvents
         if (ended) return reject(lost("the stream is closed").of(correlationId));
         ids += 1;
         const id = ids;
+        if (call === RESULTS) resultsUnderWay += 1;
         const late = () => {
           // Something has come in the meantime: the server is slow, and the stream works.
           const failure = new LinkFailure({
@@ -172,6 +183,9 @@ export function openAgentStream({ socket, below }: Dialled, events: StreamEvents
     declare(actual) {
       const correct = ended ? undefined : correction(capacity, actual);
       if (!correct) return;
+      // A verdict that crosses the declaration would count twice.
+      deferred = resultsUnderWay > 0;
+      if (deferred) return;
       capacity = declared(correct);
       transmit({ capacity: correct });
     },

@@ -28,7 +28,13 @@ export type TransportOptions = {
   random?: () => number;
 };
 
-type Inbox = { tasks: TaskOffer[]; cancel: string[]; standing: NodeStanding | undefined; reopened: boolean };
+type Inbox = {
+  tasks: TaskOffer[];
+  cancel: string[];
+  standing: NodeStanding | undefined;
+  reopened: boolean;
+  again: boolean;
+};
 
 /** Agents that the server asks to move do not all do so at once. */
 const MOVE_WITHIN_MS = 2_000;
@@ -74,6 +80,10 @@ export function createTransport(options: TransportOptions): Transport {
       },
       onStanding(standing) {
         inbox.standing = standing;
+        notify();
+      },
+      onCapacity() {
+        inbox.again = true;
         notify();
       },
       onMove: () => moveSoon(random() * MOVE_WITHIN_MS),
@@ -159,12 +169,15 @@ export function createTransport(options: TransportOptions): Transport {
     });
 
   const takeInbox = (): WaitResponse => {
-    const { tasks, cancel, standing, reopened } = inbox;
+    const { tasks, cancel, standing, reopened, again } = inbox;
     inbox = emptyInbox();
-    return { tasks, cancel, node: standing, reopened };
+    return { tasks, cancel, node: standing, reopened, again };
   };
   const isEmpty = () =>
-    inbox.tasks.length + inbox.cancel.length === 0 && inbox.standing === undefined && !inbox.reopened;
+    inbox.tasks.length + inbox.cancel.length === 0 &&
+    inbox.standing === undefined &&
+    !inbox.reopened &&
+    !inbox.again;
 
   return {
     async send<T>(request: Request) {
@@ -225,5 +238,5 @@ function closedHere(): Error {
 }
 
 function emptyInbox(): Inbox {
-  return { tasks: [], cancel: [], standing: undefined, reopened: false };
+  return { tasks: [], cancel: [], standing: undefined, reopened: false, again: false };
 }
