@@ -1,15 +1,18 @@
 // Everything that can go wrong between the queue and the nodes, at random and many times: lost and
 // repeated answers, late and doubled results, cancels, leases that run out, sweeps, agents that
 // restart, claims that a crash of the database undid. Whatever happens, every task ends in exactly one
-// way, an accepted result stays, and a task that must not run twice is not offered again once it was started.
+// way, an accepted result stays, and a task that must not run twice is not offered again once it was started. The node
+// polls, or waits over a stream.
 
 import { terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
-import type { TaskOffer, Verdict } from "@holdfast/contracts/node/protocol";
+import type { Held, TaskOffer, Verdict } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { atOnce, ended, openTaskLab, type Replica, succeeded, type TaskLab } from "../../testkit/api/tasks.ts";
 import { systemActor } from "../src/audit/record.ts";
+import type { PollResponse } from "../src/tasks/held-polls.ts";
+import type { TaskStream } from "../src/tasks/held-streams.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
 
 let lab: TaskLab;
@@ -54,17 +57,30 @@ type History = {
   deliveries: Map<string, Set<number>>;
 };
 
+/** A stream as the agent sees it: what it was offered and has not looked at. */
+type OpenStream = {
+  replica: Replica;
+  stream: TaskStream;
+  offers: { offer: number; response: PollResponse }[];
+  seen: number;
+};
+
 class Drive {
   readonly agent: Agent;
   readonly history: History = { made: [], accepted: new Map(), deliveries: new Map() };
   private turn = 0;
+  private open: OpenStream | undefined;
+  private readonly instanceId = uuidv7();
+  private readonly link: "poll" | "stream";
 
-  constructor(nodeId: string) {
+  constructor(nodeId: string, link: "poll" | "stream") {
     this.agent = { nodeId, held: new Map(), received: [] };
+    this.link = link;
   }
 
-  /** Requests of one agent reach any replica. */
+  /** Requests of one agent reach any replica; calls over a stream reach its own. */
   private get replica(): Replica {
+    if (this.open) return this.open.replica;
     this.turn += 1;
     return replicas[this.turn % replicas.length] as Replica;
   }
@@ -107,6 +123,7 @@ class Drive {
         await sweepTasks(lab.system, this.replica.signals);
         return;
       case "restart":
+        this.disconnect();
         agent.held.clear();
         return;
       case "undo_claims":
@@ -121,8 +138,47 @@ class Drive {
   private async poll({ room, lost }: { room: number; lost: boolean }): Promise<void> {
     const { agent } = this;
     const holding = [...agent.held.values()].map(({ task_id, generation }) => ({ task_id, generation }));
+    if (this.link === "stream") return this.declare({ room, holding, lost });
     const answer = await this.replica.engine.wait(agent.nodeId, atOnce({ room, holding }));
     expect(answer.tasks.length).toBeLessThanOrEqual(room);
+    this.receive(answer, { lost });
+  }
+
+  private async declare({ room, holding, lost }: { room: number; holding: Held[]; lost: boolean }): Promise<void> {
+    this.open ??= this.connect();
+    const { replica, stream, offers, seen } = this.open;
+    stream.capacity({ room, holding, seen });
+    await this.served(replica);
+    for (const { offer, response } of offers.splice(0)) {
+      this.receive(response, { lost });
+      this.open.seen = offer;
+    }
+    if (lost) this.disconnect();
+  }
+
+  /** Resolves when the statements that were begun for the node before are done. */
+  private served({ engine }: Replica): Promise<unknown> {
+    return engine.renewLeases(this.agent.nodeId, [{ task_id: uuidv7(), generation: 1 }]);
+  }
+
+  private connect(): OpenStream {
+    const { replica } = this;
+    const offers: OpenStream["offers"] = [];
+    const stream = replica.engine.attach(this.agent.nodeId, {
+      instanceId: this.instanceId,
+      send: (offer, response) => offers.push({ offer, response }),
+      onSuperseded() {},
+    });
+    return { replica, stream, offers, seen: 0 };
+  }
+
+  private disconnect(): void {
+    this.open?.stream.detach();
+    this.open = undefined;
+  }
+
+  private receive(answer: PollResponse, { lost }: { lost: boolean }): void {
+    const { agent } = this;
     for (const offer of answer.tasks) {
       expect(agent.held.has(offer.task_id), "what is held is not offered").toBe(false);
       const seen = this.history.deliveries.get(offer.task_id) ?? new Set();
@@ -150,6 +206,9 @@ class Drive {
       Array.from({ length: step.times }, () => this.replica.engine.results(agent.nodeId, [report])),
     );
     if (!step.remember) agent.held.delete(task_id);
+    // An agent that keeps a result has not heard the verdict: its connection is gone.
+    if (step.remember) this.disconnect();
+    else this.open?.stream.settled([task_id]);
     await this.judge(
       task_id,
       posts.flatMap((post) => post.map((one) => one.verdict)),
@@ -167,6 +226,8 @@ class Drive {
   /** The agent goes on as a good one does, until nothing is left; then time goes by. */
   async settle(): Promise<void> {
     const { agent, history } = this;
+    this.disconnect();
+    await Promise.all(replicas.map((one) => this.served(one)));
     for (const task_id of [...agent.held.keys()]) {
       const { generation = 1 } = agent.held.get(task_id) ?? {};
       const [judged] = await this.replica.engine.results(agent.nodeId, [
@@ -200,14 +261,18 @@ function comparable(row: object): unknown {
 }
 
 describe("whatever happens", () => {
-  it("TASK-04 TASK-06 ends every task once, keeps accepted results, and offers nothing twice that must not run twice", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
-        const drive = new Drive(await lab.newNode());
-        for (const one of steps) await drive.perform(one);
-        await drive.settle();
-      }),
-      { numRuns: 60 },
-    );
-  });
+  const links = ["poll", "stream"] as const;
+  it.for(links)(
+    "TASK-04 TASK-06 ends every task once, keeps accepted results, and offers nothing twice: by %s",
+    async (link) => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
+          const drive = new Drive(await lab.newNode(), link);
+          for (const one of steps) await drive.perform(one);
+          await drive.settle();
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
 });

@@ -29,6 +29,7 @@ import { agentVersion } from "./version.ts";
 export type AgentSettings = Values<typeof agentSettings>;
 
 const STOP = { linkMs: 1_000, tasksMs: 4_000, deliveryMs: 1_000 };
+const CHECK_HOST_MS = 20_000;
 /** A loop without a new round for this long is stuck: every step has a much shorter time limit. */
 const DEAD_AFTER_MS = 90_000;
 
@@ -50,7 +51,10 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   const diagnostics = openDiagnostics(stateDir, { log, instanceId });
   const host = detectHost({ agentVersion, stateDir, advertisedAddress: settings.advertiseAddress ?? null });
   const { bootId } = host;
-  const session = openSession({ files: stateFiles(stateDir), apiUrl: nodeApiUrl, instanceId, bootId });
+  const session = openSession({
+    ...{ files: stateFiles(stateDir), apiUrl: nodeApiUrl, instanceId, bootId },
+    link: settings.link,
+  });
   const history = createHistory({ diagnostics, send: (records) => session.client().diagnostics(records) });
   const { record } = history;
 
@@ -101,6 +105,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
         now: Date.now(),
       }),
     heartbeatMs: settings.heartbeatSeconds * 1000,
+    checkHostMs: CHECK_HOST_MS,
     log,
     events: agentEvents({
       ...{ history, session, metrics, log, core: () => core },

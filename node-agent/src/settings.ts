@@ -5,6 +5,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node/limits";
 import { type Environment, integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
+import type { LinkKind } from "./link/client.ts";
 import type { LogLevel } from "./log.ts";
 
 const stateDirSetting = setting(kinds.path, {
@@ -86,6 +87,11 @@ export const agentSettings = {
     env: "HOLDFAST_AGENT_HEARTBEAT_SECONDS",
     default: HEARTBEAT_SECONDS,
     help: "Heartbeat interval. A shorter one lets the server detect an offline node sooner; see HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS.",
+  }),
+  link: setting<LinkKind>(oneOf("stream", "poll"), {
+    env: "HOLDFAST_AGENT_LINK",
+    default: "stream",
+    help: "`stream` keeps one connection open for everything, and polls by itself where a proxy does not pass on streams; `poll` always polls.",
   }),
   diskPressurePercent: setting(integer({ min: 50, max: 99 }), {
     env: "HOLDFAST_NODE_DISK_PRESSURE_PERCENT",

@@ -52,7 +52,8 @@ export async function startInstallation(lab: Lab): Promise<Installation> {
     return { program, url };
   };
   let api = await start("fleet-api", { settings }, process.env["HOLDFAST_BENCH_API_FLAGS"]?.split(" "));
-  const sim = await start("fleet-nodes", { apiUrl: `http://127.0.0.1:${port}`, token });
+  const link = process.env["HOLDFAST_BENCH_LINK"] === "poll" ? "poll" : "stream";
+  const sim = await start("fleet-nodes", { apiUrl: `http://127.0.0.1:${port}`, token, link });
   const nodes = async () => (await ask(`${sim.url}/state`)) as NodesState;
 
   return {

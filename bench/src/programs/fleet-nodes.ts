@@ -7,14 +7,14 @@ import { joinAll, type SimNode } from "@holdfast/cli/commands/sim/join";
 import { createClient } from "@holdfast/contracts/client";
 import { createFleet } from "@holdfast/node-agent/sim/fleet";
 
-export type FleetNodes = { apiUrl: string; token: string };
+export type FleetNodes = { apiUrl: string; token: string; link: "stream" | "poll" };
 /** Until there are so many. */
 export type Grow = { agents: number };
 export type NodesState = { agents: number; connected: number; problems: Record<string, number> };
 
-const { apiUrl, token } = JSON.parse(process.env["BENCH_OURS"] ?? "") as FleetNodes;
+const { apiUrl, token, link } = JSON.parse(process.env["BENCH_OURS"] ?? "") as FleetNodes;
 const client = createClient({ baseUrl: apiUrl, token });
-const fleet = createFleet();
+const fleet = createFleet({ link });
 const nodes: SimNode[] = [];
 
 async function grow({ agents }: Grow): Promise<NodesState> {

@@ -13,7 +13,7 @@ import { NodeName } from "./enrollment.ts";
 import { FleetFilter, fleetStates } from "./fleet.ts";
 
 /** Decided by the last heartbeat; `never` until the first one. */
-export const NodeConnection = z.enum(["online", "stale", "never"]);
+export const NodeConnection = z.enum(["online", "stale", "offline", "never"]);
 export type NodeConnection = z.infer<typeof NodeConnection>;
 
 /** Something a person should look at, with what to do. */

@@ -6,9 +6,11 @@ export const INSTANCE_HEADER = "x-holdfast-instance";
 export const BOOT_HEADER = "x-holdfast-boot";
 
 /** A lease is renewed by every poll, heartbeat or progress that names the task. */
-export const LEASE_SECONDS = 60;
-export const HEARTBEAT_SECONDS = 20;
-export const LONGEST_WAIT_SECONDS = 25;
+export const LEASE_SECONDS = 180;
+/** At least; whatever changes is reported at once. */
+export const HEARTBEAT_SECONDS = 60;
+/** Shorter than the minute after which proxies usually cut a silent connection. */
+export const LONGEST_WAIT_SECONDS = 55;
 /** Tasks an agent takes at once, and results it posts at once. */
 export const BATCH = 32;
 /** Of one result, as JSON. */

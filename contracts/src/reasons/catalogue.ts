@@ -1,6 +1,7 @@
 // The one catalogue of everything that can be wrong. An entry in one of its parts is all that a new reason needs, beside
 // the code that raises it: API, page, command line, audit and the reference page read it from here.
 
+import { cloneReasons } from "./node/clones.ts";
 import { silenceReasons } from "./node/silence.ts";
 import { diagnosticReasons, type NodeReasonCode } from "./node.ts";
 import type { OwnerId } from "./owners.ts";
@@ -31,7 +32,7 @@ function ofKind<Kind extends Reason["kind"], Code extends string, Entry>(
 
 export const reasons: Record<ReasonCode, Reason> = {
   ...ofKind("diagnostic", diagnosticReasons),
-  ...ofKind("attention", silenceReasons),
+  ...ofKind("attention", { ...silenceReasons, ...cloneReasons }),
   ...ofKind("terminal", terminalReasons),
   ...ofKind("signal", signalReasons),
 };

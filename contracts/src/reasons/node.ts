@@ -1,5 +1,6 @@
 // Everything that can be wrong with a node: what its agent records, and what only the control plane notices.
 
+import { cloneReasons } from "./node/clones.ts";
 import { hostReasons } from "./node/host.ts";
 import { identityReasons } from "./node/identity.ts";
 import { linkReasons } from "./node/link.ts";
@@ -13,7 +14,7 @@ export const diagnosticReasons = { ...hostReasons, ...linkReasons, ...identityRe
 export type DiagnosticReason = keyof typeof diagnosticReasons;
 export const diagnosticReasonNames = Object.keys(diagnosticReasons) as [DiagnosticReason, ...DiagnosticReason[]];
 
-export const nodeReasons = { ...silenceReasons, ...diagnosticReasons };
+export const nodeReasons = { ...silenceReasons, ...cloneReasons, ...diagnosticReasons };
 export type NodeReasonCode = keyof typeof nodeReasons;
 
 /** Undefined for a code that only a newer agent knows. */

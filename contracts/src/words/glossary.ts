@@ -38,7 +38,8 @@ export const nouns: Record<string, string> = {
   gateway:
     "The process in which terminal connections of people and of nodes meet. It has no access to the database.",
   grant: "Access to an allocation that its owner gives another member for a limited time, to view or to use it.",
-  heartbeat: "The agent's report every 20 seconds. A node without one for 120 seconds is offline.",
+  heartbeat:
+    "The agent's report, every 60 seconds and when something changes. A node that misses two of them is late.",
   hop: "One section of the path from a person through the control plane to the node. A failure names the hop.",
   ingress: "A proxy in front of the control plane that terminates the nodes' TLS and forwards their certificates.",
   "local operator":

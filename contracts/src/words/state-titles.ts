@@ -30,8 +30,9 @@ export const nodeStatusTitles: Record<NodeStatus, StateTitle> = {
 };
 
 export const nodeConnectionTitles: Record<NodeConnection, StateTitle> = {
-  online: { title: "Online", meaning: "The last heartbeat arrived in time." },
-  stale: { title: "Offline", meaning: "No heartbeat arrived in time." },
+  online: { title: "Online", meaning: "The agent is connected, and its last heartbeat arrived in time." },
+  stale: { title: "Late", meaning: "Heartbeats are missing. Nothing is known about the connection." },
+  offline: { title: "Offline", meaning: "The agent's connection ended, and it did not connect again." },
   never: { title: "Never connected", meaning: "The node is enrolled and has never sent a heartbeat." },
 };
 

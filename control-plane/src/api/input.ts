@@ -11,7 +11,7 @@ export type Input = { params: unknown; query: unknown; body: unknown };
 
 const nothing = z.strictObject({});
 
-export function readInput(endpoint: Endpoint, request: FastifyRequest): Input {
+export function readInput(endpoint: Endpoint, request: Pick<FastifyRequest, "params" | "query" | "body">): Input {
   return {
     params: check(endpoint.params ?? nothing, request.params ?? {}, "path"),
     query: check(endpoint.query ?? nothing, request.query ?? {}, "query"),

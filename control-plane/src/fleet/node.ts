@@ -62,6 +62,7 @@ export function toFleetNode(
       reason: row.status_reason,
       createdAt: row.created_at,
       heartbeatAt: row.heartbeat_at ?? undefined,
+      disconnection: row.disconnected_at ? { at: row.disconnected_at, why: "" } : undefined,
       clockSkewMs: row.clock_skew_ms ?? 0,
       certificate,
       findings: report?.findings ?? [],
@@ -108,6 +109,8 @@ function beganAt(
   switch (reason) {
     case "heartbeat_stale":
       return row.heartbeat_at?.getTime();
+    case "connection_lost":
+      return row.disconnected_at?.getTime();
     case "never_heard":
       return row.created_at.getTime();
     case "cert_expired":

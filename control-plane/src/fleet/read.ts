@@ -14,6 +14,7 @@ export type FleetRow = {
   created_at: Date;
   heartbeat_at: Date | null;
   instance_id: string | null;
+  disconnected_at: Date | null;
   clock_skew_ms: number | null;
   /** The heartbeat may say that something is wrong. */
   may_have_findings: boolean;
@@ -31,7 +32,7 @@ const NO_FINDINGS = '"findings":[]';
 export async function selectFleet(tx: Tx): Promise<FleetRow[]> {
   return tx<FleetRow[]>`
     SELECT n.id, n.name, n.status, n.status_reason, n.status_changed_at, n.revoked_at, n.created_at,
-           p.heartbeat_at, p.instance_id, p.clock_skew_ms, now() AS read_at, r.at AS refused_at, r.code AS refused_code,
+           p.heartbeat_at, p.instance_id, p.disconnected_at, p.clock_skew_ms, now() AS read_at, r.at AS refused_at, r.code AS refused_code,
            coalesce(strpos(p.heartbeat::text, ${NO_FINDINGS}) = 0, false) AS may_have_findings
     FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id LEFT JOIN node_refusals r ON r.node_id = n.id
     WHERE n.status <> 'retired'`;

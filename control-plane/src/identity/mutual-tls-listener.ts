@@ -54,7 +54,7 @@ export async function createMutualTlsListener(
     log,
     metrics,
     ...(onForged ? { onForged } : {}),
-    translateError: (error) => (isUnavailable(error) ? new ApiError("database_unavailable") : undefined),
+    translateError: translateUnavailable,
     ...listener.http,
   });
   return {
@@ -66,4 +66,9 @@ export async function createMutualTlsListener(
       return true;
     },
   };
+}
+
+/** An error of the database as clients see it; undefined: another error. */
+export function translateUnavailable(error: unknown): ApiError | undefined {
+  return isUnavailable(error) ? new ApiError("database_unavailable") : undefined;
 }

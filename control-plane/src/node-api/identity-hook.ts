@@ -2,7 +2,7 @@
 // of the node-facing listener, before its body is read, and never relies on TLS to have verified the certificate: a
 // resumed session stays "authorized" after its certificate has expired.
 
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { ApiError, type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
 import { certificateFaults } from "@holdfast/contracts/errors/nodes";
 import type { Forgery } from "@holdfast/service/forgeries";
@@ -41,15 +41,20 @@ export type IdentityOptions = {
 /** An agent has a few requests open, and one more for each task that reports progress. */
 export const MOST_AT_ONCE = 64;
 
-/** Returns the function with which a handler gets the caller's identity. */
-export function identifyNodes(
-  http: FastifyInstance,
-  options: IdentityOptions,
-): (request: FastifyRequest) => NodeIdentity {
+export type Identification = {
+  /** For the handler of a request. */
+  identityOf(request: FastifyRequest): NodeIdentity;
+  /** For an upgrade, for which no hook runs. Rejects with the ApiError to respond with. */
+  ofUpgrade(request: IncomingMessage, named: string, correlationId: string): Promise<IdentifiedUpgrade>;
+};
+
+export type IdentifiedUpgrade = { identity: NodeIdentity; presented: PresentedCertificate };
+
+export function identifyNodes(http: FastifyInstance, options: IdentityOptions): Identification {
   const admit = limitEachNode();
 
   const identify = (
-    request: FastifyRequest,
+    { headers, named }: { headers: IncomingHttpHeaders; named: string | undefined },
     presented: PresentedCertificate,
     standing: Standing | undefined,
   ): NodeIdentity => {
@@ -65,9 +70,8 @@ export function identifyNodes(
         nextStep: errorCatalogue.certificate_untrusted.nextStep,
       });
     }
-    const named = (request.params as { node_id?: string } | undefined)?.node_id;
     if (named !== undefined && named.toLowerCase() !== judged.nodeId) throw new ApiError("node_mismatch");
-    return { id: judged.nodeId, orgId: standing.orgId, serial: judged.serial, ...instanceOf(request.headers) };
+    return { id: judged.nodeId, orgId: standing.orgId, serial: judged.serial, ...instanceOf(headers) };
   };
 
   http.decorateRequest(identified, null);
@@ -76,12 +80,15 @@ export function identifyNodes(
     if (options.open.has(request.routeOptions.url ?? "")) return done();
     let presented: PresentedCertificate = { kind: "none" };
     const refuse = (error: Error) => {
-      if (error instanceof ApiError) noteRefusal(options, request, presented, error.code);
+      if (error instanceof ApiError) {
+        noteRefusal(options, { address: request.ip, correlationId: request.id }, presented, error.code);
+      }
       done(error);
     };
     const decide = (standing: Standing | undefined) => {
       try {
-        const identity = identify(request, presented, standing);
+        const named = (request.params as { node_id?: string } | undefined)?.node_id;
+        const identity = identify({ headers: request.headers, named }, presented, standing);
         admit(identity.id, request.raw, reply.raw);
         (request as Identified)[identified] = identity;
       } catch (error) {
@@ -101,10 +108,25 @@ export function identifyNodes(
     else options.directory.standing(presented.nodeId).then(decide, refuse);
   });
 
-  return (request) => {
-    const identity = (request as Identified)[identified];
-    if (!identity) throw new Error("a node's request was not identified by the hook");
-    return identity;
+  return {
+    identityOf(request) {
+      const identity = (request as Identified)[identified];
+      if (!identity) throw new Error("a node's request was not identified by the hook");
+      return identity;
+    },
+    async ofUpgrade(request, named, correlationId) {
+      let presented: PresentedCertificate = { kind: "none" };
+      try {
+        presented = options.certificates.of(request);
+        const standing =
+          presented.kind === "node" ? await options.directory.standing(presented.nodeId) : undefined;
+        return { identity: identify({ headers: request.headers, named }, presented, standing), presented };
+      } catch (error) {
+        const address = request.socket.remoteAddress ?? "unknown";
+        if (error instanceof ApiError) noteRefusal(options, { address, correlationId }, presented, error.code);
+        throw error;
+      }
+    },
   };
 }
 
@@ -135,19 +157,19 @@ const certificateCodes: ReadonlySet<ErrorCode> = new Set(certificateFaults);
 /** Refusals without a node's certificate are only counted: anyone can cause as many as they like. */
 function noteRefusal(
   options: IdentityOptions,
-  request: FastifyRequest,
+  request: { address: string; correlationId: string },
   presented: PresentedCertificate,
   code: ErrorCode,
 ): void {
+  const { correlationId } = request;
   options.onRefused(code);
-  if (code === "certificate_header_refused")
-    options.onForged?.({ address: request.ip, correlationId: request.id });
-  const details = { correlation_id: request.id, reason: code };
+  if (code === "certificate_header_refused") options.onForged?.(request);
+  const details = { correlation_id: correlationId, reason: code };
   if (presented.kind === "node") {
     const { nodeId: node_id, serial } = presented;
     options.log.warn({ ...details, node_id, serial }, "refused a node's request");
     if (certificateCodes.has(code)) {
-      options.onNodeRefused?.({ nodeId: node_id, serial, code, correlationId: request.id });
+      options.onNodeRefused?.({ nodeId: node_id, serial, code, correlationId });
     }
   } else if (code === "ingress_identity_refused") {
     options.log.warn(details, "rejected a request of an ingress whose certificate is no longer accepted");

@@ -5,14 +5,20 @@ import { ApiError } from "@holdfast/contracts/errors";
 import { sendHeartbeat, waitForTasks } from "@holdfast/contracts/node/endpoints";
 import type { HttpServer } from "@holdfast/service/http";
 import { type ClientCertificates, clientCertificates } from "@holdfast/service/node-identity/client-certificates";
+import { hostHeadersOf, listenerNames } from "@holdfast/service/node-identity/names";
 import type { FastifyInstance } from "fastify";
 import { agentRoutes } from "../agent-release/routes.ts";
-import { createMutualTlsListener, type MutualTlsOptions } from "../identity/mutual-tls-listener.ts";
+import {
+  createMutualTlsListener,
+  type MutualTlsOptions,
+  translateUnavailable,
+} from "../identity/mutual-tls-listener.ts";
 import type { NodeDirectory } from "../nodes/directory/standings.ts";
 import type { NodeRefusal } from "../nodes/identity/refusals.ts";
 import { paceHandshakes } from "./handshakes.ts";
 import { identifyNodes } from "./identity-hook.ts";
 import { type NodeApi, urlOf } from "./route.ts";
+import { serveStreams } from "./streams/serve.ts";
 
 export type NodeListener = {
   api: NodeApi;
@@ -63,7 +69,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     },
   });
   const http = server.app;
-  const identityOf = identifyNodes(http, {
+  const { identityOf, ofUpgrade } = identifyNodes(http, {
     certificates,
     directory,
     open: openRoutes,
@@ -79,13 +85,23 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
   const held: NodeApi["held"] = new Set();
   let draining = false;
   const endWaiting = paceHandshakes(http.server);
+  const api: NodeApi = {
+    ...{ http, directory, log, identityOf, held, isDraining: () => draining },
+    ...{ calls: new Map(), streamUses: [], pollLostListeners: [], twinListeners: [] },
+  };
+  const streams = serveStreams(api, {
+    ...{ identify: ofUpgrade, refuseForged: server.refuseForged, metrics, now },
+    hosts: hostHeadersOf(listenerNames(options.place)),
+    translateError: translateUnavailable,
+  });
   http.addHook("preClose", async () => {
     endWaiting();
     for (const end of held) end(new ApiError("shutting_down", { headers: { "retry-after": "1" } }));
+    await streams.stop();
   });
 
   return {
-    api: { http, directory, log, identityOf, held, isDraining: () => draining },
+    api,
     http,
     addressOf: certificates.addressOf,
     listen: server.listen,
@@ -94,6 +110,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
       server.startDraining();
       draining = true;
       for (const end of [...held]) end();
+      streams.startDraining();
     },
     stopAccepting: server.stopAccepting,
     stop: server.stop,

@@ -1,6 +1,6 @@
 // Joins a node-facing endpoint with its handler. The caller's identity comes only from the identity hook. A
 // request ends at once, whatever its handler does, when the node is revoked; a held request also ends when the
-// node's status changes, and when the server stops.
+// node's status changes, and when the server stops. Agents call the same handlers over their streams (streams/).
 
 import type { AnswerOf, BodyOf, Endpoint, ParamsOf, QueryOf } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -12,6 +12,8 @@ import { readInput } from "../api/input.ts";
 import { isRevoked, type NodeDirectory } from "../nodes/directory/standings.ts";
 import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
 import type { NodeIdentity } from "./identity-hook.ts";
+import type { UseStream } from "./streams/stream.ts";
+import type { Twins } from "./streams/twins.ts";
 
 /** The node-facing listener, as its routes see it. */
 export type NodeApi = {
@@ -23,6 +25,19 @@ export type NodeApi = {
   held: Set<(reason?: ApiError) => void>;
   /** The server is about to stop: requests are no longer held. */
   isDraining(): boolean;
+  /** By the names of their endpoints, for streams. */
+  calls: Map<string, RegisteredCall>;
+  /** Called with every stream that opens. */
+  streamUses: UseStream[];
+  /** Called when an agent's connection closes while its poll is held. */
+  pollLostListeners: ((node: NodeIdentity) => void)[];
+  /** Called when two agents with the identity of one node have answered a challenge. */
+  twinListeners: ((twins: Twins) => void)[];
+};
+
+export type RegisteredCall = {
+  endpoint: Endpoint;
+  handle(call: NodeCall<unknown>): Promise<unknown>;
 };
 
 export type NodeCall<E> = {
@@ -33,12 +48,14 @@ export type NodeCall<E> = {
   node: { id: string; orgId: string; serial: string };
   instanceId: string;
   bootId: string;
+  /** Of the stream that it came over; undefined: a request of its own. */
+  streamId?: string;
   /** Aborted when the connection closes or the node is revoked; of a GET also when its status changes or the server stops. */
   signal: () => AbortSignal;
 };
 
 /** Results are the only large bodies that agents send. */
-const resultEndpoints: readonly Endpoint[] = [reportResult, reportResults];
+export const resultEndpoints: readonly Endpoint[] = [reportResult, reportResults];
 
 /** As it is registered. */
 export function urlOf(endpoint: Endpoint): string {
@@ -53,6 +70,7 @@ export function nodeRoute<E extends Endpoint>(
   if (endpoint.access !== "node") throw new Error(`${endpoint.name} is not for nodes`);
   if (!endpoint.path.includes("/nodes/{node_id}/")) throw new Error(`${endpoint.name} names no node in its path`);
   const takesResults = resultEndpoints.includes(endpoint);
+  api.calls.set(endpoint.name, { endpoint, handle: handle as RegisteredCall["handle"] });
   api.http.route({
     method: endpoint.method,
     url: urlOf(endpoint),
@@ -107,8 +125,12 @@ function untilEnded<T>(
       if (reason) fail(reason);
     };
     const onClose = () => {
+      if (reply.raw.writableEnded) return;
+      if (endpoint.method === "GET") {
+        for (const listener of api.pollLostListeners) listener(api.identityOf(request));
+      }
       // Nobody reads this response; it only ends the request.
-      if (!reply.raw.writableEnded) end(new ApiError("shutting_down", { message: "The agent has disconnected." }));
+      end(new ApiError("shutting_down", { message: "The agent has disconnected." }));
     };
     const settle = () => {
       unwatch();

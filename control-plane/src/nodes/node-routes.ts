@@ -13,10 +13,11 @@ import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { auditForgery } from "../audit/forgeries.ts";
-import { type AuditActor, recordAudit } from "../audit/record.ts";
+import { type AuditActor, recordAudit, systemActor } from "../audit/record.ts";
 import { readKeyRequest } from "../identity/requests.ts";
 import { takeAttempt } from "../mechanisms/rate-limit.ts";
 import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
+import type { Twins } from "../node-api/streams/twins.ts";
 import { moveNode } from "./directory/state.ts";
 import { certify, toIssued } from "./identity/certificates.ts";
 import { trustFor } from "./identity/trust.ts";
@@ -28,7 +29,20 @@ const renewals = { attempts: 60, windowSeconds: 60 * 60 };
 const reports = { attempts: 20, windowSeconds: 60 * 60 };
 
 export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
-  const presence = createPresence(api.system);
+  const presence = createPresence(api.system, api.log);
+
+  nodeApi.streamUses.push(({ id: streamId, node }) => ({
+    closed(why) {
+      // What this server does itself says nothing about the node.
+      if (why === "superseded" || why === "server_stopped") return;
+      void presence.disconnected({ nodeId: node.id, instanceId: node.instanceId, streamId, why });
+    },
+  }));
+  nodeApi.twinListeners.push((twins) => void auditTwins(api, twins));
+  nodeApi.pollLostListeners.push((node) => {
+    const { id: nodeId, instanceId } = node;
+    void presence.disconnected({ nodeId, instanceId, streamId: undefined, why: "connection_lost" });
+  });
 
   nodeRoute(nodeApi, sendHeartbeat, async (call): Promise<HeartbeatAnswer> => {
     const { holding, ...report } = call.body;
@@ -105,6 +119,28 @@ async function auditReport(api: ApiContext, node: { id: string; orgId: string },
     target: { type: "node", id, name },
     details: refused ? { detail } : { detail, at: record.at, ...placeOf(at), signal, owner: ownerGroupOf(reason) },
   });
+}
+
+/** Two agents have proved at the same time that they have the node's key: one of them runs on a copy of the host. */
+async function auditTwins({ system, log }: ApiContext, { nodeId, orgId, instances }: Twins): Promise<void> {
+  const correlationId = uuidv7();
+  const details = instances.map(({ instanceId, bootId, serial }) => ({
+    ...{ instance_id: instanceId, boot_id: bootId, serial },
+  }));
+  log.warn({ correlation_id: correlationId, node_id: nodeId, instances: details }, "two agents run as one node");
+  try {
+    await takeAttempt(system, reports, "two_instances", nodeId);
+    const [row] = await system<{ name: string }[]>`SELECT name FROM nodes WHERE id = ${nodeId}`;
+    await recordAudit(system, log, {
+      ...{ orgId, correlationId, by: systemActor("node-api"), action: "node.two_instances", result: "failed" },
+      target: { type: "node", id: nodeId, name: row?.name ?? nodeId },
+      reason: "cloned_identity_detected",
+      details: { instances: details },
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError))
+      log.error({ err: error, node_id: nodeId }, "could not audit two agents of one node");
+  }
 }
 
 /** The first heartbeat makes an enrolling node active. */

@@ -10,6 +10,7 @@ import type { Signals } from "../mechanisms/signals.ts";
 import { deliveryParameters } from "./delivery-queries.ts";
 import { createEnqueue, type EnqueueOptions, type NewTask } from "./enqueue.ts";
 import type { Poll, PollResponse } from "./held-polls.ts";
+import type { StreamOptions, TaskStream } from "./held-streams.ts";
 import { createPolls } from "./polls.ts";
 import { selectRevisions, selectTask, type TaskRow } from "./queries.ts";
 import { type Accepted, createResults } from "./results.ts";
@@ -35,6 +36,8 @@ export type TaskEngine = {
   /** Call after the commit: wakes the node's poll. */
   enqueued(task: Pick<TaskRow, "id" | "node_id">): void;
   wait(nodeId: string, poll: Poll): Promise<PollResponse>;
+  /** Offers tasks over a stream until it is detached. */
+  attach(nodeId: string, stream: StreamOptions): TaskStream;
   renewLeases(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
   progress(nodeId: string, taskId: string, report: ProgressReport): Promise<{ cancel: boolean }>;
   results(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
@@ -160,6 +163,7 @@ export function createTaskEngine(options: {
     },
     enqueued: (task) => wakeNodes([task.node_id]),
     wait: (nodeId, poll) => polls.wait(nodeId, poll),
+    attach: (nodeId, stream) => polls.attach(nodeId, stream),
     renewLeases: (nodeId, holding) => polls.renew(nodeId, holding),
     async progress(nodeId, taskId, report) {
       const type = await results.typeOf(taskId);

@@ -1,5 +1,5 @@
-// The polls that this process holds open. A poll ends once: with a response, a failure, when its connection closes, when
-// its time is over, or because the same agent polls again.
+// The nodes that wait for work at this process: by a poll, or over a stream. A poll ends once: with a response, a
+// failure, when its connection closes, when its time is over, or because the same agent waits anew. A stream stays.
 
 import type { Held, TaskOffer } from "@holdfast/contracts/node/protocol";
 import { createTicks } from "../mechanisms/ticks.ts";
@@ -11,7 +11,10 @@ export type PollResponse = { tasks: TaskOffer[]; cancel: string[] };
 export type HeldPoll = {
   nodeId: string;
   instanceId: string;
-  asking: Asking;
+  /** What it holds, and how many more tasks it would take. */
+  readonly asking: Asking;
+  /** A stream: it stays after a response. */
+  readonly stays: boolean;
   /** Set while a statement is under way for it. */
   serving: Promise<void> | undefined;
   /** Woken since that statement began, which may have missed the reason. */
@@ -19,12 +22,17 @@ export type HeldPoll = {
   done: boolean;
   respond(response: PollResponse): void;
   fail(error: unknown): void;
-  response: Promise<PollResponse>;
+  /** The same agent waits anew. */
+  giveWay(): void;
 };
+
+export type OpenPoll = HeldPoll & { response: Promise<PollResponse> };
 
 export type HeldPolls = {
   /** `onTimeout` is called after a poll has ended with nothing because its time was over. */
-  open(nodeId: string, poll: Poll, onTimeout: (poll: HeldPoll) => void): HeldPoll;
+  open(nodeId: string, poll: Poll, onTimeout: (poll: HeldPoll) => void): OpenPoll;
+  /** Returns how to remove it again. */
+  attach(stream: HeldPoll): () => void;
   of(nodeId: string): readonly HeldPoll[];
   all(): HeldPoll[];
   heldTaskIds(): string[];
@@ -40,8 +48,12 @@ export function createHeldPolls(): HeldPolls {
   const ticks = createTicks(TICK_MS);
   const of = (nodeId: string) => byNode.get(nodeId) ?? none;
 
+  const supersede = (older: HeldPoll) => {
+    remove(older);
+    older.giveWay();
+  };
   const add = (poll: HeldPoll) => {
-    for (const older of of(poll.nodeId)) if (older.instanceId === poll.instanceId) older.respond(emptyResponse);
+    for (const older of of(poll.nodeId)) if (older.instanceId === poll.instanceId) supersede(older);
     byNode.set(poll.nodeId, [...of(poll.nodeId), poll]);
   };
   const remove = (poll: HeldPoll) => {
@@ -52,6 +64,10 @@ export function createHeldPolls(): HeldPolls {
 
   return {
     of,
+    attach(stream) {
+      add(stream);
+      return () => remove(stream);
+    },
     all: () => [...byNode.values()].flat(),
     heldTaskIds() {
       const ids: string[] = [];
@@ -70,15 +86,17 @@ export function createHeldPolls(): HeldPolls {
         remove(poll);
         settle();
       };
-      const poll: HeldPoll = {
+      const poll: OpenPoll = {
         nodeId,
         instanceId,
         asking: { nodeId, room, holding },
+        stays: false,
         serving: undefined,
         wokenAgain: false,
         done: false,
         respond: (response) => end(() => resolve(response)),
         fail: (error) => end(() => reject(error)),
+        giveWay: () => poll.respond(emptyResponse),
         response: promise,
       };
       const abandon = () => poll.respond(emptyResponse);

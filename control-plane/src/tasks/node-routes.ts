@@ -1,5 +1,6 @@
 // The task path as nodes use it, on the node-facing listener.
 
+import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { reportProgress, reportResult, reportResults, waitForTasks } from "@holdfast/contracts/node/endpoints";
 import type { Verdict } from "@holdfast/contracts/node/protocol";
 import { type NodeApi, nodeRoute } from "../node-api/route.ts";
@@ -15,6 +16,24 @@ export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
       node: { status: standing?.status ?? "retired", reason: standing?.reason ?? null },
       tasks: answer.tasks,
       cancel: answer.cancel,
+    };
+  });
+
+  api.streamUses.push((stream) => {
+    const { id: nodeId, instanceId } = stream.node;
+    const waiting = tasks.attach(nodeId, {
+      instanceId,
+      send: (offer, response) => stream.send({ offer, ...response }),
+      onSuperseded: () => stream.supersede(),
+    });
+    return {
+      capacity: waiting.capacity,
+      answered(call, answer) {
+        if (call !== reportResults.name) return;
+        const { verdicts } = answer as AnswerOf<typeof reportResults>;
+        waiting.settled(verdicts.map(({ task_id }) => task_id));
+      },
+      closed: waiting.detach,
     };
   });
 

@@ -1,7 +1,7 @@
-// Serves the polls of nodes that wait for work. Each node has one here; new work for a node wakes its poll, and all polls
-// woken together are served by one statement. A task that is created while its node waits here is claimed as it is
-// inserted, and offered without a statement of its own. A task that was claimed for a poll which is gone is not lost: the
-// next poll does not hold it, and is offered it again.
+// Serves the nodes that wait for work, by a poll or over a stream. New work for a node wakes it, and all nodes woken
+// together are served by one statement. A task that is created while its node waits here is claimed as it is inserted, and
+// offered without a statement of its own. A task that was claimed for a poll or a stream which is gone is not lost: the
+// next one does not hold it, and is offered it again.
 
 import type { Held } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
@@ -12,10 +12,13 @@ import type { Signals } from "../mechanisms/signals.ts";
 import { createBetweenPolls } from "./between-polls.ts";
 import { selectDueNodes } from "./delivery-queries.ts";
 import { createHeldPolls, emptyResponse, type HeldPoll, type Poll, type PollResponse } from "./held-polls.ts";
+import { createHeldStream, type StreamOptions, type TaskStream } from "./held-streams.ts";
 import { type Asking, type Delivered, deliver } from "./transitions/deliver.ts";
 
 export type Polls = {
   wait(nodeId: string, poll: Poll): Promise<PollResponse>;
+  /** Offers tasks over a stream until it is detached. */
+  attach(nodeId: string, stream: StreamOptions): TaskStream;
   /** Renews the leases of what the node holds; returns what it must stop. */
   renew(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
   /** There is something for the node to claim or to stop. Returns whether its poll is held here. */
@@ -86,6 +89,7 @@ export function createPolls(options: {
 
   const offerTo = (poll: HeldPoll, rows: readonly Delivered[], { mayHaveMore }: { mayHaveMore: boolean }) => {
     const response = responseOf(rows);
+    if (poll.stays) return poll.respond(response);
     const { nodeId, instanceId, asking } = poll;
     const offered = new Set(response.tasks.map((task) => task.task_id));
     if (offered.size > 0) {
@@ -159,6 +163,20 @@ export function createPolls(options: {
       begin(poll);
       return poll.response;
     },
+    attach(nodeId, options) {
+      const stream = createHeldStream(nodeId, options, serve);
+      const remove = held.attach(stream);
+      return {
+        capacity: (capacity) => {
+          if (!stopped && !stream.done) stream.capacity(capacity);
+        },
+        settled: stream.settled,
+        detach() {
+          stream.done = true;
+          remove();
+        },
+      };
+    },
     resultAccepted: betweenPolls.resultAccepted,
     async renew(nodeId, holding) {
       if (holding.length === 0) return { cancel: [] };
@@ -168,7 +186,7 @@ export function createPolls(options: {
     async stop() {
       stopped = true;
       for (const end of unsubscribe) end();
-      for (const poll of held.all()) poll.respond(emptyResponse);
+      for (const poll of held.all()) if (!poll.stays) poll.respond(emptyResponse);
       betweenPolls.stop();
       await Promise.all([deliveries.settled(), checks.stop()]);
     },

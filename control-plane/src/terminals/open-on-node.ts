@@ -15,7 +15,7 @@ import { apiWaitMs, taskSeconds } from "@holdfast/contracts/terminal/deadlines";
 import type { Log } from "@holdfast/service/log";
 import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
-import { freshnessOf } from "../nodes/presence/freshness.ts";
+import { freshnessOf, type Heard } from "../nodes/presence/freshness.ts";
 import { hasOldTerminalAddress } from "../profiles/profile.ts";
 import type { TaskEnding, TaskEngine } from "../tasks/engine.ts";
 import { selectTask } from "../tasks/queries.ts";
@@ -46,7 +46,7 @@ export async function openOnNode(options: OpenOptions, sessionId: string, size: 
   if (session?.state !== "opening" || session.gateway_id === null) return notSent(why("terminal_session_unknown"));
   if (session.close_code !== null) return notSent(closing(session.close_code));
   if (session.task_id !== null) return { sent: true, task_id: session.task_id };
-  if (freshnessOf(ageMsOf(session), options.staleAfterSeconds) !== "online") {
+  if (freshnessOf(heardOf(session), options.staleAfterSeconds) !== "online") {
     return notSent(why("terminal_node_offline", describeLastHeartbeat(session)));
   }
   if (apiWaitMs(session.left_ms) <= 0) return notSent(why("terminal_open_unconfirmed"));
@@ -186,14 +186,18 @@ function why(code: TerminalFailureCode, message?: string): Why {
 
 const closing = (code: string): Why => why(isTerminalFailure(code) ? code : "terminal_closed");
 
-function ageMsOf({ silent_seconds }: Opening): number | undefined {
-  return silent_seconds === null ? undefined : silent_seconds * 1000;
+function heardOf({ silent_seconds, disconnected_seconds }: Opening): Heard {
+  const inMs = (seconds: number | null) => (seconds === null ? undefined : seconds * 1000);
+  return { ageMs: inMs(silent_seconds), disconnectedMs: inMs(disconnected_seconds) };
 }
 
-function describeLastHeartbeat({ node_name, silent_seconds }: Opening): string {
+function describeLastHeartbeat({ node_name, silent_seconds, disconnected_seconds }: Opening): string {
   if (silent_seconds === null) return `${node_name} has never sent a heartbeat.`;
   if (silent_seconds < 0) {
     return `The last heartbeat of ${node_name} is recorded in the future: a clock of the control plane was wrong.`;
+  }
+  if (disconnected_seconds !== null) {
+    return `The agent of ${node_name} has been disconnected for ${Math.round(disconnected_seconds)} seconds.`;
   }
   return `The last heartbeat of ${node_name} was ${Math.round(silent_seconds)} seconds ago.`;
 }

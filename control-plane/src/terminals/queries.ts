@@ -341,12 +341,15 @@ export type Opening = SessionRow & {
   left_ms: number;
   /** Seconds since the node's last heartbeat; null if there was none. */
   silent_seconds: number | null;
+  /** Seconds since its connection has ended; null if it has not. */
+  disconnected_seconds: number | null;
 };
 
 export async function selectOpening(system: Sql, id: string): Promise<Opening | undefined> {
   const [row] = await system<Opening[]>`
     SELECT ${columns(system)}, (extract(epoch FROM s.opening_until - now()) * 1000)::float8 AS left_ms,
-      extract(epoch FROM now() - p.heartbeat_at)::float8 AS silent_seconds
+      extract(epoch FROM now() - p.heartbeat_at)::float8 AS silent_seconds,
+      extract(epoch FROM now() - p.disconnected_at)::float8 AS disconnected_seconds
     FROM ${joined(system)} LEFT JOIN node_presence p ON p.node_id = s.node_id WHERE s.id = ${id}`;
   return row;
 }

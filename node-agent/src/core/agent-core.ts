@@ -44,6 +44,8 @@ export type CoreOptions = Pick<ExecutorOptions, "loadType" | "host" | "log"> & {
   /** Problems of the host; checked before every heartbeat. */
   checkHost: (link: LinkStatus) => readonly Finding[];
   heartbeatMs?: number;
+  /** How often the host is checked between heartbeats; undefined: never. */
+  checkHostMs?: number;
   events: CoreEvents;
 };
 
@@ -199,11 +201,19 @@ export function createAgentCore(options: CoreOptions): AgentCore {
   let link: Link = openLink();
   let ran = false;
 
+  /** What the host's self-checks find is reported at once, not with the next heartbeat. */
+  const checkHost = () => {
+    if (findings.refresh(upkeep.findings())) link.reportNow();
+  };
+
   return {
-    run() {
+    async run() {
       if (ran) link = openLink();
       ran = true;
-      return link.run();
+      const { checkHostMs } = options;
+      const checks = checkHostMs === undefined ? undefined : setInterval(checkHost, checkHostMs).unref();
+      await link.run();
+      clearInterval(checks);
     },
     stopLink: () => link.stop(),
     status,

@@ -6,8 +6,8 @@ import type { Finding } from "../diagnostics/self-checks.ts";
 
 export type Findings = {
   current(): readonly Finding[];
-  /** Checks the host again. `others`: findings of other parts of the agent. */
-  refresh(others: readonly Finding[]): void;
+  /** Checks the host again. `others`: findings of other parts of the agent. Returns whether one began or ended. */
+  refresh(others: readonly Finding[]): boolean;
   /** Trust that the server offered and the agent refused. Reported for a while, so that people see it. */
   trustRefused(refused: readonly string[]): void;
   /** Why results are waiting; undefined when they no longer are. */
@@ -40,6 +40,7 @@ export function createFindings(options: {
       findings = [...found, ...others, ...own];
       const over = [...before].filter((reason) => !findings.some((one) => one.reason === reason));
       if (over.length > 0) record("process_alive", `no longer found: ${over.join(", ")}`);
+      return over.length > 0 || findings.some(({ reason }) => !before.has(reason));
     },
     trustRefused(details) {
       if (details.length === 0) return;

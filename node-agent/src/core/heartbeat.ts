@@ -1,4 +1,4 @@
-// What the agent reports about itself every twenty seconds, as a function of the state of its parts: building one has no
+// What the agent reports about itself every minute and when a finding changes, as a function of the state of its parts: building one has no
 // side effects. Every text is bounded and redacted, because the server stores and displays it.
 
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node/limits";

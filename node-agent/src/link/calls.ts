@@ -1,5 +1,5 @@
-// The requests of an agent to the node-facing API, and how responses are validated. The caller provides the transport:
-// a real agent has a connection pool, a simulator of thousands has its own.
+// The calls of an agent to the node-facing API, and how answers are validated. The caller provides the transport: over a
+// stream, or as requests of their own.
 
 import { holdingText } from "@holdfast/contracts/node/limits";
 import type {
@@ -8,7 +8,9 @@ import type {
   HeartbeatAnswer,
   Held,
   IssuedCertificate,
+  NodeStanding,
   ProgressReport,
+  TaskOffer,
   TaskResultReport,
   Verdict,
   WaitAnswer,
@@ -18,19 +20,30 @@ import { LinkFailure } from "./failures.ts";
 
 export type LinkCalls = {
   heartbeat(body: Heartbeat & { holding: Held[] }): Promise<Answer<HeartbeatAnswer>>;
-  wait(query: {
-    seconds: number;
-    room: number;
-    holding: Held[];
-    signal: AbortSignal;
-  }): Promise<Answer<WaitAnswer>>;
+  wait(query: Wait): Promise<Answer<WaitResponse>>;
   progress(taskId: string, report: ProgressReport): Promise<{ cancel: boolean }>;
   results(results: TaskResultReport[]): Promise<{ verdicts: { task_id: string; verdict: Verdict }[] }>;
   renew(csr: string): Promise<IssuedCertificate & { trust_bundle: string[] }>;
   diagnostics(records: DiagnosticRecord[]): Promise<{ seq: number }>;
 };
 
+export type Wait = { seconds: number; room: number; holding: Held[]; signal: AbortSignal };
+
+export type WaitResponse = {
+  tasks: TaskOffer[];
+  cancel: string[];
+  /** Undefined: as before. */
+  node?: NodeStanding | undefined;
+  /** The connection is a new one, and the server should hear about it. */
+  reopened?: boolean;
+  /** There is nothing new, but it should be waited for anew, with what is held and taken now. */
+  again?: boolean;
+};
+
 export type Request = {
+  /** The endpoint's name, and the parameters of its path but the node's id. */
+  call: string;
+  params?: Record<string, string>;
   method: "GET" | "POST";
   /** Below the node's own path. */
   path: string;
@@ -43,38 +56,45 @@ const TIMEOUT_MS = 15_000;
 /** In addition to the seconds that a poll is held for. */
 const WAIT_SLACK_MS = 10_000;
 
-export function linkCalls(send: <T>(request: Request) => Promise<Answer<T>>): LinkCalls {
+export type SendRequest = <T>(request: Request) => Promise<Answer<T>>;
+
+/** As a request of its own, held by the server. */
+export function pollBy(send: SendRequest): LinkCalls["wait"] {
+  return async ({ seconds, room, holding, signal }) => {
+    const path = `/tasks/wait?wait=${seconds}&room=${room}&holding=${holdingText(holding)}`;
+    const timeoutMs = seconds * 1000 + WAIT_SLACK_MS;
+    const answer = await send<WaitAnswer>({ call: "waitForTasks", method: "GET", path, timeoutMs, signal });
+    if (!isWaitAnswer(answer.body)) throw unexpected(path);
+    return answer;
+  };
+}
+
+export function linkCalls({ send, wait }: { send: SendRequest; wait: LinkCalls["wait"] }): LinkCalls {
   const ask = async <T>(request: Request, expect: (body: T) => boolean): Promise<Answer<T>> => {
     const answer = await send<T>(request);
     if (!expect(answer.body)) throw unexpected(request.path);
     return answer;
   };
-  const post = <T>(path: string, body: unknown, expect: (body: T) => boolean) =>
-    ask<T>({ method: "POST", path, body, timeoutMs: TIMEOUT_MS }, expect);
+  const post = <T>(call: string, path: string, body: unknown, expect: (body: T) => boolean) =>
+    ask<T>({ call, method: "POST", path, body, timeoutMs: TIMEOUT_MS }, expect);
 
   return {
-    heartbeat: (body) => post<HeartbeatAnswer>("/heartbeat", body, isHeartbeatAnswer),
-    wait: ({ seconds, room, holding, signal }) =>
-      ask<WaitAnswer>(
-        {
-          method: "GET",
-          path: `/tasks/wait?wait=${seconds}&room=${room}&holding=${holdingText(holding)}`,
-          timeoutMs: seconds * 1000 + WAIT_SLACK_MS,
-          signal,
-        },
-        isWaitAnswer,
-      ),
-    progress: async (taskId, report) =>
-      (
-        await post<{ cancel: boolean }>(
-          `/tasks/${taskId}/progress`,
-          report,
+    heartbeat: (body) => post<HeartbeatAnswer>("sendHeartbeat", "/heartbeat", body, isHeartbeatAnswer),
+    wait,
+    progress: async (taskId, report) => {
+      const path = `/tasks/${taskId}/progress`;
+      const request = { call: "reportProgress", params: { task_id: taskId }, method: "POST", path } as const;
+      return (
+        await ask<{ cancel: boolean }>(
+          { ...request, body: report, timeoutMs: TIMEOUT_MS },
           ({ cancel }) => typeof cancel === "boolean",
         )
-      ).body,
+      ).body;
+    },
     results: async (results) =>
       (
         await post<{ verdicts: { task_id: string; verdict: Verdict }[] }>(
+          "reportResults",
           "/results",
           { results },
           ({ verdicts }) => Array.isArray(verdicts),
@@ -83,13 +103,21 @@ export function linkCalls(send: <T>(request: Request) => Promise<Answer<T>>): Li
     renew: async (csr) =>
       (
         await post<IssuedCertificate & { trust_bundle: string[] }>(
+          "renewCertificate",
           "/renew",
           { csr },
           ({ certificate, trust_bundle }) => typeof certificate === "string" && Array.isArray(trust_bundle),
         )
       ).body,
     diagnostics: async (records) =>
-      (await post<{ seq: number }>("/diagnostics", { records }, ({ seq }) => typeof seq === "number")).body,
+      (
+        await post<{ seq: number }>(
+          "sendDiagnostics",
+          "/diagnostics",
+          { records },
+          ({ seq }) => typeof seq === "number",
+        )
+      ).body,
   };
 }
 

@@ -1,14 +1,17 @@
-// The agent's requests to the node-facing API over mutual TLS. An idle agent owns one connection; a
-// second exists only while results or progress travel beside a held poll. A renewed identity is used
-// by the next connections, and requests on the old one are never cut.
+// The agent's connections to the node-facing API over mutual TLS. An idle agent owns one: a stream, or a held poll, beside
+// which a second exists only while results or progress are sent. A renewed identity is used by the next connections, and
+// calls on the old one are never cut.
 
 import https from "node:https";
 import type { LookupFunction } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
+import { STREAM_PATH } from "@holdfast/contracts/node/stream";
 import { checkApiIdentity } from "./api-identity.ts";
-import { type LinkCalls, linkCalls } from "./calls.ts";
+import { type LinkCalls, linkCalls, pollBy, type SendRequest } from "./calls.ts";
 import { exchange } from "./exchange.ts";
+import { dial } from "./stream/dial.ts";
+import { createTransport, type Transport } from "./stream/transport.ts";
 
 /** What TLS needs of the node's identity. */
 export type Credentials = { keyPem: string; chainPem: string; roots: readonly string[] };
@@ -19,6 +22,8 @@ export type LinkTarget = { apiUrl: string; credentials: Credentials };
 export type LinkClient = LinkCalls & {
   /** From the next connection on. */
   use(target: LinkTarget): void;
+  /** How it is connected; undefined before the first call. */
+  kind: Transport["kind"];
   close(): void;
 };
 
@@ -28,25 +33,38 @@ export type LinkClientOptions = LinkTarget & {
   bootId: string;
   /** Finds the addresses of the API's host name. */
   lookup: LookupFunction;
+  /** `poll`: never opens a stream. */
+  link: LinkKind;
 };
+
+export type LinkKind = "stream" | "poll";
 
 /** How long a connection without a request stays open: the second one is closed soon after it was needed. */
 const UNUSED_CONNECTION_MS = 5_000;
 
-type Pool = { agent: https.Agent; base: string; inFlight: number; retired: boolean };
+type Pool = {
+  agent: https.Agent;
+  secureContext: SecureContext;
+  base: string;
+  inFlight: number;
+  retired: boolean;
+  /** Of the last stream, to be resumed. */
+  session: Buffer | undefined;
+};
 
 export function createLinkClient(options: LinkClientOptions): LinkClient {
   const { nodeId, instanceId, bootId, lookup } = options;
   const headers = { [INSTANCE_HEADER]: instanceId, [BOOT_HEADER]: bootId };
-  const openPool = ({ apiUrl, credentials }: LinkTarget): Pool => ({
-    agent: openAgent(credentials, lookup),
-    base: `${apiUrl}/internal/v1/nodes/${nodeId}`,
-    inFlight: 0,
-    retired: false,
-  });
+  const openPool = ({ apiUrl, credentials }: LinkTarget): Pool => {
+    const secureContext = secureContextOf(credentials);
+    return {
+      ...{ agent: openAgent(secureContext, lookup), secureContext, session: undefined },
+      ...{ base: `${apiUrl}/internal/v1/nodes/${nodeId}`, inFlight: 0, retired: false },
+    };
+  };
   let pool = openPool(options);
 
-  const calls = linkCalls(async ({ path, ...request }) => {
+  const send: SendRequest = async ({ path, ...request }) => {
     const used = pool;
     used.inFlight += 1;
     try {
@@ -55,16 +73,29 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
       used.inFlight -= 1;
       closeWhenUnused(used);
     }
-  });
+  };
+  const http = { send, wait: pollBy(send) };
+  const transport = options.link === "poll" ? undefined : createTransport({ http, dial: () => dialFrom(pool) });
+  const dialFrom = (used: Pool) =>
+    dial({
+      ...{ url: new URL(used.base + STREAM_PATH), headers, lookup },
+      ...{ secureContext: used.secureContext, session: used.session },
+      onSession: (session) => {
+        used.session = session;
+      },
+    });
 
   return {
-    ...calls,
+    ...linkCalls(transport ?? http),
     use(target) {
       pool.retired = true;
       closeWhenUnused(pool);
       pool = openPool(target);
+      transport?.renew();
     },
+    kind: () => (transport ? transport.kind() : "poll"),
     close() {
+      transport?.close();
       pool.agent.destroy();
     },
   };
@@ -75,7 +106,7 @@ export function secureContextOf({ keyPem, chainPem, roots }: Credentials): Secur
   return createSecureContext({ key: keyPem, cert: chainPem, ca: [...roots], minVersion: "TLSv1.2" });
 }
 
-function openAgent(credentials: Credentials, lookup: LookupFunction): https.Agent {
+function openAgent(secureContext: SecureContext, lookup: LookupFunction): https.Agent {
   const agent = new https.Agent({
     keepAlive: true,
     lookup,
@@ -89,7 +120,7 @@ function openAgent(credentials: Credentials, lookup: LookupFunction): https.Agen
     // once and the server can least afford whole handshakes.
     maxCachedSessions: 0,
     checkServerIdentity: checkApiIdentity,
-    secureContext: secureContextOf(credentials),
+    secureContext,
   });
   const connect = agent.createConnection.bind(agent);
   let session: Buffer | undefined;

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import {
   afterFailure,
   afterHeartbeat,
+  afterHeldPoll,
   afterWait,
   atStart,
   type LinkState,
@@ -22,9 +23,9 @@ describe("what the link does next", () => {
   it("AGENT-06 begins with a heartbeat, then polls until the next one is due", () => {
     expect(nextStep(atStart, 1_000_000)).toEqual({ do: "heartbeat" });
     const beaten = afterHeartbeat(atStart, 1_000_000, 1);
-    expect(nextStep(beaten, 1_000_050)).toEqual({ do: "wait", seconds: 20 });
-    expect(nextStep(beaten, 1_010_000)).toEqual({ do: "wait", seconds: 10 });
-    expect(nextStep(beaten, 1_019_600)).toEqual({ do: "heartbeat" });
+    expect(nextStep(beaten, 1_000_050)).toEqual({ do: "wait", seconds: 55 });
+    expect(nextStep(beaten, 1_050_000)).toEqual({ do: "wait", seconds: 10 });
+    expect(nextStep(beaten, 1_059_600)).toEqual({ do: "heartbeat" });
   });
 
   it.for([1, 2, 3, 20])("AGENT-06 polls between two heartbeats that are %d s apart", (seconds) => {
@@ -33,7 +34,7 @@ describe("what the link does next", () => {
     expect(nextStep(state, 5_030 + seconds * 1000)).toEqual({ do: "heartbeat" });
   });
 
-  it("AGENT-06 lets no more than 20 seconds pass between heartbeats, and the half that a poll is rounded by", () => {
+  it("AGENT-06 lets no more than 60 seconds pass between heartbeats, and the half that a poll is rounded by", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 1, max: 30_000 }), fc.boolean()), { maxLength: 60 }),
@@ -63,11 +64,21 @@ describe("what the link does next", () => {
   it("AGENT-06 spreads the heartbeats of a fleet that came back together, and then keeps to the usual time", () => {
     const chanceOf = [0, 0.25, 0.5, 0.75, 1];
     const first = chanceOf.map((chance) => afterHeartbeat(atStart, 1_000, chance));
-    expect(first.map(({ heartbeatDueAt }) => heartbeatDueAt)).toEqual([3_000, 7_500, 12_000, 16_500, 21_000]);
+    expect(first.map(({ heartbeatDueAt }) => heartbeatDueAt)).toEqual([7_000, 20_500, 34_000, 47_500, 61_000]);
     const second = first.map((state) => afterHeartbeat(state, state.heartbeatDueAt, 0));
     second.forEach(({ heartbeatDueAt }, index) => {
-      expect(heartbeatDueAt - (first[index]?.heartbeatDueAt ?? 0)).toBe(20_000);
+      expect(heartbeatDueAt - (first[index]?.heartbeatDueAt ?? 0)).toBe(60_000);
     });
+  });
+
+  it("TASK-02 polls for a shorter time where a proxy cuts long polls, and never for longer than before", () => {
+    expect(afterHeldPoll(atStart, 9_999)).toBe(atStart);
+    const cut = afterHeldPoll(atStart, 30_000);
+    expect(nextStep(afterHeartbeat({ ...cut, heartbeatDueAt: 1 }, 1_000, 0), 1_000)).toEqual({
+      do: "wait",
+      seconds: 22,
+    });
+    expect(afterHeldPoll(cut, 40_000)).toEqual(cut);
   });
 
   it("AGENT-02 waits before it tries again, and then begins with a heartbeat", () => {

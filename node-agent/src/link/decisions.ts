@@ -1,7 +1,7 @@
 // What the link does next, and how long it waits: functions of plain state, so that a simulator of
 // many agents decides exactly as one agent does. Time is a parameter, in milliseconds.
 
-import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node/limits";
+import { HEARTBEAT_SECONDS, LONGEST_WAIT_SECONDS } from "@holdfast/contracts/node/limits";
 import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
 import { type BackoffPolicy, backoffDelay } from "@holdfast/kit/backoff";
 
@@ -14,6 +14,8 @@ export type LinkState = {
   failures: number;
   /** Consecutive polls that returned at once with nothing new. */
   emptyHanded: number;
+  /** Shorter where something in between cuts polls that are held for long. */
+  longestWaitSeconds: number;
 };
 
 export type Step = { do: "heartbeat" } | { do: "wait"; seconds: number } | { do: "pause"; ms: number };
@@ -24,6 +26,7 @@ export const atStart: LinkState = {
   pausedUntil: 0,
   failures: 0,
   emptyHanded: 0,
+  longestWaitSeconds: LONGEST_WAIT_SECONDS,
 };
 
 /**
@@ -33,7 +36,7 @@ export const atStart: LinkState = {
 export function nextStep(state: LinkState, now: number): Step {
   if (state.pausedUntil > now) return { do: "pause", ms: state.pausedUntil - now };
   const seconds = Math.round((state.heartbeatDueAt - now) / 1000);
-  return seconds < 1 ? { do: "heartbeat" } : { do: "wait", seconds: Math.min(seconds, HEARTBEAT_SECONDS) };
+  return seconds < 1 ? { do: "heartbeat" } : { do: "wait", seconds: Math.min(seconds, state.longestWaitSeconds) };
 }
 
 /**
@@ -69,6 +72,16 @@ export function afterFailure(
 ): LinkState {
   const delay = retryDelay({ ...failure, failures: state.failures }, random);
   return { ...state, failures: state.failures + 1, pausedUntil: now + delay, heartbeatDueAt: 0 };
+}
+
+/** Polls that fail sooner were not cut because of their length. */
+const CUT_AFTER_MS = 10_000;
+
+/** A poll that was held for this long has failed: the next ones are shorter, in case a proxy has cut it. */
+export function afterHeldPoll(state: LinkState, heldMs: number): LinkState {
+  if (heldMs < CUT_AFTER_MS) return state;
+  const seconds = Math.floor((heldMs / 1000) * 0.75);
+  return { ...state, longestWaitSeconds: Math.min(state.longestWaitSeconds, seconds) };
 }
 
 const ordinary: BackoffPolicy = { firstMs: 500, maxMs: 30_000 };

@@ -24,12 +24,12 @@ export type Ask = {
 };
 
 type Times = { sentAt: number; receivedAt: number };
-/** `date`: the server's clock, if the response contains it. */
-export type Answer<T> = Times & { body: T; date?: number; correlationId?: string };
+/** `date`: the server's clock, if the response contains it. `overStream`: there is no connection to wait for. */
+export type Answer<T> = Times & { body: T; date?: number; correlationId?: string; overStream?: boolean };
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** 32 offers with their parameters are far smaller; a foreign page is cut off here. */
-const MOST_ANSWER_BYTES = 8 * 1024 * 1024;
+export const MOST_ANSWER_BYTES = 8 * 1024 * 1024;
 const EXCERPT = 200;
 const LOOKED_THROUGH = 8 * 1024;
 
@@ -94,7 +94,7 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
 }
 
 /** The progress of a new connection, to report where it got stuck. */
-function followConnection({ hostname, protocol }: URL) {
+export function followConnection({ hostname, protocol }: URL) {
   const host = hostname.replace(/^\[|\]$/g, "");
   const named = isIP(host) === 0;
   let stage: "lookup" | "connect" | "handshake" | "done" = named ? "lookup" : "connect";

@@ -2,12 +2,20 @@
 // again. decisions.ts decides what to do next; this file does it. Every failure is recorded
 // before the next attempt, and only a stop ends the loop.
 
-import type { Heartbeat, Held, NodeStanding, WaitAnswer } from "@holdfast/contracts/node/protocol";
+import type { Heartbeat, Held, NodeStanding, TaskOffer } from "@holdfast/contracts/node/protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import type { Offer } from "../identity/accept-trust.ts";
 import type { LinkCalls } from "./calls.ts";
 import { type ClockSkew, certainSkewSeconds, clockSkew } from "./clock-skew.ts";
-import { afterFailure, afterHeartbeat, afterWait, atStart, type LinkState, nextStep } from "./decisions.ts";
+import {
+  afterFailure,
+  afterHeartbeat,
+  afterHeldPoll,
+  afterWait,
+  atStart,
+  type LinkState,
+  nextStep,
+} from "./decisions.ts";
 import { type Classified, classifyError, LinkFailure } from "./failures.ts";
 
 export type LinkStatus = {
@@ -35,7 +43,7 @@ export type LinkOptions = {
   /** How many of these were not known to be stopped. */
   cancel: (taskIds: readonly string[]) => number;
   /** Returns how many of these were not known. */
-  offer: (offers: WaitAnswer["tasks"]) => number;
+  offer: (offers: readonly TaskOffer[]) => number;
   /** Resolves when the results of everything that was offered are sent, or after that time. */
   resultsSent: (withinMs: number) => Promise<void>;
   /** After every heartbeat, also when it offers nothing. */
@@ -58,6 +66,8 @@ export type Link = {
   run(): Promise<void>;
   /** In parallel to requests in progress; never rejects. */
   heartbeatNow(): Promise<void>;
+  /** Something has changed: interrupts the wait for tasks, sends a heartbeat and waits anew. */
+  reportNow(): void;
   /** Retries at once: the settings that failed are no longer in use. */
   retryNow(): void;
   status(): LinkStatus;
@@ -89,6 +99,7 @@ export function createLink(options: LinkOptions): Link {
   let state: LinkState = { ...atStart, heartbeatMs: options.heartbeatMs ?? atStart.heartbeatMs };
   let beside: Promise<void> | undefined;
   let pausing = new AbortController();
+  let interruption = new AbortController();
 
   const heartbeat = async () => {
     const sentAt = now();
@@ -108,22 +119,30 @@ export function createLink(options: LinkOptions): Link {
 
   const wait = async (seconds: number) => {
     const startedAt = now();
-    const answer = await options.client().wait({
-      seconds,
-      room: options.room(),
-      holding: options.holding(),
-      signal: stop.signal,
-    });
-    const { node, tasks, cancel } = answer.body;
+    const interrupted = interruption.signal;
+    const signal = AbortSignal.any([stop.signal, interrupted]);
+    const query = { seconds, room: options.room(), holding: options.holding(), signal };
+    const answer = await options
+      .client()
+      .wait(query)
+      .catch((error: unknown) => {
+        if (interrupted.aborted) return undefined;
+        state = afterHeldPoll(state, now() - startedAt);
+        throw error;
+      });
+    if (answer === undefined) return;
+    const { node, tasks, cancel, reopened, again } = answer.body;
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
     const times = { requestedMs: seconds * 1000, tookMs: now() - startedAt };
-    state = afterWait(state, { empty: taken === 0 && stopped === 0, ...times }, now());
-    onAnswer(node);
-    if (tasks.length > 0) await options.resultsSent(ANSWER_FIRST_MS);
+    state = afterWait(state, { empty: taken === 0 && stopped === 0 && !again, ...times }, now());
+    if (reopened) state = { ...state, heartbeatDueAt: now() };
+    onAnswer(node ?? status.standing);
+    if (tasks.length > 0 && !answer.overStream) await options.resultsSent(ANSWER_FIRST_MS);
   };
 
-  const onAnswer = (standing: NodeStanding) => {
+  const onAnswer = (standing: NodeStanding | undefined) => {
+    if (!standing) return;
     const before = status.standing;
     status.standing = standing;
     if (before?.status !== standing.status || before.reason !== standing.reason) options.onStanding(standing);
@@ -165,6 +184,11 @@ export function createLink(options: LinkOptions): Link {
           beside = undefined;
         });
       return beside;
+    },
+    reportNow() {
+      state = { ...state, heartbeatDueAt: 0 };
+      interruption.abort();
+      interruption = new AbortController();
     },
     retryNow() {
       state = { ...state, pausedUntil: 0, heartbeatDueAt: 0 };

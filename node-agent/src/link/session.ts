@@ -21,7 +21,7 @@ import { readWay } from "../identity/read-way.ts";
 import { HostProblem, type StateFiles } from "../identity/state-directory.ts";
 import { type Candidates, isSecure, type Way } from "../identity/trials.ts";
 import { writeTrust } from "../identity/trust-file.ts";
-import { type Credentials, createLinkClient, type LinkClient, type LinkTarget } from "./client.ts";
+import { type Credentials, createLinkClient, type LinkClient, type LinkKind, type LinkTarget } from "./client.ts";
 import { lookupBy } from "./lookup.ts";
 
 export type Session = {
@@ -58,6 +58,8 @@ export function openSession(options: {
   apiUrl: string | undefined;
   instanceId: string;
   bootId: string;
+  /** `poll`: never opens a stream. */
+  link?: LinkKind;
 }): Session {
   const { files, instanceId, bootId } = options;
   let agent = readKnownAgent(files);
@@ -69,8 +71,8 @@ export function openSession(options: {
   const lookup = lookupBy(() => agent.profile.resolve ?? {});
   const apiUrl = () => nodeApiUrl(agent, options.apiUrl);
 
-  const clientOf = (way: Way, through: LookupFunction) =>
-    createLinkClient({ ...{ nodeId, instanceId, bootId }, ...targetOf(way), lookup: through });
+  const clientOf = (way: Way, through: LookupFunction, link: LinkKind) =>
+    createLinkClient({ ...{ nodeId, instanceId, bootId, link }, ...targetOf(way), lookup: through });
 
   const connect = () => {
     const { way, candidates } = readWay(files, agent, options.apiUrl);
@@ -81,7 +83,7 @@ export function openSession(options: {
       );
     }
     // A candidate that equals what is in force, after a crash between adopting and cleaning up, is removed by the next response.
-    open = { way, client: clientOf(way, lookup), candidates };
+    open = { way, client: clientOf(way, lookup, options.link ?? "stream"), candidates };
     return open;
   };
 
@@ -106,6 +108,7 @@ export function openSession(options: {
       clientOf(
         way,
         lookupBy(() => way.profile.resolve ?? {}),
+        "poll",
       ),
     offer: (candidates) => keep({ ...(open ?? connect()).candidates, ...candidates }),
     adopt(change) {

@@ -9,6 +9,7 @@ import { createAgentCore } from "../core/agent-core.ts";
 import type { TaskEvent } from "../executor/executor.ts";
 import type { Way } from "../identity/trials.ts";
 import { openMemoryJournal } from "../journal/in-memory.ts";
+import type { LinkKind } from "../link/client.ts";
 import { targetOf } from "../link/session.ts";
 import type { Log } from "../log.ts";
 import type { Character } from "./character.ts";
@@ -40,6 +41,7 @@ export type SimAgentOptions = {
   bootId: string;
   /** Before every new connection. */
   myTurn: Dialling;
+  link: LinkKind;
   fails: () => boolean;
   onHeartbeat(): void;
   onTask(event: TaskEvent): void;
@@ -62,9 +64,9 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
   const { joined, character } = options;
   const instanceId = randomUUID();
   const { nodeId } = joined.identity;
-  const clientOver = (way: Way) =>
+  const clientOver = (way: Way, link: LinkKind) =>
     createSimClient({
-      ...{ nodeId, instanceId, bootId: options.bootId },
+      ...{ nodeId, instanceId, bootId: options.bootId, link },
       ...{ lookup: options.lookup, myTurn: options.myTurn },
       ...targetOf(way),
     });
@@ -73,14 +75,14 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
     keyringOf: options.keyringOf,
     onAdopted: (way) => client.use(targetOf(way)),
   });
-  const client = clientOver(identity.present());
+  const client = clientOver(identity.present(), options.link);
   const types = options.types({ facts: character.facts, startedAt: Date.now(), fails: options.fails });
 
   const core = createAgentCore({
     identity,
     client: () => client,
     clientOver: (way) => {
-      const trial = clientOver(way);
+      const trial = clientOver(way, "poll");
       return { heartbeat: trial.heartbeat, close: trial.hangUp };
     },
     addresses: () => ({ joinedAt: joined.agent.api_url, fixedUrl: undefined }),

@@ -1,13 +1,16 @@
-// The requests of a simulated agent, over connections of its own: one while it is idle, a second only while a
-// result or progress is sent beside a held poll, like a real agent.
+// The calls of a simulated agent, over connections of its own: a stream, or requests that take as little memory as possible.
+// Idle it has one connection, like a real agent.
 
 import type { LookupFunction } from "node:net";
 import type { SecureContext } from "node:tls";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
-import { type LinkCalls, linkCalls, type Request } from "../link/calls.ts";
-import { type LinkTarget, secureContextOf } from "../link/client.ts";
+import { STREAM_PATH } from "@holdfast/contracts/node/stream";
+import { type LinkCalls, linkCalls, pollBy, type Request } from "../link/calls.ts";
+import { type LinkKind, type LinkTarget, secureContextOf } from "../link/client.ts";
 import { type Answer, readAnswer } from "../link/exchange.ts";
 import { failureOf, LinkFailure } from "../link/failures.ts";
+import { dial } from "../link/stream/dial.ts";
+import { createTransport, type Transport } from "../link/stream/transport.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import type { Dialling } from "./dialling.ts";
 
@@ -26,6 +29,7 @@ export type SimClientOptions = LinkTarget & {
   instanceId: string;
   bootId: string;
   myTurn: Dialling;
+  link: LinkKind;
 };
 
 export function createSimClient(options: SimClientOptions): SimClient {
@@ -52,18 +56,21 @@ export function createSimClient(options: SimClientOptions): SimClient {
     free = undefined;
     return taken;
   };
-  const connection = async (): Promise<Connection> => {
+  const myTurn = async () => {
     const hungUpBefore = hangUps;
     await options.myTurn();
     if (hangUps !== hungUpBefore) throw Object.assign(new Error("the request was aborted"), { code: "ABORT_ERR" });
     secureContext ??= secureContextOf(credentials);
+    return secureContext;
+  };
+  const onSession = (fresh: Buffer) => {
+    session = fresh;
+  };
+  const connection = async (): Promise<Connection> => {
+    const context = await myTurn();
     const opened: Connection = openConnection({
       place: { host: url.hostname, port: Number(url.port || 443), lookup },
-      secureContext,
-      session,
-      onSession: (fresh) => {
-        session = fresh;
-      },
+      ...{ secureContext: context, session, onSession },
       onClosed: () => {
         open.delete(opened);
         if (free === opened) free = undefined;
@@ -99,8 +106,23 @@ export function createSimClient(options: SimClientOptions): SimClient {
     }
   };
 
+  const dialStream = async () =>
+    dial({
+      secureContext: await myTurn(),
+      url: new URL(`/internal/v1/nodes/${nodeId}${STREAM_PATH}`, url),
+      headers: { [INSTANCE_HEADER]: instanceId, [BOOT_HEADER]: bootId },
+      ...{ lookup, session, onSession },
+    });
+  const http = { send, wait: pollBy(send) };
+  const newTransport = (): Transport => createTransport({ http, dial: dialStream });
+  /** Replaced when the agent hangs up: it may come back. */
+  let transport = options.link === "poll" ? undefined : newTransport();
+
   return {
-    ...linkCalls(send),
+    ...linkCalls({
+      send: (request) => (transport ?? http).send(request),
+      wait: (query) => (transport ?? http).wait(query),
+    }),
     use(target) {
       credentials = target.credentials;
       url = new URL(target.apiUrl);
@@ -109,11 +131,14 @@ export function createSimClient(options: SimClientOptions): SimClient {
       session = undefined;
       retired = new WeakSet(open);
       free?.close();
+      transport?.renew();
     },
     hangUp() {
       hangUps += 1;
       clearTimeout(unused);
       for (const one of [...open]) one.close();
+      transport?.close();
+      if (transport) transport = newTransport();
     },
   };
 }

@@ -1,6 +1,7 @@
 // Many simulated agents in one process, and their combined state.
 
 import { randomUUID } from "node:crypto";
+import type { LinkKind } from "../link/client.ts";
 import { lookupBy } from "../link/lookup.ts";
 import { type SimAgent, startSimAgent } from "./agent.ts";
 import type { Character } from "./character.ts";
@@ -27,8 +28,8 @@ export type Fleet = {
 };
 
 /** `random` decides which tasks fail; undefined: none does. */
-export function createFleet(options: { random?: () => number } = {}): Fleet {
-  const { random } = options;
+export function createFleet(options: { random?: () => number; link?: LinkKind } = {}): Fleet {
+  const { random, link = "stream" } = options;
   const types = createSimTypes();
   const keyringOf = sharedKeyrings();
   const bootId = randomUUID();
@@ -41,7 +42,7 @@ export function createFleet(options: { random?: () => number } = {}): Fleet {
     add(joined, character) {
       const { resolve } = joined.agent.profile;
       const agent = startSimAgent({
-        ...{ joined, character, types, bootId, keyringOf, myTurn },
+        ...{ joined, character, types, bootId, keyringOf, myTurn, link },
         apiUrl: apiUrlOf(joined),
         lookup: lookupBy(() => resolve),
         fails: () => random !== undefined && random() < character.failureRate,

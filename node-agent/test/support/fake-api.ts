@@ -18,6 +18,7 @@ import type {
   VerifierKeys,
 } from "@holdfast/contracts/node/protocol";
 import { HeartbeatRequest, ResultsReport, WaitQuery } from "@holdfast/contracts/node/protocol";
+import { STREAM_PATH } from "@holdfast/contracts/node/stream";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import { signStatement } from "@holdfast/kit/signed-statement";
@@ -184,6 +185,8 @@ export async function startFakeApi(
     const url = new URL(request.url ?? "/", api.url);
     const prefix = `/internal/v1/nodes/${api.nodeId}`;
     const path = url.pathname.startsWith(prefix) ? url.pathname.slice(prefix.length) : url.pathname;
+    // As a server that does not know streams yet.
+    if (path === STREAM_PATH) return refuse(response, 404, "route_not_found");
     api.requests.push(path);
     const socket = request.socket as TLSSocket;
     const body = await bodyOf(request);

@@ -8,7 +8,7 @@ import { nodeConnectionTitles } from "@holdfast/contracts/words/state-titles";
 import { ago, localTime, table } from "../../output.ts";
 import { describeHealth } from "./health.ts";
 
-const shapes: Record<NodeConnection, string> = { online: "●", stale: "■", never: "○" };
+const shapes: Record<NodeConnection, string> = { online: "●", stale: "◐", offline: "■", never: "○" };
 
 function connectionOf({ connection }: Pick<Node, "connection">): string {
   return `${shapes[connection]} ${nodeConnectionTitles[connection].title.toLowerCase()}`;

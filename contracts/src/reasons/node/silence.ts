@@ -26,6 +26,21 @@ export const silenceReasons = {
     dependsOn: causes,
     runbook: "node-connectivity.md",
   },
+  connection_lost: {
+    title: "Disconnected",
+    at: "heartbeat",
+    signal: "node_agent_heartbeat_stale",
+    message: "The agent's connection ended, and it did not connect again.",
+    nextStep:
+      "Check that host, network and agent are running. `holdfast agent diagnose` on the host shows why it does not connect.",
+    class: "silence",
+    owner: "node_runtime",
+    severity: "P2",
+    userState: "temporary",
+    nextAction: "restart_agent",
+    dependsOn: causes,
+    runbook: "node-connectivity.md",
+  },
   never_heard: {
     title: "No heartbeat yet",
     at: "heartbeat",
@@ -48,7 +63,7 @@ export const silenceReasons = {
     message:
       "The time of the last heartbeat is in the future: a clock of the control plane was wrong. Whether the node is online is unknown.",
     nextStep:
-      "Check the time on the hosts of the database and the api: `timedatectl`. A running agent reports again within 20 seconds. If none does, check host and agent.",
+      "Check the time on the hosts of the database and the api: `timedatectl`. A running agent reports again within 60 seconds. If none does, check host and agent.",
     class: "silence",
     owner: "control_plane",
     severity: "P1",

@@ -33,6 +33,9 @@ export function toNode(row: NodeRow, { staleAfterSeconds }: { staleAfterSeconds:
         createdAt: row.created_at,
         heartbeatAt: row.heartbeat_at ?? undefined,
         heartbeatId: row.heartbeat_id ?? undefined,
+        disconnection: row.disconnected_at
+          ? { at: row.disconnected_at, why: row.disconnected_why ?? "" }
+          : undefined,
         clockSkewMs: row.clock_skew_ms ?? 0,
         certificate: certificate && {
           notBefore: new Date(certificate.not_before),
@@ -85,9 +88,13 @@ function certificateOf({ issued, in_use, heartbeat_at }: NodeRow): CertificateFa
   return reportedSince && in_use ? in_use : issued;
 }
 
-function connectionOf({ heartbeat_at }: NodeRow, { now, staleAfterSeconds }: Moment): Node["connection"] {
-  const age = heartbeat_at === null ? undefined : now.getTime() - heartbeat_at.getTime();
-  const freshness = freshnessOf(age, staleAfterSeconds);
+function connectionOf(
+  { heartbeat_at, disconnected_at }: NodeRow,
+  { now, staleAfterSeconds }: Moment,
+): Node["connection"] {
+  const since = (at: Date | null) => (at === null ? undefined : now.getTime() - at.getTime());
+  const heard = { ageMs: since(heartbeat_at), disconnectedMs: since(disconnected_at) };
+  const freshness = freshnessOf(heard, staleAfterSeconds);
   return freshness === "in_future" ? "stale" : freshness;
 }
 

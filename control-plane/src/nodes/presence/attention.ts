@@ -28,6 +28,8 @@ export type NodeCondition = {
   heartbeatAt: Date | undefined;
   /** Correlation id of the last heartbeat. */
   heartbeatId?: string | undefined;
+  /** How the connection of the last heartbeat ended. */
+  disconnection?: { at: Date; why: string } | undefined;
   clockSkewMs: number;
   certificate: { notBefore: Date; notAfter: Date } | undefined;
   findings: readonly Finding[];
@@ -80,11 +82,12 @@ function standingOf({ position, reason }: NodeCondition): AttentionItem | undefi
 }
 
 function heartbeatOf(
-  { heartbeatAt, heartbeatId: correlationId, createdAt }: NodeCondition,
+  { heartbeatAt, heartbeatId: correlationId, createdAt, disconnection }: NodeCondition,
   { now, staleAfterSeconds }: { now: Date; staleAfterSeconds: number },
 ): AttentionItem | undefined {
   const silentMs = now.getTime() - (heartbeatAt ?? createdAt).getTime();
-  const freshness = freshnessOf(silentMs, staleAfterSeconds);
+  const disconnectedMs = disconnection && now.getTime() - disconnection.at.getTime();
+  const freshness = freshnessOf({ ageMs: silentMs, disconnectedMs }, staleAfterSeconds);
   if (freshness === "online") return undefined;
   if (freshness === "in_future") {
     const what = heartbeatAt === undefined ? "the node's enrollment" : "the last heartbeat";
@@ -95,11 +98,24 @@ function heartbeatOf(
     const message = `The node was enrolled ${duration(silentMs)} ago and has never sent a heartbeat.`;
     return itemOf("never_heard", { message });
   }
+  const how = disconnection
+    ? ` ${endings[disconnection.why] ?? endings["connection_lost"]} ${duration(disconnectedMs ?? 0)} ago.`
+    : "";
+  const isLate = silentMs > staleAfterSeconds * 1000;
+  if (!isLate) return itemOf("connection_lost", { message: how.trim(), correlationId });
   return itemOf("heartbeat_stale", {
-    message: `The last heartbeat came ${duration(silentMs)} ago.`,
+    message: `The last heartbeat came ${duration(silentMs)} ago.${how}`,
     correlationId,
   });
 }
+
+/** By how a connection ended; a time follows. */
+const endings: Readonly<Record<string, string>> = {
+  closed_by_agent: "The agent closed its connection",
+  connection_lost: "The connection of the agent was lost",
+  unresponsive: "The agent stopped responding, and its connection was closed",
+  refused: "The server refused the agent's connection",
+};
 
 function certificateOf({ certificate }: NodeCondition, now: Date): AttentionItem | undefined {
   if (!certificate) return undefined;

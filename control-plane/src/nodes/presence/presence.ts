@@ -1,9 +1,10 @@
-// Stores what agents report: heartbeats and diagnostic records. Both are repeated soon, so their commits do not wait for
-// the disk.
+// Stores what is heard of agents: heartbeats, diagnostic records, and that a connection has ended. All are repeated soon,
+// so their commits do not wait for the disk.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node/endpoints";
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
+import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../../database/connect.ts";
 import { createBatches } from "../../mechanisms/batches.ts";
 
@@ -13,7 +14,7 @@ type NodeRef = { id: string; orgId: string };
 type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
 type ReceivedHeartbeat = {
   node: NodeRef & { serial: string };
-  from: { instanceId: string; bootId: string; correlationId: string };
+  from: { instanceId: string; bootId: string; correlationId: string; streamId?: string | undefined };
   report: HeartbeatReport;
   /** By the clock of this process, which the node's is compared with. */
   at: Date;
@@ -22,13 +23,23 @@ type ReceivedHeartbeat = {
 export type Presence = {
   /** Resolves when it is stored. */
   record(heartbeat: ReceivedHeartbeat): Promise<void>;
+  /** The connection of the last heartbeat has ended. Never rejects: missing heartbeats show it later. */
+  disconnected(lost: Disconnection): Promise<void>;
+};
+
+export type Disconnection = {
+  nodeId: string;
+  instanceId: string;
+  /** Undefined: the agent polled. */
+  streamId: string | undefined;
+  why: string;
 };
 
 /** A fleet's heartbeats arrive evenly, so without this pause each would be a statement of its own. */
 const GATHER_MS = 50;
 const MOST_IN_ONE = 256;
 
-export function createPresence(system: Sql): Presence {
+export function createPresence(system: Sql, log: Log): Presence {
   const heartbeats = createBatches<ReceivedHeartbeat, undefined>({
     most: MOST_IN_ONE,
     atOnce: 1,
@@ -40,7 +51,38 @@ export function createPresence(system: Sql): Presence {
       return batch.map(() => undefined);
     },
   });
-  return { record: (heartbeat) => heartbeats.add(heartbeat) };
+  const disconnections = createBatches<Disconnection, undefined>({
+    most: MOST_IN_ONE,
+    atOnce: 1,
+    restMs: GATHER_MS,
+    keyOf: ({ nodeId }) => nodeId,
+    concernsAll: () => true,
+    run: async (batch) => {
+      await recordDisconnections(system, batch);
+      return batch.map(() => undefined);
+    },
+  });
+  return {
+    record: (heartbeat) => heartbeats.add(heartbeat),
+    disconnected: (lost) =>
+      disconnections.add(lost).catch((error: unknown) => {
+        log.debug({ err: error, node_id: lost.nodeId }, "could not record that a node has disconnected");
+      }),
+  };
+}
+
+/** Only if no heartbeat came over another connection since. */
+async function recordDisconnections(system: Sql, batch: readonly Disconnection[]): Promise<void> {
+  const sorted = batch.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
+  await system`
+    UPDATE node_presence p SET disconnected_at = now(), disconnected_why = lost.why
+    FROM unnest(
+      ${sorted.map(({ nodeId }) => nodeId)}::uuid[], ${sorted.map(({ instanceId }) => instanceId)}::uuid[],
+      ${sorted.map(({ streamId }) => streamId ?? null)}::uuid[], ${sorted.map(({ why }) => why)}::text[]
+    ) AS lost (node_id, instance_id, stream_id, why)
+    WHERE p.node_id = lost.node_id AND p.instance_id = lost.instance_id
+      AND p.stream_id IS NOT DISTINCT FROM lost.stream_id AND p.disconnected_at IS NULL
+      AND set_config('synchronous_commit', 'off', true) = 'off'`;
 }
 
 /**
@@ -51,19 +93,21 @@ async function recordHeartbeats(system: Sql, batch: readonly ReceivedHeartbeat[]
   const sorted = batch.toSorted((a, b) => (a.node.id < b.node.id ? -1 : 1));
   await system`
     INSERT INTO node_presence
-      (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
-    SELECT node_id, org_id, now(), instance_id, boot_id, clock_skew_ms, heartbeat::json, correlation_id
+      (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id, stream_id)
+    SELECT node_id, org_id, now(), instance_id, boot_id, clock_skew_ms, heartbeat::json, correlation_id, stream_id
     FROM unnest(
       ${sorted.map(({ node }) => node.id)}::uuid[], ${sorted.map(({ node }) => node.orgId)}::uuid[],
       ${sorted.map(({ from }) => from.instanceId)}::uuid[],
       ${sorted.map(({ from }) => from.bootId)}::text[],
       ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[],
-      ${sorted.map(({ from }) => from.correlationId)}::text[]
-    ) AS received (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id)
+      ${sorted.map(({ from }) => from.correlationId)}::text[],
+      ${sorted.map(({ from }) => from.streamId ?? null)}::uuid[]
+    ) AS received (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id, stream_id)
     WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
       boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat,
-      correlation_id = excluded.correlation_id`;
+      correlation_id = excluded.correlation_id, stream_id = excluded.stream_id, disconnected_at = NULL,
+      disconnected_why = NULL`;
 }
 
 /** The serial is that of the certificate presented with the request, not what the heartbeat claims. */

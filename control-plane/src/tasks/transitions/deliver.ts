@@ -19,7 +19,7 @@ import {
 } from "./sql.ts";
 
 /** The lease of a held task is written again only when this much of it is used. */
-const RENEW_AFTER_SECONDS = 10;
+const RENEW_AFTER_SECONDS = 30;
 
 export type Asking = { nodeId: string; room: number; holding: readonly Held[] };
 

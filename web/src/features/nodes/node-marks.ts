@@ -15,6 +15,7 @@ export const statusMarks = marksOf<NodeStatus>(nodeStatusTitles, {
 
 export const connectionMarks = marksOf<NodeConnection>(nodeConnectionTitles, {
   online: "ok",
-  stale: "failed",
+  stale: "degraded",
+  offline: "failed",
   never: "unknown",
 });

@@ -1,0 +1,40 @@
+// Two agents with the identity of one node. A restarted agent has a new instance id while its old connection may still be
+// open, half dead; only when both answer the same challenge are there two of them.
+
+import { randomBytes } from "node:crypto";
+import type { NodeIdentity } from "../identity-hook.ts";
+import type { OpenStream } from "./stream.ts";
+
+/** Two live instances of one node. */
+export type Twins = { nodeId: string; orgId: string; instances: readonly [NodeIdentity, NodeIdentity] };
+
+export type TwinWatch = {
+  opened(stream: OpenStream): void;
+  closed(stream: OpenStream): void;
+};
+
+export function watchTwins(onTwins: (twins: Twins) => void): TwinWatch {
+  const byNode = new Map<string, Set<OpenStream>>();
+
+  const challenge = async (newer: OpenStream, older: OpenStream) => {
+    const nonce = randomBytes(16);
+    const answers = await Promise.all([older.challenge(nonce), newer.challenge(nonce)]);
+    if (!answers.every(Boolean)) return;
+    const { id: nodeId, orgId } = newer.node;
+    onTwins({ nodeId, orgId, instances: [older.node, newer.node] });
+  };
+
+  return {
+    opened(stream) {
+      const { id, instanceId } = stream.node;
+      const own = byNode.get(id) ?? new Set();
+      for (const other of own) if (other.node.instanceId !== instanceId) void challenge(stream, other);
+      byNode.set(id, own.add(stream));
+    },
+    closed(stream) {
+      const own = byNode.get(stream.node.id);
+      own?.delete(stream);
+      if (own?.size === 0) byNode.delete(stream.node.id);
+    },
+  };
+}
