@@ -16,7 +16,7 @@ const figures = {
   again: "tasks delivered again",
   late: "results of tasks that had ended",
   memory: "memory of the api at the end",
-  growth: "growth of that memory",
+  growth: "growth of that memory in the second half",
 };
 const common = { peer: nobody, better: "lower" } as const;
 const none = { target: { of: "ours", value: 0 } } as const;

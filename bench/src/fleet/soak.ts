@@ -15,6 +15,7 @@ export type Soaked = {
   received: number;
   stored: StoredTasks;
   memoryMb: number;
+  /** Over the second half: the first fills caches and pools. */
   growthMbPerHour: number;
 };
 
@@ -67,6 +68,6 @@ export async function soakInstallation(
       late: after.late - before.late,
     },
     memoryMb: memory.at(-1)?.y ?? 0,
-    growthMbPerHour: slopeOf(memory) * 60,
+    growthMbPerHour: slopeOf(memory.slice(Math.floor((memory.length - 1) / 2))) * 60,
   };
 }
