@@ -14,7 +14,7 @@ export function besideCheckout(bench: Bench, directory: string): Bench {
   const peer = `the same at ${commitOf(other)}`;
   return {
     ...bench,
-    figures: bench.figures.map(({ target: _, ...figure }) => ({ ...figure, peer })),
+    figures: bench.figures.map(({ name, unit, better }) => ({ name, unit, better, peer })),
     prepare: async (lab) => {
       const [ours, theirs] = [await startSide(lab, root, bench.name), await startSide(lab, other, bench.name)];
       return { ours: () => ask(ours), theirs: () => ask(theirs) };

@@ -6,8 +6,12 @@ import { answers, freePort } from "./ports.ts";
 
 const server = "/usr/bin/redis-server";
 
+/** Why there is none on this machine. */
+export function missingRedis(): string | undefined {
+  return existsSync(server) ? undefined : `${server} is missing; install it: apt-get install redis-server`;
+}
+
 export async function startRedis(lab: Lab, appendfsync: "everysec" | "always"): Promise<number> {
-  if (!existsSync(server)) throw new Error(`${server} is missing; install it: apt-get install redis-server`);
   const port = await freePort();
   const program = lab.start({
     command: server,

@@ -5,17 +5,22 @@ import type { Bench, FigureSpec } from "./bench.ts";
 import { runPasses } from "./contest.ts";
 import { stepsIn } from "./holdfast.ts";
 import { makeReport, median, tableOf } from "./report.ts";
+import { slopeOf } from "./slope.ts";
 
 const machine = { cpu: "test", cores: 2, memory_gb: 8, kernel: "6.1", node: "24.0.0" };
 
 function figureOf(
   spec: Partial<FigureSpec>,
-  passes: [ours: number, theirs: number][],
+  passes: [ours: number, theirs: number, floor?: number][],
   absent?: Record<string, string>,
 ) {
   const figure: FigureSpec = { name: "time", unit: "s", better: "lower", peer: "a peer", ...spec };
   const bench = { name: "b", summary: "", figures: [figure] } as unknown as Bench;
-  const measured = passes.map(([ours, theirs]) => ({ ours: { time: ours }, theirs: { time: theirs } }));
+  const measured = passes.map(([ours, theirs, floor]) => ({
+    ours: { time: ours },
+    theirs: { time: theirs },
+    ...(floor === undefined ? {} : { floor: { time: floor } }),
+  }));
   const report = makeReport({ bench, machine, passes: measured, absent });
   return { report, figure: report.figures[0] };
 }
@@ -73,6 +78,44 @@ describe("a bench report", () => {
 
   it("refuses a figure that a pass did not measure", () => {
     expect(() => figureOf({ name: "other" }, [[1, 2]])).toThrow("other was not measured");
+    expect(() => figureOf({ floor: "the least" }, [[1, 2]])).toThrow("time was not measured");
+  });
+
+  it("sets a figure beside its floor, in JSON and in two columns of the table", () => {
+    const { report, figure } = figureOf({ floor: "the least" }, [
+      [3, 2, 1],
+      [3, 2, 40],
+      [3, 2, 1.5],
+    ]);
+    expect(figure).toMatchObject({ ours: 3, ratio: 1.5, floor: 1.5, over_floor: 2, floor_is: "the least" });
+    const table = tableOf(report);
+    expect(table).toContain("floor: the least");
+    expect(table.at(-2)).toMatch(/^figure +ours +theirs +ratio +floor +÷ floor +better +target$/);
+    expect(table.at(-1)).toMatch(/^time +3 s +2 s +1\.5 +1\.5 s +2 +lower +-$/);
+  });
+
+  it("takes the peer for the floor where they are the same", () => {
+    const { figure } = figureOf({ floor: "a peer" }, [[3, 2]]);
+    expect(figure).toMatchObject({ theirs: 2, ratio: 1.5, floor: 2, over_floor: 1.5 });
+  });
+
+  it("judges a target that is a multiple of the floor", () => {
+    const atMost = { floor: "the least", target: { of: "over_floor", value: 1.25 } } as const;
+    expect(figureOf(atMost, [[5, 1, 4]]).figure).toMatchObject({ target: "over_floor <= 1.25", ok: true });
+    const missed = figureOf(atMost, [[5.1, 100, 4]]);
+    expect(missed.figure).toMatchObject({ ok: false });
+    expect(tableOf(missed.report).at(-1)).toMatch(/÷ floor <= 1\.25 +MISSED$/);
+  });
+
+  it("has a row without a floor beside one that has", () => {
+    const figures: FigureSpec[] = [
+      { name: "a", unit: "s", better: "lower", peer: "p", floor: "the least" },
+      { name: "b", unit: "s", better: "lower", peer: "p" },
+    ];
+    const bench = { name: "b", summary: "", figures } as unknown as Bench;
+    const passes = [{ ours: { a: 2, b: 2 }, theirs: { a: 1, b: 1 }, floor: { a: 1 } }];
+    const table = tableOf(makeReport({ bench, machine, passes }));
+    expect(table.at(-1)).toMatch(/^b +2 s +1 s +2 +- +- +lower +-$/);
   });
 });
 
@@ -92,9 +135,30 @@ describe("a contest", () => {
     ]);
   });
 
+  it("measures the floor in the same turns", async () => {
+    const order: string[] = [];
+    const side = (name: string) => async () => {
+      order.push(name);
+      return { count: order.length };
+    };
+    const contest = { ours: side("ours"), theirs: side("theirs"), floor: side("floor") };
+    const passes = await runPasses(contest, { passes: 2, onMeasured: () => undefined });
+    expect(order.slice(3)).toEqual(["ours", "theirs", "floor", "floor", "theirs", "ours"]);
+    expect(passes.map(({ floor }) => floor)).toEqual([{ count: 6 }, { count: 7 }]);
+  });
+
   it("reads the steps that `holdfast up` prints", () => {
     const printed =
       "  creating the database\n✓ PostgreSQL accepts connections 1.5 s\n✓ Schema is up to date 120 ms\n";
     expect(stepsIn(printed)).toEqual({ "PostgreSQL accepts connections": 1.5, "Schema is up to date": 0.12 });
+  });
+});
+
+describe("a slope", () => {
+  it("is that of the line nearest to all points", () => {
+    expect(slopeOf([1, 3, 5].map((y, x) => ({ x, y })))).toBe(2);
+    expect(slopeOf([0, 1, 0, 1].map((y, x) => ({ x, y })))).toBeCloseTo(0.2);
+    expect(slopeOf([7, 7, 7].map((y, x) => ({ x, y })))).toBe(0);
+    expect(() => slopeOf([{ x: 0, y: 1 }])).toThrow("two points");
   });
 });

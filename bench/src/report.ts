@@ -15,6 +15,10 @@ export type Figure = {
   theirs: number | null;
   /** Ours ÷ theirs. */
   ratio: number | null;
+  /** The least that the work could take, measured in the same run, and ours ÷ that; only of figures that have a floor. */
+  floor?: number;
+  over_floor?: number;
+  floor_is?: string;
   better: "lower" | "higher";
   /** Such as `ratio >= 0.6`; null where nothing is asked. */
   target: string | null;
@@ -41,13 +45,15 @@ export function makeReport(options: {
 
 function figureOf(spec: FigureSpec, passes: Pass[], absence: string | undefined): Figure {
   const { name, unit, peer, better, target } = spec;
-  const medianOf = (side: keyof Pass) => median(passes.map((pass) => valueIn(pass[side], name)));
+  const medianOf = (side: keyof Pass) => median(passes.map((pass) => valueIn(pass[side] ?? {}, name)));
   const ours = medianOf("ours");
   const theirs = absence === undefined ? medianOf("theirs") : null;
+  const floor = spec.floor === undefined ? null : medianOf(spec.floor === peer ? "theirs" : "floor");
   const values = {
     ours: rounded(ours),
     theirs: theirs === null ? null : rounded(theirs),
     ratio: theirs === null ? null : rounded(ours / theirs),
+    over_floor: floor === null ? null : rounded(ours / floor),
   };
   return {
     name,
@@ -56,6 +62,9 @@ function figureOf(spec: FigureSpec, passes: Pass[], absence: string | undefined)
     peer: absence === undefined ? peer : `${peer} (not measured: ${absence})`,
     theirs: values.theirs,
     ratio: values.ratio,
+    ...(floor === null
+      ? {}
+      : { floor: rounded(floor), over_floor: rounded(ours / floor), floor_is: spec.floor ?? "" }),
     better,
     target: target ? `${target.of} ${better === "higher" ? ">=" : "<="} ${target.value}` : null,
     // Judged as printed: nobody should read "0.6" beside "missed 0.6".
@@ -93,16 +102,31 @@ function verdictOn({ target, ok, theirs }: Figure): string {
 
 export function tableOf(report: Report): string[] {
   const { machine } = report;
-  const header = ["figure", "ours", "theirs", "ratio", "better", "target", ""];
-  const rows = report.figures.map((figure) => [
-    figure.name,
-    `${figure.ours} ${figure.unit}`,
-    figure.theirs === null ? "-" : `${figure.theirs} ${figure.unit}`,
-    String(figure.ratio ?? "-"),
-    figure.better,
-    figure.target ?? "-",
-    verdictOn(figure),
-  ]);
+  const floors = new Set(report.figures.flatMap((figure) => figure.floor_is ?? []));
+  const hasFloors = floors.size > 0;
+  const header = [
+    "figure",
+    "ours",
+    "theirs",
+    "ratio",
+    ...(hasFloors ? ["floor", "÷ floor"] : []),
+    "better",
+    "target",
+    "",
+  ];
+  const rows = report.figures.map((figure) => {
+    const inUnit = (value: number | null | undefined) => (value == null ? "-" : `${value} ${figure.unit}`);
+    return [
+      figure.name,
+      inUnit(figure.ours),
+      inUnit(figure.theirs),
+      String(figure.ratio ?? "-"),
+      ...(hasFloors ? [inUnit(figure.floor), String(figure.over_floor ?? "-")] : []),
+      figure.better,
+      figure.target?.replace("over_floor", "÷ floor") ?? "-",
+      verdictOn(figure),
+    ];
+  });
   const widths = header.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
@@ -116,6 +140,7 @@ export function tableOf(report: Report): string[] {
     `${report.bench}: medians of ${report.passes} passes`,
     `${machine.cpu}, ${machine.cores} cores, ${machine.memory_gb} GB, Linux ${machine.kernel}, Node.js ${machine.node}`,
     ...[...peers].map((peer) => `theirs: ${peer}`),
+    ...[...floors].map((floor) => `floor: ${floor}`),
     "",
     line(header),
     ...rows.map(line),

@@ -1,8 +1,8 @@
-// npm run bench -- <name> [--json] [--passes N] [--beside CHECKOUT]: measures us beside a peer, in turns. The figures
-// go to stdout, everything else to stderr. Without a name it lists what there is.
+// npm run bench -- <name> [--json] [--passes N] [--beside CHECKOUT] [--agents N] [--minutes N]: measures us beside a peer,
+// in turns. The figures go to stdout, everything else to stderr. Without a name it lists what there is.
 
 import { parseArgs } from "node:util";
-import type { Bench } from "./bench.ts";
+import type { Bench, BenchOptions } from "./bench.ts";
 import { allBenches } from "./benches/all.ts";
 import { besideCheckout } from "./beside.ts";
 import { runPasses } from "./contest.ts";
@@ -28,7 +28,7 @@ async function main(args: string[]): Promise<number> {
     return 0;
   }
   try {
-    const report = await measure(asked.bench, asked.passes);
+    const report = await measure(asked.bench, asked);
     if (asked.json) print(JSON.stringify(report));
     else for (const line of tableOf(report)) print(line);
     return 0;
@@ -38,7 +38,7 @@ async function main(args: string[]): Promise<number> {
   }
 }
 
-async function measure(bench: Bench, passes: number): Promise<Report> {
+async function measure(bench: Bench, { passes, options }: Pick<Asked, "passes" | "options">): Promise<Report> {
   const lab = openLab();
   let interrupted = false;
   const interrupt = () => {
@@ -48,7 +48,7 @@ async function measure(bench: Bench, passes: number): Promise<Report> {
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
   try {
-    const contest = await bench.prepare(lab);
+    const contest = await bench.prepare(lab, options);
     const measured = await runPasses(contest, {
       passes,
       onMeasured: (pass, side, values) => {
@@ -69,7 +69,7 @@ async function measure(bench: Bench, passes: number): Promise<Report> {
   }
 }
 
-type Asked = { bench: Bench | undefined; json: boolean; passes: number };
+type Asked = { bench: Bench | undefined; json: boolean; passes: number; options: BenchOptions };
 
 /** Or what is wrong with them. */
 function readArguments(args: string[]): Asked | string {
@@ -81,6 +81,8 @@ function readArguments(args: string[]): Asked | string {
         json: { type: "boolean", default: false },
         passes: { type: "string" },
         beside: { type: "string" },
+        agents: { type: "string" },
+        minutes: { type: "string" },
       },
     });
     const [name, surplus] = positionals;
@@ -90,8 +92,16 @@ function readArguments(args: string[]): Asked | string {
     if (name !== undefined && bench === undefined) return `There is no bench ${name}; there are: ${known}.`;
     const passes = Number(values.passes ?? bench?.passes ?? 1);
     if (!Number.isInteger(passes) || passes < 1) return `--passes is ${values.passes}; it takes 1 or more.`;
+    const options: BenchOptions = {};
+    for (const name of ["agents", "minutes"] as const) {
+      if (values[name] === undefined) continue;
+      if (!bench?.takes?.includes(name)) return `${bench?.name ?? "The list of benches"} takes no --${name}.`;
+      const value = Number(values[name]);
+      if (!Number.isInteger(value) || value < 1) return `--${name} is ${values[name]}; it takes 1 or more.`;
+      options[name] = value;
+    }
     const { json, beside } = values;
-    return { bench: bench && beside !== undefined ? besideCheckout(bench, beside) : bench, json, passes };
+    return { bench: bench && beside !== undefined ? besideCheckout(bench, beside) : bench, json, passes, options };
   } catch (error) {
     return (error as Error).message;
   }

@@ -6,7 +6,8 @@ import { dispatch } from "./dispatch.ts";
 import { engine } from "./engine.ts";
 import { fleet } from "./fleet.ts";
 import { me } from "./me.ts";
+import { soak } from "./soak.ts";
 import { startup } from "./startup.ts";
 import { terminal } from "./terminal.ts";
 
-export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal, fleet];
+export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal, fleet, soak];

@@ -5,26 +5,41 @@ import { createHash, randomBytes } from "node:crypto";
 import http from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openPool } from "@holdfast/control-plane/database/connect";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
 import { setUpDatabase } from "@holdfast/control-plane/database/logins";
 import { loginEnvironment } from "@holdfast/control-plane/database/settings";
+import { openBareRows } from "../floors/bare-rows.ts";
 import type { Lab } from "../lab.ts";
 import { freePort } from "../ports.ts";
+import { processorSeconds } from "../processes.ts";
 import type { RunningProgram } from "../program.ts";
 import type { FleetApi, FleetOrder, FleetOutcome } from "../programs/fleet-api.ts";
 import type { FleetNodes, NodesState } from "../programs/fleet-nodes.ts";
+import { median } from "../report.ts";
+
+/** Until the last had joined; the second is processor time of the api. */
+export type Growth = { seconds: number; apiSeconds: number };
+
+/** How many tasks of the bench ended well, were delivered more than once, and had a result after their end. */
+export type StoredTasks = { completed: number; again: number; late: number };
 
 export type Installation = {
   apiPid(): number;
   /** Joins until there are so many and all of them are connected. */
-  grow(agents: number): Promise<{ seconds: number }>;
+  grow(agents: number): Promise<Growth>;
   nodes(): Promise<NodesState>;
   /** Ids of nodes that are connected now, as far as they know, and were heard since. */
   connectedIds(most: number, since?: number): Promise<string[]>;
   run(order: FleetOrder): Promise<FleetOutcome>;
+  storedTasks(): Promise<StoredTasks>;
+  /** Milliseconds of two durable commits of one row in the same PostgreSQL, at the median. */
+  twoCommits(): Promise<number>;
   /** kill -9, and another process in its place. */
   replaceApi(): Promise<void>;
 };
+
+const COMMITS = 200;
 
 const programAt = (name: string) => fileURLToPath(new URL(`../programs/${name}.ts`, import.meta.url));
 
@@ -32,6 +47,8 @@ export async function startInstallation(lab: Lab): Promise<Installation> {
   const database = await startEmbeddedPostgres({ directory: join(lab.directory(), "postgres") });
   lab.onClose(() => database.stop({ hurry: true }));
   const { logins } = await setUpDatabase({ ownerUrl: database.ownerUrl });
+  const system = openPool({ url: logins.systemUrl, role: "holdfast_system", application: "bench", max: 1 });
+  lab.onClose(() => system.end({ timeout: 1 }));
   const token = `hfo_${randomBytes(32).toString("base64url")}`;
   const port = await freePort();
   const settings = {
@@ -61,11 +78,26 @@ export async function startInstallation(lab: Lab): Promise<Installation> {
     nodes,
     connectedIds: async (most, since = 0) => (await ask(`${sim.url}/ids?most=${most}&since=${since}`)) as string[],
     async grow(agents) {
-      const started = performance.now();
+      const started = { at: performance.now(), processor: processorSeconds(api.program.pid) };
       await ask(`${sim.url}/grow?agents=${agents}`);
-      const seconds = (performance.now() - started) / 1000;
+      const seconds = (performance.now() - started.at) / 1000;
+      const apiSeconds = processorSeconds(api.program.pid) - started.processor;
       while ((await nodes()).connected < agents) await new Promise((resolve) => setTimeout(resolve, 100));
-      return { seconds };
+      return { seconds, apiSeconds };
+    },
+    async storedTasks() {
+      const [row] = await system<StoredTasks[]>`
+        SELECT count(*) FILTER (WHERE t.status = 'completed')::integer AS completed,
+          count(*) FILTER (WHERE t.generation > 1)::integer AS again,
+          (SELECT count(*)::integer FROM late_results) AS late
+        FROM tasks t WHERE t.correlation_id = 'bench'`;
+      return row ?? { completed: 0, again: 0, late: 0 };
+    },
+    async twoCommits() {
+      const { twoCommits } = await openBareRows(lab, database, { rows: 1 });
+      const each: number[] = [];
+      for (let done = 0; done < COMMITS; done += 1) each.push(await twoCommits());
+      return median(each);
     },
     run: async (order) => (await ask(api.url, order)) as FleetOutcome,
     async replaceApi() {

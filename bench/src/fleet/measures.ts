@@ -1,8 +1,8 @@
 // What is measured of a fleet: the api's memory and processor time at rest, a task for everybody, and how it comes
 // back after the api was killed.
 
-import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
+import { processorSeconds, residentKb } from "../processes.ts";
 import { median } from "../report.ts";
 import type { Installation } from "./installation.ts";
 
@@ -22,14 +22,10 @@ export type Rest = { residentKb: number; processor: number };
 export async function atRest(installation: Installation): Promise<Rest> {
   await pause(SETTLE_SECONDS * 1000);
   const pid = installation.apiPid();
-  const before = ticksOf(pid);
+  const before = processorSeconds(pid);
   await pause(REST_SECONDS * 1000);
-  const processor = ((ticksOf(pid) - before) / 100 / REST_SECONDS) * 100;
+  const processor = ((processorSeconds(pid) - before) / REST_SECONDS) * 100;
   return { residentKb: residentKb(pid), processor };
-}
-
-export function residentKb(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
 /** Seconds until each node has had one task and its result was accepted. */
@@ -86,12 +82,4 @@ export async function afterKill(installation: Installation, agents: number): Pro
   await Promise.all(probes);
   latencies.sort((a, b) => a - b);
   return { seconds, p99: latencies[Math.floor(latencies.length * 0.99)] ?? 0, failed };
-}
-
-/** User and system time, in hundredths of a second, as Linux counts them on every architecture of ours. */
-function ticksOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /, "")
-    .split(" ");
-  return Number(fields[11]) + Number(fields[12]);
 }

@@ -4,6 +4,7 @@
 import { openSql, type Sql, type Tx } from "./sql/sql.ts";
 
 export { isUnavailable } from "./sql/errors.ts";
+export { rowsOf } from "./sql/rows.ts";
 export type { Queryable, Sql, Tx } from "./sql/sql.ts";
 export { ConstantSql, type Fragment } from "./sql/template.ts";
 

@@ -81,6 +81,24 @@ describe("a statement from a template", () => {
     expect([mixed("a"), mixed(new ConstantSql("b")), mixed("a")]).toEqual(["SELECT $1", "SELECT b", "SELECT $1"]);
   });
 
+  it("has the text of its inner templates, also when others take their place", () => {
+    const read = (inner: TemplateValue) => compile(sql`SELECT ${"first"} ${inner} AND ${"last"}`);
+    const inners = Array.from({ length: 20 }, (_, n) => {
+      const constant = new ConstantSql(`c${n}`);
+      return [sql`WHERE ${constant} = ${sql`any(${n})`}`, `WHERE c${n} = any($2)`, String(n)] as const;
+    });
+    // Twice, forward and back: some are remembered, some no longer.
+    for (const [inner, text, value] of [...inners, ...inners.toReversed()]) {
+      expect(read(inner)).toMatchObject({
+        text: `SELECT $1 ${text} AND $3`,
+        values: ["first", value, "last"],
+      });
+    }
+    expect(read("middle")).toMatchObject({ text: "SELECT $1 $2 AND $3", values: ["first", "middle", "last"] });
+    expect(read(sql`x`)).toMatchObject({ text: "SELECT $1 x AND $2", values: ["first", "last"] });
+    expect(read(sql`y`)).toMatchObject({ text: "SELECT $1 y AND $2", values: ["first", "last"] });
+  });
+
   it("SEC-01 refuses a value that is not there, and an object that is no JSON parameter", () => {
     const loose = (value: unknown) => () => compile(sql`SELECT ${1}, ${value as TemplateValue}`);
     expect(loose(undefined)).toThrow("Parameter $2 is undefined");

@@ -41,34 +41,44 @@ export type Statement = {
   digest: string;
 };
 
-/** The constants are what was inserted in place of each value; undefined stands for a parameter. */
-type FlatText = Pick<Statement, "text" | "digest"> & { constants: readonly (string | undefined)[] };
+/** What stood in place of each value: constant SQL, another template, or undefined for a parameter. */
+type Shape = readonly (string | { strings: TemplateStringsArray; shape: Shape } | undefined)[];
+type KnownText = Pick<Statement, "text" | "digest"> & { shape: Shape };
 
+/** Most statements are known: joining the text of a long one and finding its digest takes longer than comparing its parts. */
 export function compile(fragment: Fragment): Statement {
-  const { strings, values } = fragment;
-  const known = flatTexts.get(strings);
-  if (known && values.every((value, index) => isConstantOf(known, value, index))) {
-    const { text, digest } = known;
-    return { text, digest, values: parametersOf(values) };
+  const known = knownTexts.get(fragment.strings) ?? [];
+  for (const { text, digest, shape } of known) {
+    const values: Statement["values"] = [];
+    if (hasShape(fragment, shape, values)) return { text, digest, values };
   }
-  const parameters: (string | Buffer | null)[] = [];
-  const text = append(fragment, parameters);
+  const values: Statement["values"] = [];
+  const text = append(fragment, values);
   const made = { text, digest: digestOf(text) };
-  if (!values.some((value) => value instanceof Fragment)) {
-    flatTexts.set(strings, { ...made, constants: values.map(constantOf) });
-  }
-  return { ...made, values: parameters };
+  knownTexts.set(fragment.strings, [{ ...made, shape: shapeOf(fragment) }, ...known.slice(0, MOST_SHAPES - 1)]);
+  return { ...made, values };
 }
 
-function isConstantOf({ constants }: FlatText, value: TemplateValue, index: number): boolean {
-  return !(value instanceof Fragment) && constantOf(value) === constants[index];
+/** Collects the parameters on the way. */
+function hasShape({ values }: Fragment, shape: Shape, parameters: Statement["values"]): boolean {
+  return values.every((value, index) => {
+    const expected = shape[index];
+    if (value instanceof Fragment) {
+      if (typeof expected !== "object" || value.strings !== expected.strings) return false;
+      return hasShape(value, expected.shape, parameters);
+    }
+    if (value instanceof ConstantSql) return value.text === expected;
+    if (expected !== undefined) return false;
+    parameters.push(toParameter(value, parameters.length + 1));
+    return true;
+  });
 }
 
-const constantOf = (value: TemplateValue) => (value instanceof ConstantSql ? value.text : undefined);
-
-function parametersOf(values: readonly TemplateValue[]): Statement["values"] {
-  const parameters = values.filter((value): value is Parameter => !(value instanceof ConstantSql));
-  return parameters.map((value, index) => toParameter(value, index + 1));
+function shapeOf({ values }: Fragment): Shape {
+  return values.map((value) => {
+    if (value instanceof Fragment) return { strings: value.strings, shape: shapeOf(value) };
+    return value instanceof ConstantSql ? value.text : undefined;
+  });
 }
 
 function append({ strings, values }: Fragment, parameters: (string | Buffer | null)[]): string {
@@ -82,8 +92,9 @@ function append({ strings, values }: Fragment, parameters: (string | Buffer | nu
   return text;
 }
 
-/** The texts of templates without nested templates: they are the same whenever their constants are. */
-const flatTexts = new WeakMap<TemplateStringsArray, FlatText>();
+/** The texts of a template: the same whenever its constants and its inner templates are. The newest shapes are kept. */
+const knownTexts = new WeakMap<TemplateStringsArray, readonly KnownText[]>();
+const MOST_SHAPES = 8;
 const digests = new Map<string, string>();
 
 function digestOf(text: string): string {

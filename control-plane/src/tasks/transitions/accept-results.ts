@@ -3,7 +3,7 @@
 // Locks: waits for the rows, and takes them in order of id, so that no two statements wait for each other.
 
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
-import type { Queryable } from "../../database/connect.ts";
+import { ConstantSql, type Queryable, rowsOf } from "../../database/connect.ts";
 import { byEvent, isCurrent, isRepeated } from "./sql.ts";
 import { type TaskEvent, targetOf } from "./table.ts";
 
@@ -32,43 +32,71 @@ export type Judged = {
   ordered: boolean;
 };
 
-const columns = { event: "e.event", status: "l.status" };
-const events: TaskEvent[] = [
-  "result_succeeded",
-  "result_failed",
-  "result_cancelled",
-  "result_stale",
-  "result_repeated",
-];
-const verdict = byEvent(columns, events, (outcome) => (typeof outcome === "object" ? "accepted" : outcome));
-const newStatus = byEvent(columns, events, targetOf);
-const repeated = isRepeated("l", "l.delivery");
-const current = isCurrent("l", "l.delivery");
+const reported = rowsOf<ReportedResult>({
+  node_id: ["uuid", (one) => one.nodeId],
+  task_id: ["uuid", (one) => one.taskId],
+  delivery: ["integer", (one) => one.generation],
+  event: ["text", (one) => one.event],
+  result: ["text", (one) => one.result],
+  failure: ["text", (one) => one.failure],
+  timings: ["text", (one) => one.timings],
+  outcome: ["text", (one) => one.outcome],
+});
+
+const events: TaskEvent[] = ["result_succeeded", "result_failed", "result_cancelled"];
+/** Null where the table keeps the status. */
+const newStatus = byEvent({ event: "r.event", status: "t.status" }, events, targetOf);
+const repeats = isRepeated("t", "r.delivery");
+const isOfThisDelivery = isCurrent("t", "r.delivery");
+
+/** Ends the row `t` as `r` reports it. */
+const endTask = new ConstantSql(`UPDATE tasks t SET
+  status = ${newStatus.text}, result = r.result::json, failure = r.failure::json, timings = r.timings::json,
+  generation = r.delivery, reported = true, lease_until = NULL, finished_at = now(), revision = t.revision + 1`);
 
 /** A task may occur in `results` only once. Returns one verdict for each task of its node, in no particular order. */
 export async function acceptResults(sql: Queryable, results: readonly ReportedResult[]): Promise<Judged[]> {
+  if (results.length === 1) {
+    const accepted = await acceptOne(sql, results);
+    if (accepted.length === 1) return accepted;
+  }
+  return judge(sql, results);
+}
+
+/** The result that the row awaits, as nearly all are. Any other is left as it is, to be judged. */
+async function acceptOne(sql: Queryable, results: readonly ReportedResult[]): Promise<Judged[]> {
   return sql<Judged[]>`
-    WITH reported AS MATERIALIZED (
-      SELECT * FROM unnest(
-        ${results.map((one) => one.nodeId)}::uuid[], ${results.map((one) => one.taskId)}::uuid[],
-        ${results.map((one) => one.generation)}::integer[], ${results.map((one) => one.event)}::text[],
-        ${results.map((one) => one.result)}::text[], ${results.map((one) => one.failure)}::text[],
-        ${results.map((one) => one.timings)}::text[], ${results.map((one) => one.outcome)}::text[]
-      ) AS r (node_id, task_id, delivery, event, result, failure, timings, outcome)
-    ), locked AS MATERIALIZED (
+    ${endTask} FROM (${reported(results)}) AS r JOIN nodes n ON n.id = r.node_id
+    WHERE t.id = r.task_id AND t.node_id = r.node_id AND n.revoked_at IS NULL
+      AND NOT (${repeats}) AND ${isOfThisDelivery} AND ${newStatus} IS NOT NULL
+    RETURNING t.id AS task_id, 'accepted' AS verdict, t.status, t.revision, t.order_key IS NOT NULL AS ordered`;
+}
+
+const judging = { event: "e.event", status: "l.status" };
+const judged = {
+  status: byEvent(judging, events, targetOf),
+  verdict: byEvent(judging, [...events, "result_stale", "result_repeated"], (outcome) =>
+    typeof outcome === "object" ? "accepted" : outcome,
+  ),
+  isRepeated: isRepeated("l", "l.delivery"),
+  isCurrent: isCurrent("l", "l.delivery"),
+};
+
+/** Locks the rows first, so that each is judged as it is when it changes. */
+async function judge(sql: Queryable, results: readonly ReportedResult[]): Promise<Judged[]> {
+  return sql<Judged[]>`
+    WITH locked AS MATERIALIZED (
       SELECT r.*, t.org_id, t.status, t.generation, t.reported, t.order_key, t.revision
-      FROM reported r JOIN tasks t ON t.id = r.task_id AND t.node_id = r.node_id
+      FROM (${reported(results)}) AS r JOIN tasks t ON t.id = r.task_id AND t.node_id = r.node_id
       ORDER BY t.id FOR NO KEY UPDATE OF t
     ), judged AS MATERIALIZED (
-      SELECT l.*, ${newStatus} AS new_status,
-        CASE WHEN n.revoked_at IS NOT NULL THEN 'revoked' ELSE ${verdict} END AS verdict
+      SELECT l.*, ${judged.status} AS new_status,
+        CASE WHEN n.revoked_at IS NOT NULL THEN 'revoked' ELSE ${judged.verdict} END AS verdict
       FROM locked l JOIN nodes n ON n.id = l.node_id CROSS JOIN LATERAL (SELECT CASE
-        WHEN ${repeated} THEN 'result_repeated' WHEN ${current} THEN l.event ELSE 'result_stale' END AS event) AS e
+        WHEN ${judged.isRepeated} THEN 'result_repeated' WHEN ${judged.isCurrent} THEN l.event
+        ELSE 'result_stale' END AS event) AS e
     ), ended AS (
-      UPDATE tasks t SET
-        status = j.new_status, result = j.result::json, failure = j.failure::json, timings = j.timings::json,
-        generation = j.delivery, reported = true, lease_until = NULL, finished_at = now(), revision = t.revision + 1
-      FROM judged j WHERE t.id = j.task_id AND j.verdict = 'accepted'
+      ${endTask} FROM judged r WHERE t.id = r.task_id AND r.verdict = 'accepted'
     ), kept AS (
       INSERT INTO late_results (task_id, org_id, node_id, generation, outcome)
       SELECT j.task_id, j.org_id, j.node_id, j.delivery, j.outcome::json FROM judged j

@@ -2,7 +2,7 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { AuditActor } from "../../audit/record.ts";
-import type { Queryable, Tx } from "../../database/connect.ts";
+import { ConstantSql, type Queryable, rowsOf, type Tx } from "../../database/connect.ts";
 import { literal } from "../../mechanisms/transition-sql.ts";
 import { type TaskRow, taskColumns } from "../queries.ts";
 import { isWaiting, newLease } from "./sql.ts";
@@ -54,27 +54,36 @@ const initialStatus = literal(INITIAL_STATUS);
 const claimedStatus = literal(CLAIMED_STATUS);
 const otherWaits = isWaiting("q");
 
+const asked = rowsOf<SignedNewTask>({
+  id: ["uuid", (task) => task.id],
+  node_id: ["uuid", (task) => task.nodeId],
+  type: ["text", (task) => task.type],
+  params: ["text", (task) => JSON.stringify(task.params)],
+  idempotent: ["boolean", (task) => task.idempotent],
+  timeout_seconds: ["integer", (task) => task.timeoutSeconds],
+  priority: ["smallint", (task) => task.priority],
+  order_key: ["text", (task) => task.orderKey],
+  signature: ["text", (task) => task.signature],
+  expires_at: ["timestamptz", (task) => task.expiresAt],
+  created_by: ["text", (task) => task.by.actor_name],
+  actor_type: ["text", (task) => task.by.actor_type],
+  actor_id: ["uuid", (task) => task.by.actor_id],
+  role: ["text", (task) => task.by.role],
+  details: ["text", (task) => JSON.stringify(task.details)],
+  allocation_id: ["uuid", (task) => task.allocationId],
+  correlation_id: ["text", (task) => task.correlationId],
+  capabilities: ["text[]", (task) => task.capabilities],
+  claim: ["boolean", (task) => task.claim ?? false],
+  audit_id: ["uuid", () => uuidv7()],
+});
+
 /**
- * The same for many at once, with the audit events of their creation; for producers inside the control plane that
- * change nothing else. A task that is not among the rows returned was not created.
+ * The same with the audit events of their creation, for one or many; for producers inside the control plane that change
+ * nothing else. A task that is not among the rows returned was not created.
  */
 export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[]): Promise<TaskRow[]> {
-  const all = <T>(of: (task: SignedNewTask) => T): T[] => tasks.map(of);
-  return sql<TaskRow[]>`
-    WITH asked AS MATERIALIZED (
-      SELECT * FROM unnest(
-        ${all((one) => one.id)}::uuid[], ${all((one) => one.nodeId)}::uuid[], ${all((one) => one.type)}::text[],
-        ${all((one) => JSON.stringify(one.params))}::text[], ${all((one) => String(one.idempotent))}::text[]::boolean[],
-        ${all((one) => one.timeoutSeconds)}::integer[], ${all((one) => one.priority)}::smallint[],
-        ${all((one) => one.orderKey)}::text[], ${all((one) => one.signature)}::text[],
-        ${all((one) => one.expiresAt.toISOString())}::timestamptz[], ${all((one) => one.by.actor_name)}::text[],
-        ${all((one) => one.by.actor_type)}::text[], ${all((one) => one.by.actor_id)}::uuid[],
-        ${all((one) => one.by.role)}::text[], ${all((one) => JSON.stringify(one.details))}::text[],
-        ${all((one) => one.allocationId)}::uuid[], ${all((one) => one.correlationId)}::text[], ${all((one) => `{${one.capabilities.join(",")}}`)}::text[],
-        ${all((one) => String(one.claim ?? false))}::text[]::boolean[], ${all(() => uuidv7())}::uuid[]
-      ) AS a (id, node_id, type, params, idempotent, timeout_seconds, priority, order_key, signature, expires_at,
-        created_by, actor_type, actor_id, role, details, allocation_id, correlation_id, capabilities, claim, audit_id)
-    ), made AS (
+  const rows = await sql<MadeTask[]>`
+    WITH asked AS ${tasks.length === 1 ? inlined : once} (${asked(tasks)}), made AS (
       INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
         signature, expires_at, created_by, correlation_id, allocation_id, status, generation, revision, lease_until,
         dispatched_at)
@@ -82,14 +91,16 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
         a.signature, a.expires_at, a.created_by, a.correlation_id, a.allocation_id, c.*
       FROM asked a JOIN nodes n ON n.id = a.node_id CROSS JOIN LATERAL (
         SELECT ${claimedStatus}, 1, 2, ${newLease}, now()
-        WHERE a.claim AND NOT EXISTS (SELECT FROM tasks q WHERE q.node_id = n.id AND ${otherWaits})
+        -- In the order of the node's own index: planned while little is queued, it walked through what waits for all nodes.
+        WHERE a.claim AND (SELECT true FROM tasks q WHERE q.node_id = n.id AND ${otherWaits}
+          ORDER BY q.priority DESC, q.id LIMIT 1) IS NULL
         UNION ALL SELECT ${initialStatus}, 0, 1, NULL, NULL LIMIT 1
       ) AS c
       WHERE n.status = 'active' AND n.revoked_at IS NULL
         AND (a.capabilities = '{}' OR EXISTS (
           SELECT FROM node_presence p, json_array_elements_text(p.heartbeat #> '{facts,capabilities}') AS c (name)
-          WHERE p.node_id = n.id AND c.name = ANY (a.capabilities::text[])))
-      RETURNING ${taskColumns(sql)}, t.org_id
+          WHERE p.node_id = n.id AND c.name = ANY (a.capabilities)))
+      RETURNING t.id, t.org_id, t.node_id, t.type, t.status, t.generation, t.revision, t.created_at, t.dispatched_at
     ), audited AS (
       INSERT INTO audit_events (id, org_id, actor_type, actor_id, actor_name, role, action, target_type, target_id,
         target_name, result, correlation_id, details)
@@ -97,5 +108,32 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
         m.type, 'allowed', a.correlation_id, a.details::jsonb || jsonb_build_object('node_id', m.node_id)
       FROM made m JOIN asked a ON a.id = m.id
     )
-    SELECT * FROM made`;
+    SELECT id, status, generation, revision, created_at, dispatched_at FROM made`;
+  const made = new Map(rows.map((row) => [row.id, row]));
+  return tasks.flatMap((task) => {
+    const row = made.get(task.id);
+    return row ? [newRowOf(task, row)] : [];
+  });
 }
+
+/** What the database decides about a new task; the rest is as it was sent. */
+type MadeTask = Pick<TaskRow, "id" | "status" | "generation" | "revision" | "created_at" | "dispatched_at">;
+
+function newRowOf(task: SignedNewTask, made: MadeTask): TaskRow {
+  return {
+    ...made,
+    node_id: task.nodeId,
+    type: task.type,
+    priority: task.priority,
+    params: task.params,
+    created_by: task.by.actor_name,
+    correlation_id: task.correlationId,
+    expires_at: task.expiresAt,
+    ...{ phase: null, progress: null, timings: {}, result: null, failure: null },
+    ...{ cancel_requested_at: null, finished_at: null },
+  };
+}
+
+/** Whether PostgreSQL reads the asked rows where they are used, or keeps them in a table for the statement. */
+const inlined = new ConstantSql("NOT MATERIALIZED");
+const once = new ConstantSql("MATERIALIZED");

@@ -5,7 +5,7 @@
 
 import { LEASE_SECONDS } from "@holdfast/contracts/node/limits";
 import type { Held } from "@holdfast/contracts/node/protocol";
-import { ConstantSql, type Queryable } from "../../database/connect.ts";
+import { ConstantSql, type Queryable, rowsOf } from "../../database/connect.ts";
 import {
   byEvent,
   hasOutcome,
@@ -38,6 +38,13 @@ export type Delivered = {
   revision: number;
 };
 
+const asked = rowsOf<Asking>({
+  node_id: ["uuid", (one) => one.nodeId],
+  room: ["integer", (one) => one.room],
+  held: ["uuid[]", (one) => one.holding.map((task) => task.task_id)],
+  generations: ["integer[]", (one) => one.holding.map((task) => task.generation)],
+});
+
 /** Another task `o` of the same order as `t` is with the node: one at a time. */
 const orderIsBusy = new ConstantSql(`(
   SELECT true FROM tasks o
@@ -54,12 +61,7 @@ export async function deliver(sql: Queryable, asking: readonly Asking[]): Promis
   const anyHeld = asking.some((one) => one.holding.length > 0);
   return sql<Delivered[]>`
     WITH asked AS MATERIALIZED (
-      SELECT a.node_id, a.room, a.held::uuid[] AS held, a.generations::integer[] AS generations, n.status
-      FROM unnest(
-        ${asking.map((one) => one.nodeId)}::uuid[], ${asking.map((one) => one.room)}::integer[],
-        ${asking.map((one) => `{${one.holding.map((task) => task.task_id).join(",")}}`)}::text[],
-        ${asking.map((one) => `{${one.holding.map((task) => task.generation).join(",")}}`)}::text[]
-      ) AS a (node_id, room, held, generations)
+      SELECT a.*, n.status FROM (${asked(asking)}) AS a
       JOIN nodes n ON n.id = a.node_id
       WHERE n.revoked_at IS NULL
     )${anyHeld ? renewHeld(sql) : sql``}, lost AS MATERIALIZED (
