@@ -18,11 +18,11 @@ const AT_ONCE = 8;
 
 /** KB of resident memory for each connection. */
 export async function memoryOfBareConnection(lab: Lab): Promise<number> {
-  const authority = await temporaryAuthority(new Date());
+  const authority = temporaryAuthority(new Date());
   const key = newPrivateKey();
-  const { publicKey } = await readKeyRequest(certificateRequest(key, "bench"));
-  const node = await authority.issueToNode({ id: uuidv7(), publicKey }, new Date());
-  const server = await authority.issueToServer(["127.0.0.1"], new Date());
+  const { publicKey } = readKeyRequest(certificateRequest(key, "bench"));
+  const node = authority.issueToNode({ id: uuidv7(), publicKey }, new Date());
+  const server = authority.issueToServer(["127.0.0.1"], new Date());
   const peer: BareTls = { cert: server.cert, key: server.key, authorities: [...authority.certificates] };
   const program = lab.start({
     command: process.execPath,
