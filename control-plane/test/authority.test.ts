@@ -8,9 +8,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, tokenFor } from "../../testkit/api/api.ts";
 import { enrollTestNode, heartbeatOf, hostFacts, makeKeyRequest, openClient } from "../../testkit/api/nodes.ts";
 import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
+import { x509 } from "../../testkit/identity/x509.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, openAuthority } from "../src/identity/authority.ts";
-import { x509 } from "../src/identity/x509.ts";
+import { readKeyRequest } from "../src/identity/requests.ts";
 import { type Keyring, openKeyring } from "../src/mechanisms/sealing/keyring.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -36,8 +37,8 @@ describe("the CA", () => {
     now = new Date(),
   ): Promise<{ leaf: X509Certificate; chain: string }> {
     const { csr } = await makeKeyRequest();
-    const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
-    const { chain } = await authority.issueToNode({ id: "018f0000-0000-7000-8000-000000000000", publicKey }, now);
+    const { publicKey } = readKeyRequest(csr);
+    const { chain } = authority.issueToNode({ id: "018f0000-0000-7000-8000-000000000000", publicKey }, now);
     return { leaf: new X509Certificate(chain), chain };
   }
 

@@ -17,7 +17,7 @@ import { createTestDatabase, openRoles } from "../../testkit/database/database.t
 import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
-import { x509 } from "../src/identity/x509.ts";
+import { readKeyRequest } from "../src/identity/requests.ts";
 import { openSignals } from "../src/mechanisms/signals.ts";
 import { createNodeListener } from "../src/node-api/listener.ts";
 import { nodeRoute } from "../src/node-api/route.ts";
@@ -42,7 +42,7 @@ beforeAll(async () => {
   const log = createLog({ process: "test", level: "silent" });
   const signals = await openSignals(system, log);
   directory = createNodeDirectory(system, signals, log);
-  authority = await temporaryAuthority(new Date(Date.now() - 100 * 24 * HOUR_MS));
+  authority = temporaryAuthority(new Date(Date.now() - 100 * 24 * HOUR_MS));
   const start = async (ingressMark: string | undefined) => {
     const listener = await createNodeListener({
       place: { bind: "127.0.0.1", url: undefined },
@@ -91,15 +91,15 @@ type Certificate = { cert: string; key: string };
 
 async function forNode(id: string, from = authority, at = new Date()): Promise<Certificate> {
   const { key, csr } = await makeKeyRequest();
-  const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
-  return { cert: (await from.issueToNode({ id, publicKey }, at)).chain, key };
+  const { publicKey } = readKeyRequest(csr);
+  return { cert: from.issueToNode({ id, publicKey }, at).chain, key };
 }
 
 async function forIngress(mark = MARK, at = new Date()): Promise<Certificate> {
   const { key, csr } = await makeKeyRequest();
-  const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
+  const { publicKey } = readKeyRequest(csr);
   const listener = { names: ["localhost"], publicKey };
-  const { chain } = await authority.issueToIngress({ name: "nginx", mark, publicKey, listener }, at);
+  const { chain } = authority.issueToIngress({ name: "nginx", mark, publicKey, listener }, at);
   return { cert: chain, key };
 }
 
@@ -142,8 +142,8 @@ describe("a certificate that an ingress hands over", () => {
     const moved = await system.begin((tx) => moveNode(tx, revoked, "revoke"));
     if (!moved || "refused" in moved) throw new Error("not revoked");
     directory.changed(moved);
-    const stranger = await temporaryAuthority(new Date());
-    const server = await authority.issueToServer(["localhost"], new Date());
+    const stranger = temporaryAuthority(new Date());
+    const server = authority.issueToServer(["localhost"], new Date());
     const cases: [string, string, Certificate][] = [
       ["certificate_untrusted", node, await forNode(node, stranger)],
       ["certificate_unusable", node, server],
@@ -226,12 +226,12 @@ describe("a certificate in a header from anybody else", () => {
     const node = await addNode();
     const own = await forNode(node);
     const header = escaped(leafOf(own));
-    const service = await authority.issueToServer(["localhost"], new Date());
+    const service = authority.issueToServer(["localhost"], new Date());
     const callers: [AgentOptions, string][] = [
       [{}, url],
       [own, url],
       [service, url],
-      [await forNode(node, await temporaryAuthority(new Date())), url],
+      [await forNode(node, temporaryAuthority(new Date())), url],
       // Without an ingress token there is no ingress.
       [await forIngress(), withoutIngress],
     ];

@@ -178,7 +178,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     "certificate_untrusted",
     async () => {
       const nodeId = uuidv7();
-      const machine = { nodeId, tls: await certificateFor(nodeId, await temporaryAuthority(new Date())) };
+      const machine = { nodeId, tls: await certificateFor(nodeId, temporaryAuthority(new Date())) };
       return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };
     },
   ],

@@ -19,7 +19,7 @@ import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import type { NodeServices } from "../src/api/context.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
-import { x509 } from "../src/identity/x509.ts";
+import { readKeyRequest } from "../src/identity/requests.ts";
 import { openSignals } from "../src/mechanisms/signals.ts";
 import { MOST_AT_ONCE } from "../src/node-api/identity-hook.ts";
 import { createNodeListener, type NodeListener } from "../src/node-api/listener.ts";
@@ -51,8 +51,8 @@ beforeAll(async () => {
   const signals = await openSignals(system, log);
   directory = createNodeDirectory(system, signals, log);
   runApiJob("refresh-node-standings", signals, { nodes: { directory } as NodeServices });
-  authority = await temporaryAuthority(new Date(Date.now() - 100 * 24 * HOUR_MS));
-  stranger = await temporaryAuthority(new Date());
+  authority = temporaryAuthority(new Date(Date.now() - 100 * 24 * HOUR_MS));
+  stranger = temporaryAuthority(new Date());
   metrics = createMetrics("test");
   ({ url } = await startListener(now, metrics));
   atEnd(async () => {
@@ -117,8 +117,8 @@ async function certificateFor(
   at = new Date(),
 ): Promise<AgentOptions> {
   const { key, csr } = await makeKeyRequest();
-  const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
-  const { chain } = await from.issueToNode({ id: nodeId, publicKey }, at);
+  const { publicKey } = readKeyRequest(csr);
+  const { chain } = from.issueToNode({ id: nodeId, publicKey }, at);
   return { cert: chain, key };
 }
 
@@ -153,7 +153,7 @@ describe("a certificate shown to the node-facing listener", () => {
   it("ID-02 is refused with its own code, whatever is wrong with it, before any handler", async () => {
     const node = await addNode();
     const other = await addNode();
-    const server = await authority.issueToServer(["localhost"], new Date());
+    const server = authority.issueToServer(["localhost"], new Date());
     const cases: [string, AgentOptions, number][] = [
       ["certificate_missing", {}, 401],
       ["certificate_untrusted", await certificateFor(node, stranger), 401],

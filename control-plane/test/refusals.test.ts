@@ -123,7 +123,7 @@ describe("the refusals of a node-facing endpoint", () => {
     const at = (hours: number) => new Date(Date.now() + hours * 3_600_000);
     shown = [
       ["certificate_missing", async () => ({})],
-      ["certificate_untrusted", async () => certificateFor(node.id, await temporaryAuthority(new Date()))],
+      ["certificate_untrusted", async () => certificateFor(node.id, temporaryAuthority(new Date()))],
       ["certificate_unusable", async () => (await enrollGateway(api)).tls],
       ["certificate_not_yet_valid", async () => certificateFor(node.id, authority, at(2))],
       ["cert_expired", async () => certificateFor(node.id, authority, at(-25))],

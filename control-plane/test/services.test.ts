@@ -31,7 +31,7 @@ import { openRoles } from "../../testkit/database/database.ts";
 import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { temporaryAuthority } from "../src/identity/authority.ts";
-import { x509 } from "../src/identity/x509.ts";
+import { readKeyRequest } from "../src/identity/requests.ts";
 import { createInternalListener } from "../src/internal-api/listener.ts";
 import { internalRoute } from "../src/internal-api/route.ts";
 
@@ -112,11 +112,11 @@ describe("which requests are accepted", () => {
 
   it("SEC-04 refuses a connection without a certificate, with a node's, and with a stranger's", async () => {
     const node = await enrollTestNode(api, kelp.id);
-    const foreign = await temporaryAuthority(new Date());
+    const foreign = temporaryAuthority(new Date());
     const { key, csr } = await makeKeyRequest();
-    const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
+    const { publicKey } = readKeyRequest(csr);
     const service = { name: "gateway", instanceId: announcement.instance_id, names: [], publicKey } as const;
-    const { chain } = await foreign.issueToService(service, new Date());
+    const { chain } = foreign.issueToService(service, new Date());
     for (const tls of [{}, { cert: node.tls.cert, key: node.tls.key }, { cert: chain, key }]) {
       expect(await ask(tls)).toMatchObject({ status: 401, body: { code: "service_identity_refused" } });
     }
@@ -136,7 +136,7 @@ describe("which requests are accepted", () => {
 
   it("SEC-04 judges the dates anew on every request of a connection", async () => {
     let now = Date.now();
-    const authority = await temporaryAuthority(new Date(now - 1000));
+    const authority = temporaryAuthority(new Date(now - 1000));
     const log = createLog({ process: "test", level: "fatal" });
     const listener = await createInternalListener({
       ...{ authority, log, metrics: createMetrics("test"), now: () => now },
@@ -151,9 +151,9 @@ describe("which requests are accepted", () => {
     const port = await listener.listen({ port: 0, portSetting: "HOLDFAST_TEST_PORT" });
     atEnd(() => listener.stop());
     const { key, csr } = await makeKeyRequest();
-    const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
+    const { publicKey } = readKeyRequest(csr);
     const service = { name: "gateway", instanceId: announcement.instance_id, names: [], publicKey } as const;
-    const { chain } = await authority.issueToService(service, new Date(now));
+    const { chain } = authority.issueToService(service, new Date(now));
     const client = openClient(`https://127.0.0.1:${port}`, { cert: chain, key, ca: [...authority.trustBundle] });
     const announce = () => client.ask({ method: "POST", path: announceGateway.path, body: announcement });
     expect((await announce()).status).toBe(200);

@@ -27,7 +27,7 @@ const refusalOf = (dialled: Awaited<ReturnType<typeof dialClient | typeof dialNo
 
 describe("the network probe", () => {
   it("DIAG-02 learns from the gateway whether it accepts the node's certificate", async () => {
-    const stranger = await temporaryAuthority(new Date());
+    const stranger = temporaryAuthority(new Date());
     const stateDir = mkdtempSync(join(tmpdir(), "holdfast-probe-"));
     onTestFinished(() => rmSync(stateDir, { recursive: true }));
     writeFileSync(join(stateDir, "trust.pem"), rig.node.ca.join("\n"));
@@ -168,7 +168,7 @@ describe("the node-facing listener", () => {
     const at = place();
     const { token } = rig.api.grant({ session_id: at.sessionId, node_id: rig.node.id });
     const client = await connectClient(rig.gateway, token);
-    const stranger = await certificateFor(await temporaryAuthority(new Date()), rig.node.id);
+    const stranger = await certificateFor(temporaryAuthority(new Date()), rig.node.id);
     const refused = refusalOf(await dialNode(rig.gateway, at, { ...stranger, ca: rig.node.ca }));
     expect(refused).toMatchObject({ status: 401, code: "certificate_untrusted" });
     const stream = await connectNode(rig.gateway, at.sessionId, rig.node);
@@ -220,7 +220,7 @@ describe("the node-facing listener", () => {
   });
 
   it("TERM-04 a certificate of a service is not one of a node", async () => {
-    const { key, cert } = await rig.api.authority.issueToServer(["127.0.0.1"], new Date());
+    const { key, cert } = rig.api.authority.issueToServer(["127.0.0.1"], new Date());
     const refused = refusalOf(await dialNode(rig.gateway, place(), { key, cert, ca: rig.node.ca }));
     expect(refused).toMatchObject({ status: 401, code: "certificate_unusable" });
   });

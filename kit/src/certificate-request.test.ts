@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { createPublicKey } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { x509 } from "../../control-plane/src/identity/x509.ts";
+import { x509 } from "../../testkit/identity/x509.ts";
 import { certificateRequest, newPrivateKey, privateKeyPem } from "./certificate-request.ts";
 
 const names = ["node-1", "x", "ünïcode ✓", "n".repeat(64), "long".repeat(60)];

@@ -1,8 +1,13 @@
 // A CA for tests: the product's own forms of certificates, with lives that the test chooses.
 
-import { createHash, createPublicKey, KeyObject, randomUUID, type webcrypto, X509Certificate } from "node:crypto";
+import { createHash, createPublicKey, randomUUID, type X509Certificate } from "node:crypto";
+import { privateKeyPem } from "@holdfast/kit/certificate-request";
+import { pem } from "@holdfast/kit/der";
 import { type Signed, type Statement, signStatement } from "@holdfast/kit/signed-statement";
+import type { Validity } from "../../control-plane/src/identity/certificate-der.ts";
 import {
+  type KeyPair,
+  type Made,
   makeIssuing,
   makeKeyPair,
   makeNodeCertificate,
@@ -10,9 +15,9 @@ import {
   makeServerCertificate,
   makeServiceCertificate,
   type Signer,
-  type Validity,
+  signerOf,
 } from "../../control-plane/src/identity/certificates.ts";
-import { x509 } from "../../control-plane/src/identity/x509.ts";
+import { readKeyRequest } from "../../control-plane/src/identity/requests.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -32,55 +37,38 @@ export type FakeAuthority = {
 };
 
 export async function makeAuthority(): Promise<FakeAuthority> {
-  const root = await newSigner((keys) => makeRoot(keys, new Date()));
-  const issuing = await newSigner((keys) => makeIssuing(root, keys, new Date()));
-  const rootDer = Buffer.from(root.certificate.rawData);
-  const behind = `${issuing.certificate.toString("pem")}\n`;
-  const issuer = new X509Certificate(Buffer.from(issuing.certificate.rawData));
+  const root = newSigner((keys) => makeRoot(keys, new Date()));
+  const issuing = newSigner((keys) => makeIssuing(root, keys, new Date()));
+  const rootDer = root.certificate.raw;
+  const chainOf = ({ der }: Made) => `${pem("CERTIFICATE", der)}${issuing.certificate}`;
   const rootSha256 = createHash("sha256").update(rootDer).digest("hex");
   return {
-    rootPem: `${root.certificate.toString("pem")}\n`,
+    rootPem: root.certificate.toString(),
     rootDigest: createHash("sha256").update(rootDer).digest("base64url"),
     rootSha256,
     async server(names = ["localhost", "127.0.0.1", "nodes.holdfast.test"], validity = {}) {
-      const keys = await makeKeyPair();
-      const certificate = await makeServerCertificate(issuing, {
-        names,
-        publicKey: keys.publicKey,
-        validity: validityWith(validity),
-      });
-      return { cert: `${certificate.toString("pem")}\n${behind}`, key: await pemOf(keys.privateKey) };
+      const { publicKey, privateKey } = makeKeyPair();
+      const made = makeServerCertificate(issuing, { names, publicKey, validity: validityWith(validity) });
+      return { cert: chainOf(made), key: privateKeyPem(privateKey) };
     },
     async gateway(names) {
-      const keys = await makeKeyPair();
-      const certificate = await makeServiceCertificate(issuing, {
-        service: { name: "gateway", instanceId: randomUUID() },
-        names,
-        publicKey: await x509.PublicKey.create(keys.publicKey),
-        validity: validityWith({}),
-      });
-      return { cert: `${certificate.toString("pem")}\n${behind}`, key: await pemOf(keys.privateKey) };
+      const { publicKey, privateKey } = makeKeyPair();
+      const service = { name: "gateway", instanceId: randomUUID() } as const;
+      const made = makeServiceCertificate(issuing, { service, names, publicKey, validity: validityWith({}) });
+      return { cert: chainOf(made), key: privateKeyPem(privateKey) };
     },
     async certify(csr, nodeId, validity = {}) {
-      const { publicKey } = new x509.Pkcs10CertificateRequest(csr);
-      const leaf = await makeNodeCertificate(issuing, { id: nodeId, publicKey, validity: validityWith(validity) });
-      return `${leaf.toString("pem")}\n${behind}`;
+      const { publicKey } = readKeyRequest(csr);
+      return chainOf(makeNodeCertificate(issuing, { id: nodeId, publicKey, validity: validityWith(validity) }));
     },
-    hasIssued: (leaf) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey),
-    sign: (statement) =>
-      signStatement([{ kid: rootSha256, privateKey: KeyObject.from(root.privateKey) }], statement),
+    hasIssued: (leaf) => leaf.checkIssued(issuing.certificate) && leaf.verify(issuing.certificate.publicKey),
+    sign: (statement) => signStatement([{ kid: rootSha256, privateKey: root.privateKey }], statement),
   };
 }
 
-async function pemOf(key: webcrypto.CryptoKey): Promise<string> {
-  return `${x509.PemConverter.encode(await crypto.subtle.exportKey("pkcs8", key), "PRIVATE KEY")}\n`;
-}
-
-async function newSigner(
-  make: (keys: Awaited<ReturnType<typeof makeKeyPair>>) => Promise<x509.X509Certificate>,
-): Promise<Signer> {
-  const keys = await makeKeyPair();
-  return { certificate: await make(keys), privateKey: keys.privateKey };
+function newSigner(make: (keys: KeyPair) => Made): Signer {
+  const keys = makeKeyPair();
+  return signerOf(make(keys).der, keys.privateKey);
 }
 
 function validityWith({ notBefore, notAfter }: Partial<Validity>): Validity {
@@ -91,9 +79,9 @@ function validityWith({ notBefore, notAfter }: Partial<Validity>): Validity {
 }
 
 /** Of a request or a certificate: to compare whose key it is. */
-export function keyDigest(pem: string): string {
-  const key = pem.includes("REQUEST")
-    ? Buffer.from(new x509.Pkcs10CertificateRequest(pem).publicKey.rawData)
-    : createPublicKey(pem).export({ type: "spki", format: "der" });
+export function keyDigest(text: string): string {
+  const key = text.includes("REQUEST")
+    ? readKeyRequest(text).publicKey
+    : createPublicKey(text).export({ type: "spki", format: "der" });
   return createHash("sha256").update(key).digest("hex");
 }

@@ -19,7 +19,7 @@ export async function authorityOf(api: Pick<TestApi, "database">): Promise<Autho
 
 export async function certificateFor(nodeId: string, issuer: Authority, at = new Date()) {
   const { key, csr } = await makeKeyRequest();
-  const { publicKey } = await readKeyRequest(csr);
-  const { chain } = await issuer.issueToNode({ id: nodeId, publicKey }, at);
+  const { publicKey } = readKeyRequest(csr);
+  const { chain } = issuer.issueToNode({ id: nodeId, publicKey }, at);
   return { cert: chain, key };
 }

@@ -13,7 +13,7 @@ import type { sendHeartbeat } from "@holdfast/contracts/node/endpoints";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import type { HostFacts } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { x509 } from "../../control-plane/src/identity/x509.ts";
+import { x509 } from "../identity/x509.ts";
 import { atEnd } from "../lifetime/at-end.ts";
 import type { TestApi } from "./api.ts";
 

@@ -71,8 +71,8 @@ export type StandInApi = {
 
 export async function startStandInApi(): Promise<StandInApi> {
   const now = new Date();
-  const authority = await temporaryAuthority(now);
-  const tls = await authority.issueToServer(["localhost", "127.0.0.1"], now);
+  const authority = temporaryAuthority(now);
+  const tls = authority.issueToServer(["localhost", "127.0.0.1"], now);
   const grants = new Map<string, TerminalGrant>();
   const known = new Map<string, TerminalGrant>();
   const events = new Map<string, TerminalEvent[]>();

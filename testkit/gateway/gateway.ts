@@ -187,8 +187,8 @@ export async function certificateFor(
   at: Date = new Date(),
 ): Promise<NodeCertificate> {
   const { key, csr } = await makeKeyRequest();
-  const { publicKey } = await readKeyRequest(csr);
-  const { chain, serial } = await authority.issueToNode({ id: nodeId, publicKey }, at);
+  const { publicKey } = readKeyRequest(csr);
+  const { chain, serial } = authority.issueToNode({ id: nodeId, publicKey }, at);
   return { id: nodeId, cert: chain, key, ca: [...authority.trustBundle], serial };
 }
 

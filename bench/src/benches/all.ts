@@ -5,9 +5,10 @@ import { agent } from "./agent.ts";
 import { dispatch } from "./dispatch.ts";
 import { engine } from "./engine.ts";
 import { fleet } from "./fleet.ts";
+import { issuing } from "./issuing.ts";
 import { me } from "./me.ts";
 import { soak } from "./soak.ts";
 import { startup } from "./startup.ts";
 import { terminal } from "./terminal.ts";
 
-export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal, fleet, soak];
+export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal, issuing, fleet, soak];

@@ -225,9 +225,9 @@ async function expiredFor(node: TestNode): Promise<{ cert: string; key: string; 
   const keyring = await openKeyring(system, { current: kek, previous: undefined });
   const authority = await openAuthority(system, keyring, new Date());
   const { key, csr } = await makeKeyRequest();
-  const { publicKey } = await readKeyRequest(csr);
+  const { publicKey } = readKeyRequest(csr);
   const at = new Date(Date.now() - 25 * 60 * 60_000);
-  const issued = await authority?.issueToNode({ id: node.id, publicKey }, at);
+  const issued = authority?.issueToNode({ id: node.id, publicKey }, at);
   return { cert: issued?.chain ?? "", key, ca: node.tls.ca };
 }
 

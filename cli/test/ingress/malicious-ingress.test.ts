@@ -269,8 +269,8 @@ async function ageCertificate(stateDir: string, nodeId: string): Promise<string>
   const kek = { id: "local-1", key: Buffer.alloc(32, 7) };
   const authority = await openAuthority(system, await openKeyring(system, { current: kek }), new Date());
   const { key, csr } = await makeKeyRequest();
-  const { publicKey, keySha256 } = await readKeyRequest(csr);
-  const issued = await authority?.issueToNode({ id: nodeId, publicKey }, new Date(Date.now() - 15 * HOUR));
+  const { publicKey, keySha256 } = readKeyRequest(csr);
+  const issued = authority?.issueToNode({ id: nodeId, publicKey }, new Date(Date.now() - 15 * HOUR));
   if (!issued) throw new Error("the CA is not there");
   await superuser`
     UPDATE node_certificates SET serial = ${issued.serial}, key_sha256 = ${keySha256}, chain = ${issued.chain},

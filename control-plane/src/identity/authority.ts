@@ -2,15 +2,17 @@
 // in the keyring. A server that has nodes but not their root never creates a new one: that would
 // lock out every node without a message.
 
-import { hash, KeyObject, webcrypto, X509Certificate } from "node:crypto";
+import { createPrivateKey, hash, X509Certificate } from "node:crypto";
+import { privateKeyPem } from "@holdfast/kit/certificate-request";
+import { pem } from "@holdfast/kit/der";
 import { type Signed, type Statement, signStatement } from "@holdfast/kit/signed-statement";
 import { type Issuers, issuersOf } from "@holdfast/service/node-identity/certificate";
 import type { Sql } from "../database/connect.ts";
 import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import {
   BACK_DATED_MS,
-  importPrivateKey,
   type KeyPair,
+  type Made,
   makeIngressCertificate,
   makeIssuing,
   makeKeyPair,
@@ -23,9 +25,9 @@ import {
   SERVICE_VALIDITY_MS,
   type ServiceIdentity,
   type Signer,
+  signerOf,
   validityFrom,
 } from "./certificates.ts";
-import { x509 } from "./x509.ts";
 
 /** The holder has the key: a node, or another process of this installation. */
 export type Issued = { serial: string; chain: string; notBefore: Date; notAfter: Date };
@@ -46,21 +48,19 @@ export type Authority = Issuers & {
   rootDigest: string;
   /** Roots and issuing CAs, for the list that the listener sends to agents. */
   certificates: readonly string[];
-  issueToNode(node: { id: string; publicKey: x509.PublicKey }, now: Date): Promise<Issued>;
-  issueToServer(names: readonly string[], now: Date): Promise<IssuedToServer>;
-  issueToService(
-    service: ServiceIdentity & { names: readonly string[]; publicKey: x509.PublicKey },
-    now: Date,
-  ): Promise<Issued>;
+  /** `publicKey`, here and below: SubjectPublicKeyInfo, DER. */
+  issueToNode(node: { id: string; publicKey: Buffer }, now: Date): Issued;
+  issueToServer(names: readonly string[], now: Date): IssuedToServer;
+  issueToService(service: ServiceIdentity & { names: readonly string[]; publicKey: Buffer }, now: Date): Issued;
   issueToIngress(
     ingress: {
       name: string;
       mark: string;
-      publicKey: x509.PublicKey;
-      listener: { names: readonly string[]; publicKey: x509.PublicKey };
+      publicKey: Buffer;
+      listener: { names: readonly string[]; publicKey: Buffer };
     },
     now: Date,
-  ): Promise<IssuedToIngress>;
+  ): IssuedToIngress;
 };
 
 const ROOT = "ca:root";
@@ -72,14 +72,14 @@ const OVERLAP_MS = 90 * 24 * 60 * 60_000;
 export async function openAuthority(system: Sql, keyring: Keyring, now: Date): Promise<Authority | undefined> {
   const stored = await keyring.get(ROOT);
   if (!stored && (await hasNodes(system))) return undefined;
-  const root = await readSigner(stored ?? (await keepFirst(keyring, ROOT, await newRoot(now))));
+  const root = readSigner(stored ?? (await keepFirst(keyring, ROOT, newRoot(now))));
   return authorityOf(root, await issuingOf(keyring, root, now));
 }
 
 /** Trusted by no agent: lets a server without its CA start its listener and report that the CA is missing. */
-export async function temporaryAuthority(now: Date): Promise<Authority> {
-  const root = await readSigner(await newRoot(now));
-  return authorityOf(root, [await readSigner(await newIssuing(root, now))]);
+export function temporaryAuthority(now: Date): Authority {
+  const root = readSigner(newRoot(now));
+  return authorityOf(root, [readSigner(newIssuing(root, now))]);
 }
 
 async function hasNodes(system: Sql): Promise<boolean> {
@@ -93,72 +93,64 @@ async function issuingOf(keyring: Keyring, root: Signer, now: Date): Promise<Sig
   for (let count = 1; ; count += 1) {
     const name = count === 1 ? ISSUING : `${ISSUING}:${count}`;
     const newest = all.at(-1);
-    const enough = newest && newest.certificate.notAfter.getTime() > now.getTime() + OVERLAP_MS;
+    const enough = newest && newest.notAfter.getTime() > now.getTime() + OVERLAP_MS;
     const stored = await keyring.get(name);
     if (!stored && enough) return all;
-    all.push(await readSigner(stored ?? (await keepFirst(keyring, name, await newIssuing(root, now)))));
+    all.push(readSigner(stored ?? (await keepFirst(keyring, name, newIssuing(root, now)))));
   }
 }
 
 function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
   const newest = issuing.at(-1);
   if (!newest) throw new Error("a CA without an issuing certificate");
-  const rootDer = Buffer.from(root.certificate.rawData);
-  const issuers = issuing.map(({ certificate }) => new X509Certificate(Buffer.from(certificate.rawData)));
-  const behindLeaf = `${newest.certificate.toString("pem")}\n`;
-  const chainOf = (leaf: x509.X509Certificate) => `${leaf.toString("pem")}\n${behindLeaf}`;
-  const rootPem = `${root.certificate.toString("pem")}\n`;
-  const rootSha256 = hash("sha256", rootDer, "hex");
-  const rootKey = { kid: rootSha256, privateKey: KeyObject.from(root.privateKey) };
+  const behindLeaf = newest.certificate.toString();
+  const chainOf = (leaf: Made) => `${pem("CERTIFICATE", leaf.der)}${behindLeaf}`;
+  const rootPem = root.certificate.toString();
+  const rootSha256 = hash("sha256", root.certificate.raw, "hex");
+  const rootKey = { kid: rootSha256, privateKey: root.privateKey };
 
   return {
     trustBundle: [rootPem],
     bundleVersion: 1,
     signAsRoot: (statement) => signStatement([rootKey], statement),
     rootSha256: [rootSha256],
-    rootDigest: hash("sha256", rootDer, "base64url"),
-    certificates: [rootPem, ...issuing.map(({ certificate }) => `${certificate.toString("pem")}\n`)],
-    async issueToNode({ id, publicKey }, now) {
+    rootDigest: hash("sha256", root.certificate.raw, "base64url"),
+    certificates: [rootPem, ...issuing.map(({ certificate }) => certificate.toString())],
+    issueToNode({ id, publicKey }, now) {
       const validity = validityFrom(now, NODE_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
-      const leaf = await makeNodeCertificate(newest, { id, publicKey, validity });
-      return { serial: leaf.serialNumber.toLowerCase(), chain: chainOf(leaf), ...validity };
+      const leaf = makeNodeCertificate(newest, { id, publicKey, validity });
+      return { serial: leaf.serial, chain: chainOf(leaf), ...validity };
     },
-    async issueToServer(names, now) {
+    issueToServer(names, now) {
       const validity = validityFrom(now, SERVER_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
-      const keys = await makeKeyPair();
-      const leaf = await makeServerCertificate(newest, { names, publicKey: keys.publicKey, validity });
-      return { cert: chainOf(leaf), key: await pemOfKey(keys.privateKey), ...validity };
+      const { publicKey, privateKey } = makeKeyPair();
+      const leaf = makeServerCertificate(newest, { names, publicKey, validity });
+      return { cert: chainOf(leaf), key: privateKeyPem(privateKey), ...validity };
     },
-    async issueToService({ name, instanceId, names, publicKey }, now) {
+    issueToService({ name, instanceId, names, publicKey }, now) {
       const validity = validityFrom(now, SERVICE_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
-      const leaf = await makeServiceCertificate(newest, {
-        service: { name, instanceId },
-        names,
-        publicKey,
-        validity,
-      });
-      return { serial: leaf.serialNumber.toLowerCase(), chain: chainOf(leaf), ...validity };
+      const service = { name, instanceId };
+      const leaf = makeServiceCertificate(newest, { service, names, publicKey, validity });
+      return { serial: leaf.serial, chain: chainOf(leaf), ...validity };
     },
-    async issueToIngress({ name, mark, publicKey, listener }, now) {
+    issueToIngress({ name, mark, publicKey, listener }, now) {
       const validity = validityFrom(now, SERVER_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
-      const [own, listening] = await Promise.all([
-        makeIngressCertificate(newest, { name, mark, publicKey, validity }),
-        makeServerCertificate(newest, { ...listener, validity }),
-      ]);
+      const own = makeIngressCertificate(newest, { name, mark, publicKey, validity });
+      const listening = makeServerCertificate(newest, { ...listener, validity });
       return { chain: chainOf(own), listenerChain: chainOf(listening), notAfter: validity.notAfter };
     },
-    ...issuersOf(issuers),
+    ...issuersOf(issuing.map(({ certificate }) => certificate)),
   };
 }
 
-async function newRoot(now: Date): Promise<Buffer> {
-  const keys = await makeKeyPair();
-  return sealable(keys, await makeRoot(keys, now));
+function newRoot(now: Date): Buffer {
+  const keys = makeKeyPair();
+  return sealable(keys, makeRoot(keys, now));
 }
 
-async function newIssuing(root: Signer, now: Date): Promise<Buffer> {
-  const keys = await makeKeyPair();
-  return sealable(keys, await makeIssuing(root, keys, now));
+function newIssuing(root: Signer, now: Date): Buffer {
+  const keys = makeKeyPair();
+  return sealable(keys, makeIssuing(root, keys, now));
 }
 
 /** When several replicas create one, the first is stored, and all of them use it. */
@@ -166,20 +158,11 @@ function keepFirst(keyring: Keyring, name: string, made: Buffer): Promise<Buffer
   return keyring.getOrCreate(name, () => made);
 }
 
-async function sealable(keys: KeyPair, certificate: x509.X509Certificate): Promise<Buffer> {
-  return Buffer.from(`${await pemOfKey(keys.privateKey)}${certificate.toString("pem")}\n`);
+function sealable({ privateKey }: KeyPair, { der }: Made): Buffer {
+  return Buffer.from(`${privateKeyPem(privateKey)}${pem("CERTIFICATE", der)}`);
 }
 
-async function readSigner(sealed: Buffer): Promise<Signer> {
-  const [key, certificate] = x509.PemConverter.decode(sealed.toString());
-  if (!key || !certificate) throw new Error("a sealed CA must hold a key and a certificate");
-  return {
-    privateKey: await importPrivateKey(new Uint8Array(key)),
-    certificate: new x509.X509Certificate(certificate),
-  };
-}
-
-async function pemOfKey(key: webcrypto.CryptoKey): Promise<string> {
-  const pkcs8 = await webcrypto.subtle.exportKey("pkcs8", key);
-  return `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY")}\n`;
+/** OpenSSL finds the key and the certificate by the names of their blocks. */
+function readSigner(sealed: Buffer): Signer {
+  return signerOf(new X509Certificate(sealed).raw, createPrivateKey(sealed));
 }

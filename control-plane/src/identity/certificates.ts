@@ -1,13 +1,25 @@
 // The six kinds of certificates: root, issuing CA, node, server of a listener, service, ingress. All keys are
 // P-256. service/src/node-identity reads what identifies a node's or an ingress's certificate.
 
-import { randomBytes, webcrypto } from "node:crypto";
-import { isIP } from "node:net";
-import { CLIENT_AUTH } from "@holdfast/service/node-identity/certificate";
-import { x509 } from "./x509.ts";
+import { createPublicKey, type KeyObject, randomBytes, X509Certificate } from "node:crypto";
+import { newPrivateKey } from "@holdfast/kit/certificate-request";
+import {
+  type AlternativeName,
+  alternativeNames,
+  authority,
+  authorityKeyId,
+  commonName,
+  extendedKeyUsage,
+  noAuthority,
+  type Purpose,
+  signCertificate,
+  signsCertificates,
+  signsMessages,
+  subjectKeyId,
+  subjectOf,
+  type Validity,
+} from "./certificate-der.ts";
 
-const P256 = { name: "ECDSA", namedCurve: "P-256" } as const;
-const SIGNED = { name: "ECDSA", hash: "SHA-256" } as const;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
@@ -20,18 +32,35 @@ export const SERVICE_VALIDITY_MS = 24 * HOUR_MS;
 /** A node whose clock is a little behind may use its certificate at once. */
 export const BACK_DATED_MS = 5 * MINUTE_MS;
 
-const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
+const SPKI = { type: "spki", format: "der" } as const;
 
-export type KeyPair = { privateKey: webcrypto.CryptoKey; publicKey: webcrypto.CryptoKey };
-export type Signer = { certificate: x509.X509Certificate; privateKey: webcrypto.CryptoKey };
-export type Validity = { notBefore: Date; notAfter: Date };
+/** `publicKey`, here and below: SubjectPublicKeyInfo, DER. */
+export type KeyPair = { privateKey: KeyObject; publicKey: Buffer };
+export type Made = { serial: string; der: Buffer };
 
-export function makeKeyPair(): Promise<KeyPair> {
-  return webcrypto.subtle.generateKey(P256, true, ["sign", "verify"]);
+/** A CA: its certificate and key, and what goes into all certificates that it signs. */
+export type Signer = {
+  certificate: X509Certificate;
+  privateKey: KeyObject;
+  name: Buffer;
+  authorityKeyId: Buffer;
+  notAfter: Date;
+};
+
+export function signerOf(der: Buffer, privateKey: KeyObject): Signer {
+  const certificate = new X509Certificate(der);
+  return {
+    certificate,
+    privateKey,
+    name: subjectOf(der),
+    authorityKeyId: authorityKeyId(certificate.publicKey.export(SPKI)),
+    notAfter: certificate.validToDate,
+  };
 }
 
-export function importPrivateKey(pkcs8: Uint8Array<ArrayBuffer>): Promise<webcrypto.CryptoKey> {
-  return webcrypto.subtle.importKey("pkcs8", pkcs8, P256, true, ["sign"]);
+export function makeKeyPair(): KeyPair {
+  const privateKey = newPrivateKey();
+  return { privateKey, publicKey: createPublicKey(privateKey).export(SPKI) };
 }
 
 /** Begins now, or `backDatedMs` earlier; ends no later than its issuer. */
@@ -41,82 +70,74 @@ export function validityFrom(
   options: { backDatedMs?: number; issuer?: Signer } = {},
 ): Validity {
   const ends = now.getTime() + lastsMs;
-  const issuerEnds = options.issuer?.certificate.notAfter.getTime() ?? ends;
+  const issuerEnds = options.issuer?.notAfter.getTime() ?? ends;
   return {
     notBefore: wholeSecond(now.getTime() - (options.backDatedMs ?? 0)),
     notAfter: wholeSecond(Math.min(ends, issuerEnds)),
   };
 }
 
-export async function makeRoot(keys: KeyPair, now: Date): Promise<x509.X509Certificate> {
-  return x509.X509CertificateGenerator.createSelfSigned({
-    serialNumber: makeSerial(),
-    name: "CN=Holdfast root CA",
-    keys,
-    signingAlgorithm: SIGNED,
-    ...validityFrom(now, ROOT_VALIDITY_MS, { backDatedMs: BACK_DATED_MS }),
-    extensions: await authorityExtensions(keys.publicKey, 1),
-  });
+export function makeRoot({ publicKey, privateKey }: KeyPair, now: Date): Made {
+  const name = commonName("Holdfast root CA");
+  const serial = makeSerial();
+  const der = signCertificate(
+    {
+      ...{ serial, issuer: name, subject: name, publicKey },
+      validity: validityFrom(now, ROOT_VALIDITY_MS, { backDatedMs: BACK_DATED_MS }),
+      extensions: authorityExtensions(publicKey, 1),
+    },
+    privateKey,
+  );
+  return { serial, der };
 }
 
-export async function makeIssuing(root: Signer, keys: KeyPair, now: Date): Promise<x509.X509Certificate> {
+export function makeIssuing(root: Signer, { publicKey }: KeyPair, now: Date): Made {
   return signed(root, {
-    subject: "CN=Holdfast issuing CA",
-    publicKey: keys.publicKey,
+    subject: "Holdfast issuing CA",
+    publicKey,
     validity: validityFrom(now, ISSUING_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: root }),
-    extensions: await authorityExtensions(keys.publicKey, 0),
+    extensions: authorityExtensions(publicKey, 0),
   });
 }
 
-export async function makeNodeCertificate(
-  issuer: Signer,
-  node: { id: string; publicKey: x509.PublicKey; validity: Validity },
-): Promise<x509.X509Certificate> {
+type Leaf = { publicKey: Buffer; validity: Validity };
+
+export function makeNodeCertificate(issuer: Signer, node: Leaf & { id: string }): Made {
   return signed(issuer, {
-    subject: `CN=${node.id}`,
-    publicKey: node.publicKey,
-    validity: node.validity,
-    extensions: await leafExtensions(node.publicKey, [CLIENT_AUTH], [{ type: "url", value: nodeUri(node.id) }]),
+    ...node,
+    subject: node.id,
+    extensions: leafExtensions(node.publicKey, ["client"], [{ uri: nodeUri(node.id) }]),
   });
 }
 
-export async function makeServerCertificate(
-  issuer: Signer,
-  server: { names: readonly string[]; publicKey: x509.PublicKey | webcrypto.CryptoKey; validity: Validity },
-): Promise<x509.X509Certificate> {
+export function makeServerCertificate(issuer: Signer, server: Leaf & { names: readonly string[] }): Made {
   return signed(issuer, {
-    subject: "CN=Holdfast node-facing API",
-    publicKey: server.publicKey,
-    validity: server.validity,
-    extensions: await leafExtensions(server.publicKey, [SERVER_AUTH], server.names.map(generalName)),
+    ...server,
+    subject: "Holdfast node-facing API",
+    extensions: leafExtensions(server.publicKey, ["server"], hosts(server.names)),
   });
 }
 
 /** For the proxy in front: only its connections may carry a node's certificate in a header. */
-export async function makeIngressCertificate(
-  issuer: Signer,
-  ingress: { name: string; mark: string; publicKey: x509.PublicKey; validity: Validity },
-): Promise<x509.X509Certificate> {
-  const uri = { type: "url" as const, value: `holdfast://ingress/${ingress.name}` };
+export function makeIngressCertificate(issuer: Signer, ingress: Leaf & { name: string; mark: string }): Made {
+  const uri = `holdfast://ingress/${ingress.name}`;
   return signed(issuer, {
-    subject: `CN=${ingress.mark}`,
-    publicKey: ingress.publicKey,
-    validity: ingress.validity,
-    extensions: await leafExtensions(ingress.publicKey, [CLIENT_AUTH], [uri]),
+    ...ingress,
+    subject: ingress.mark,
+    extensions: leafExtensions(ingress.publicKey, ["client"], [{ uri }]),
   });
 }
 
 /** For both ends of TLS: the service calls other services, and nodes reach it by these names. */
-export async function makeServiceCertificate(
+export function makeServiceCertificate(
   issuer: Signer,
-  made: { service: ServiceIdentity; names: readonly string[]; publicKey: x509.PublicKey; validity: Validity },
-): Promise<x509.X509Certificate> {
-  const names = [{ type: "url" as const, value: serviceUri(made.service) }, ...made.names.map(generalName)];
+  made: Leaf & { service: ServiceIdentity; names: readonly string[] },
+): Made {
+  const names = [{ uri: serviceUri(made.service) }, ...hosts(made.names)];
   return signed(issuer, {
-    subject: `CN=${made.service.name}`,
-    publicKey: made.publicKey,
-    validity: made.validity,
-    extensions: await leafExtensions(made.publicKey, [CLIENT_AUTH, SERVER_AUTH], names),
+    ...made,
+    subject: made.service.name,
+    extensions: leafExtensions(made.publicKey, ["client", "server"], names),
   });
 }
 
@@ -137,56 +158,41 @@ export function serviceOf(certificate: { subjectAltName: string | undefined }): 
   return name && instanceId ? { name, instanceId } : undefined;
 }
 
-function generalName(name: string): x509.JsonGeneralName {
-  return isIP(name) ? { type: "ip", value: name } : { type: "dns", value: name };
+function hosts(names: readonly string[]): AlternativeName[] {
+  return names.map((host) => ({ host }));
 }
 
 function nodeUri(nodeId: string): string {
   return `holdfast://node/${nodeId}`;
 }
 
-async function signed(
-  issuer: Signer,
-  made: {
-    subject: string;
-    publicKey: x509.PublicKey | webcrypto.CryptoKey;
-    validity: Validity;
-    extensions: x509.Extension[];
-  },
-): Promise<x509.X509Certificate> {
-  const ofIssuer = await x509.AuthorityKeyIdentifierExtension.create(issuer.certificate.publicKey);
-  return x509.X509CertificateGenerator.create({
-    serialNumber: makeSerial(),
-    subject: made.subject,
-    issuer: issuer.certificate.subject,
-    ...made.validity,
-    publicKey: made.publicKey,
-    signingKey: issuer.privateKey,
-    signingAlgorithm: SIGNED,
-    extensions: [...made.extensions, ofIssuer],
-  });
+function signed(issuer: Signer, made: Leaf & { subject: string; extensions: readonly Buffer[] }): Made {
+  const serial = makeSerial();
+  const der = signCertificate(
+    {
+      serial,
+      issuer: issuer.name,
+      subject: commonName(made.subject),
+      validity: made.validity,
+      publicKey: made.publicKey,
+      extensions: [...made.extensions, issuer.authorityKeyId],
+    },
+    issuer.privateKey,
+  );
+  return { serial, der };
 }
 
-async function authorityExtensions(key: webcrypto.CryptoKey, pathLength: number): Promise<x509.Extension[]> {
-  const { keyCertSign, cRLSign } = x509.KeyUsageFlags;
-  return [
-    new x509.BasicConstraintsExtension(true, pathLength, true),
-    new x509.KeyUsagesExtension(keyCertSign | cRLSign, true),
-    await x509.SubjectKeyIdentifierExtension.create(key),
-  ];
+function authorityExtensions(publicKey: Buffer, pathLength: number): Buffer[] {
+  return [authority(pathLength), signsCertificates, subjectKeyId(publicKey)];
 }
 
-async function leafExtensions(
-  key: x509.PublicKey | webcrypto.CryptoKey,
-  usages: string[],
-  names: x509.JsonGeneralName[],
-): Promise<x509.Extension[]> {
+function leafExtensions(publicKey: Buffer, purposes: readonly Purpose[], names: AlternativeName[]): Buffer[] {
   return [
-    new x509.BasicConstraintsExtension(false, undefined, true),
-    new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-    new x509.ExtendedKeyUsageExtension(usages),
-    new x509.SubjectAlternativeNameExtension(names),
-    await x509.SubjectKeyIdentifierExtension.create(key),
+    noAuthority,
+    signsMessages,
+    extendedKeyUsage(purposes),
+    alternativeNames(names),
+    subjectKeyId(publicKey),
   ];
 }
 

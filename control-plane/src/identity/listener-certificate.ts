@@ -13,19 +13,19 @@ export type ListenerCertificate = {
    * Replaces the certificate when half of its lifetime is over, or when it is not valid yet because the clock was wrong
    * when it was issued. Open connections stay.
    */
-  renewIfDue(server: Server, at: Date): Promise<Date | undefined>;
+  renewIfDue(server: Server, at: Date): Date | undefined;
 };
 
-export async function makeListenerCertificate(options: {
+export function makeListenerCertificate(options: {
   authority: Authority;
   names: readonly string[];
   /** 48 bytes that replicas share, so that a session can be resumed at any of them. */
   ticketKeys: Buffer;
   purpose: string;
   now: Date;
-}): Promise<ListenerCertificate> {
+}): ListenerCertificate {
   const { authority, names, ticketKeys, purpose } = options;
-  let issued = await authority.issueToServer(names, options.now);
+  let issued = authority.issueToServer(names, options.now);
   const context = () =>
     listenerContext({
       cert: issued.cert,
@@ -36,10 +36,10 @@ export async function makeListenerCertificate(options: {
     });
   return {
     tls: context(),
-    async renewIfDue(server, at) {
+    renewIfDue(server, at) {
       const half = (issued.notBefore.getTime() + issued.notAfter.getTime()) / 2;
       if (at >= issued.notBefore && at.getTime() < half) return undefined;
-      issued = await authority.issueToServer(names, at);
+      issued = authority.issueToServer(names, at);
       server.setSecureContext(context());
       return issued.notAfter;
     },

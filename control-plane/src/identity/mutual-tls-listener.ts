@@ -45,7 +45,7 @@ export async function createMutualTlsListener(
   const { authority, ticketKeys, log, metrics, place, onForged, now = Date.now } = options;
   const names = listenerNames(place);
   const { purpose } = listener;
-  const own = await makeListenerCertificate({ authority, names, ticketKeys, purpose, now: new Date(now()) });
+  const own = makeListenerCertificate({ authority, names, ticketKeys, purpose, now: new Date(now()) });
   const server = createHttpServer({
     process: "api",
     exposure: bareExposure(place.bind),
@@ -60,7 +60,7 @@ export async function createMutualTlsListener(
   return {
     server,
     async renewIfDue(at) {
-      const notAfter = await own.renewIfDue(server.app.server as unknown as Server, at);
+      const notAfter = own.renewIfDue(server.app.server as unknown as Server, at);
       if (notAfter === undefined) return false;
       log.info({ not_after: notAfter }, `renewed the certificate of the ${listener.name} listener`);
       return true;

@@ -17,16 +17,13 @@ const hostName = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?
 /** Undefined: the token is not set on this api, or its CA is missing. */
 type Known = { token: string | undefined; authority: Authority | undefined; now: number };
 
-export async function enroll(
-  body: BodyOf<typeof enrollService>,
-  known: Known,
-): Promise<AnswerOf<typeof enrollService>> {
+export function enroll(body: BodyOf<typeof enrollService>, known: Known): AnswerOf<typeof enrollService> {
   const { mac, ...request } = body;
   const { token, authority } = proven(request, mac, known);
-  const { publicKey } = await readKeyRequest(request.csr);
+  const { publicKey } = readKeyRequest(request.csr);
   const names = request.names.filter((name) => isIP(name) !== 0 || hostName.test(name));
   const service = { name: request.service, instanceId: request.instance_id };
-  const issued = await authority.issueToService({ ...service, names, publicKey }, new Date(known.now));
+  const issued = authority.issueToService({ ...service, names, publicKey }, new Date(known.now));
   const identity = {
     certificate: issued.chain,
     not_after: issued.notAfter.toISOString(),
@@ -36,18 +33,19 @@ export async function enroll(
   return { ...identity, mac: proofOfAnswer(token, request.nonce, identity) };
 }
 
-export async function enrollAsIngress(
+export function enrollAsIngress(
   body: BodyOf<typeof enrollIngress>,
   known: Known & { names: readonly string[] },
-): Promise<AnswerOf<typeof enrollIngress>> {
+): AnswerOf<typeof enrollIngress> {
   const { mac, ...request } = body;
   const { token, authority } = proven(request, mac, known, {
     message: "The proof in the request was not made with this server's ingress token.",
     nextStep:
       "Set the same HOLDFAST_INGRESS_TOKEN on the api and on `holdfast ingress`. It is not the service token of the gateways.",
   });
-  const [own, listener] = await Promise.all([readKeyRequest(request.csr), readKeyRequest(request.listener_csr)]);
-  const issued = await authority.issueToIngress(
+  const own = readKeyRequest(request.csr);
+  const listener = readKeyRequest(request.listener_csr);
+  const issued = authority.issueToIngress(
     {
       name: request.name,
       mark: markOfIngressToken(token),

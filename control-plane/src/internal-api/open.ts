@@ -57,7 +57,7 @@ export async function openInternalSide(options: {
   if (token === undefined && ingressToken === undefined) return undefined;
   const listener = await createInternalListener({
     place: { bind: settings.internalBind, url: settings.internalUrl },
-    authority: authority ?? (await temporaryAuthority(new Date())),
+    authority: authority ?? temporaryAuthority(new Date()),
     ticketKeys: await keyring.getOrCreate("tls-tickets:internal-api", () => randomBytes(48)),
     onForged: options.onForged,
     log,

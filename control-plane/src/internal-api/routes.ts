@@ -72,7 +72,7 @@ function enrollRoutes(http: FastifyInstance, options: InternalRouteOptions): voi
 
   http.post(enrollService.path, async (request, reply) => {
     const { body } = readInput(enrollService, request) as { body: BodyOf<typeof enrollService> };
-    const answer = await enroll(body, { token: options.token, authority, now: now() });
+    const answer = enroll(body, { token: options.token, authority, now: now() });
     const { service, instance_id } = body;
     log.info({ correlation_id: request.id, service, instance_id }, "issued a service certificate");
     return sendUnkept(reply, answer);
@@ -80,7 +80,7 @@ function enrollRoutes(http: FastifyInstance, options: InternalRouteOptions): voi
 
   http.post(enrollIngress.path, async (request, reply) => {
     const { body } = readInput(enrollIngress, request) as { body: BodyOf<typeof enrollIngress> };
-    const answer = await enrollAsIngress(body, {
+    const answer = enrollAsIngress(body, {
       ...{ token: options.ingressToken, authority, now: now() },
       names: options.ingressNames,
     });

@@ -64,7 +64,7 @@ export async function openNodeSide(options: {
   const place = { bind: settings.nodeBind, url: settings.nodeUrl };
   const listener = await createNodeListener({
     place,
-    authority: authority ?? (await temporaryAuthority(now)),
+    authority: authority ?? temporaryAuthority(now),
     directory,
     ticketKeys: await keyring.getOrCreate("tls-tickets:node-api", () => randomBytes(48)),
     ingressMark: ingressMarkOf(settings),

@@ -14,17 +14,15 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { auditForgery } from "../audit/forgeries.ts";
 import { type AuditActor, recordAudit, systemActor } from "../audit/record.ts";
-import { readKeyRequest } from "../identity/requests.ts";
 import { takeAttempt } from "../mechanisms/rate-limit.ts";
 import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
 import type { Twins } from "../node-api/streams/twins.ts";
 import { moveNode } from "./directory/state.ts";
-import { certify, toIssued } from "./identity/certificates.ts";
+import { toIssued } from "./identity/certificates.ts";
+import { renew } from "./identity/renew.ts";
 import { trustFor } from "./identity/trust.ts";
 import { createPresence, recordDiagnostics } from "./presence/presence.ts";
 
-/** An agent renews twice a day; one that cannot store its certificates must not fill the table. */
-const renewals = { attempts: 60, windowSeconds: 60 * 60 };
 /** Per reason. A compromised node, or one that fails every minute, must not fill the audit. */
 const reports = { attempts: 20, windowSeconds: 60 * 60 };
 
@@ -59,16 +57,7 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   nodeRoute(nodeApi, renewCertificate, async ({ body, node, correlationId }) => {
     const { authority } = api.nodes;
     if (!authority) throw new ApiError("ca_unavailable");
-    const request = await readKeyRequest(body.csr);
-    await takeAttempt(api.system, renewals, "renew", node.id);
-    const certificate = await api.system.begin(async (tx) => {
-      // Held until the commit: a concurrent revocation waits, and then revokes the new certificate too.
-      await tx`SELECT FROM nodes WHERE id = ${node.id} FOR SHARE`;
-      // A separate statement, so that it sees the changes of the previous holder of the lock.
-      const [good] = await tx`SELECT FROM node_certificates WHERE serial = ${node.serial} AND revoked_at IS NULL`;
-      if (!good) throw new ApiError("identity_revoked");
-      return certify(tx, authority, node, request, "renewal");
-    });
+    const certificate = await renew({ system: api.system, authority }, node, body.csr);
     api.log.info({ correlation_id: correlationId, node_id: node.id, serial: certificate.serial }, "renewed");
     return { ...toIssued(certificate), trust_bundle: [...authority.trustBundle] };
   });

@@ -23,7 +23,7 @@ import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import { signStatement } from "@holdfast/kit/signed-statement";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { Validity } from "../../../control-plane/src/identity/certificates.ts";
+import type { Validity } from "../../../control-plane/src/identity/certificate-der.ts";
 import { type FakeAuthority, keyDigest, makeAuthority } from "../../../testkit/agent/fake-authority.ts";
 import { atEnd } from "../../../testkit/lifetime/at-end.ts";
 

@@ -14,12 +14,15 @@ import { networkOf, takeAttempt } from "../../mechanisms/rate-limit.ts";
 import { hashSecret, isSecretOf } from "../../mechanisms/secrets.ts";
 import { nodeNameFrom, numbered } from "../directory/name.ts";
 import type { NodeDirectory } from "../directory/standings.ts";
-import { moveNode, type StatusRow } from "../directory/state.ts";
-import { certify } from "../identity/certificates.ts";
+import { moveNode } from "../directory/state.ts";
+import { type CertificateRow, type Clocks, certify } from "../identity/certificates.ts";
 import {
   bindNamesakes,
   checkBootstrap,
   type Enrolled,
+  type HeldNode,
+  holdNodeOf,
+  type KnownToken,
   sameAgain,
   takeToken,
   type UsedToken,
@@ -35,6 +38,9 @@ export type EnrollmentRequest = {
 
 type Dependencies = { system: Sql; authority: Authority; directory: NodeDirectory; log: Log };
 type Joined = Enrolled & { changed?: () => void };
+/** What a token was exchanged for, and the key that its certificate is for. */
+type EnrolledKey = Enrolled & { keySha256: Buffer };
+type Exchange = { token: UsedToken; key: KeyRequest; clocks: Clocks; request: EnrollmentRequest };
 type Origin = { address: string; correlationId: string };
 
 /** A host that loses its state at every start, or two hosts that compete for one node, must not fill the tables. */
@@ -51,49 +57,55 @@ function secretOf(token: string): string {
   return token.split(".", 1)[0] ?? "";
 }
 
-export async function enroll(deps: Dependencies, request: EnrollmentRequest, from: Origin): Promise<Enrolled> {
+export async function enroll(deps: Dependencies, request: EnrollmentRequest, from: Origin): Promise<EnrolledKey> {
   const secret = secretOf(request.token);
   const secretHash = hashSecret(secret);
   const known = await selectKnown(deps.system, secretHash);
+  const ours = new Date();
   try {
     // Before anything more expensive than this one query.
     if (!known) throw new ApiError("enrollment_token_unknown");
     if (isSecretOf("bootstrap", secret)) {
       await takeAttempt(deps.system, bootstrapUses, "bootstrap", secretHash.toString("hex"));
     }
-    const key = await readKeyRequest(request.csr);
+    const key = readKeyRequest(request.csr);
     const use = { secretHash, keySha256: key.keySha256, nodeId: request.node_id };
     const { changed, ...enrolled } = await deps.system.begin(async (tx): Promise<Joined> => {
+      const held = await holdNodeOf(tx, known, use);
       const token = await takeToken(tx, use);
       if (!token) return sameAgain(tx, use);
-      const joined = token.makes_node
-        ? await join(deps, tx, token, key, request)
-        : await rejoin(deps, tx, token, key, request);
-      await recordEnrolled(deps, tx, joined, { token, request, correlationId: from.correlationId });
+      const exchange = { token, key, request, clocks: { ours, database: known.now } };
+      const joined = token.makes_node ? await join(deps, tx, exchange) : await rejoin(deps, tx, exchange, held);
+      await recordEnrolled(deps, tx, joined, { ...exchange, held, correlationId: from.correlationId });
       return joined;
     });
     changed?.();
-    return enrolled;
+    return { ...enrolled, keySha256: key.keySha256 };
   } catch (error) {
     if (error instanceof ApiError) await countRefused(deps, known, request, { ...from, error });
     throw error;
   }
 }
 
-async function join(
-  deps: Dependencies,
-  tx: Tx,
-  token: UsedToken,
-  key: KeyRequest,
-  request: EnrollmentRequest,
-): Promise<Joined> {
+async function join(deps: Dependencies, tx: Tx, exchange: Exchange): Promise<Joined> {
+  const { token, request } = exchange;
   checkBootstrap(token, request.node_name, undefined);
   const requested = token.node_name ?? request.node_name ?? request.facts.hostname;
   const node = { id: token.enrolled_node_id, orgId: token.org_id };
   const name = await insertNode(tx, token, nodeNameFrom(requested));
   if (token.kind === "bootstrap") await bindNamesakes(tx, token);
-  const certificate = await certify(tx, deps.authority, node, key, "enrollment");
-  return { nodeId: node.id, orgId: node.orgId, name, certificate };
+  return { nodeId: node.id, orgId: node.orgId, name, certificate: await certifyFor(deps, tx, exchange) };
+}
+
+async function certifyFor(
+  { authority }: Dependencies,
+  tx: Tx,
+  { token, key, clocks }: Exchange,
+): Promise<CertificateRow> {
+  const node = { id: token.enrolled_node_id, orgId: token.org_id };
+  const certificate = await certify(tx, authority, { node, request: key, clocks, issuedFor: "enrollment" });
+  if (!certificate) throw new Error("a certificate that replaces none was refused");
+  return certificate;
 }
 
 /** A name in use gets a number; but a bootstrap token only creates the node of exactly its name. */
@@ -117,16 +129,15 @@ async function insertNode(tx: Tx, token: UsedToken, wanted: string): Promise<str
 async function rejoin(
   deps: Dependencies,
   tx: Tx,
-  token: UsedToken,
-  key: KeyRequest,
-  request: EnrollmentRequest,
+  exchange: Exchange,
+  held: HeldNode | undefined,
 ): Promise<Joined> {
+  const { token, request } = exchange;
   const node = { id: token.enrolled_node_id, orgId: token.org_id };
-  // Before the certificate, whose insert takes a weaker lock on the node: upgrading it could deadlock.
-  const [before] = await tx<StatusRow[]>`
-    SELECT id, org_id, name, status, status_reason, revoked_at FROM nodes WHERE id = ${node.id} FOR UPDATE`;
-  checkBootstrap(token, request.node_name, before);
-  const certificate = await certify(tx, deps.authority, node, key, "enrollment");
+  // The certificate's insert takes a weaker lock on the node: upgrading it could deadlock.
+  if (held?.id !== node.id) throw new Error("a token for a node that was not locked");
+  checkBootstrap(token, request.node_name, held);
+  const certificate = await certifyFor(deps, tx, exchange);
   const moved = await moveNode(tx, node.id, "enrolled", { keepSerial: certificate.serial });
   if (!moved) throw new Error("a token for a node that does not exist");
   if ("refused" in moved) throw new ApiError("node_retired");
@@ -138,12 +149,9 @@ async function recordEnrolled(
   { log }: Dependencies,
   tx: Tx,
   { nodeId, orgId, name, certificate }: Joined,
-  { token, request, correlationId }: { token: UsedToken; request: EnrollmentRequest; correlationId: string },
+  { token, request, held, correlationId }: Exchange & { held: HeldNode | undefined; correlationId: string },
 ): Promise<void> {
   const { hostname, agent_version } = request.facts;
-  // The last heartbeat of the replaced identity: if it is recent, two machines use the token.
-  const [replaced] = await tx<{ heartbeat_at: Date }[]>`
-    SELECT heartbeat_at FROM node_presence WHERE node_id = ${nodeId}`;
   await recordAudit(tx, log, {
     orgId,
     by: { actor_type: "node", actor_id: nodeId, actor_name: name, role: "none" },
@@ -156,18 +164,19 @@ async function recordEnrolled(
       token_kind: token.kind,
       serial: certificate.serial,
       again: !token.makes_node,
-      last_heard_at: replaced?.heartbeat_at.toISOString() ?? null,
+      // Of the replaced identity: if it is recent, two machines use the token.
+      last_heard_at: held?.heartbeat_at?.toISOString() ?? null,
       hostname,
       agent_version,
     },
   });
 }
 
-type KnownToken = { id: string; org_id: string; kind: string; node_id: string | null };
-
-async function selectKnown(system: Sql, secretHash: Buffer): Promise<KnownToken | undefined> {
-  const [token] = await system<KnownToken[]>`
-    SELECT id, org_id, kind, node_id FROM enrollment_tokens WHERE secret_hash = ${secretHash}`;
+/** With the database's time. */
+async function selectKnown(system: Sql, secretHash: Buffer): Promise<(KnownToken & { now: Date }) | undefined> {
+  const [token] = await system<(KnownToken & { now: Date })[]>`
+    SELECT id, org_id, kind, node_id, clock_timestamp() AS now FROM enrollment_tokens
+    WHERE secret_hash = ${secretHash}`;
   return token;
 }
 

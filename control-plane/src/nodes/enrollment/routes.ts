@@ -115,7 +115,7 @@ export function enrollmentRoutes(api: ApiContext): void {
       node_name: enrolled.name,
       trust: await trustAtEnrollment(nodes, authority, {
         id: enrolled.nodeId,
-        chain: enrolled.certificate.chain,
+        keySha256: enrolled.keySha256,
       }),
       trust_bundle: [...authority.trustBundle],
       verifiers: nodes.keys.verifiers(),

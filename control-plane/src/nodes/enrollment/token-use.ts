@@ -27,18 +27,33 @@ export type Enrolled = { nodeId: string; orgId: string; name: string; certificat
 /** The requester: its token, its key, and the node that the machine claims to be. */
 export type Use = { secretHash: Buffer; keySha256: Buffer; nodeId: string | undefined };
 
+/** A token as it was before the transaction. Its kind never changes, and a node that it has stays its node. */
+export type KnownToken = { id: string; org_id: string; kind: EnrollmentTokenKind; node_id: string | null };
+
+/** With the last heartbeat of its present identity. */
+export type HeldNode = StatusRow & { heartbeat_at: Date | null };
+
 /**
- * Undefined: nothing was claimed. Tokens of one name that have no node yet are serialized: the first creates the node,
- * the others find it. Then the node is locked before the token, in the same order as a revocation does, which avoids a
- * deadlock.
+ * Locks the token's node, if it has one, before the token: a revocation does so in the same order, which avoids a
+ * deadlock. Tokens of one name that have no node yet are serialized: the first creates the node, the others find it.
  */
-export async function takeToken(tx: Tx, { secretHash, keySha256, nodeId }: Use): Promise<UsedToken | undefined> {
-  await tx`
-    SELECT pg_advisory_xact_lock(hashtextextended('node ' || org_id || ' ' || node_name, 0))
-    FROM enrollment_tokens WHERE secret_hash = ${secretHash} AND kind = 'bootstrap' AND node_id IS NULL`;
-  await tx`
-    SELECT FROM nodes WHERE id = (SELECT node_id FROM enrollment_tokens WHERE secret_hash = ${secretHash})
+export async function holdNodeOf(tx: Tx, known: KnownToken, { secretHash }: Use): Promise<HeldNode | undefined> {
+  if (known.node_id === null) {
+    if (known.kind === "pairing") return undefined;
+    await tx`
+      SELECT pg_advisory_xact_lock(hashtextextended('node ' || org_id || ' ' || node_name, 0))
+      FROM enrollment_tokens WHERE secret_hash = ${secretHash} AND kind = 'bootstrap' AND node_id IS NULL`;
+  }
+  const [node] = await tx<HeldNode[]>`
+    SELECT id, org_id, name, status, status_reason, revoked_at,
+           (SELECT heartbeat_at FROM node_presence WHERE node_id = n.id) AS heartbeat_at
+    FROM nodes n WHERE id = (SELECT node_id FROM enrollment_tokens WHERE secret_hash = ${secretHash})
     FOR UPDATE`;
+  return node;
+}
+
+/** After `holdNodeOf`. Undefined: nothing was claimed. */
+export async function takeToken(tx: Tx, { secretHash, keySha256, nodeId }: Use): Promise<UsedToken | undefined> {
   const newId = uuidv7();
   const [token] = await tx<UsedToken[]>`
     UPDATE enrollment_tokens t SET used_at = now(), uses = uses + 1, used_key_sha256 = ${keySha256},

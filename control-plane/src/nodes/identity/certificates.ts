@@ -36,24 +36,41 @@ export async function certificateOfKey(
   return row;
 }
 
-/** Throws `csr_invalid` for a key whose certificate was revoked or has expired: it is not issued again. */
+/** What both clocks showed at one moment. */
+export type Clocks = { ours: Date; database: Date };
+
+export type Certified = {
+  node: { id: string; orgId: string };
+  request: KeyRequest;
+  clocks: Clocks;
+  issuedFor: "enrollment" | "renewal";
+  /** The serial of the certificate that a renewal replaces, which must not have been revoked. */
+  replaces?: string;
+};
+
+/**
+ * Undefined: the certificate to replace was revoked. Throws `csr_invalid` for a key whose certificate was revoked or has
+ * expired: it is not issued again.
+ */
 export async function certify(
   tx: Tx,
   authority: Authority,
-  node: { id: string; orgId: string },
-  request: KeyRequest,
-  issuedFor: "enrollment" | "renewal",
-): Promise<CertificateRow> {
-  const issued = await authority.issueToNode({ id: node.id, publicKey: request.publicKey }, await agreedTime(tx));
-  // The second of two concurrent requests for one key waits here and finds the first one's certificate.
-  await tx`
-    INSERT INTO node_certificates (serial, org_id, node_id, key_sha256, chain, issued_for, not_before, not_after)
-    VALUES (${issued.serial}, ${node.orgId}, ${node.id}, ${request.keySha256}, ${issued.chain}, ${issuedFor},
-            ${issued.notBefore}, ${issued.notAfter})
-    ON CONFLICT (node_id, key_sha256) DO NOTHING`;
-  const row = await certificateOfKey(tx, node.id, request.keySha256);
-  if (!row) throw new Error("a certificate is missing in its own transaction");
-  if (!row.good) throw endedKey();
+  { node, request, clocks, issuedFor, replaces }: Certified,
+): Promise<CertificateRow | undefined> {
+  const issued = authority.issueToNode({ id: node.id, publicKey: request.publicKey }, agreedTime(clocks));
+  const present = replaces ?? null;
+  // The second of two concurrent requests for one key waits here. Its update changes nothing, and returns the first one's
+  // certificate.
+  const [row] = await tx<CertificateRow[]>`
+    INSERT INTO node_certificates AS c
+      (serial, org_id, node_id, key_sha256, chain, issued_for, not_before, not_after)
+    SELECT ${issued.serial}, ${node.orgId}::uuid, ${node.id}::uuid, ${request.keySha256}::bytea, ${issued.chain},
+           ${issuedFor}, ${issued.notBefore}::timestamptz, ${issued.notAfter}::timestamptz
+    WHERE ${present}::text IS NULL
+       OR EXISTS (SELECT FROM node_certificates WHERE serial = ${present} AND revoked_at IS NULL)
+    ON CONFLICT (node_id, key_sha256) DO UPDATE SET revoked_at = c.revoked_at
+    RETURNING c.serial, c.chain, c.not_before, c.not_after, c.revoked_at IS NULL AND c.not_after > now() AS good`;
+  if (row && !row.good) throw endedKey();
   return row;
 }
 
@@ -61,12 +78,10 @@ export async function certify(
  * This process's time, if the database's agrees. A certificate issued by a clock that is ahead is not valid yet, and one
  * issued by a clock that is behind expires too soon.
  */
-async function agreedTime(tx: Tx): Promise<Date> {
-  const [row] = await tx<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
-  const now = new Date();
-  const apartMs = Math.abs(now.getTime() - (row?.now.getTime() ?? 0));
+function agreedTime({ ours, database }: Clocks): Date {
+  const apartMs = Math.abs(ours.getTime() - database.getTime());
   if (apartMs > CLOCK_TOLERANCE_SECONDS * 1000) throw new ApiError("server_clock_skew");
-  return now;
+  return ours;
 }
 
 export function endedKey(): ApiError {

@@ -1,13 +1,10 @@
 // The trust published to nodes: keys that sign tasks, roots and addresses, each signed with a key that no ingress has.
 // Agents verify it before they replace anything (ADR 15).
 
-import { hash, X509Certificate } from "node:crypto";
 import type { EnvironmentProfile, HeartbeatAnswer } from "@holdfast/contracts/node/protocol";
 import type { SignedEnrollment, SignedProfile, TrustOffer } from "@holdfast/contracts/node/trust";
 import type { NodeServices } from "../../api/context.ts";
 import type { Authority } from "../../identity/authority.ts";
-
-const SPKI = { type: "spki", format: "der" } as const;
 
 /** From a heartbeat. */
 type Reported = {
@@ -39,11 +36,11 @@ async function unsignedFor({ keys }: NodeServices, report: Reported, profile: En
   return { ...(verifiers ? { verifiers } : {}), ...(current ? {} : { profile }) };
 }
 
-/** The initial trust of a node, bound to the key of its new certificate. */
+/** The initial trust of a node, bound to the key of its new certificate (`keySha256`). */
 export async function trustAtEnrollment(
   nodes: NodeServices,
   authority: Authority,
-  node: { id: string; chain: string },
+  node: { id: string; keySha256: Buffer },
 ): Promise<SignedEnrollment> {
   const { version, content } = nodes.keys.keySet();
   return authority.signAsRoot({
@@ -51,7 +48,7 @@ export async function trustAtEnrollment(
     version: 1,
     content: {
       node_id: node.id,
-      key_sha256: hash("sha256", new X509Certificate(node.chain).publicKey.export(SPKI), "hex"),
+      key_sha256: node.keySha256.toString("hex"),
       key_set: { version, ...content },
       bundle: { version: authority.bundleVersion, roots: [...authority.trustBundle] },
       profile: await nodes.profile(),
