@@ -143,6 +143,16 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     expect(await violationsOf(page, name)).toEqual([]);
   });
 
+  it("OPS-01 is nothing: a button whose request is not answered yet", async () => {
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(`${api.url}/nodes?add=yes`);
+    await page.route("**/v1/enrollment-tokens", () => undefined);
+    await button("Get the command");
+    await page.locator("button[aria-busy=true]").waitFor();
+    expect(await violationsOf(page, "a busy button")).toEqual([]);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+
   it("OPS-01 is nothing: navigation on a telephone", async () => {
     await page.setViewportSize({ width: 390, height: 844 });
     await page.goto(`${api.url}/`);

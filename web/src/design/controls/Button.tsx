@@ -15,7 +15,7 @@ const looks: Record<ButtonLook, string> = {
 export function buttonClasses(look: ButtonLook = "secondary", className?: string): string {
   return classes(
     "inline-flex h-9 items-center justify-center gap-2 rounded-md border px-3.5 font-medium whitespace-nowrap",
-    "transition-colors disabled:opacity-55 disabled:pointer-events-none aria-busy:opacity-70",
+    "transition-colors disabled:opacity-55 disabled:pointer-events-none aria-busy:cursor-progress",
     looks[look],
     className,
   );
