@@ -91,7 +91,7 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
         a.signature, a.expires_at, a.created_by, a.correlation_id, a.allocation_id, c.*
       FROM asked a JOIN nodes n ON n.id = a.node_id CROSS JOIN LATERAL (
         SELECT ${claimedStatus}, 1, 2, ${newLease}, now()
-        -- In the order of the node's own index: planned while little is queued, it walked through what waits for all nodes.
+        -- In the order of the node's own index, which the planner then prefers to that of all queued tasks.
         WHERE a.claim AND (SELECT true FROM tasks q WHERE q.node_id = n.id AND ${otherWaits}
           ORDER BY q.priority DESC, q.id LIMIT 1) IS NULL
         UNION ALL SELECT ${initialStatus}, 0, 1, NULL, NULL LIMIT 1
