@@ -33,7 +33,7 @@ function sourcesOf(folders: string[]): string[] {
   const extensions = [".ts", ".tsx", ".mjs"];
   return folders
     .flatMap((folder) => ts.sys.readDirectory(join(root, folder), extensions, ["**/node_modules", "**/dist"]))
-    .filter((path) => !/\.test\.tsx?$|\/test\//.test(relative(root, path)));
+    .filter((path) => !/\.(test|generated)\.tsx?$|\/test\//.test(relative(root, path)));
 }
 
 /** Every text that stands where a value is made. What is only compared with, or only listed, is left out. */

@@ -1,7 +1,9 @@
 // Checks which package may import which. The rules are the arrows of ARCHITECTURE.md. A run that
-// sees no modules passes every rule, so seeing too few of them is a failure of its own.
+// sees no modules passes every rule, so seeing too few of them is a failure of its own. What runs on nodes must also be
+// free of the schema library, however far away it is imported (ADR 35).
 
 import { cruise, type IConfiguration, type ICruiseResult } from "dependency-cruiser";
+import { waysTo } from "./ways-to.ts";
 
 /** What each package may import of ours, besides itself. */
 const allowed: Record<string, string[]> = {
@@ -20,6 +22,7 @@ const allowed: Record<string, string[]> = {
 };
 
 const FEWEST_MODULES = 80;
+const FEWEST_ON_NODES = 100;
 
 const configuration: IConfiguration = {
   forbidden: [
@@ -84,7 +87,17 @@ const result = (
 const seen = result.modules.filter((module) => /^[a-z-]+\/.*[.]tsx?$/.test(module.source)).length;
 const { violations } = result.summary;
 for (const { rule, from, to } of violations) process.stdout.write(`${rule.name}: ${from} → ${to}\n`);
-process.stdout.write(`${seen} modules, ${violations.length} violations\n`);
+const { ways, visited } = waysTo(result.modules, {
+  // The bundle begins at the first; types are found at run time, so no import leads to them.
+  from: /^(cli\/src\/commands\/agent\/shipped|node-agent\/src\/.+|tasks\/[a-z]+[.][^/]+\/(contract[.]generated|execute|simulate))[.](ts|mjs)$/,
+  not: /[.](test|schema)[.]ts$/,
+  to: /node_modules\/zod\//,
+});
+for (const way of ways) process.stdout.write(`nodes-have-no-schema-library: ${way.join(" → ")}\n`);
+const violated = violations.length + ways.length;
+process.stdout.write(`${seen} modules, ${violated} violations\n`);
 if (seen < FEWEST_MODULES)
   process.stdout.write(`Fewer than ${FEWEST_MODULES} modules seen: the check is blind.\n`);
-process.exitCode = violations.length > 0 || seen < FEWEST_MODULES ? 1 : 0;
+if (visited < FEWEST_ON_NODES)
+  process.stdout.write(`Fewer than ${FEWEST_ON_NODES} modules on nodes seen: the check is blind.\n`);
+process.exitCode = violated > 0 || seen < FEWEST_MODULES || visited < FEWEST_ON_NODES ? 1 : 0;

@@ -54,7 +54,7 @@ function sources(root: string): string[] {
   return ts.sys
     .readDirectory(root, [".ts", ".tsx", ".mjs"], left)
     .map((path) => relative(root, path))
-    .filter((path) => !/[.]test[.]tsx?$|[.]d[.]ts$/.test(path));
+    .filter((path) => !/[.](test|generated)[.]tsx?$|[.]d[.]ts$/.test(path));
 }
 
 if (import.meta.main) {

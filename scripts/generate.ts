@@ -1,5 +1,5 @@
-// Writes the reference pages from the declarations they describe; with --check only compares, and
-// fails when one is out of date.
+// Writes the reference pages from the declarations they describe, and the agent's checks from schemas; with --check
+// only compares, and fails when one is out of date.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -19,6 +19,7 @@ import { unsupportedNames } from "@holdfast/kit/known-names";
 import type { Setting, Settings } from "@holdfast/kit/settings";
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { version } from "@holdfast/service/version";
+import { checkModules } from "./agent-checks/modules.ts";
 import { reasonsPage } from "./reasons-page.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -39,6 +40,7 @@ const pages: Record<string, string> = {
   "docs/reference/errors.md": errorsPage(),
   "docs/reference/glossary.md": glossaryPage(),
   "docs/reference/reasons.md": reasonsPage(),
+  ...(await checkModules(root)),
   "docs/reference/openapi.json": `${JSON.stringify(openApiDocument(allEndpoints, { version }), null, 2)}\n`,
 };
 

@@ -10,6 +10,7 @@ import { agentVersion } from "@holdfast/node-agent/version";
 import { type PackedArchive, packArchive } from "./agent-archive/archive.ts";
 import { bundleAgent } from "./agent-archive/bundle.ts";
 import { type Arch, arches } from "./agent-archive/packages.ts";
+import { writeCheckModules } from "./agent-checks/modules.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const directory = join(root, "node-agent/dist");
@@ -25,6 +26,8 @@ if (unknown.length > 0) {
 }
 
 mkdirSync(directory, { recursive: true });
+// Also for agents that run from this checkout: it is packed when it is prepared.
+await writeCheckModules(root);
 const bundle = await bundleAgent({ version: agentVersion });
 const archives = wanted().map((arch) => packArchive({ arch, version: agentVersion, bundle, directory, cache }));
 const release: Release = { version: agentVersion, archives };

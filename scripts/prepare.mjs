@@ -59,6 +59,7 @@ const agentSources = [
   "node-agent/src",
   "tasks",
   "scripts/agent-archive",
+  "scripts/agent-checks",
   "deploy/systemd",
 ];
 const agentFiles = [

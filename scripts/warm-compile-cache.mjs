@@ -12,4 +12,8 @@ await import("../control-plane/src/api/main.ts");
 await import("../control-plane/src/worker/main.ts");
 await import("../gateway/src/main.ts");
 await import("../cli/src/commands/agent/run.ts");
+// What an agent loads later: without a cache that would bring the TypeScript stripper with it, which stays (20 MB).
+await import("../node-agent/src/terminals/terminals.ts");
+const { loadCheckedType, loadExecutor, taskTypeNames } = await import("../tasks/registry.ts");
+for (const name of taskTypeNames()) await Promise.all([loadCheckedType(name), loadExecutor(name)]);
 module.flushCompileCache();

@@ -1,5 +1,5 @@
-// What a task type does on the host. Types only and one identity function: the agent loads no
-// schema library until a task comes.
+// What a task type does on the host. A type imports its contract here for the types alone: no schema library comes with
+// what runs on nodes (ADR 35).
 
 import type { EnvironmentProfile, HostFacts } from "@holdfast/contracts/node/protocol";
 import type { z } from "zod";
@@ -90,7 +90,8 @@ export type Executor<T extends AnyTaskType = AnyTaskType> =
     ? ExecutorOf<z.output<P>, z.input<G>, z.input<R>, F>
     : never;
 
-export function executor<T extends AnyTaskType>(_contract: T, executor: Executor<T>): Executor<T> {
+/** `executor<typeof contract>({…})`; without the contract's type nothing fits. */
+export function executor<T extends AnyTaskType = never>(executor: Executor<NoInfer<T>>): Executor<T> {
   return executor;
 }
 
@@ -99,7 +100,7 @@ export type SimulatedNode = { facts: HostFacts; startedAt: number };
 export type Simulation<T extends AnyTaskType = AnyTaskType> = (node: SimulatedNode) => Executor<T>;
 
 /** What a simulated node does instead: it neither looks at this host nor changes it. */
-export function simulation<T extends AnyTaskType>(_contract: T, simulation: Simulation<T>): Simulation<T> {
+export function simulation<T extends AnyTaskType = never>(simulation: Simulation<NoInfer<T>>): Simulation<T> {
   return simulation;
 }
 

@@ -2,6 +2,7 @@
 // all a new type needs.
 
 import { existsSync, readdirSync } from "node:fs";
+import type { CheckedTaskType } from "./checked-type.ts";
 import type { Executor, Simulation } from "./executor.ts";
 import type { AnyTaskType } from "./type.ts";
 
@@ -25,6 +26,14 @@ export async function loadContract(name: string): Promise<AnyTaskType | undefine
   };
   if (contract.type !== name) throw new Error(`tasks/${name} declares the type ${contract.type}`);
   return contract;
+}
+
+/** The contract as agents have it, without a schema library. */
+export async function loadCheckedType(name: string): Promise<CheckedTaskType | undefined> {
+  if (!taskTypeNames().includes(name)) return undefined;
+  const file = new URL(`${name}/contract.generated.ts`, here);
+  if (!existsSync(file)) throw new Error(`tasks/${name} has no contract.generated.ts; run \`npm run generate\``);
+  return ((await import(file.href)) as { default: CheckedTaskType }).default;
 }
 
 export async function loadAllContracts(): Promise<Map<string, AnyTaskType>> {

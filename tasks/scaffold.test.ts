@@ -35,9 +35,9 @@ export default taskType({
 });
 `;
 const execute = `import { executor } from "../executor.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ params, fail }) {
     if (params.words.length === 0) throw fail("nothing_to_count");
     return { count: params.words.length };
@@ -47,13 +47,15 @@ export default executor(contract, {
 
 /** What an api and an agent do with a type, without either of them. */
 const useIt = `
-import { loadAllContracts, loadContract, loadExecutor, taskTypeNames } from "@holdfast/tasks/registry";
+import { loadAllContracts, loadCheckedType, loadContract, loadExecutor, taskTypeNames } from "@holdfast/tasks/registry";
 const contract = await loadContract("${TYPE}");
+const checked = await loadCheckedType("${TYPE}");
 const executor = await loadExecutor("${TYPE}");
-const result = await executor.run({ params: contract.params.parse({ words: ["a", "b"] }) });
+const result = await executor.run({ params: checked.params.parse({ words: ["a", "b"] }) });
 process.stdout.write(JSON.stringify({
   named: taskTypeNames().includes("${TYPE}"),
   listed: (await loadAllContracts()).has("${TYPE}"),
+  refused: !checked.params.safeParse({ words: "a" }).success,
   result: contract.result.parse(result),
 }));
 `;
@@ -73,22 +75,24 @@ describe("a new task type", () => {
     mkdirSync(folder);
     writeFileSync(join(folder, "contract.ts"), contract);
     writeFileSync(join(folder, "execute.ts"), execute);
+    await copy.run(process.execPath, "scripts/generate.ts");
   }, A_WHILE);
 
   it("TASK-07 is found, declared and executed", async () => {
     const used = await copy.run(process.execPath, "--input-type=module", "--eval", useIt);
-    expect(JSON.parse(used.output)).toEqual({ named: true, listed: true, result: { count: 2 } });
+    expect(JSON.parse(used.output)).toEqual({ named: true, listed: true, refused: true, result: { count: 2 } });
   });
 
   // An api and an agent that are started from `copy.path` would show the same from end to end; this is the place.
 
   it("TASK-07 changes nothing outside its folder, not even what is generated", async () => {
-    await copy.run(process.execPath, "scripts/generate.ts");
     const after = copy.digests();
     const touched = [...new Set([...before.keys(), ...after.keys()])].filter(
       (path) => before.get(path) !== after.get(path),
     );
-    expect(touched.sort()).toEqual([`tasks/${TYPE}/contract.ts`, `tasks/${TYPE}/execute.ts`]);
+    expect(touched.sort()).toEqual(
+      ["contract.generated.ts", "contract.ts", "execute.ts"].map((file) => `tasks/${TYPE}/${file}`),
+    );
     // References that were out of date before were brought up to date without it.
     const changed = (await copy.changes()).filter((path) => !path.startsWith("docs/reference/"));
     expect(changed).toEqual(touched);

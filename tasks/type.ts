@@ -1,6 +1,7 @@
 // What a task type declares. One folder below tasks/ is one type, named as on the wire:
 //   contract.ts  default export of `taskType(…)`: read by the api, the agent and the reference
-//   execute.ts   default export of `executor(…)`: read by the agent only, when such a task comes
+//   contract.generated.ts  the contract as agents have it, written by `npm run generate`
+//   execute.ts   default export of `executor<typeof contract>(…)`: read by the agent only, when such a task comes
 //   simulate.ts  default export of `simulation(…)`, if simulated nodes have the type
 // Nothing else has to change for a new type.
 

@@ -55,11 +55,14 @@ export async function startHoldfast(
   return { apiUrl: ready.api_url, seconds, steps: stepsIn(program.said()), stop: program.stop };
 }
 
-/** The node that `up` made of this machine, once it takes work. */
-export async function firstOnline(call: Client): Promise<string> {
+/** The node that `up` made of this machine, or the one of this name, once it takes work. */
+export async function firstOnline(call: Client, name?: string): Promise<string> {
   for (;;) {
     const { items } = await call(listNodes, {});
-    const online = items.find((node) => node.connection === "online" && node.status === "active");
+    const online = items.find(
+      (node) =>
+        node.connection === "online" && node.status === "active" && (name === undefined || node.name === name),
+    );
     if (online) return online.id;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

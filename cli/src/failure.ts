@@ -1,7 +1,7 @@
 // How a failed command ends: what happened, the next step, and an exit
 // code that a script can act on.
 
-import { CallError, fieldProblemsOf, isRetryable } from "@holdfast/contracts/client";
+import { CallError, fieldProblemsOf, isRetryable } from "@holdfast/contracts/call-error";
 import { redact } from "@holdfast/kit/redact";
 import { UsageError } from "@holdfast/kit/settings";
 import { harmless, jsonText } from "./output.ts";

@@ -1,6 +1,7 @@
 // Calls an endpoint. The web app and the CLI use the same one, so neither knows a URL or a shape.
 
 import type { z } from "zod";
+import { CallError } from "./call-error.ts";
 import {
   type AnswerOf,
   type BodyInputOf,
@@ -9,8 +10,10 @@ import {
   pathOf,
   type QueryInputOf,
 } from "./endpoint.ts";
-import { ApiError, type ErrorCode, ErrorEnvelope } from "./errors.ts";
+import { ApiError, ErrorEnvelope } from "./errors.ts";
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, ORG_HEADER } from "./headers.ts";
+
+export { CallError, codeOf, type FieldProblem, fieldProblemsOf, isRetryable } from "./call-error.ts";
 
 export type ClientOptions = {
   /** Empty for the page's own origin. */
@@ -30,41 +33,6 @@ export type CallOptions<E> = Part<"params", ParamsOf<E>> &
   BodyPart<BodyInputOf<E>> & { idempotencyKey?: string; correlationId?: string; signal?: AbortSignal };
 
 type AnyEndpoint = Endpoint<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>;
-
-/** An error answer, as the server gave it, or as much of it as could be understood. */
-export class CallError extends Error {
-  override name = "CallError";
-  readonly status: number;
-  readonly envelope: ErrorEnvelope;
-
-  constructor(status: number, envelope: ErrorEnvelope) {
-    super(envelope.message);
-    this.status = status;
-    this.envelope = envelope;
-  }
-}
-
-/** Undefined: no response of the server. */
-export function codeOf(error: unknown): ErrorCode | undefined {
-  return error instanceof CallError ? error.envelope.code : undefined;
-}
-
-/** The server refused, and may not refuse the same request later. */
-export function isRetryable(error: unknown): boolean {
-  return error instanceof CallError && error.envelope.retryable;
-}
-
-export type FieldProblem = { field: string; problem: string };
-
-/** The fields that the server did not accept, as `body.name`. */
-export function fieldProblemsOf({ details }: Pick<ErrorEnvelope, "details">): FieldProblem[] {
-  const fields = details["fields"];
-  if (!Array.isArray(fields)) return [];
-  return fields.flatMap((each: unknown) => {
-    if (typeof each !== "object" || each === null || !("field" in each) || !("problem" in each)) return [];
-    return [{ field: String(each.field), problem: String(each.problem) }];
-  });
-}
 
 export type Client = <E extends AnyEndpoint>(endpoint: E, options: CallOptions<E>) => Promise<AnswerOf<E>>;
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { taskTypeNames } from "@holdfast/tasks/registry";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PackedArchive, packArchive } from "./archive.ts";
-import { bundleAgent } from "./bundle.ts";
+import { ascii, bundleAgent, withLookups } from "./bundle.ts";
 import type { Arch } from "./packages.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "holdfast-archive-"));
@@ -23,6 +23,25 @@ async function pack(name: string): Promise<PackedArchive & { path: string }> {
   const packed = packArchive({ arch: process.arch as Arch, version, bundle, directory, cache });
   return { ...packed, path: join(directory, packed.file) };
 }
+
+describe("a bundle", () => {
+  it("looks up what it imported", () => {
+    expect(
+      withLookups('import fs, { a, b as c } from "node:fs";\nimport * as d from "node:os";\nimport "./e.mjs";'),
+    ).toBe(
+      'const fs = process.getBuiltinModule("node:fs"); const { a, b: c } = process.getBuiltinModule("node:fs");\n' +
+        'const d = process.getBuiltinModule("node:os");\nimport "./e.mjs";',
+    );
+    expect(() => withLookups('import "node:fs";')).toThrow("not understood");
+  });
+
+  it("says the same in ASCII", () => {
+    const code = 'const text = "… 😀"; return [text, `é`, /^[…😀]+$/u.test("😀…")];';
+    expect(ascii(code)).not.toBe(code);
+    expect(new Function(ascii(code))()).toEqual(new Function(code)());
+    expect(() => ascii("String.raw`…`")).toThrow("String.raw");
+  });
+});
 
 describe("the agent's archive", () => {
   let packed: Awaited<ReturnType<typeof pack>>;
@@ -58,5 +77,20 @@ describe("the agent's archive", () => {
     const code = readFileSync(join(unpacked, "lib/agent.mjs"), "utf8");
     for (const name of taskTypeNames()) expect(code).toContain(`"${name}": () => `);
     expect(code).not.toContain(fileURLToPath(new URL("../..", import.meta.url)));
+  });
+
+  it("TASK-07 has checks in it and no schema library", () => {
+    const code = readFileSync(join(unpacked, "lib/agent.mjs"), "utf8");
+    expect(code).toContain("CheckFailed");
+    expect(code).not.toMatch(/\bzod\b|ZodError/);
+  });
+
+  it("imports none of Node's modules, whose properties would all be read, and is kept in one byte for each character", () => {
+    for (const name of ["agent.mjs", "holder.mjs"]) {
+      const code = readFileSync(join(unpacked, "lib", name), "utf8");
+      expect(code).toMatch(/^const .*process\.getBuiltinModule\("node:net"\);$/m);
+      expect(code).not.toMatch(/^import\b/m);
+      expect(Buffer.byteLength(code)).toBe(code.length);
+    }
   });
 });

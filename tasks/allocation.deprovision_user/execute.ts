@@ -6,12 +6,12 @@ import { withHostFailures } from "../os-users/failures.ts";
 import { owningUids } from "../os-users/leftovers.ts";
 import { beginRound, cleanUids, readRecord } from "../os-users/records.ts";
 import { removeUser } from "../os-users/remove.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 
 /** From here on uids that were used before are looked for: a new user should not have to wait for it. */
 const FEW_UIDS = 500;
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ params, progress, signal, host, fail }) {
     const { username, allocation_id } = params;
     const nothing = {

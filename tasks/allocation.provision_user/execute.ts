@@ -13,7 +13,7 @@ import { removeParts, removeUser } from "../os-users/remove.ts";
 import { isReserved } from "../os-users/reserved-names.ts";
 import { userPhase, userPhaseStore } from "../os-users/user-phases.ts";
 import { type Phase, runPhases } from "../phases/phases.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 
 type Fail = (code: keyof typeof contract.failures, message?: string) => TaskFailed;
 type Wanted = {
@@ -25,7 +25,7 @@ type Wanted = {
 };
 type Step = (phase: string) => void;
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ params, progress, signal, host, fail }) {
     if (!host.capabilities.includes("os_users")) return offerOwnAccount(params, host, fail);
     const step = (phase: string) => {

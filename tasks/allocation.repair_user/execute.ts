@@ -16,14 +16,14 @@ import {
 import { withHostFailures } from "../os-users/failures.ts";
 import { homeOf, makeHome, ownerOfHome } from "../os-users/home.ts";
 import { readRecord } from "../os-users/records.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 
 type Fail = (code: keyof typeof contract.failures, message?: string) => TaskFailed;
 type Wanted = { name: string; allocationId: string; keys: readonly string[] };
 type Step = (phase: string) => void;
 type Part = "group" | "account" | "primary_group" | "shell" | "home";
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ params, progress, signal, host, fail }) {
     if (!host.capabilities.includes("os_users")) return checkOwnAccount(params.username, host, fail);
     const step = (phase: string) => {

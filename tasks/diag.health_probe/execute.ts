@@ -1,8 +1,8 @@
 import { executor } from "../executor.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 import { probe } from "./probe.ts";
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ progress, signal }) {
     return probe("/", (phase) => {
       signal.throwIfAborted();

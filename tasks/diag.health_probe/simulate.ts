@@ -2,12 +2,12 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { simulation } from "../executor.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 
 /** As long as a look at a real host takes. */
 const TAKES_MS = 20;
 
-export default simulation(contract, ({ facts, startedAt }) => ({
+export default simulation<typeof contract>(({ facts, startedAt }) => ({
   async run({ signal }) {
     await sleep(TAKES_MS, undefined, { signal });
     const { memory_bytes: total_bytes, memory_free_bytes: free_bytes } = facts;

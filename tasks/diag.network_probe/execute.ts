@@ -1,9 +1,9 @@
 import { executor } from "../executor.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 import { HOP_MS } from "./hops.ts";
 import { probeEndpoint } from "./probe.ts";
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ params, progress, signal, host, fail }) {
     const { profile, stateDir } = host;
     const known = Object.keys(profile.endpoints);

@@ -2,7 +2,7 @@
 
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
-import { type DetailedPeerCertificate, rootCertificates } from "node:tls";
+import tls, { type DetailedPeerCertificate } from "node:tls";
 import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { readFileIfPresent } from "@holdfast/kit/files";
 import type { z } from "zod";
@@ -41,7 +41,7 @@ export async function probeEndpoint(name: string, { stateDir, profile, timing }:
       socket.destroy();
     } else {
       const trust = readCertificates(join(stateDir, "trust.pem"));
-      const ca = [...trust.map(String), ...(nodeFacing.has(name) ? [] : rootCertificates)];
+      const ca = [...trust.map(String), ...(nodeFacing.has(name) ? [] : tls.rootCertificates)];
       await hop("tls", async () => {
         const { certificate, untrusted, protocol } = await shakeHands(socket, { host, ca, timing });
         report.certificate = describe(certificate, { trusted: !untrusted, trust, protocol });

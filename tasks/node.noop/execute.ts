@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { executor } from "../executor.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 
 const STEPS = 10;
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ params, progress, signal }) {
     for (let step = 0; params.hold_ms > 0 && step < STEPS; step += 1) {
       progress("holding", { percent: (step / STEPS) * 100 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { runTask } from "../../testkit/tasks/run-task.ts";
-import { loadContract } from "../registry.ts";
+import { loadCheckedType } from "../registry.ts";
 
 describe("a no-op", () => {
   it("DIAG-02 returns its input", async () => {
@@ -28,7 +28,7 @@ describe("a no-op", () => {
   it.for([{ echo: 1 }, { echo: "x".repeat(201) }, { hold_ms: -1 }, { hold_ms: 60_001 }, { command: "ls" }])(
     "TASK-07 refuses %o",
     async (params) => {
-      expect((await loadContract("node.noop"))?.params.safeParse(params).success).toBe(false);
+      expect((await loadCheckedType("node.noop"))?.params.safeParse(params).success).toBe(false);
     },
   );
 });

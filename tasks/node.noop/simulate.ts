@@ -1,7 +1,7 @@
 // It touches no host: a simulated node does the same.
 
 import { simulation } from "../executor.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 import execute from "./execute.ts";
 
-export default simulation(contract, () => execute);
+export default simulation<typeof contract>(() => execute);

@@ -6,30 +6,12 @@ import { randomInt } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { isErrno, readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
-import { z } from "zod";
 import { UIDS } from "./accounts.ts";
+import { Users } from "./records.generated.ts";
+
+export type UserRecord = Users["users"][string];
 
 const RANGE = UIDS.last - UIDS.first + 1;
-const Uid = z.int().min(UIDS.first).max(UIDS.last);
-
-const UserRecord = z.strictObject({
-  allocation_id: z.string(),
-  uid: Uid,
-  /** `intended` may have made anything or nothing yet; `removing` may have removed anything or nothing. */
-  state: z.enum(["intended", "made", "removing"]),
-});
-export type UserRecord = z.infer<typeof UserRecord>;
-
-const Users = z.strictObject({
-  /** uids are assigned in order. */
-  next_uid: Uid,
-  /** This many from there on own nothing: they were never assigned, or the disks were searched since. */
-  clean: z.int().min(0).max(RANGE).default(0),
-  /** Owned something when the disks were searched last. They are not assigned until a search finds no files of theirs. */
-  quarantined: z.array(Uid).default([]),
-  users: z.record(z.string(), UserRecord),
-});
-type Users = z.infer<typeof Users>;
 
 /** The file cannot be read, trusted or written. Without it nobody can say whose a user is. */
 export class RecordsUnusable extends Error {

@@ -5,13 +5,8 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readFileIfPresent, syncDirectory, writeFileDurably } from "@holdfast/kit/files";
-import { z } from "zod";
+import { PhaseRecord } from "./phase-record.generated.ts";
 import type { PhaseStore } from "./phases.ts";
-
-const PhaseRecord = z.strictObject({
-  state: z.enum(["making", "made", "undoing"]),
-  phases: z.array(z.strictObject({ name: z.string(), plan: z.unknown() })),
-});
 
 /** Nothing from a wire becomes a path. */
 const idForm = /^[a-zA-Z0-9_-]{1,128}$/;

@@ -5,12 +5,12 @@ import { executor, type Host, type ShellUser, type TaskFailed } from "../executo
 import { findAccount, ToolRefused } from "../os-users/accounts.ts";
 import { RecordsUnusable, readRecord } from "../os-users/records.ts";
 import { ToolMissing } from "../os-users/tools.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 
 type Wanted = { username: string; allocation_id: string };
 type Refuse = (message: string) => TaskFailed;
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ taskId, params, progress, signal, host, fail }) {
     progress("opening");
     const refuse: Refuse = (message) => fail("terminal_pty_failed", message);

@@ -1,6 +1,7 @@
 // A copy of the product's sources with more task types in it: a new type is a folder below tasks/
 // and nothing else, so a copy with such a folder is all a test needs to have types of its own.
 
+import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -10,6 +11,10 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const packages = ["contracts", "kit", "service", "tasks", "control-plane", "gateway", "node-agent", "cli"];
 
 export type Checkout = { root: string /** Of the copy. */; command: string; remove(): void };
+
+const checkModules = new URL("../../scripts/agent-checks/modules.ts", import.meta.url).href;
+/** In a process of its own: what is loaded from the copy must not stay in this one. */
+const writeChecks = `import { writeCheckModules } from ${JSON.stringify(checkModules)}; await writeCheckModules(process.argv[1]);`;
 
 /** `files` by their path below the root, such as `tasks/test.mark/contract.ts`. */
 export function copyCheckout(files: Record<string, string>): Checkout {
@@ -26,6 +31,7 @@ export function copyCheckout(files: Record<string, string>): Checkout {
     mkdirSync(dirname(join(copy, path)), { recursive: true });
     writeFileSync(join(copy, path), content);
   }
+  execFileSync(process.execPath, ["--input-type=module", "--eval", writeChecks, copy]);
   return {
     root: copy,
     command: join(copy, "cli/bin/holdfast.mjs"),

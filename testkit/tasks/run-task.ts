@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { EnvironmentProfile } from "@holdfast/contracts/node/protocol";
 import { type Host, TaskFailed, type Terminals } from "../../tasks/executor.ts";
-import { loadContract, loadExecutor } from "../../tasks/registry.ts";
+import { loadCheckedType, loadExecutor } from "../../tasks/registry.ts";
 
 export const noEndpoints: EnvironmentProfile = {
   name: "test",
@@ -26,7 +26,7 @@ export async function runTask(
   params: unknown,
   options: { taskId?: string; host?: Partial<Host>; onPhase?: (phase: string) => void; signal?: AbortSignal } = {},
 ): Promise<Ran> {
-  const contract = await loadContract(type);
+  const contract = await loadCheckedType(type);
   const executor = await loadExecutor(type);
   if (!contract || !executor) throw new Error(`there is no task type ${type}`);
   const phases: string[] = [];

@@ -27,9 +27,9 @@ const execute = `
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { executor } from "../executor.ts";
-import contract from "./contract.ts";
+import type contract from "./contract.ts";
 
-export default executor(contract, {
+export default executor<typeof contract>({
   async run({ params, progress, signal }) {
     appendFileSync(params.file, params.mark + "\\n");
     progress("holding", {});

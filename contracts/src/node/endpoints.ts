@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { Id } from "../fields.ts";
+import { IDENTITY_PATH } from "./limits.ts";
 import {
   DiagnosticsAnswer,
   DiagnosticsReport,
@@ -116,7 +117,7 @@ export const checkIdentity = endpoint({
   name: "checkIdentity",
   noun: "node_api",
   method: "GET",
-  path: "/internal/v1/nodes/{node_id}/identity",
+  path: IDENTITY_PATH,
   summary: "Whether the certificate is accepted",
   access: "node",
   params: node,

@@ -5,6 +5,9 @@
 export const INSTANCE_HEADER = "x-holdfast-instance";
 export const BOOT_HEADER = "x-holdfast-boot";
 
+/** Where a node asks whether its certificate is accepted. */
+export const IDENTITY_PATH = "/internal/v1/nodes/{node_id}/identity";
+
 /** A lease is renewed by every poll, heartbeat or progress that names the task. */
 export const LEASE_SECONDS = 180;
 /** At least; whatever changes is reported at once. */

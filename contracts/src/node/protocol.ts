@@ -1,6 +1,6 @@
 // What agents and the node-facing API say to each other. Types for both; the schemas are what the
-// server checks requests with. The agent checks answers by the few fields it acts on, because
-// a schema library costs it more memory than all the rest.
+// server checks requests with. The agent checks answers by the few fields it acts on, so that an older
+// agent understands a newer server.
 
 import { z } from "zod";
 import { AnyText, Id, ReportedText, Text, Time } from "../fields.ts";

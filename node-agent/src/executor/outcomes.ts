@@ -5,8 +5,8 @@ import { MOST_RESULT_BYTES } from "@holdfast/contracts/node/limits";
 import type { Outcome, TaskFailure } from "@holdfast/contracts/node/protocol";
 import { type CommonFailure, commonTaskFailures, type FailureEntry } from "@holdfast/contracts/node/task-failures";
 import { redact } from "@holdfast/kit/redact";
+import type { CheckedTaskType } from "@holdfast/tasks/checked-type";
 import type { TaskFailed } from "@holdfast/tasks/executor";
-import type { AnyTaskType } from "@holdfast/tasks/type";
 
 const LONGEST_MESSAGE = 1_000;
 
@@ -28,7 +28,7 @@ export const interrupted = (detail?: string): Outcome => ({
 });
 
 /** From what the type returned: only what its schema allows, up to the size limit. */
-export function succeeded(type: AnyTaskType, returned: unknown): Outcome {
+export function succeeded(type: CheckedTaskType, returned: unknown): Outcome {
   let text: string;
   try {
     text = JSON.stringify(returned) ?? "null";
@@ -45,14 +45,14 @@ export function succeeded(type: AnyTaskType, returned: unknown): Outcome {
 }
 
 /** From a failure that the type threw. */
-export function thrown(type: AnyTaskType, error: TaskFailed): Outcome {
+export function thrown(type: CheckedTaskType, error: TaskFailed): Outcome {
   const entry = failureEntry(type, error.code);
   if (!entry) return failed("executor_failed", `${error.code}: ${error.message}`);
   const message = error.message === "" ? entry.message : error.message;
   return { status: "failed", failure: { code: error.code, ...wording({ ...entry, message }) } };
 }
 
-function failureEntry(type: AnyTaskType, code: string): FailureEntry | undefined {
+function failureEntry(type: CheckedTaskType, code: string): FailureEntry | undefined {
   const own = (type.failures as Record<string, FailureEntry>)[code];
   return own ?? (commonTaskFailures as Record<string, FailureEntry>)[code];
 }

@@ -2,12 +2,12 @@
 // stop when requested is abandoned after a grace period, and the task is reported without it.
 
 import type { Outcome, PhaseTimings } from "@holdfast/contracts/node/protocol";
+import type { CheckedTaskType } from "@holdfast/tasks/checked-type";
 import { type Executor, type Host, TaskFailed } from "@holdfast/tasks/executor";
-import type { AnyTaskType } from "@holdfast/tasks/type";
 import { cancelled, describe, failed, interrupted, succeeded, thrown } from "./outcomes.ts";
 import { measurePhases } from "./phases.ts";
 
-export type LoadedType = { contract: AnyTaskType; executor: Executor };
+export type LoadedType = { contract: CheckedTaskType; executor: Executor };
 /** Why a task has to stop. */
 export type StopReason = "cancelled" | "timed_out" | "agent_stops";
 

@@ -7,7 +7,7 @@ import type { SignedTask } from "@holdfast/contracts/node/signed-task";
 import type { CommonFailure } from "@holdfast/contracts/node/task-failures";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { type Verification, type VerifierKeyring, verifyDetached } from "@holdfast/kit/detached-jws";
-import type { AnyTaskType } from "@holdfast/tasks/type";
+import type { CheckedTaskType } from "@holdfast/tasks/checked-type";
 
 export type Judge = {
   nodeId: string;
@@ -46,7 +46,7 @@ export type Acceptance = { refused: CommonFailure } | { params: unknown };
 
 export function judgeContent(
   offer: TaskOffer,
-  type: AnyTaskType | undefined,
+  type: CheckedTaskType | undefined,
   capabilities: readonly string[],
 ): Acceptance {
   if (type === undefined) return { refused: "task_type_unknown" };

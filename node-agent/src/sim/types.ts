@@ -2,7 +2,7 @@
 // nothing of this host is read or changed.
 
 import type { Executor, SimulatedNode } from "@holdfast/tasks/executor";
-import { loadContract, loadSimulation } from "@holdfast/tasks/registry";
+import { loadCheckedType, loadSimulation } from "@holdfast/tasks/registry";
 import type { LoadedType } from "../executor/run.ts";
 
 /** Of one node. `fails` is called before each task. */
@@ -14,7 +14,7 @@ export type SimTypes = (node: SimulatedNode & { fails: () => boolean }) => {
 export function createSimTypes(): SimTypes {
   const loaded = new Map<string, ReturnType<typeof load>>();
   const load = async (name: string) => {
-    const [contract, simulation] = await Promise.all([loadContract(name), loadSimulation(name)]);
+    const [contract, simulation] = await Promise.all([loadCheckedType(name), loadSimulation(name)]);
     return contract && simulation && { contract, simulation };
   };
   return (node) => ({
