@@ -13,6 +13,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { addMember, startTestApi, tokenFor } from "../../testkit/api/api.ts";
 import { enrollGateway, type Following, SERVICE_TOKEN } from "../../testkit/api/services.ts";
 import { newPlace } from "../../testkit/api/terminals.ts";
+import { endTerminals, removeOldTerminals } from "../src/terminals/end-terminals.ts";
 import {
   api,
   claim,

@@ -89,7 +89,7 @@ describe("tasks of an agent", () => {
       .poll(() => api.resultOf(task.task_id))
       .toMatchObject({
         outcome: {
-          failure: { code: "clock_skew", next_step: expect.stringContaining("Sync the node's time first") },
+          failure: { code: "clock_skew", next_step: expect.stringContaining("Synchronize the time first") },
         },
       });
   });

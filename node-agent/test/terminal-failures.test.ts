@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { TaskFailed } from "@holdfast/tasks/executor";
 import { describe, expect, it } from "vitest";
 import type { Launch } from "../src/drivers/pty/driver.ts";
+import { ptyDriver } from "../src/drivers/pty/pty-driver.ts";
 import { HostProblem } from "../src/identity/state-directory.ts";
 import { readGatewayNote } from "../src/terminals/directory.ts";
 import { failureOf, holderOf, isRunning, spawnedBy, terminalHost } from "./support/terminals.ts";

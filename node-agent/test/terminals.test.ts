@@ -7,6 +7,7 @@ import { commandLine } from "@holdfast/kit/processes";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Launch } from "../src/drivers/pty/driver.ts";
 import { commandOf } from "../src/drivers/pty/launch.ts";
+import { ptyDriver } from "../src/drivers/pty/pty-driver.ts";
 import { ask, isRunning, spawnedBy, terminalHost } from "./support/terminals.ts";
 
 describe("a terminal", () => {

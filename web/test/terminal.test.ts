@@ -2,6 +2,7 @@
 // gateway to a real shell is in cli/test.
 
 import type { TerminalSession } from "@holdfast/contracts/endpoints/terminals";
+import { presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { isTerminalFailure, terminalFailures } from "@holdfast/contracts/reasons/terminal";
 import { readinessSteps } from "@holdfast/contracts/terminal/frames";
 import { uuidv7 } from "@holdfast/kit/uuid";

@@ -35,6 +35,7 @@ export type HeldPolls = {
   attach(stream: HeldPoll): () => void;
   of(nodeId: string): readonly HeldPoll[];
   all(): HeldPoll[];
+  isEmpty(): boolean;
   heldTaskIds(): string[];
 };
 
@@ -69,6 +70,7 @@ export function createHeldPolls(): HeldPolls {
       return () => remove(stream);
     },
     all: () => [...byNode.values()].flat(),
+    isEmpty: () => byNode.size === 0,
     heldTaskIds() {
       const ids: string[] = [];
       for (const polls of byNode.values()) {

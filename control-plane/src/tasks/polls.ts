@@ -127,7 +127,7 @@ export function createPolls(options: {
   /** In case a signal was lost: one statement for all nodes that wait here. */
   const checkDue = async () => {
     betweenPolls.forgetOlderThan(CHECK_EVERY_MS);
-    if (held.all().length === 0) return;
+    if (held.isEmpty()) return;
     try {
       for (const { node_id, why } of await selectDueNodes(sql, held.heldTaskIds())) {
         const isConcerned = held.of(node_id).some((poll) => why === "stop" || poll.asking.room > 0);

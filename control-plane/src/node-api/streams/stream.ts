@@ -92,13 +92,15 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   /** Since when no frame has come from the agent after something was sent; undefined: one has. */
   let unheardSince: number | undefined;
   let status = directory.known(nodeId)?.status;
+  const validUntil = presented.kind === "node" ? presented.notAfter.getTime() : 0;
   /** By their nonces. */
   const challenges = new Map<string, (answered: boolean) => void>();
 
   const send = (frame: ApiFrame) => {
     if (end !== undefined) return;
     if (socket.bufferedAmount > MOST_UNSENT_BYTES) return close("unresponsive");
-    unheardSince ??= performance.now();
+    // An answer goes to an agent that has just been heard.
+    if (!("id" in frame)) unheardSince ??= performance.now();
     socket.send(JSON.stringify(frame));
   };
   const close = (reason: StreamEnd) => {
@@ -233,7 +235,8 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
       else closing = "superseded";
     },
     check() {
-      const refused = refusal(directory.known(nodeId));
+      // Whatever else may be wrong with its identity is learned when it happens.
+      const refused = now() > validUntil ? refusal(directory.known(nodeId)) : undefined;
       if (refused) return refuse(refused, uuidv7());
       if (unheardSince === undefined) return;
       const silentMs = performance.now() - unheardSince;
