@@ -245,7 +245,7 @@ describe("a request", () => {
   it("ID-02 that was changed on the way is refused", () => {
     const der = derOf(requestOf({}));
     const run = fc.property(fc.array(changes, { minLength: 1, maxLength: 3 }), (several) => {
-      const changed = several.reduce((bytes, change) => (bytes.length === 0 ? bytes : change(bytes)), der);
+      const changed = several.reduce<Buffer>((bytes, change) => (bytes.length === 0 ? bytes : change(bytes)), der);
       fc.pre(!changed.equals(der));
       expect(accepts(asPem(changed))).toBe(false);
     });
@@ -254,7 +254,10 @@ describe("a request", () => {
 
   it("ID-02 of any form, signed properly, is accepted only if a library accepts it too", async () => {
     const run = fc.asyncProperty(fc.array(changes, { minLength: 1, maxLength: 2 }), async (several) => {
-      const info = several.reduce((bytes, change) => (bytes.length === 0 ? bytes : change(bytes)), infoOf({}));
+      const info = several.reduce<Buffer>(
+        (bytes, change) => (bytes.length === 0 ? bytes : change(bytes)),
+        infoOf({}),
+      );
       const request = requestOf({}, info);
       if (accepts(request)) expect(await libraryAccepts(request)).toBe(true);
     });
