@@ -63,13 +63,19 @@ function endShells(stateDir: string): void {
 }
 
 /** The shell's process id, once its holder has started it. */
+/** A shell leads a session of its own; what its holder runs before that does not. */
+function isLeader(pid: string): boolean {
+  const stat = readFileIfPresent(`/proc/${pid}/stat`) ?? "";
+  return stat.replace(/^.*\) /, "").split(" ")[3] === pid;
+}
+
 async function shellIn(stateDir: string): Promise<number> {
   const children = () => {
     const [shell] = findSockets(stateDir).filter((one) => one.kind === "shell");
     const { pid } = shell?.holder ?? {};
     return pid === undefined
       ? []
-      : readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
+      : readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).filter(isLeader);
   };
   await expect.poll(() => children().length, { timeout: 40_000 }).toBeGreaterThan(0);
   return Number(children()[0]);

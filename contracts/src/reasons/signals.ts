@@ -27,12 +27,12 @@ export const signalReasons = {
   node_agent_link_slow: like("link_slow", { dependsOn: [] }),
   node_agent_api_tls_failed: like("server_tls_untrusted", { dependsOn: ["endpoint_profile_drift", "clock_skew"] }),
   node_agent_auth_failed: like("auth_failed", {
-    dependsOn: ["endpoint_profile_drift", "clock_skew", "disk_full"],
+    dependsOn: ["endpoint_profile_drift", "clock_skew", "disk_full", "cloned_identity_detected"],
   }),
   identity_revoked_or_fenced: like("node_quarantined", {
     title: "Node quarantined, revoked or retired",
     message: "An operator quarantined, revoked or retired this node.",
-    dependsOn: [],
+    dependsOn: ["cloned_identity_detected"],
   }),
   node_identity_update_failed: like("identity_update_failed", { dependsOn: [] }),
   node_agent_trust_update_refused: like("trust_update_refused", { dependsOn: [] }),

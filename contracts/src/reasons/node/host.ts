@@ -37,6 +37,7 @@ export const hostReasons = {
         "identity_revoked_or_fenced",
       ],
       ...["clock_skew", "node_agent_api_unreachable", "disk_full", "node_agent_binary_invalid"],
+      "cloned_identity_detected",
     ],
   },
   agent_version_drift: {
