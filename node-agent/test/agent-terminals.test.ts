@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { fileURLToPath } from "node:url";
+import { readFileIfPresent } from "@holdfast/kit/files";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { joinedDirectory, startTestAgent } from "../../testkit/agent/agent.ts";

@@ -57,8 +57,7 @@ const LAST_WISH_MS = 5_000;
 export function createTerminal(options: TerminalOptions): Terminal {
   const { sessionId, holder } = options;
   const { connection } = holder;
-  const over = Promise.withResolvers<void>();
-  const firstJoined = Promise.withResolvers<Shell | undefined>();
+  const [over, firstJoined] = [Promise.withResolvers<void>(), Promise.withResolvers<Shell | undefined>()];
   let stream: Stream | undefined;
   /** Output after this point belongs to no attachment of this stream. */
   let attached = false;
@@ -136,11 +135,10 @@ export function createTerminal(options: TerminalOptions): Terminal {
   });
 
   const join = (joined: Stream, kept: Shell) => {
-    const { offset, end: newest } = kept;
     firstJoined.resolve(kept);
     stream = joined;
     attached = false;
-    joined.send({ type: "hello", offset, end: newest });
+    joined.send({ type: "hello", offset: kept.offset, end: kept.end });
     joined.listen({
       onBytes(bytes) {
         if (connection.sendBytes(bytes, MOST_INPUT_BYTES + MOST_FRAME_BYTES)) return;

@@ -33,7 +33,7 @@ export type Asked = {
   reports: { code: string; detail?: string }[];
 };
 
-export const allocation = {
+const allocation = {
   id: allocationId,
   project_id: uuidv7(),
   node_id: nodeId,
