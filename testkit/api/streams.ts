@@ -34,7 +34,7 @@ export type StreamOptions = {
 };
 
 /** Rejects with the response, if the upgrade was refused. */
-export class Refused extends Error {
+class Refused extends Error {
   readonly status: number;
   readonly body: Record<string, unknown>;
   constructor(status: number, body: Record<string, unknown>) {

@@ -18,7 +18,7 @@ const FIRST_POLL_MS = 30_000;
 const LONGEST_POLL_MS = 600_000;
 /** A stream that was silent for less was not cut because of its silence. */
 const SILENT_MS = 4_000;
-const SHORT_LIFE_MS = 60_000;
+const SOON_MS = 60_000;
 const MOST_CUTS = 4;
 const SHORTEST_PING_MS = 2_000;
 
@@ -34,7 +34,7 @@ export function afterRefusal(choice: Choice, now: number): Choice {
 
 /** A stream broke, and another one could be opened at once: something in between has cut it. */
 export function afterCut(choice: Choice, cut: { livedMs: number; silentMs: number }, now: number): Choice {
-  const cuts = cut.livedMs < SHORT_LIFE_MS ? choice.cuts + 1 : 1;
+  const cuts = cut.livedMs < SOON_MS ? choice.cuts + 1 : 1;
   if (cuts >= MOST_CUTS) return { ...afterRefusal(choice, now), cuts: 0 };
   if (cut.silentMs < SILENT_MS) return { ...choice, cuts };
   const pingMs = Math.max(SHORTEST_PING_MS, Math.min(choice.pingMs ?? Number.POSITIVE_INFINITY, cut.silentMs / 2));
