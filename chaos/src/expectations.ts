@@ -36,6 +36,12 @@ const reasons: Partial<Record<string, Words>> = {
     message: /^The last heartbeat came \d+ seconds ago\.$/,
     next_step: /Check that host and agent are running\. `holdfast agent diagnose`/,
   },
+  connection_lost: {
+    ...place("node_heartbeat", "heartbeat", "node_agent_heartbeat_stale", "node"),
+    message:
+      /^(The agent closed its connection|The connection of the agent was lost|The agent stopped responding, and its connection was closed) \d+ seconds? ago\.$/,
+    next_step: /Check that host, network and agent are running\. `holdfast agent diagnose`/,
+  },
   agent_down: {
     ...place("node_recovery_status", "agent_process", "node_agent_process_down", "node"),
     message: /agent is not running on this host/,
@@ -167,12 +173,12 @@ const found = new Set(["disk_full", "clock_skew", "link_slow", "trust_bundle_inv
 export function traceFor({ by, code }: { by: Observer; code: string }): ExpectedTrace {
   if (by === "user") return ofAnswer(code);
   if (code === "agent_down") return nothing;
-  if (code === "heartbeat_stale") {
+  if (code === "heartbeat_stale" || code === "connection_lost") {
     return {
       ...{ id: true, ofTheFault: true, delivered: null, server_log: "request" },
       // The last heartbeat that arrived; its answer may have been the first thing that the fault met.
       host_log: ["heartbeat accepted", "request failed"],
-      audit: { action: "node.offline", result: "failed", reason: "heartbeat_stale", target: "node" },
+      audit: { action: "node.offline", result: "failed", reason: code, target: "node" },
     };
   }
   if (by === "dashboard" && code === "auth_failed") {

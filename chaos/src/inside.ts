@@ -7,6 +7,7 @@ import { Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openSharedDatabase } from "./lab/database.ts";
+import type { Site } from "./lab/lab.ts";
 import { openReport } from "./report.ts";
 import { runScenario } from "./run-scenario.ts";
 import type { Scenario } from "./scenario.ts";
@@ -18,7 +19,7 @@ const keepIn = join(root, "test-output/chaos");
 /** Any directory that everybody has and the project is not in: it is hidden in here. */
 const mountPoint = ["/mnt", "/srv", "/media", "/opt"].find((path) => existsSync(path) && !root.startsWith(path));
 
-const [names = "", jobs = "4", form = "table", truth = "true"] = process.argv.slice(2);
+const [names = "", jobs = "4", form = "table", truth = "true", link = "stream"] = process.argv.slice(2);
 const chosen = names.split(",").map(scenarioOf);
 
 // Whoever started us is gone, or wants us to stop. Everything in here ends with this process.
@@ -36,7 +37,10 @@ for (const { name } of chosen) rmSync(join(keepIn, name), { recursive: true, for
 
 const report = openReport(chosen, form === "json" ? "json" : "table");
 const database = await openSharedDatabase(join(mountPoint, "postgres"));
-const site = { directory: mountPoint, database, falsify: truth === "falsified" };
+const site: Site = {
+  ...{ directory: mountPoint, database, falsify: truth === "falsified" },
+  link: link === "poll" ? "poll" : "stream",
+};
 const waiting = chosen.map((scenario, index) => ({ scenario, number: index + 1 }));
 const work = async () => {
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {

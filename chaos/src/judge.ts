@@ -20,10 +20,11 @@ const ID_SECONDS = { from: -20, to: 900 };
 
 export function judge(expected: Expected, { sightings, before, after, retry }: Evidence): string[] {
   const codes = (by: Sighting["by"]) => expected.sightings.filter((one) => one.by === by).map(({ code }) => code);
-  const offline = codes("dashboard").includes("heartbeat_stale");
+  const seen = codes("dashboard");
+  const connection = seen.includes("connection_lost") ? "offline" : undefined;
   const atFault: Look = {
-    connection: offline ? "stale" : "online",
-    attention: codes("dashboard"),
+    connection: connection ?? (seen.includes("heartbeat_stale") ? "stale" : "online"),
+    attention: seen,
     host: codes("host"),
     ...expected.before,
   };

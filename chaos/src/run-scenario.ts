@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { blindSpots, falsify } from "./falsify.ts";
 import { judge } from "./judge.ts";
 import { closeLab, type Lab, openLab, type Site } from "./lab/lab.ts";
-import type { Scenario, ScenarioResult } from "./scenario.ts";
+import { expectedOf, type Scenario, type ScenarioResult } from "./scenario.ts";
 import { type StoryRun, startStory } from "./story.ts";
 import { within } from "./until.ts";
 
@@ -22,9 +22,10 @@ export async function runScenario(
   let run: StoryRun | undefined;
   const judged = { evidence: undefined as ScenarioResult["evidence"] | undefined, falsified: 0 };
   const problems: string[] = [];
+  const expected = expectedOf(scenario, options.site.link);
   try {
     lab = await openLab(options.site, options.number, scenario.lab ?? {});
-    run = startStory(lab, scenario.expect);
+    run = startStory(lab, expected);
     try {
       await within("the end of the scenario", LONGEST_SECONDS, scenario.run(run.story));
     } finally {
@@ -33,11 +34,11 @@ export async function runScenario(
     const evidence = await run.evidence();
     if (!evidence) throw new Error("the scenario ended without a look before and after the repair, and a retry");
     judged.evidence = evidence;
-    problems.push(...judge(scenario.expect, evidence));
+    problems.push(...judge(expected, evidence));
     if (problems.length === 0) {
       const falsified = falsify(evidence);
       judged.falsified = falsified.length;
-      const unnoticed = blindSpots(scenario.expect, falsified);
+      const unnoticed = blindSpots(expected, falsified);
       problems.push(...unnoticed.map((field) => `the judgement does not notice that this is false: ${field}`));
     }
   } catch (error) {

@@ -1,16 +1,18 @@
-// npm run chaos -- list | run <name>… | all [--json] [--jobs <n>] [--falsify]: breaks one thing at a time between real
+// npm run chaos -- list | run <name>… | all [--json] [--jobs <n>] [--link poll] [--falsify]: breaks one thing at a time between real
 // processes on hosts made of namespaces, and checks that the product says which. Exit code 1 when it did not.
 
 import { parseArgs } from "node:util";
 import { facilities } from "../../scripts/facilities.mjs";
 import { runInside } from "./enter.ts";
+import type { Link } from "./lab/lab.ts";
 import { allScenarios } from "./scenarios/all.ts";
 
-const usage = "npm run chaos -- list | run <name>… | all   [--json] [--jobs <how many at a time>] [--falsify]";
+const usage =
+  "npm run chaos -- list | run <name>… | all   [--json] [--jobs <how many at a time>] [--link stream|poll] [--falsify]";
 /** More at a time than there are cores: most of a scenario is waiting. */
 const JOBS = 6;
 
-type Asked = { do: "list" | "run"; names: string[]; json: boolean; jobs: number; falsify: boolean };
+type Asked = { do: "list" | "run"; names: string[]; json: boolean; jobs: number; link: Link; falsify: boolean };
 
 const asked = readArguments(process.argv.slice(2));
 if (typeof asked === "string") {
@@ -20,7 +22,7 @@ if (typeof asked === "string") {
 if (asked.do === "list") list(asked.json);
 else await run(asked);
 
-async function run({ names, json, jobs, falsify }: Asked): Promise<void> {
+async function run({ names, json, jobs, link, falsify }: Asked): Promise<void> {
   const missing = (["root", "nft", "dnsmasq", "faketime"] as const).filter((name) => !facilities[name].present());
   if (missing.length > 0) {
     const remedies = missing.map((name) => facilities[name].remedy);
@@ -28,7 +30,7 @@ async function run({ names, json, jobs, falsify }: Asked): Promise<void> {
     process.exit(2);
   }
   const truth = falsify ? "falsified" : "true";
-  process.exitCode = await runInside([names.join(","), String(jobs), json ? "json" : "table", truth]);
+  process.exitCode = await runInside([names.join(","), String(jobs), json ? "json" : "table", truth, link]);
 }
 
 function list(json: boolean): void {
@@ -48,6 +50,7 @@ function readArguments(args: string[]): Asked | string {
       options: {
         json: { type: "boolean", default: false },
         jobs: { type: "string", default: String(JOBS) },
+        link: { type: "string", default: "stream" },
         falsify: { type: "boolean", default: false },
       },
     });
@@ -55,7 +58,9 @@ function readArguments(args: string[]): Asked | string {
     const known = allScenarios.map(({ name }) => name);
     const jobs = Number(values.jobs);
     if (!Number.isInteger(jobs) || jobs < 1) return `--jobs is ${values.jobs}; it takes 1 or more.`;
-    const options = { json: values.json, jobs, falsify: values.falsify };
+    const { link } = values;
+    if (link !== "stream" && link !== "poll") return `--link is ${link}; it takes stream or poll.`;
+    const options: Omit<Asked, "do" | "names"> = { json: values.json, jobs, link, falsify: values.falsify };
     if (verb === "list" && names.length === 0) return { do: "list", names: [], ...options };
     if (verb === "all" && names.length === 0) return { do: "run", names: known, ...options };
     if (verb !== "run" || names.length === 0) return usage;

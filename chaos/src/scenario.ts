@@ -2,7 +2,7 @@
 
 import type { Evidence } from "./evidence.ts";
 import type { Expected } from "./judge.ts";
-import type { LabOptions } from "./lab/lab.ts";
+import type { LabOptions, Link } from "./lab/lab.ts";
 import type { Story } from "./story.ts";
 
 export type Scenario = {
@@ -10,9 +10,15 @@ export type Scenario = {
   /** To a person, in one line. */
   title: string;
   expect: Expected;
+  /** With agents that poll, where that makes a difference. */
+  polling?: Expected;
   lab?: LabOptions;
   run(story: Story): Promise<void>;
 };
+
+export function expectedOf({ expect, polling }: Scenario, link: Link): Expected {
+  return link === "poll" ? (polling ?? expect) : expect;
+}
 
 export type ScenarioResult = {
   name: string;

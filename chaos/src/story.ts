@@ -74,6 +74,7 @@ export type StoryRun = {
 
 /** How long a user's task may wait for its node: the shortest there is. */
 const EXPIRES_SECONDS = "5";
+const silences: ReadonlySet<string> = new Set(["heartbeat_stale", "connection_lost"]);
 
 export function startStory(lab: Lab, expected: Expected): StoryRun {
   const { operator } = lab.control;
@@ -129,7 +130,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
         (one) => same(one.attention, wantedBefore.attention) && same(one.host, wantedBefore.host),
       );
       // Looked up while it is broken: an offline node is recorded as such only while it is.
-      for (const one of seen.filter(({ code }) => code === "heartbeat_stale")) await trace(one);
+      for (const one of seen.filter(({ code }) => silences.has(code))) await trace(one);
       await mends();
       mendedAt = Date.now();
     },

@@ -39,3 +39,8 @@ export function uuidv7(now: number = Date.now()): string {
     `${variant}${tail.slice(0, 2)}-${tail.slice(2)}`
   );
 }
+
+/** When a version 7 UUID was made. */
+export function uuidv7Time(id: string): Date {
+  return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
+}

@@ -2,6 +2,7 @@
 
 import { isRejection } from "@holdfast/contracts/reasons/node";
 import type { AgentCore, CoreEvents } from "./core/agent-core.ts";
+import { CONNECTED } from "./diagnostics/connected.ts";
 import type { History } from "./diagnostics/history.ts";
 import type { Session } from "./link/session.ts";
 import type { Log } from "./log.ts";
@@ -18,6 +19,12 @@ export function agentEvents(agent: {
   onStatus: ((text: string) => void) | undefined;
 }): CoreEvents {
   const { history, session, metrics, log } = agent;
+  let recorded: "stream" | "poll" | undefined;
+  const recordLink = () => {
+    recorded = session.link()?.kind;
+    const how = recorded === "stream" ? "over a stream" : "by polling";
+    history.record("process_alive", `${CONNECTED} ${session.apiUrl()} ${how}`);
+  };
   return {
     record: history.record,
     correlationIds: history.correlationIds,
@@ -30,7 +37,7 @@ export function agentEvents(agent: {
     onConnected: () => {
       history.connected(true);
       metrics.set("connection_up", 1);
-      history.record("process_alive", `connected to ${session.apiUrl()}`);
+      recordLink();
       agent.onStatus?.(`connected to ${session.apiUrl()} as ${session.agent().node_name}`);
     },
     onFailure: ({ reason }, correlationId) => {
@@ -45,6 +52,7 @@ export function agentEvents(agent: {
     },
     onHeartbeat: (correlationId) => {
       log.debug("heartbeat accepted", { correlation_id: correlationId });
+      if (session.link()?.kind !== recorded) recordLink();
       metrics.set("last_heartbeat_timestamp_seconds", Date.now() / 1000);
       metrics.set("clock_skew_seconds", (agent.core().status().skew?.offset ?? 0) / 1000);
       metrics.set("certificate_expires_seconds", (session.identity()?.certificate.notAfter ?? 0) / 1000);

@@ -17,6 +17,7 @@ import { HostProblem, stateFiles } from "./identity/state-directory.ts";
 import { openJournal } from "./journal/journal.ts";
 import { quickestRoundTrip, skewSecondsOf } from "./link/loop.ts";
 import { openSession } from "./link/session.ts";
+import type { LinkTimes } from "./link/times.ts";
 import { openLocalListener } from "./local/listener.ts";
 import { localPages } from "./local/pages.ts";
 import { createLog, type Log } from "./log.ts";
@@ -41,6 +42,8 @@ export type AgentOptions = {
   loadType?: (name: string) => Promise<LoadedType | undefined>;
   /** Called with one line when the state of the connection changes. */
   onStatus?: (text: string) => void;
+  /** Of the link, where they differ from the usual ones. */
+  linkTimes?: Partial<LinkTimes>;
 };
 
 export async function startAgent(settings: AgentSettings, options: AgentOptions = {}): Promise<RunningAgent> {
@@ -53,7 +56,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   const { bootId } = host;
   const session = openSession({
     ...{ files: stateFiles(stateDir), apiUrl: nodeApiUrl, instanceId, bootId },
-    link: settings.link,
+    ...{ link: settings.link, times: options.linkTimes },
   });
   const history = createHistory({ diagnostics, send: (records) => session.client().diagnostics(records) });
   const { record } = history;
@@ -122,7 +125,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       onTaken: (why) => log.warn(why),
       onForged: (detail) => record("certificate_header_refused", detail),
     },
-    localPages({ core, host, metrics, isAlive, terminals }),
+    localPages({ core, host, metrics, isAlive, terminals, link: session.link }),
   );
   terminals.resume();
   const ran = core.run();

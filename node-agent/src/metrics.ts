@@ -5,6 +5,10 @@ type Entry = { kind: "counter" | "gauge"; help: string; unset?: true; by?: strin
 
 const table = {
   connection_up: { kind: "gauge", help: "Whether the last request to the server succeeded." },
+  stream_up: {
+    kind: "gauge",
+    help: "Whether the agent has a stream to the server; 0: it polls, or is not connected.",
+  },
   last_heartbeat_timestamp_seconds: {
     kind: "gauge",
     unset: true,

@@ -22,6 +22,8 @@ export type HttpServer = {
   app: FastifyInstance;
   /** Starts to listen and returns the port, which matters when it was 0. */
   listen(options: { port: number; portSetting: string }): Promise<number>;
+  /** Logs and counts a request. Called for all but those over a connection of another kind, whose listener calls it. */
+  reportRequest(request: FinishedRequest): void;
   /** For an upgrade, for which no hook runs: throws when it carries a certificate in a header. */
   refuseForged(request: IncomingMessage, correlationId: string): void;
   /** Keeps serving, but reports that it is not ready and closes each connection after its response. */
@@ -33,6 +35,15 @@ export type HttpServer = {
   stopAccepting(withinMs: number): Promise<void>;
   /** Finishes requests in flight, rejects new ones, then closes. */
   stop(): Promise<void>;
+};
+
+export type FinishedRequest = {
+  correlationId: string;
+  method: string;
+  /** The route's template and not the URL: a query string may hold anything. */
+  route: string;
+  status: number;
+  milliseconds: number;
 };
 
 export type HttpOptions = {
@@ -160,19 +171,18 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     done(null, payload);
   });
 
-  app.addHook("onResponse", (request, reply, done) => {
-    const route = request.routeOptions.url ?? "unknown";
-    const { method } = request;
-    const status = reply.statusCode;
-    const milliseconds = reply.elapsedTime;
+  const reportRequest = ({ correlationId, method, route, status, milliseconds }: FinishedRequest) => {
     options.metrics.observeRequest({ method, route, status, seconds: milliseconds / 1000 });
-    // The route's template and not the URL: a query string may hold anything.
     const usual = status < 400 && options.routine?.has(route);
     const level = quietRoutes.has(route) ? "trace" : usual ? "debug" : "info";
-    if (requestLog.isLevelEnabled(level)) {
-      const ms = Math.round(milliseconds * 10) / 10;
-      requestLog[level]({ correlation_id: request.id, method, route, status, ms }, "request");
-    }
+    if (!requestLog.isLevelEnabled(level)) return;
+    const ms = Math.round(milliseconds * 10) / 10;
+    requestLog[level]({ correlation_id: correlationId, method, route, status, ms }, "request");
+  };
+  app.addHook("onResponse", (request, reply, done) => {
+    const { id: correlationId, method, routeOptions } = request;
+    const route = routeOptions.url ?? "unknown";
+    reportRequest({ correlationId, method, route, status: reply.statusCode, milliseconds: reply.elapsedTime });
     done();
   });
 
@@ -190,6 +200,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
 
   return {
     app,
+    reportRequest,
     async listen({ port, portSetting }) {
       try {
         await app.listen({ port, host: options.exposure.bind, backlog: BACKLOG });

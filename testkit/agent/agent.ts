@@ -4,6 +4,7 @@ import http from "node:http";
 import { readSettings } from "@holdfast/kit/settings";
 import type { LoadedType } from "../../node-agent/src/executor/run.ts";
 import { join } from "../../node-agent/src/identity/join.ts";
+import type { LinkTimes } from "../../node-agent/src/link/times.ts";
 import { createLog } from "../../node-agent/src/log.ts";
 import { startAgent } from "../../node-agent/src/main.ts";
 import { agentSettings } from "../../node-agent/src/settings.ts";
@@ -34,6 +35,7 @@ export async function startTestAgent(
     stateDir?: string;
     env?: Record<string, string>;
     loadType?: (name: string) => Promise<LoadedType | undefined>;
+    linkTimes?: Partial<LinkTimes>;
   } = {},
 ): Promise<TestAgent> {
   const stateDir = options.stateDir ?? ("stateDir" in at ? at.stateDir : await joinedDirectory(at));
@@ -44,7 +46,8 @@ export async function startTestAgent(
   });
   const lines: string[] = [];
   const log = createLog({ level: "debug", write: (line) => lines.push(line) });
-  const running = await startAgent(settings, { log, loadType: options.loadType });
+  const { loadType, linkTimes } = options;
+  const running = await startAgent(settings, { log, loadType, linkTimes });
   let stopped: Promise<void> | undefined;
   const stop = () => {
     stopped ??= running.stop();

@@ -34,12 +34,16 @@ export type Lab = {
   edge: Edge | undefined;
 };
 
+export type Link = "stream" | "poll";
+
 /** Of what a run has once. */
 export type Site = {
   directory: string;
   database: SharedDatabase;
   /** For the self-test: the agent's records and the dashboard's answers are false. */
   falsify: boolean;
+  /** How agents connect. */
+  link: Link;
 };
 
 const falseRecords = { NODE_OPTIONS: `--import=${new URL("./false-records.mjs", import.meta.url).href}` };
@@ -74,8 +78,9 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   if (edge && first) nameServer.answer(first.gateway);
   const [node, second] = await Promise.all(
     network.nodes.map((place, index) => {
-      const env = { ...(falsify ? falseRecords : {}), ...options.agentEnv?.(directory) };
-      const special = index === 0 ? { env, ...options } : {};
+      const linked = { HOLDFAST_AGENT_LINK: site.link };
+      const env = { ...linked, ...(falsify ? falseRecords : {}), ...options.agentEnv?.(directory) };
+      const special = index === 0 ? { env, ...options } : { env: linked };
       return openNode({ place, directory, operator, ...special });
     }),
   );

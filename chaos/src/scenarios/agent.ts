@@ -7,26 +7,29 @@ import type { Fault } from "../faults/fault.ts";
 import { agentStopped } from "../faults/host.ts";
 import type { LabNode } from "../lab/node.ts";
 import type { Scenario } from "../scenario.ts";
-import { cutOff, offline } from "./cut-off.ts";
+import { cutOff, disconnected } from "./cut-off.ts";
 
 export const stopped: Scenario = {
   name: "agent-stopped",
   title: "the agent's service is stopped",
   expect: {
     sightings: [
-      { by: "dashboard", code: "heartbeat_stale", within: 25 },
+      { by: "dashboard", code: "connection_lost", within: 25 },
       { by: "host", code: "agent_down", within: 25 },
       { by: "user", code: "task_not_taken", within: 60 },
     ],
   },
-  run: (story) => cutOff(story, agentStopped(story.lab.node), "agent_down"),
+  run: (story) => cutOff(story, agentStopped(story.lab.node), "agent_down", { silence: "connection_lost" }),
 };
 
 export const incompatible: Scenario = {
   name: "agent-incompatible",
   title: "the agent is replaced by one that speaks another version of the protocol",
-  expect: offline("agent_version_drift", 40),
-  run: (story) => cutOff(story, anotherBuild(story.lab.node, heartbeatOfAnotherVersion), "agent_version_drift"),
+  ...disconnected("agent_version_drift", 40),
+  run: (story) =>
+    cutOff(story, anotherBuild(story.lab.node, heartbeatOfAnotherVersion), "agent_version_drift", {
+      silence: "connection_lost",
+    }),
 };
 
 export const outdated: Scenario = {

@@ -7,7 +7,8 @@ import { cutOff, offline } from "./cut-off.ts";
 export const rateLimited: Scenario = {
   name: "edge-429",
   title: "the edge answers every request with 429",
-  expect: offline("edge_rate_limited", 25),
+  // The edge passes on no upgrades: the agent polls.
+  expect: offline("edge_rate_limited", 25).polling,
   lab: { edge: true },
   async run(story) {
     const page = "<html><h1>Too many requests</h1><p>Slow down.</p></html>";

@@ -4,7 +4,7 @@ import { clockOff, diskFull, movableClock, trustReplaced } from "../faults/host.
 import type { Expected } from "../judge.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
-import { cutOff, offline } from "./cut-off.ts";
+import { cutOff, disconnected } from "./cut-off.ts";
 import { foreignCa } from "./foreign-ca.ts";
 
 export const fullDisk: Scenario = {
@@ -65,6 +65,9 @@ async function wrongClock(story: Story, offset: string): Promise<void> {
 export const staleTrust: Scenario = {
   name: "trust-bundle-stale",
   title: "the agent starts with an old bundle of the server's CA",
-  expect: offline("trust_bundle_invalid", 25),
-  run: (story) => cutOff(story, trustReplaced(story.lab.node, foreignCa), "trust_bundle_invalid"),
+  ...disconnected("trust_bundle_invalid", 25),
+  run: (story) =>
+    cutOff(story, trustReplaced(story.lab.node, foreignCa), "trust_bundle_invalid", {
+      silence: "connection_lost",
+    }),
 };

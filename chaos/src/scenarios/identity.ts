@@ -42,7 +42,7 @@ export const rejected: Scenario = {
     sightings: [
       { by: "dashboard", code: "auth_failed", within: 40 },
       { by: "host", code: "identity_revoked", within: 40 },
-      { by: "dashboard", code: "heartbeat_stale", within: 40 },
+      { by: "dashboard", code: "connection_lost", within: 40 },
       { by: "user", code: "task_not_taken", within: 60 },
     ],
   },
@@ -53,7 +53,7 @@ export const rejected: Scenario = {
     await Promise.all([
       story.dashboardSees("auth_failed"),
       story.hostSees("identity_revoked"),
-      story.dashboardSees("heartbeat_stale"),
+      story.dashboardSees("connection_lost"),
       story.userIsRefused(),
     ]);
     await story.mends();

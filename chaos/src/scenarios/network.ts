@@ -1,6 +1,7 @@
 // The network between node and api.
 
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
+import type { ExpectedSighting } from "../expectations.ts";
 import type { Fault } from "../faults/fault.ts";
 import { together } from "../faults/fault.ts";
 import { nameLeadsTo, nameRefused } from "../faults/names.ts";
@@ -14,7 +15,6 @@ import {
   nameServerSilent,
 } from "../faults/network.ts";
 import { delayed } from "../faults/relay.ts";
-import type { Expected } from "../judge.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Scenario } from "../scenario.ts";
 import { PATIENCE_SECONDS, within } from "../until.ts";
@@ -23,28 +23,29 @@ import { cutOff, offline } from "./cut-off.ts";
 export const dropped: Scenario = {
   name: "egress-dropped",
   title: "a firewall swallows what the node sends to the api",
-  expect: offline("api_unreachable", 45),
+  ...offline("api_unreachable", 45),
   lab: { second: true },
   async run(story) {
     const { lab } = story;
-    await cutOff(story, egressDropped(lab), "api_unreachable", async () => {
+    const meanwhile = async () => {
       await story.succeeds(await story.gives({ node: lab.second }));
       story.notes("the second node works on");
-    });
+    };
+    await cutOff(story, egressDropped(lab), "api_unreachable", { meanwhile });
   },
 };
 
 export const rejected: Scenario = {
   name: "egress-rejected",
   title: "a firewall refuses what the node sends to the api",
-  expect: offline("api_unreachable", 25),
+  ...offline("api_unreachable", 25),
   run: (story) => cutOff(story, egressRejected(story.lab), "api_unreachable"),
 };
 
 export const oneWay: Scenario = {
   name: "egress-one-way",
   title: "what the node sends arrives, what the api answers does not",
-  expect: withHistory(offline("api_unreachable", 45), "api_unreachable"),
+  ...offline("api_unreachable", 45, [delivered("api_unreachable")]),
   async run(story) {
     const began = Date.now() - 5_000;
     await cutOff(story, answersDropped(story.lab), "api_unreachable");
@@ -60,21 +61,21 @@ export const oneWay: Scenario = {
 export const nameRefusedStory: Scenario = {
   name: "dns-refused",
   title: "the name server refuses to answer",
-  expect: offline("api_name_unresolved", 25),
+  ...offline("api_name_unresolved", 25),
   run: (story) => cutOff(story, atNextConnection(story.lab, nameRefused(story.lab)), "api_name_unresolved"),
 };
 
 export const nameSilent: Scenario = {
   name: "dns-silent",
   title: "the name server does not answer",
-  expect: offline("api_name_unresolved", 40),
+  ...offline("api_name_unresolved", 40),
   run: (story) => cutOff(story, atNextConnection(story.lab, nameServerSilent(story.lab)), "api_name_unresolved"),
 };
 
 export const nameWrong: Scenario = {
   name: "dns-wrong",
   title: "the name server returns the address of another machine",
-  expect: withHistory(offline("api_unreachable", 25), "api_unreachable"),
+  ...offline("api_unreachable", 25, [delivered("api_unreachable")]),
   async run(story) {
     const { lab } = story;
     const elsewhere = lab.node.gateway;
@@ -117,9 +118,9 @@ export const lossAndDelay: Scenario = {
   },
 };
 
-/** And the agent has delivered it afterwards. */
-function withHistory({ sightings }: Expected, code: string): Expected {
-  return { sightings: [...sightings, { by: "history", code, within: 180 }] };
+/** The agent has delivered it afterwards. */
+function delivered(code: string): ExpectedSighting {
+  return { by: "history", code, within: 180 };
 }
 
 /** Names matter to new connections only: those that exist are reset. */

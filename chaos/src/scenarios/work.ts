@@ -4,21 +4,25 @@ import { CallError } from "@holdfast/contracts/client";
 import { getTask } from "@holdfast/contracts/endpoints/tasks";
 import type { Fault } from "../faults/fault.ts";
 import { egressRejected } from "../faults/network.ts";
+import type { Expected } from "../judge.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";
 
+const blocked: Expected = {
+  sightings: [
+    { by: "host", code: "task_result_failed", within: 30 },
+    { by: "host", code: "api_unreachable", within: 30 },
+    { by: "dashboard", code: "heartbeat_stale", within: 30 },
+  ],
+};
+
 export const resultBlocked: Scenario = {
   name: "result-blocked",
   title: "the node has claimed a task, and its result does not get through",
-  expect: {
-    sightings: [
-      { by: "host", code: "task_result_failed", within: 30 },
-      { by: "host", code: "api_unreachable", within: 30 },
-      { by: "dashboard", code: "heartbeat_stale", within: 30 },
-    ],
-  },
+  expect: { ...blocked, before: { connection: "offline", attention: ["connection_lost"] } },
+  polling: blocked,
   async run(story) {
     // Seen and cut off before it ends, on a busy machine too.
     const task = await story.gives({ params: { echo: "kept", hold_ms: 6_000 } });

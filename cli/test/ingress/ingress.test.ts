@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { text as readText } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
-import { changeNode } from "@holdfast/contracts/endpoints/nodes";
+import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/tasks";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
@@ -22,7 +22,11 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { openAuthority } from "../../../control-plane/src/identity/authority.ts";
 import { readKeyRequest } from "../../../control-plane/src/identity/requests.ts";
 import { openKeyring } from "../../../control-plane/src/mechanisms/sealing/keyring.ts";
+import { join as joinAs } from "../../../node-agent/src/identity/join.ts";
 import { lacks } from "../../../scripts/facilities.mjs";
+import { startTestAgent } from "../../../testkit/agent/agent.ts";
+import { someFacts } from "../../../testkit/agent/facts.ts";
+import { scratchDirectory } from "../../../testkit/agent/scratch.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../../testkit/api/api.ts";
 import {
   type Answer,
@@ -215,6 +219,40 @@ describe.skipIf(without)("a node behind nginx", () => {
     expect(answer.body).toEqual({ verdicts: [{ task_id: made.id, verdict: "accepted" }] });
     const { finished_at } = await api.operator(org.id)(getTask, { params: { task_id: made.id }, query: {} });
     expect(finished_at).not.toBeNull();
+  });
+});
+
+describe.skipIf(without)("a real agent behind nginx", () => {
+  it.for(["stream", "poll"] as const)("AGENT-06 runs tasks over its link: %s", async (link) => {
+    const client = api.operator(org.id);
+    const stateDir = scratchDirectory();
+    const { nodeId } = await joinAs({
+      token: await tokenOf(api, org.id),
+      apiUrl: url,
+      stateDir,
+      facts: someFacts,
+    });
+    const env = { HOLDFAST_NODE_API_URL: url, HOLDFAST_AGENT_LINK: link };
+    const agent = await startTestAgent({ stateDir }, { env });
+    const params = { node_id: nodeId };
+    await expect.poll(() => client(getNode, { params })).toMatchObject({ status: "active", link });
+    const metrics = await (await fetch(`${api.url}/metrics`)).text();
+    const [, streams] = /^holdfast_node_connections\{.*reason="stream".*\} (\d+)$/m.exec(metrics) ?? [];
+    expect(Number(streams)).toBe(link === "stream" ? 1 : 0);
+    const body = { type: "node.noop", params: { echo: link, hold_ms: 200 } };
+    const { id } = await client(createTask, { params, body });
+    const query = { wait_seconds: 20, until: "end" as const };
+    const ended = await client(getTask, { params: { task_id: id }, query });
+    expect(ended).toMatchObject({ status: "completed", result: { echo: link } });
+    expect((await agent.get("/metrics")).text).toContain("holdfast_agent_polls_failed_total 0");
+    await agent.stop();
+    await expect
+      .poll(async () =>
+        /^holdfast_node_connections\{.*reason="stream".*\} 0$/m.test(
+          await (await fetch(`${api.url}/metrics`)).text(),
+        ),
+      )
+      .toBe(true);
   });
 });
 

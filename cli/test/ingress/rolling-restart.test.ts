@@ -1,5 +1,5 @@
 // Two apis and two workers over one database behind nginx, restarted one after the other while people make tasks
-// and real agents run them: nobody's request fails, and every task runs once.
+// and real agents run them, one over a stream and one by polling: nobody's request fails, and every task runs once.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -30,7 +30,7 @@ const OPERATOR = `hfo_${randomBytes(32).toString("base64url")}`;
 const INGRESS_TOKEN = randomBytes(32).toString("hex");
 /** Longer than a busy machine may keep the test from looking. */
 const DRAIN_SECONDS = 8;
-const AGENTS = 2;
+const LINKS = ["stream", "poll"] as const;
 const without = lacks("nginx");
 
 type Ports = { public: number; node: number; internal: number };
@@ -64,13 +64,18 @@ beforeAll(async () => {
   }).json(["ingress", "--once"]);
   await nginx.start();
   const client = createClient({ baseUrl: `http://127.0.0.1:${a}`, token: OPERATOR });
-  for (let count = 0; count < AGENTS; count += 1) {
+  for (const link of LINKS) {
     const { token, api_url } = await client(createEnrollmentToken, { body: {} });
     const stateDir = scratchDirectory();
     const { nodeId } = await join({ token, apiUrl: api_url, stateDir, facts: someFacts });
-    agents.push({ nodeId, agent: await startTestAgent({ stateDir }, { loadType: async () => counting }) });
+    const env = { HOLDFAST_AGENT_LINK: link };
+    const agent = await startTestAgent({ stateDir }, { env, loadType: async () => counting });
+    agents.push({ nodeId, agent });
     const params = { node_id: nodeId };
-    await until(async () => (await client(getNode, { params })).status === "active");
+    await until(async () => {
+      const node = await client(getNode, { params });
+      return node.status === "active" && node.link === link;
+    });
   }
   // Not verified: whose certificate people see in front of them is not the matter here.
   people = openClient(`https://localhost:${nginx.ports.public}`, { rejectUnauthorized: false, maxSockets: 8 });
@@ -129,6 +134,13 @@ async function readyz({ public: port }: Ports): Promise<{ status: number; draini
   }
 }
 
+/** How many agents have a stream to this api. */
+async function streamsAt({ public: port }: Ports): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { connection: "close" } });
+  const [, count] = /^holdfast_node_connections\{.*reason="stream".*\} (\d+)$/m.exec(await response.text()) ?? [];
+  return Number(count);
+}
+
 type Load = { made: string[]; failed: string[]; stop(): Promise<void> };
 
 /** Makes tasks by the public name and waits for the end of each, from several hands. */
@@ -185,6 +197,10 @@ describe.skipIf(without)("two apis and two workers behind nginx", () => {
       // Says so first, and serves all the same.
       await expect.poll(() => readyz(api.ports), { interval: 20 }).toEqual({ status: 503, draining: true });
       workers[index]?.kill("SIGTERM");
+      // The agent has a stream to the other one before this one stops.
+      const other = apis.find((one) => one !== api) ?? api;
+      await expect.poll(() => streamsAt(other.ports), { interval: 20 }).toBe(1);
+      expect(api.child.exitCode).toBeNull();
       expect(await gone).toEqual([0, null]);
       api.child = startApi(api.ports);
       workers[index] = startWorker();
@@ -200,7 +216,10 @@ describe.skipIf(without)("two apis and two workers behind nginx", () => {
     const { superuser } = openRoles(database);
     const rows = await superuser`SELECT status, count(*)::int AS count FROM tasks GROUP BY status`;
     expect(rows).toEqual([{ status: "completed", count: load.made.length }]);
-    for (const { agent } of agents) expect(agent.logged()).not.toMatch(/"level":"(warn|error)"/);
+    for (const { agent } of agents) {
+      expect(agent.logged()).not.toMatch(/"level":"(warn|error)"/);
+      expect((await agent.get("/metrics")).text).toContain("holdfast_agent_polls_failed_total 0");
+    }
   });
 
   it("OPS-02 wake each other: a task made at one is taken at once from the other, where its node waits", async () => {

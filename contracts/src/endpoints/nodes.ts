@@ -16,6 +16,9 @@ import { FleetFilter, fleetStates } from "./fleet.ts";
 export const NodeConnection = z.enum(["online", "stale", "offline", "never"]);
 export type NodeConnection = z.infer<typeof NodeConnection>;
 
+export const NodeLink = z.enum(["stream", "poll"]);
+export type NodeLink = z.infer<typeof NodeLink>;
+
 /** Something a person should look at, with what to do. */
 export const Attention = z.strictObject({
   code: z.string(),
@@ -56,6 +59,10 @@ export const NodeDetail = Node.extend({
   instance_id: z.string().nullable(),
   boot_id: z.string().nullable(),
   agent_started_at: Time.nullable(),
+  /** How the agent is connected; null: it is not. A `stream` stays open, `poll` is a held request after the other. */
+  link: NodeLink.nullable(),
+  /** When its stream was opened; null without one. */
+  link_since: Time.nullable(),
   /** Positive: the node's clock is ahead. */
   clock_skew_seconds: z.number().nullable(),
   unsent_results: z.int().nullable(),

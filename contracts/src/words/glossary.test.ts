@@ -10,7 +10,7 @@ function statesInApi(): Map<string, string> {
     if (typeof value !== "object" || value === null) return;
     for (const [key, child] of Object.entries(value)) {
       const values = (child as { enum?: unknown } | null)?.enum;
-      if (["status", "state", "connection", "result"].includes(key) && Array.isArray(values))
+      if (["status", "state", "connection", "link", "result"].includes(key) && Array.isArray(values))
         found.set([...values].sort().join(" "), `${path}.${key}`);
       visit(child, `${path}.${key}`);
     }

@@ -9,6 +9,7 @@ import {
   fleetStateTitles,
   jobStateTitles,
   nodeConnectionTitles,
+  nodeLinkTitles,
   nodeStatusTitles,
   type StateTitle,
   taskSigningKeyTitles,
@@ -80,6 +81,7 @@ const { revoked, not_yet_valid, ...certificateStages } = certificateTitles;
 export const stateGroups: StateGroup[] = [
   { heading: "Node: lifecycle", field: "`status` of a node", titles: nodeStatusTitles },
   { heading: "Node: connection", field: "`connection` of a node", titles: nodeConnectionTitles },
+  { heading: "Node: link", field: "`link` of a node", titles: nodeLinkTitles },
   { heading: "Node: state in the fleet", field: "`state` in fleet counts and filters", titles: fleetStateTitles },
   {
     heading: "Certificate of a node",

@@ -4,7 +4,7 @@
 import type { AllocationStatus } from "../endpoints/allocations.ts";
 import type { AuditResult } from "../endpoints/audit.ts";
 import type { FleetState } from "../endpoints/fleet.ts";
-import type { NodeConnection } from "../endpoints/nodes.ts";
+import type { NodeConnection, NodeLink } from "../endpoints/nodes.ts";
 import type { BackgroundJob } from "../endpoints/platform.ts";
 import type { TaskSigningKeyState } from "../endpoints/task-signing-keys.ts";
 import type { TaskStatus } from "../endpoints/tasks.ts";
@@ -34,6 +34,14 @@ export const nodeConnectionTitles: Record<NodeConnection, StateTitle> = {
   stale: { title: "Late", meaning: "Heartbeats are missing. Nothing is known about the connection." },
   offline: { title: "Offline", meaning: "The agent's connection ended, and it did not connect again." },
   never: { title: "Never connected", meaning: "The node is enrolled and has never sent a heartbeat." },
+};
+
+export const nodeLinkTitles: Record<NodeLink, StateTitle> = {
+  stream: { title: "Stream", meaning: "One connection that stays open. Tasks are sent over it at once." },
+  poll: {
+    title: "Polling",
+    meaning: "The agent asks for tasks again and again, where a proxy does not pass on streams or it was set to.",
+  },
 };
 
 export const fleetStateTitles: Record<FleetState, StateTitle> = {

@@ -90,7 +90,8 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     ...{ calls: new Map(), streamUses: [], pollLostListeners: [], twinListeners: [] },
   };
   const streams = serveStreams(api, {
-    ...{ identify: ofUpgrade, refuseForged: server.refuseForged, metrics, now },
+    ...{ identify: ofUpgrade, metrics, now },
+    ...{ refuseForged: server.refuseForged, reportRequest: server.reportRequest },
     hosts: hostHeadersOf(listenerNames(options.place)),
     translateError: translateUnavailable,
   });

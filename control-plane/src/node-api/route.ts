@@ -12,8 +12,7 @@ import { readInput } from "../api/input.ts";
 import { isRevoked, type NodeDirectory } from "../nodes/directory/standings.ts";
 import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
 import type { NodeIdentity } from "./identity-hook.ts";
-import type { UseStream } from "./streams/stream.ts";
-import type { Twins } from "./streams/twins.ts";
+import type { Twins, UseStream } from "./streams/uses.ts";
 
 /** The node-facing listener, as its routes see it. */
 export type NodeApi = {

@@ -16,7 +16,7 @@ import { auditForgery } from "../audit/forgeries.ts";
 import { type AuditActor, recordAudit, systemActor } from "../audit/record.ts";
 import { takeAttempt } from "../mechanisms/rate-limit.ts";
 import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
-import type { Twins } from "../node-api/streams/twins.ts";
+import type { Twins } from "../node-api/streams/uses.ts";
 import { moveNode } from "./directory/state.ts";
 import { toIssued } from "./identity/certificates.ts";
 import { renew } from "./identity/renew.ts";

@@ -17,9 +17,11 @@ export type HeldPoll = {
   readonly stays: boolean;
   /** Set while a statement is under way for it. */
   serving: Promise<void> | undefined;
-  /** Woken since that statement began, which may have missed the reason. */
+  /** Woken since that statement began, which may have missed the reason; or while it was not ready. */
   wokenAgain: boolean;
   done: boolean;
+  /** Whether there is somebody to take what it is offered. */
+  isReady(): boolean;
   respond(response: PollResponse): void;
   fail(error: unknown): void;
   /** The same agent waits anew. */
@@ -96,6 +98,7 @@ export function createHeldPolls(): HeldPolls {
         serving: undefined,
         wokenAgain: false,
         done: false,
+        isReady: () => true,
         respond: (response) => end(() => resolve(response)),
         fail: (error) => end(() => reject(error)),
         giveWay: () => poll.respond(emptyResponse),

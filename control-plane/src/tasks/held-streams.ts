@@ -1,5 +1,6 @@
 // A node that waits for work over a stream. Unlike a poll it stays after it was offered something: both sides derive what
-// the node holds and how many more tasks it would take, and the agent corrects that when it knows better.
+// the node holds and how many more tasks it would take, and the agent corrects that when it knows better. A task that is
+// offered over a dead connection counts as taken until its lease is over: so a silent agent must show a sign of life first.
 
 import type { Held } from "@holdfast/contracts/node/protocol";
 import type { CapacityFrame } from "@holdfast/contracts/node/stream";
@@ -10,6 +11,8 @@ export type StreamOptions = {
   instanceId: string;
   /** `offer` counts from 1. */
   send(offer: number, response: PollResponse): void;
+  /** False: the agent is asked for a sign of life, and `heard` is called when it comes. */
+  isHeard?(): boolean;
   /** The same agent waits on a newer stream, or polls. */
   onSuperseded(): void;
 };
@@ -19,14 +22,15 @@ export type TaskStream = {
   capacity(capacity: CapacityFrame["capacity"]): void;
   /** The agent gets a verdict on the results of these. */
   settled(taskIds: readonly string[]): void;
+  heard(): void;
   detach(): void;
 };
 
-export type HeldStream = HeldPoll & Pick<TaskStream, "capacity" | "settled">;
+export type HeldStream = HeldPoll & Pick<TaskStream, "capacity" | "settled" | "heard">;
 
 export function createHeldStream(
   nodeId: string,
-  { instanceId, send, onSuperseded }: StreamOptions,
+  { instanceId, send, onSuperseded, isHeard = () => true }: StreamOptions,
   serve: (stream: HeldStream) => void,
 ): HeldStream {
   let asking: Asking = { nodeId, room: 0, holding: [] };
@@ -40,6 +44,10 @@ export function createHeldStream(
     ...{ nodeId, instanceId, stays: true, serving: undefined, wokenAgain: false, done: false },
     get asking() {
       return asking;
+    },
+    isReady: isHeard,
+    heard() {
+      if (stream.wokenAgain) serve(stream);
     },
     respond({ tasks, cancel }) {
       if (stream.done) return;
@@ -83,4 +91,20 @@ export function createHeldStream(
     },
   };
   return stream;
+}
+
+export function taskStreamOf(stream: HeldStream, remove: () => void): TaskStream {
+  return {
+    capacity(capacity) {
+      if (!stream.done) stream.capacity(capacity);
+    },
+    settled: stream.settled,
+    heard() {
+      if (!stream.done) stream.heard();
+    },
+    detach() {
+      stream.done = true;
+      remove();
+    },
+  };
 }

@@ -24,6 +24,7 @@ export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
     const waiting = tasks.attach(nodeId, {
       instanceId,
       send: (offer, response) => stream.send({ offer, ...response }),
+      isHeard: () => stream.isHeard(),
       onSuperseded: () => stream.supersede(),
     });
     return {
@@ -33,6 +34,7 @@ export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
         const { verdicts } = answer as AnswerOf<typeof reportResults>;
         waiting.settled(verdicts.map(({ task_id }) => task_id));
       },
+      heard: waiting.heard,
       closed: waiting.detach,
     };
   });

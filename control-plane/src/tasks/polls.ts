@@ -12,7 +12,7 @@ import type { Signals } from "../mechanisms/signals.ts";
 import { createBetweenPolls } from "./between-polls.ts";
 import { selectDueNodes } from "./delivery-queries.ts";
 import { createHeldPolls, emptyResponse, type HeldPoll, type Poll, type PollResponse } from "./held-polls.ts";
-import { createHeldStream, type StreamOptions, type TaskStream } from "./held-streams.ts";
+import { createHeldStream, type StreamOptions, type TaskStream, taskStreamOf } from "./held-streams.ts";
 import { type Asking, type Delivered, deliver } from "./transitions/deliver.ts";
 
 export type Polls = {
@@ -66,7 +66,9 @@ export function createPolls(options: {
     );
 
   const serve = (poll: HeldPoll) => {
-    poll.wokenAgain = poll.serving !== undefined;
+    const isReady = !stopped && poll.isReady();
+    poll.wokenAgain = !isReady || poll.serving !== undefined;
+    if (!isReady) return;
     poll.serving ??= serveNow(poll);
   };
 
@@ -147,7 +149,7 @@ export function createPolls(options: {
     wake,
     roomOf(nodeId) {
       const [poll, another] = held.of(nodeId);
-      if (poll) return another ? 0 : poll.asking.room;
+      if (poll) return another || !poll.isReady() ? 0 : poll.asking.room;
       return stopped ? 0 : betweenPolls.roomOf(nodeId);
     },
     offer(nodeId, tasks) {
@@ -165,17 +167,7 @@ export function createPolls(options: {
     },
     attach(nodeId, options) {
       const stream = createHeldStream(nodeId, options, serve);
-      const remove = held.attach(stream);
-      return {
-        capacity: (capacity) => {
-          if (!stopped && !stream.done) stream.capacity(capacity);
-        },
-        settled: stream.settled,
-        detach() {
-          stream.done = true;
-          remove();
-        },
-      };
+      return taskStreamOf(stream, held.attach(stream));
     },
     resultAccepted: betweenPolls.resultAccepted,
     async renew(nodeId, holding) {

@@ -22,6 +22,7 @@ import { stateFiles } from "../identity/state-directory.ts";
 import { runningAgent } from "../journal/lock.ts";
 import { type JournalSummary, readJournal } from "../journal/summary.ts";
 import { findSockets, type GatewayNote, readGatewayNote } from "../terminals/directory.ts";
+import { CONNECTED } from "./connected.ts";
 import { toDiagnosticRecord } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
 import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
@@ -45,6 +46,8 @@ export type AgentPicture = {
   state: "enrolled" | "not_enrolled" | "unreadable";
   /** The pid of the agent that runs on this directory. */
   running_pid: number | null;
+  /** How it is connected to the server, while it runs and no request has failed since. */
+  connection: { detail: string; since: string } | null;
   node: { id: string; name: string; org_id: string; api_url: string; profile: string } | null;
   certificate: { not_before: string; not_after: string } | null;
   journal: {
@@ -70,6 +73,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
     state_dir: stateDir,
     state: "unreadable",
     running_pid: null,
+    connection: null,
     node: null,
     certificate: null,
     journal: null,
@@ -98,6 +102,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
     ...nothing,
     state: neverJoined ? "not_enrolled" : "enrolled",
     running_pid: running,
+    connection: running !== null && history.latest?.reason === "process_alive" ? history.connected : null,
     node:
       "found" in agent
         ? {
@@ -178,7 +183,7 @@ function historyLines({ records, records_problem }: AgentPicture): string[] {
 }
 
 function facts(picture: AgentPicture, now: number): string[] {
-  const { node, running_pid, certificate, journal } = picture;
+  const { node, running_pid, connection, certificate, journal } = picture;
   const lines: [string, string][] = [
     ["State", picture.state_dir],
     ["Node", node ? `${node.name} (${node.id})` : "unknown: agent.json cannot be used"],
@@ -189,6 +194,9 @@ function facts(picture: AgentPicture, now: number): string[] {
         ] as [string, string][])
       : []),
     ["Process", running_pid === null ? "not running" : `running, pid ${running_pid}`],
+    ...(connection
+      ? ([["Connection", `${connection.detail}, since ${connection.since}`]] as [string, string][])
+      : []),
     ["Certificate", certificate ? validity(certificate.not_after, now) : "none that can be used"],
     ["Journal", journal ? journalText(journal, running_pid !== null) : "none yet"],
     ["Terminals", terminalsText(picture.terminals, now)],
@@ -259,6 +267,8 @@ type History = {
   records: DiagnosticRecord[];
   latest: DiagnosticRecord | undefined;
   reachedServer: boolean;
+  /** The last time that a connection was made; null: never. */
+  connected: AgentPicture["connection"];
   /** Why results wait, if any do. */
   undelivered: DiagnosticRecord | undefined;
   /** Correlation id of the newest record with this reason. */
@@ -282,11 +292,13 @@ function readHistory(directory: string, now: number): History {
         undefined,
       );
     const reachedServer = kept.some(({ reason }) => reason === "process_alive");
+    const connected = kept.findLast(({ detail }) => detail.startsWith(CONNECTED));
     const undelivered = kept.findLast(({ reason }) => reason === "task_result_failed");
     return {
       records: kept.map(toDiagnosticRecord),
       latest: latest && toDiagnosticRecord(latest),
       reachedServer,
+      connected: connected ? { detail: connected.detail, since: connected.last_at } : null,
       undelivered: undelivered && toDiagnosticRecord(undelivered),
       idOf: (reason) => kept.findLast((one) => one.reason === reason)?.correlation_id ?? null,
       problem: null,
@@ -294,7 +306,8 @@ function readHistory(directory: string, now: number): History {
   } catch (error) {
     const problem = isErrno(error, "ENOENT") ? null : (error as Error).message;
     const idOf = () => null;
-    return { records: [], latest: undefined, reachedServer: false, undelivered: undefined, idOf, problem };
+    const none = { latest: undefined, connected: null, undelivered: undefined };
+    return { records: [], reachedServer: false, ...none, idOf, problem };
   }
 }
 

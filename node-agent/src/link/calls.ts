@@ -17,6 +17,7 @@ import type {
 } from "@holdfast/contracts/node/protocol";
 import type { Answer } from "./exchange.ts";
 import { LinkFailure } from "./failures.ts";
+import { usualTimes } from "./times.ts";
 
 export type LinkCalls = {
   heartbeat(body: Heartbeat & { holding: Held[] }): Promise<Answer<HeartbeatAnswer>>;
@@ -52,7 +53,6 @@ export type Request = {
   signal?: AbortSignal;
 };
 
-const TIMEOUT_MS = 15_000;
 /** In addition to the seconds that a poll is held for. */
 const WAIT_SLACK_MS = 10_000;
 
@@ -69,14 +69,17 @@ export function pollBy(send: SendRequest): LinkCalls["wait"] {
   };
 }
 
-export function linkCalls({ send, wait }: { send: SendRequest; wait: LinkCalls["wait"] }): LinkCalls {
+export function linkCalls(
+  { send, wait }: { send: SendRequest; wait: LinkCalls["wait"] },
+  { callMs: timeoutMs } = usualTimes,
+): LinkCalls {
   const ask = async <T>(request: Request, expect: (body: T) => boolean): Promise<Answer<T>> => {
     const answer = await send<T>(request);
     if (!expect(answer.body)) throw unexpected(request.path);
     return answer;
   };
   const post = <T>(call: string, path: string, body: unknown, expect: (body: T) => boolean) =>
-    ask<T>({ call, method: "POST", path, body, timeoutMs: TIMEOUT_MS }, expect);
+    ask<T>({ call, method: "POST", path, body, timeoutMs }, expect);
 
   return {
     heartbeat: (body) => post<HeartbeatAnswer>("sendHeartbeat", "/heartbeat", body, isHeartbeatAnswer),
@@ -86,7 +89,7 @@ export function linkCalls({ send, wait }: { send: SendRequest; wait: LinkCalls["
       const request = { call: "reportProgress", params: { task_id: taskId }, method: "POST", path } as const;
       return (
         await ask<{ cancel: boolean }>(
-          { ...request, body: report, timeoutMs: TIMEOUT_MS },
+          { ...request, body: report, timeoutMs },
           ({ cancel }) => typeof cancel === "boolean",
         )
       ).body;

@@ -12,6 +12,7 @@ import { type LinkCalls, linkCalls, pollBy, type SendRequest } from "./calls.ts"
 import { exchange } from "./exchange.ts";
 import { dial } from "./stream/dial.ts";
 import { createTransport, type Transport } from "./stream/transport.ts";
+import { type LinkTimes, usualTimes } from "./times.ts";
 
 /** What TLS needs of the node's identity. */
 export type Credentials = { keyPem: string; chainPem: string; roots: readonly string[] };
@@ -23,7 +24,7 @@ export type LinkClient = LinkCalls & {
   /** From the next connection on. */
   use(target: LinkTarget): void;
   /** How it is connected; undefined before the first call. */
-  kind: Transport["kind"];
+  used: Transport["used"];
   close(): void;
 };
 
@@ -35,6 +36,7 @@ export type LinkClientOptions = LinkTarget & {
   lookup: LookupFunction;
   /** `poll`: never opens a stream. */
   link: LinkKind;
+  times?: Partial<LinkTimes> | undefined;
 };
 
 export type LinkKind = "stream" | "poll";
@@ -74,8 +76,11 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
       closeWhenUnused(used);
     }
   };
-  const http = { send, wait: pollBy(send) };
-  const transport = options.link === "poll" ? undefined : createTransport({ http, dial: () => dialFrom(pool) });
+  const times = { ...usualTimes, ...options.times };
+  const transport = createTransport({
+    ...{ http: { send, wait: pollBy(send) }, times },
+    dial: options.link === "poll" ? undefined : () => dialFrom(pool),
+  });
   const dialFrom = (used: Pool) =>
     dial({
       ...{ url: new URL(used.base + STREAM_PATH), headers, lookup },
@@ -86,16 +91,16 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     });
 
   return {
-    ...linkCalls(transport ?? http),
+    ...linkCalls(transport, times),
     use(target) {
       pool.retired = true;
       closeWhenUnused(pool);
       pool = openPool(target);
-      transport?.renew();
+      transport.renew();
     },
-    kind: () => (transport ? transport.kind() : "poll"),
+    used: transport.used,
     close() {
-      transport?.close();
+      transport.close();
       pool.agent.destroy();
     },
   };

@@ -135,7 +135,9 @@ export function createLink(options: LinkOptions): Link {
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
     const times = { requestedMs: seconds * 1000, tookMs: now() - startedAt };
-    state = afterWait(state, { empty: taken === 0 && stopped === 0 && !again, ...times }, now());
+    // Over a stream the server sends the standing when it has changed; as a response to a poll it is always there.
+    const isNews = again === true || (answer.overStream === true && node !== undefined);
+    state = afterWait(state, { empty: taken === 0 && stopped === 0 && !isNews, ...times }, now());
     if (reopened) state = { ...state, heartbeatDueAt: now() };
     onAnswer(node ?? status.standing);
     if (tasks.length > 0 && !answer.overStream) await options.resultsSent(ANSWER_FIRST_MS);

@@ -23,6 +23,8 @@ import { type Candidates, isSecure, type Way } from "../identity/trials.ts";
 import { writeTrust } from "../identity/trust-file.ts";
 import { type Credentials, createLinkClient, type LinkClient, type LinkKind, type LinkTarget } from "./client.ts";
 import { lookupBy } from "./lookup.ts";
+import type { LinkInUse } from "./stream/transport.ts";
+import type { LinkTimes } from "./times.ts";
 
 export type Session = {
   readonly nodeId: string;
@@ -31,6 +33,8 @@ export type Session = {
   verifiers(): VerifierKeyring;
   /** Throws a HostProblem while this host has no usable identity. */
   client(): LinkClient;
+  /** How the client is connected; undefined before its first request. */
+  link(): LinkInUse | undefined;
   /** Undefined until it could be read. */
   identity(): Identity | undefined;
   /** In force. Throws a HostProblem while this host has no usable identity. */
@@ -60,8 +64,9 @@ export function openSession(options: {
   bootId: string;
   /** `poll`: never opens a stream. */
   link?: LinkKind;
+  times?: Partial<LinkTimes> | undefined;
 }): Session {
-  const { files, instanceId, bootId } = options;
+  const { files, instanceId, bootId, times } = options;
   let agent = readKnownAgent(files);
   const nodeId = agent.node_id;
   secureUrl(nodeApiUrl(agent, options.apiUrl));
@@ -72,7 +77,7 @@ export function openSession(options: {
   const apiUrl = () => nodeApiUrl(agent, options.apiUrl);
 
   const clientOf = (way: Way, through: LookupFunction, link: LinkKind) =>
-    createLinkClient({ ...{ nodeId, instanceId, bootId, link }, ...targetOf(way), lookup: through });
+    createLinkClient({ ...{ nodeId, instanceId, bootId, link, times }, ...targetOf(way), lookup: through });
 
   const connect = () => {
     const { way, candidates } = readWay(files, agent, options.apiUrl);
@@ -101,6 +106,7 @@ export function openSession(options: {
     agent: () => agent,
     verifiers: () => keyring,
     client: () => (open ?? connect()).client,
+    link: () => open?.client.used(),
     identity: () => open?.way.identity,
     present: () => (open ?? connect()).way,
     candidates: () => open?.candidates ?? {},

@@ -2,6 +2,7 @@
 
 import type { AgentCore } from "../core/agent-core.ts";
 import type { DetectedHost } from "../host/facts.ts";
+import type { LinkInUse } from "../link/stream/transport.ts";
 import type { Metrics } from "../metrics.ts";
 import type { LocalAnswers } from "./listener.ts";
 
@@ -10,17 +11,21 @@ export function localPages(agent: {
   host: Pick<DetectedHost, "hostFacts">;
   metrics: Metrics;
   isAlive: () => boolean;
+  link: () => LinkInUse | undefined;
   terminals: { count(): number };
 }): LocalAnswers {
   const { core, metrics } = agent;
+  const link = () => (core.status().connected ? agent.link() : undefined);
   return {
     healthz: () => {
       const { connected, standing, lastHeartbeatAt, problem } = core.status();
       return {
         ok: agent.isAlive(),
         connected,
+        link: link()?.kind ?? null,
+        link_since: timeOf(link()?.since),
         standing: standing ?? null,
-        last_heartbeat_at: lastHeartbeatAt === undefined ? null : new Date(lastHeartbeatAt).toISOString(),
+        last_heartbeat_at: timeOf(lastHeartbeatAt),
         problem: problem?.reason ?? null,
         findings: core.findings().map(({ reason }) => reason),
       };
@@ -35,10 +40,15 @@ export function localPages(agent: {
     },
     metrics: () => {
       const tasks = core.tasks();
+      metrics.set("stream_up", link()?.kind === "stream" ? 1 : 0);
       metrics.set("tasks_running", tasks?.executor.running() ?? 0);
       metrics.set("terminals_open", agent.terminals.count());
       metrics.set("results_unsent", tasks?.journal.unsentCount() ?? 0);
       return metrics.text();
     },
   };
+}
+
+function timeOf(at: number | undefined): string | null {
+  return at === undefined ? null : new Date(at).toISOString();
 }

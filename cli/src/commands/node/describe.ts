@@ -4,7 +4,7 @@ import type { Node, NodeConnection, NodeDetail } from "@holdfast/contracts/endpo
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { placeText } from "@holdfast/contracts/reasons/hops";
 import { bytesInWords } from "@holdfast/contracts/words/bytes";
-import { nodeConnectionTitles } from "@holdfast/contracts/words/state-titles";
+import { nodeConnectionTitles, nodeLinkTitles } from "@holdfast/contracts/words/state-titles";
 import { ago, localTime, table } from "../../output.ts";
 import { describeHealth } from "./health.ts";
 
@@ -37,6 +37,7 @@ export function describeNode(node: NodeDetail): string {
     ["id", node.id],
     ["status", node.status + (node.status_reason ? ` (${node.status_reason})` : "")],
     ["connection", `${connectionOf(node)}, last heartbeat ${ago(node.heartbeat_at)}`],
+    ["link", linkOf(node)],
     ["agent", node.agent_version && `${node.agent_version}, started ${ago(node.agent_started_at)}`],
     ["system", node.os && `${node.os} ${node.arch ?? ""}${facts ? `, kernel ${facts.os.kernel}` : ""}`],
     ["machine", facts && `${facts.cpus} CPUs, ${bytesInWords(facts.memory_bytes)} memory, ${diskOf(facts.disk)}`],
@@ -69,6 +70,12 @@ export function describeNode(node: NodeDetail): string {
       ],
     ),
   ].join("\n");
+}
+
+function linkOf({ link, link_since }: NodeDetail): string | null {
+  if (link === null) return null;
+  const name = nodeLinkTitles[link].title.toLowerCase();
+  return link_since === null ? name : `${name}, opened ${ago(link_since)}`;
 }
 
 function clockOf(skewSeconds: number): string {

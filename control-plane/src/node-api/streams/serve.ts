@@ -15,8 +15,9 @@ import { WebSocketServer } from "ws";
 import type { Identification } from "../identity-hook.ts";
 import type { NodeApi } from "../route.ts";
 import { MOST_FRAME_BYTES } from "./frames.ts";
-import { type OpenStream, openStream, type StreamEnd, type StreamOptions } from "./stream.ts";
+import { type OpenStream, openStream, type StreamOptions } from "./stream.ts";
 import { watchTwins } from "./twins.ts";
+import type { StreamEnd } from "./uses.ts";
 
 export type Streams = {
   /** Asks agents to open a stream elsewhere; new streams are refused. */
@@ -29,6 +30,7 @@ export type StreamsOptions = Pick<StreamOptions, "translateError" | "now"> & {
   identify: Identification["ofUpgrade"];
   hosts: ReadonlySet<string>;
   refuseForged: HttpServer["refuseForged"];
+  reportRequest: HttpServer["reportRequest"];
   metrics: Metrics;
 };
 
@@ -41,7 +43,7 @@ const streamPath = new RegExp(`^/internal/v1/nodes/([0-9a-f-]{36})${STREAM_PATH}
 
 export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
   const { http, log } = api;
-  const { metrics, translateError, now } = options;
+  const { metrics, reportRequest, translateError, now } = options;
   const open = new Set<OpenStream>();
   /** One that answers no close frame is disconnected soon. Not among ws's types. */
   const closing = { closeTimeout: 2_000 };
@@ -91,7 +93,7 @@ export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
         server.handleUpgrade(request, duplex, head, (socket) => {
           (duplex as Socket).setKeepAlive(true, KEEPALIVE_MS);
           const stream: OpenStream = openStream(api, {
-            ...{ socket, identity, presented, metrics, translateError, now },
+            ...{ socket, identity, presented, reportRequest, translateError, now },
             onClosed: (end) => {
               open.delete(stream);
               twins.closed(stream);

@@ -4,14 +4,9 @@
 
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { ApiError } from "@holdfast/contracts/errors";
-import {
-  type ApiFrame,
-  type CallFrame,
-  type CapacityFrame,
-  streamCloseCodes,
-} from "@holdfast/contracts/node/stream";
+import { type ApiFrame, type CallFrame, streamCloseCodes } from "@holdfast/contracts/node/stream";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import type { Metrics } from "@holdfast/service/metrics";
+import type { HttpServer } from "@holdfast/service/http";
 import { judge, type PresentedCertificate } from "@holdfast/service/node-identity/certificate";
 import type { WebSocket } from "ws";
 import { readInput } from "../../api/input.ts";
@@ -19,43 +14,16 @@ import { isRevoked, type Standing } from "../../nodes/directory/standings.ts";
 import { identityRefusal } from "../../nodes/identity/identity-refusal.ts";
 import { MOST_AT_ONCE, type NodeIdentity } from "../identity-hook.ts";
 import { type NodeApi, type NodeCall, type RegisteredCall, resultEndpoints, urlOf } from "../route.ts";
+import { type Challenges, createChallenges } from "./challenges.ts";
 import { readFrame } from "./frames.ts";
-
-/** Why a stream has ended. */
-export type StreamEnd =
-  /** The agent has stopped, or has opened another stream. */
-  | "closed_by_agent"
-  | "superseded"
-  | "connection_lost"
-  /** It did not respond to a ping. */
-  | "unresponsive"
-  /** The node's identity is no longer accepted, or the agent does not speak this protocol. */
-  | "refused"
-  | "server_stopped";
-
-export type NodeStream = {
-  readonly id: string;
-  readonly node: NodeIdentity;
-  send(frame: ApiFrame): void;
-  /** The same agent has a newer one: closes when the calls in progress are answered. */
-  supersede(): void;
-};
-
-/** What a module does with a stream. */
-export type StreamUse = {
-  capacity?(capacity: CapacityFrame["capacity"]): void;
-  /** After the answer to a call was sent. */
-  answered?(call: string, answer: unknown): void;
-  closed?(end: StreamEnd): void;
-};
-export type UseStream = (stream: NodeStream) => StreamUse;
+import { createLiveness } from "./liveness.ts";
+import type { NodeStream, StreamEnd } from "./uses.ts";
 
 export type OpenStream = NodeStream & {
   /** Called regularly: checks the identity, and that the agent reads what it is sent. */
   check(): void;
   close(end: StreamEnd): void;
-  /** Whether the agent returns the nonce in time. */
-  challenge(nonce: Buffer): Promise<boolean>;
+  challenge: Challenges["challenge"];
   /** Resolves when no call is in progress. */
   idle(): Promise<void>;
 };
@@ -64,7 +32,8 @@ export type StreamOptions = {
   socket: WebSocket;
   identity: NodeIdentity;
   presented: PresentedCertificate;
-  metrics: Pick<Metrics, "observeRequest">;
+  /** Calls are logged and counted as requests are. */
+  reportRequest: HttpServer["reportRequest"];
   /** Turns an error of a lower layer into one for clients. */
   translateError(error: unknown): ApiError | undefined;
   now: () => number;
@@ -75,10 +44,6 @@ export type StreamOptions = {
 const MOST_BODY_BYTES = 256 * 1024;
 /** An agent that reads nothing is disconnected. */
 const MOST_UNSENT_BYTES = 16 * 1024 * 1024;
-/** After something was sent, a sign of life is expected: a dead connection with unsent data notices nothing by itself. */
-const PING_AFTER_MS = 10_000;
-const UNRESPONSIVE_AFTER_MS = 30_000;
-const CHALLENGE_WITHIN_MS = 10_000;
 
 export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   const { socket, identity, presented, now } = options;
@@ -89,18 +54,14 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   let calls = 0;
   let closing: StreamEnd | undefined;
   let whenIdle: (() => void) | undefined;
-  /** Since when no frame has come from the agent after something was sent; undefined: one has. */
-  let unheardSince: number | undefined;
   let status = directory.known(nodeId)?.status;
   const validUntil = presented.kind === "node" ? presented.notAfter.getTime() : 0;
-  /** By their nonces. */
-  const challenges = new Map<string, (answered: boolean) => void>();
 
   const send = (frame: ApiFrame) => {
     if (end !== undefined) return;
     if (socket.bufferedAmount > MOST_UNSENT_BYTES) return close("unresponsive");
     // An answer goes to an agent that has just been heard.
-    if (!("id" in frame)) unheardSince ??= performance.now();
+    if (!("id" in frame)) liveness.sent();
     socket.send(JSON.stringify(frame));
   };
   const close = (reason: StreamEnd) => {
@@ -114,7 +75,7 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   const ended = () => {
     over.abort();
     unwatch();
-    for (const settle of challenges.values()) settle(false);
+    challenges.end();
     for (const use of uses) use.closed?.(end ?? "connection_lost");
     options.onClosed(end ?? "connection_lost");
   };
@@ -148,52 +109,44 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   const call = async (frame: CallFrame, bytes: number) => {
     const startedAt = performance.now();
     const registered = api.calls.get(frame.call);
+    const report = (endpoint: Endpoint, status: number) =>
+      options.reportRequest({
+        ...{ method: endpoint.method, route: urlOf(endpoint), status },
+        correlationId: frame.correlation_id,
+        milliseconds: performance.now() - startedAt,
+      });
     try {
       const refused = refusal(directory.known(nodeId));
       if (refused) return refuse(refused, frame.correlation_id);
       if (!registered) throw new ApiError("route_not_found");
-      const answer = await registered.handle(callOf(registered, frame, bytes));
+      const { id: streamId } = stream;
+      const read = readCall(registered, frame, { identity, bytes });
+      const answer = await registered.handle({ ...read, streamId, signal: () => over.signal });
       send({ id: frame.id, answer });
       for (const use of uses) use.answered?.(frame.call, answer);
-      observe(registered.endpoint, 200, startedAt);
+      report(registered.endpoint, 200);
     } catch (error) {
-      const known = explained(error, frame);
+      const known = explained(api, options, error, { ...frame, nodeId });
       send({ id: frame.id, ...errorFrame(known, frame.correlation_id, now()) });
-      if (registered) observe(registered.endpoint, known.status, startedAt);
+      if (registered) report(registered.endpoint, known.status);
     }
   };
-  const callOf = ({ endpoint }: RegisteredCall, frame: CallFrame, bytes: number): NodeCall<unknown> => {
-    const takesResults = resultEndpoints.includes(endpoint);
-    if (bytes > MOST_BODY_BYTES && !takesResults) throw new ApiError("body_too_large");
-    const params = { ...frame.params, node_id: nodeId };
-    const input = readInput(endpoint, { params, query: {}, body: frame.body }) as Pick<
-      NodeCall<unknown>,
-      "params" | "query" | "body"
-    >;
-    const { orgId, instanceId, bootId } = identity;
-    return {
-      ...input,
-      ...{ node: { id: nodeId, orgId, serial }, instanceId, bootId, streamId: stream.id },
-      correlationId: frame.correlation_id,
-      signal: () => over.signal,
-    };
-  };
-  const explained = (error: unknown, frame: CallFrame): ApiError => {
-    if (error instanceof ApiError) return error;
-    const translated = options.translateError(error);
-    if (translated) return translated;
-    const details = { err: error, correlation_id: frame.correlation_id, call: frame.call, node_id: nodeId };
-    log.error(details, "a call over a stream failed with an unhandled error");
-    return new ApiError("internal_error");
-  };
-  const observe = (endpoint: Endpoint, status: number, startedAt: number) =>
-    options.metrics.observeRequest({
-      ...{ method: endpoint.method, route: urlOf(endpoint), status },
-      seconds: (performance.now() - startedAt) / 1000,
-    });
 
+  const liveness = createLiveness({
+    ping: () => {
+      if (end === undefined) socket.ping();
+    },
+    onAnswered: () => {
+      for (const use of uses) use.heard?.();
+    },
+  });
+  const challenges = createChallenges((nonce) => socket.ping(nonce));
+  socket.on("pong", (data) => {
+    liveness.heard();
+    challenges.returned(data);
+  });
   socket.on("message", (data, isBinary) => {
-    unheardSince = undefined;
+    liveness.heard();
     const bytes = (data as Buffer).length;
     const frame = isBinary ? undefined : readFrame(data.toString());
     if (frame === undefined) {
@@ -215,10 +168,6 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
       whenIdle?.();
     });
   });
-  socket.on("pong", (data) => {
-    unheardSince = undefined;
-    challenges.get(data.toString("hex"))?.(true);
-  });
   socket.on("error", () => undefined);
   socket.on("close", (code) => {
     if (end !== undefined) return;
@@ -230,6 +179,7 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
     id: uuidv7(),
     node: identity,
     send,
+    isHeard: liveness.isHeard,
     supersede() {
       if (calls === 0) close("superseded");
       else closing = "superseded";
@@ -238,25 +188,10 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
       // Whatever else may be wrong with its identity is learned when it happens.
       const refused = now() > validUntil ? refusal(directory.known(nodeId)) : undefined;
       if (refused) return refuse(refused, uuidv7());
-      if (unheardSince === undefined) return;
-      const silentMs = performance.now() - unheardSince;
-      if (silentMs > UNRESPONSIVE_AFTER_MS) close("unresponsive");
-      else if (silentMs > PING_AFTER_MS) socket.ping();
+      if (!liveness.check()) close("unresponsive");
     },
     close,
-    challenge: (nonce) =>
-      new Promise((resolve) => {
-        const key = nonce.toString("hex");
-        const settle = (answered: boolean) => {
-          clearTimeout(timer);
-          challenges.delete(key);
-          resolve(answered);
-        };
-        const timer = setTimeout(() => settle(false), CHALLENGE_WITHIN_MS).unref();
-        challenges.set(key, settle);
-        if (end === undefined) socket.ping(nonce);
-        else settle(false);
-      }),
+    challenge: challenges.challenge,
     idle: () =>
       new Promise((resolve) => {
         whenIdle = resolve;
@@ -266,6 +201,36 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   const unwatch = directory.onStanding(nodeId, onStanding);
   const uses = api.streamUses.map((use) => use(stream));
   return stream;
+}
+
+function readCall(
+  { endpoint }: RegisteredCall,
+  frame: CallFrame,
+  { identity, bytes }: { identity: NodeIdentity; bytes: number },
+): Omit<NodeCall<unknown>, "signal"> {
+  const takesResults = resultEndpoints.includes(endpoint);
+  if (bytes > MOST_BODY_BYTES && !takesResults) throw new ApiError("body_too_large");
+  const { id, orgId, serial, instanceId, bootId } = identity;
+  const params = { ...frame.params, node_id: id };
+  const input = readInput(endpoint, { params, query: {}, body: frame.body }) as Pick<
+    NodeCall<unknown>,
+    "params" | "query" | "body"
+  >;
+  return { ...input, node: { id, orgId, serial }, instanceId, bootId, correlationId: frame.correlation_id };
+}
+
+function explained(
+  { log }: Pick<NodeApi, "log">,
+  { translateError }: Pick<StreamOptions, "translateError">,
+  error: unknown,
+  { correlation_id, call, nodeId }: Pick<CallFrame, "correlation_id" | "call"> & { nodeId: string },
+): ApiError {
+  if (error instanceof ApiError) return error;
+  const translated = translateError(error);
+  if (translated) return translated;
+  const details = { err: error, correlation_id, call, node_id: nodeId };
+  log.error(details, "a call over a stream failed with an unhandled error");
+  return new ApiError("internal_error");
 }
 
 const CLOSE_NORMAL = 1000;

@@ -2,11 +2,8 @@
 // open, half dead; only when both answer the same challenge are there two of them.
 
 import { randomBytes } from "node:crypto";
-import type { NodeIdentity } from "../identity-hook.ts";
 import type { OpenStream } from "./stream.ts";
-
-/** Two live instances of one node. */
-export type Twins = { nodeId: string; orgId: string; instances: readonly [NodeIdentity, NodeIdentity] };
+import type { Twins } from "./uses.ts";
 
 export type TwinWatch = {
   opened(stream: OpenStream): void;

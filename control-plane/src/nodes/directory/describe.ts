@@ -1,6 +1,7 @@
 // A node's row as the API shows it.
 
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { uuidv7Time } from "@holdfast/kit/uuid";
 import { attentionOf } from "../presence/attention.ts";
 import { freshnessOf } from "../presence/freshness.ts";
 import type { HealthRow } from "../presence/health.ts";
@@ -65,6 +66,7 @@ export function toNodeDetail(
     instance_id: row.instance_id,
     boot_id: row.boot_id,
     agent_started_at: heartbeat?.started_at ?? null,
+    ...linkOf(row, rules),
     clock_skew_seconds: row.clock_skew_ms === null ? null : row.clock_skew_ms / 1000,
     unsent_results: heartbeat?.unsent_results ?? null,
     certificate: certificate
@@ -96,6 +98,14 @@ function connectionOf(
   const heard = { ageMs: since(heartbeat_at), disconnectedMs: since(disconnected_at) };
   const freshness = freshnessOf(heard, staleAfterSeconds);
   return freshness === "in_future" ? "stale" : freshness;
+}
+
+function linkOf(row: NodeRow, rules: { staleAfterSeconds: number }): Pick<NodeDetail, "link" | "link_since"> {
+  const { stream_id, disconnected_at, read_at } = row;
+  const connection = connectionOf(row, { ...rules, now: read_at });
+  if (connection !== "online" || disconnected_at !== null) return { link: null, link_since: null };
+  if (stream_id === null) return { link: "poll", link_since: null };
+  return { link: "stream", link_since: uuidv7Time(stream_id).toISOString() };
 }
 
 function utc(text: string): string {

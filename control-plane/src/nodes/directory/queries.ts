@@ -19,6 +19,8 @@ export type NodeRow = {
   heartbeat: Heartbeat | null;
   /** Correlation id of that heartbeat. */
   heartbeat_id: string | null;
+  /** The stream that it came over; null: the agent polls. */
+  stream_id: string | null;
   /** When and how the connection of that heartbeat ended. */
   disconnected_at: Date | null;
   disconnected_why: string | null;
@@ -42,7 +44,7 @@ export type CertificateFacts = {
 const columns = (tx: Tx) => tx`
   n.id, n.name, n.status, n.status_reason, n.revoked_at, n.created_at,
   p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat, p.correlation_id AS heartbeat_id,
-  p.disconnected_at, p.disconnected_why, now() AS read_at,
+  p.stream_id, p.disconnected_at, p.disconnected_why, now() AS read_at,
   (SELECT to_json(c) FROM (
      SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
      WHERE node_id = n.id ORDER BY not_after DESC, issued_at DESC LIMIT 1) c) AS issued,

@@ -98,15 +98,14 @@ function heartbeatOf(
     const message = `The node was enrolled ${duration(silentMs)} ago and has never sent a heartbeat.`;
     return itemOf("never_heard", { message });
   }
-  const how = disconnection
-    ? ` ${endings[disconnection.why] ?? endings["connection_lost"]} ${duration(disconnectedMs ?? 0)} ago.`
-    : "";
-  const isLate = silentMs > staleAfterSeconds * 1000;
-  if (!isLate) return itemOf("connection_lost", { message: how.trim(), correlationId });
-  return itemOf("heartbeat_stale", {
-    message: `The last heartbeat came ${duration(silentMs)} ago.${how}`,
-    correlationId,
-  });
+  if (disconnectedMs === undefined) {
+    return itemOf("heartbeat_stale", {
+      message: `The last heartbeat came ${duration(silentMs)} ago.`,
+      correlationId,
+    });
+  }
+  const how = endings[disconnection?.why ?? ""] ?? endings["connection_lost"];
+  return itemOf("connection_lost", { message: `${how} ${duration(disconnectedMs)} ago.`, correlationId });
 }
 
 /** By how a connection ended; a time follows. */

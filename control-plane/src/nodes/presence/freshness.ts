@@ -19,6 +19,7 @@ export const RECONNECT_WITHIN_SECONDS = 10;
 export function freshnessOf({ ageMs, disconnectedMs }: Heard, staleAfterSeconds: number): Freshness {
   if (ageMs === undefined) return "never";
   if (ageMs < -CLOCK_TOLERANCE_SECONDS * 1000) return "in_future";
-  if (disconnectedMs !== undefined && disconnectedMs > RECONNECT_WITHIN_SECONDS * 1000) return "offline";
-  return ageMs > staleAfterSeconds * 1000 ? "stale" : "online";
+  const isStale = ageMs > staleAfterSeconds * 1000;
+  if (disconnectedMs === undefined) return isStale ? "stale" : "online";
+  return isStale || disconnectedMs > RECONNECT_WITHIN_SECONDS * 1000 ? "offline" : "online";
 }

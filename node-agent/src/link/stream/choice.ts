@@ -1,6 +1,8 @@
 // Whether an agent uses a stream or polls, and how often it pings: functions of plain state. A proxy may not pass on
 // streams, or cut those that are silent; the agent then polls, and returns to a stream by itself. Times in milliseconds.
 
+import { type LinkTimes, usualTimes } from "../times.ts";
+
 export type Choice = {
   /** No stream is tried before this time. */
   pollUntil: number;
@@ -16,11 +18,8 @@ export const atFirst: Choice = { pollUntil: 0, refusals: 0, cuts: 0, pingMs: und
 
 const FIRST_POLL_MS = 30_000;
 const LONGEST_POLL_MS = 600_000;
-/** A stream that was silent for less was not cut because of its silence. */
-const SILENT_MS = 4_000;
-const SOON_MS = 60_000;
+const CUT_SOON_MS = 60_000;
 const MOST_CUTS = 4;
-const SHORTEST_PING_MS = 2_000;
 
 export function mayStream(choice: Choice, now: number): boolean {
   return now >= choice.pollUntil;
@@ -33,11 +32,16 @@ export function afterRefusal(choice: Choice, now: number): Choice {
 }
 
 /** A stream broke, and another one could be opened at once: something in between has cut it. */
-export function afterCut(choice: Choice, cut: { livedMs: number; silentMs: number }, now: number): Choice {
-  const cuts = cut.livedMs < SOON_MS ? choice.cuts + 1 : 1;
+export function afterCut(
+  choice: Choice,
+  cut: { livedMs: number; silentMs: number },
+  now: number,
+  { silentMs, shortestPingMs }: LinkTimes = usualTimes,
+): Choice {
+  const cuts = cut.livedMs < CUT_SOON_MS ? choice.cuts + 1 : 1;
   if (cuts >= MOST_CUTS) return { ...afterRefusal(choice, now), cuts: 0 };
-  if (cut.silentMs < SILENT_MS) return { ...choice, cuts };
-  const pingMs = Math.max(SHORTEST_PING_MS, Math.min(choice.pingMs ?? Number.POSITIVE_INFINITY, cut.silentMs / 2));
+  if (cut.silentMs < silentMs) return { ...choice, cuts };
+  const pingMs = Math.max(shortestPingMs, Math.min(choice.pingMs ?? Number.POSITIVE_INFINITY, cut.silentMs / 2));
   return { ...choice, cuts, pingMs };
 }
 

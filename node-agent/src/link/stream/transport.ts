@@ -1,13 +1,14 @@
 // Sends an agent's calls over a stream, or as requests of their own where a stream cannot be opened. A stream that breaks is
 // replaced at once; one that the server asks to leave, or whose identity was replaced, stays until the new one is open.
 
-import type { NodeStanding, TaskOffer } from "@holdfast/contracts/node/protocol";
 import type { Request, Wait, WaitResponse } from "../calls.ts";
 import type { Answer } from "../exchange.ts";
 import type { LinkFailure } from "../failures.ts";
+import { type LinkTimes, usualTimes } from "../times.ts";
 import { type AgentStream, openAgentStream, type StreamEnded } from "./agent-stream.ts";
 import { afterCut, afterRefusal, afterSuccess, atFirst, mayStream } from "./choice.ts";
 import { DialFailure, type Dialled } from "./dial.ts";
+import { createInbox } from "./inbox.ts";
 
 export type Transport = {
   send<T>(request: Request): Promise<Answer<T>>;
@@ -15,25 +16,22 @@ export type Transport = {
   /** The identity or the address has changed: opens another stream, then closes the present one. */
   renew(): void;
   /** Undefined: neither is in use yet. */
-  kind(): "stream" | "poll" | undefined;
+  used(): LinkInUse | undefined;
   close(): void;
 };
+
+/** `since`: when the stream was opened, or when the first request was sent without one. */
+export type LinkInUse = { kind: "stream" | "poll"; since: number };
 
 export type TransportOptions = {
   /** Requests of their own. */
   http: Pick<Transport, "send" | "wait">;
-  dial(): Promise<Dialled>;
+  /** Undefined: no stream is ever opened. */
+  dial: (() => Promise<Dialled>) | undefined;
+  times?: LinkTimes;
   /** Monotonic. */
   now?: () => number;
   random?: () => number;
-};
-
-type Inbox = {
-  tasks: TaskOffer[];
-  cancel: string[];
-  standing: NodeStanding | undefined;
-  reopened: boolean;
-  again: boolean;
 };
 
 /** Agents that the server asks to move do not all do so at once. */
@@ -43,49 +41,41 @@ const MOVE_AGAIN_MS = 1_000;
 export function createTransport(options: TransportOptions): Transport {
   const now = options.now ?? (() => performance.now());
   const random = options.random ?? Math.random;
-  let choice = atFirst;
+  const { dial, times = usualTimes } = options;
+  const inbox = createInbox();
+  let choice = dial ? atFirst : neverStreams;
   let current: AgentStream | undefined;
   let opening: Promise<AgentStream> | undefined;
   /** The stream before was cut; known to be so when the next one opens. */
   let cut: StreamEnded | undefined;
   let lostWith: LinkFailure | undefined;
-  let inbox = emptyInbox();
-  let wake: (() => void) | undefined;
   let pings: NodeJS.Timeout | undefined;
   let moving: NodeJS.Timeout | undefined;
-  let used: "stream" | "poll" | undefined;
+  let used: LinkInUse | undefined;
   let generation = 0;
   let closed = false;
 
-  const notify = () => {
-    wake?.();
-    wake = undefined;
-  };
-
   const open = (): Promise<AgentStream> => {
-    opening ??= openNow().finally(() => {
-      opening = undefined;
-    });
+    opening ??= openNow()
+      .catch((error: unknown) => {
+        // Once for each attempt, whoever waits for it.
+        if (!current && (used?.kind === "poll" || isOfStreamsOnly(error))) choice = afterRefusal(choice, now());
+        throw error;
+      })
+      .finally(() => {
+        opening = undefined;
+      });
     return opening;
   };
   const openNow = async (): Promise<AgentStream> => {
     const mine = generation;
-    const dialled = await options.dial();
+    if (!dial) throw closedHere();
+    const dialled = await dial();
     const older = current;
     const stream = openAgentStream(dialled, {
-      onOffer(tasks, cancel) {
-        inbox.tasks.push(...tasks);
-        inbox.cancel.push(...cancel);
-        notify();
-      },
-      onStanding(standing) {
-        inbox.standing = standing;
-        notify();
-      },
-      onCapacity() {
-        inbox.again = true;
-        notify();
-      },
+      onOffer: inbox.offer,
+      onStanding: inbox.standing,
+      onCapacity: inbox.again,
       onMove: () => moveSoon(random() * MOVE_WITHIN_MS),
       onClosed: (ended) => onClosed(stream, ended),
     });
@@ -95,14 +85,14 @@ export function createTransport(options: TransportOptions): Transport {
       if (!closed) return openNow();
       throw closedHere();
     }
-    if (cut) choice = afterCut(choice, cut, now());
+    if (cut) choice = afterCut(choice, cut, now(), times);
     cut = undefined;
     lostWith = undefined;
     current = stream;
-    inbox.reopened = true;
+    used = { kind: "stream", since: Date.now() };
     older?.retire();
     pingRegularly();
-    notify();
+    inbox.reopened(true);
     return stream;
   };
 
@@ -114,7 +104,7 @@ export function createTransport(options: TransportOptions): Transport {
     const isCut = ended.failure?.failure.kind === "no_answer";
     cut = isCut ? ended : undefined;
     lostWith = ended.failure;
-    notify();
+    inbox.wake();
   };
 
   const pingRegularly = () => {
@@ -138,91 +128,67 @@ export function createTransport(options: TransportOptions): Transport {
     if (current?.isOpen()) return current;
     if (!mayStream(choice, now())) return undefined;
     // While polls work, a stream is tried beside them.
-    if (used === "poll") {
-      void open().catch(fallBack);
+    if (used?.kind === "poll") {
+      open().catch(() => undefined);
       return undefined;
     }
     try {
       return await open();
     } catch (error) {
-      fallBack(error);
-      return undefined;
+      // Other failures concern every request.
+      if (isOfStreamsOnly(error)) return undefined;
+      throw error;
     }
   };
-  /** Throws what concerns every request. */
-  const fallBack = (error: unknown) => {
-    if (used !== "poll" && !isOfStreamsOnly(error)) throw error;
-    choice = afterRefusal(choice, now());
+  const polls = () => {
+    if (used?.kind !== "poll") used = { kind: "poll", since: Date.now() };
+    return options.http;
   };
-
-  const nextIn = (seconds: number, signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, seconds * 1000);
-      signal.addEventListener("abort", done);
-      wake = done;
-      if (signal.aborted) done();
-    });
-
-  const takeInbox = (): WaitResponse => {
-    const { tasks, cancel, standing, reopened, again } = inbox;
-    inbox = emptyInbox();
-    return { tasks, cancel, node: standing, reopened, again };
-  };
-  const isEmpty = () =>
-    inbox.tasks.length + inbox.cancel.length === 0 &&
-    inbox.standing === undefined &&
-    !inbox.reopened &&
-    !inbox.again;
 
   return {
     async send<T>(request: Request) {
       const stream = await present();
-      used = stream ? "stream" : "poll";
-      if (!stream) return options.http.send<T>(request);
+      if (!stream) return polls().send<T>(request);
       const answer = await stream.call<T>(request);
       // A heartbeat, in particular: the server knows about this stream.
-      if (request.call === "sendHeartbeat") inbox.reopened = false;
+      if (request.call === "sendHeartbeat") inbox.reopened(false);
       return answer;
     },
     async wait(query) {
       const sentAt = Date.now();
       const stream = await present();
-      used = stream ? "stream" : "poll";
-      if (!stream) return options.http.wait(query);
+      if (!stream) return polls().wait(query);
       stream.declare(query);
-      if (isEmpty()) await nextIn(query.seconds, query.signal);
-      if (isEmpty() && !current?.isOpen()) {
+      if (inbox.isEmpty()) await inbox.next(query.seconds, query.signal);
+      if (inbox.isEmpty() && !current?.isOpen()) {
         const before = lostWith;
         if (before && before.failure.kind === "answer") throw before;
         // Once, at once: a restarted server, or a proxy that cut a silent connection. Throws what is really wrong.
         await present();
-        inbox.reopened = true;
+        inbox.reopened(true);
       }
-      return { body: takeInbox(), sentAt, receivedAt: Date.now(), overStream: true };
+      return { body: inbox.take(), sentAt, receivedAt: Date.now(), overStream: true };
     },
     renew() {
       generation += 1;
       if (current) moveSoon(0);
     },
-    kind: () => used,
+    used: () => used,
     close() {
       closed = true;
       clearInterval(pings);
       clearTimeout(moving);
       current?.close();
       current = undefined;
-      notify();
+      inbox.wake();
     },
   };
 }
 
 /** A stream that lived longer than this is not being cut. */
 const RELIABLE_MS = 120_000;
+
+const neverStreams = { ...atFirst, pollUntil: Number.POSITIVE_INFINITY };
 
 const notHere: ReadonlySet<string> = new Set(["route_not_found", "method_not_allowed", "invalid_request"]);
 
@@ -235,8 +201,4 @@ function isOfStreamsOnly(error: unknown): boolean {
 
 function closedHere(): Error {
   return Object.assign(new Error("the link was closed here"), { code: "ABORT_ERR" });
-}
-
-function emptyInbox(): Inbox {
-  return { tasks: [], cancel: [], standing: undefined, reopened: false, again: false };
 }

@@ -2,6 +2,7 @@
 
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
+import { nodeLinkTitles } from "@holdfast/contracts/words/state-titles";
 import { Card } from "../../design/layout/Card.tsx";
 import { Fact, Facts } from "../../design/lists/Facts.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
@@ -18,6 +19,16 @@ export function HeartbeatCard({ node }: { node: NodeDetail }) {
             <Fact name="Agent">
               {node.agent_version && <span className="font-mono text-sm">{node.agent_version}</span>}, started{" "}
               <When at={node.agent_started_at} />
+            </Fact>
+          )}
+          {node.link && (
+            <Fact name="Link">
+              {nodeLinkTitles[node.link].title}
+              {node.link_since && (
+                <>
+                  , opened <When at={node.link_since} />
+                </>
+              )}
             </Fact>
           )}
           <Fact name="Clock">
