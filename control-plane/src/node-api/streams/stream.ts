@@ -88,15 +88,7 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
     close("refused");
   };
 
-  /** Undefined: accepted. */
-  const refusal = (standing: Standing | undefined): ApiError | undefined => {
-    const judged = judge(presented, {
-      now: now(),
-      revoked: standing !== undefined && isRevoked(standing, serial),
-    });
-    if (!("refused" in judged)) return undefined;
-    return judged.refused === "identity_revoked" ? identityRefusal(standing) : new ApiError(judged.refused);
-  };
+  const refusal = (standing: Standing | undefined) => refusalOf(presented, { serial, standing, now: now() });
 
   const onStanding = (standing: Standing) => {
     const refused = refusal(standing);
@@ -200,7 +192,20 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   };
   const unwatch = directory.onStanding(nodeId, onStanding);
   const uses = api.streamUses.map((use) => use(stream));
+  // It may have changed since the certificate was judged.
+  const known = directory.known(nodeId);
+  if (known) onStanding(known);
   return stream;
+}
+
+/** Undefined: accepted. */
+function refusalOf(
+  presented: PresentedCertificate,
+  { serial, standing, now }: { serial: string; standing: Standing | undefined; now: number },
+): ApiError | undefined {
+  const judged = judge(presented, { now, revoked: standing !== undefined && isRevoked(standing, serial) });
+  if (!("refused" in judged)) return undefined;
+  return judged.refused === "identity_revoked" ? identityRefusal(standing) : new ApiError(judged.refused);
 }
 
 function readCall(
