@@ -81,10 +81,8 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   };
   const refuse = (error: ApiError, correlationId: string) => {
     send(errorFrame(error, correlationId, now()));
-    log.warn(
-      { correlation_id: correlationId, node_id: nodeId, serial, reason: error.code },
-      "ended a node's stream",
-    );
+    const details = { correlation_id: correlationId, node_id: nodeId, serial, reason: error.code };
+    log.warn(details, "ended a node's stream");
     close("refused");
   };
 
