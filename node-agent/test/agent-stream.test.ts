@@ -180,9 +180,12 @@ describe("an agent with a stream", () => {
       .toMatchObject({ connected: false, problem: "api_unreachable", link: null });
     moveClock(4_000);
     const later = await create(nodeId, "not-into-the-void");
-    expect(later.status).toBe("queued");
     moveClock(27_000);
     await expect.poll(() => streamsEnded("unresponsive")).toBe(before + 1);
+    // Nothing was offered to an agent that showed no sign of life.
+    expect(await client(getTask, { params: { task_id: later.id }, query: {} })).toMatchObject({
+      status: "queued",
+    });
     const { superuser } = openRoles(api.database);
     const passTime = () => superuser`
       UPDATE node_presence SET disconnected_at = disconnected_at - interval '11 seconds'
