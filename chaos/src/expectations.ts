@@ -119,7 +119,7 @@ const nowhere = { hop: null, hop_detail: null, signal: null, owner: null };
 const answers: Partial<Record<string, Words>> = {
   task_not_taken: {
     ...nowhere,
-    message: /^The node did not take the task before its time was over/,
+    message: /^The node did not claim the task before it expired/,
     next_step: /`holdfast node show`/,
   },
   task_type_unknown: {
@@ -129,8 +129,8 @@ const answers: Partial<Record<string, Words>> = {
   },
   clock_skew: {
     ...nowhere,
-    message: /clock is too far from the server's/,
-    next_step: /^Sync the node's time/,
+    message: /clock differs from the server's/,
+    next_step: /^Synchronize the time first/,
   },
   database_unavailable: {
     ...nowhere,

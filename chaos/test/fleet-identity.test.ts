@@ -138,7 +138,7 @@ describe.skipIf(lacks("faketime"))("a fleet of twenty agents", () => {
     await end(gone.process);
     await jump.mend();
     const connection = async () => (await operator()(getNode, { params: { node_id: gone.nodeId } })).connection;
-    await expect.poll(connection, BACK).toBe("stale");
+    await expect.poll(connection, BACK).toBe("offline");
     gone.process = startAgent(gone.stateDir);
     await allAreBack();
   }, 500_000);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { uuidv7Time } from "./uuid.ts";
 
 let uuidv7: (now?: number) => string;
 // The order within a process is kept in the module: each test gets a process's beginning.
@@ -75,5 +76,10 @@ describe("uuidv7", () => {
       // Twelve standard deviations: a fixed bit fails, chance does not.
       expect(Math.abs(ones - 1_000), `bit ${bit}`).toBeLessThan(270);
     }
+  });
+
+  it("tells when it was made", () => {
+    const at = Date.UTC(2031, 4, 6, 7, 8, 9, 123);
+    expect(uuidv7Time(uuidv7(at))).toEqual(new Date(at));
   });
 });

@@ -23,6 +23,8 @@ const codes = (changes: Partial<NodeCondition>) =>
 /** A day's certificate of this age. */
 const aged = (seconds: number) => ({ notBefore: ago(seconds), notAfter: ago(seconds - 24 * HOUR) });
 
+const lost = (seconds: number, why = "connection_lost") => ({ at: ago(seconds), why });
+
 describe("what to look at", () => {
   it("AGENT-06 is nothing about a node that is well", () => {
     expect(codes({})).toEqual([]);
@@ -37,6 +39,8 @@ describe("what to look at", () => {
       { heartbeatAt: undefined, createdAt: ago(121) },
       { heartbeatAt: undefined, createdAt: ago(120) },
     ],
+    ["connection_lost", { disconnection: lost(11) }, { disconnection: lost(10) }],
+    ["connection_lost", { disconnection: lost(130), heartbeatAt: ago(140) }, { heartbeatAt: ago(100) }],
     ["heartbeat_in_future", { heartbeatAt: ago(-61) }, { heartbeatAt: ago(-60) }],
     ["cert_renewal_overdue", { certificate: aged(18 * HOUR + 1) }, { certificate: aged(18 * HOUR) }],
     ["cert_renewal_overdue", { certificate: aged(24 * HOUR) }, { certificate: aged(12 * HOUR) }],
@@ -52,6 +56,16 @@ describe("what to look at", () => {
       expect(codes(within)).toEqual([]);
     },
   );
+
+  it.for([
+    ["closed_by_agent", "The agent closed its connection 30 seconds ago."],
+    ["connection_lost", "The connection of the agent was lost 30 seconds ago."],
+    ["unresponsive", "The agent stopped responding, and its connection was closed 30 seconds ago."],
+    ["refused", "The server refused the agent's connection 30 seconds ago."],
+    ["of_a_newer_server", "The connection of the agent was lost 30 seconds ago."],
+  ])("AGENT-06 says how a connection ended: %s", ([why = "", message]) => {
+    expect(attentionOf({ ...well, disconnection: lost(30, why) }, facts)).toMatchObject([{ message }]);
+  });
 
   it("AGENT-06 names the last heartbeat of a silent node by its correlation id", () => {
     const [item] = attentionOf({ ...well, heartbeatAt: ago(121), heartbeatId: "of-the-heartbeat" }, facts);
