@@ -16,7 +16,7 @@ import { processorSeconds, residentKb } from "../processes.ts";
 import { root } from "../program.ts";
 
 /** Longer than the time between two heartbeats, so that one of them is always within. */
-const REST_SECONDS = 21;
+const REST_SECONDS = 61;
 const peer = "a bare node process with a timer";
 const floor = peer;
 const figures = {

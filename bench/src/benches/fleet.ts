@@ -30,7 +30,7 @@ const figures = {
 };
 
 const floors = {
-  rest: "as many bare streams that are answered a heartbeat every 20 s (1,000 measured)",
+  rest: "as many bare streams that are answered a heartbeat every 60 s (1,000 measured)",
   each: "a push to each bare stream and its answer (1,000 measured)",
   dial: "as many handshakes with the bare server (1,000 measured)",
   push: "a push and its answer on one bare stream, and two durable commits of one row",

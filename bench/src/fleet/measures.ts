@@ -6,8 +6,8 @@ import { processorSeconds, residentKb } from "../processes.ts";
 import { median } from "../report.ts";
 import type { Installation } from "./installation.ts";
 
-/** Two heartbeats of each node. */
-const REST_SECONDS = 40;
+/** One heartbeat of each node. */
+const REST_SECONDS = 60;
 const SETTLE_SECONDS = 20;
 const SINGLE = 300;
 /** While nodes come back: asked of one after the other, so many a second. */

@@ -5,13 +5,14 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createSecureContext, connect as dial, type TLSSocket } from "node:tls";
+import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node/limits";
 import { WebSocket } from "ws";
 import type { AgentCredentials } from "./credentials.ts";
 
 export type BareAgents = { port: number; credentials: AgentCredentials };
 
 /** As an agent's heartbeat: how often, and about how long. */
-const HEARTBEAT_MS = 20_000;
+const HEARTBEAT_MS = HEARTBEAT_SECONDS * 1000;
 const heartbeat = JSON.stringify({ heartbeat: "x".repeat(1_000) });
 /** Handshakes under way at a time. */
 const AT_ONCE = 8;

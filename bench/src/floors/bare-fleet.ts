@@ -28,7 +28,7 @@ const CONNECTIONS = 1_000;
 /** Before the first measurement: code is compiled, pools are there. */
 const WARM = 50;
 /** One heartbeat of each. */
-const REST_SECONDS = 20;
+const REST_SECONDS = 60;
 
 export async function measureBareFleet(lab: Lab): Promise<BareFleet> {
   const { server, agents, stop } = await startBare(lab);
