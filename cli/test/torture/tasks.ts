@@ -239,8 +239,8 @@ function killOne(installation: Installation, victim: Exclude<Victim, "agent">): 
 async function onlyNode(call: Client): Promise<string> {
   for (;;) {
     const { items } = await whileUnanswered(() => call(listNodes, {}));
-    const online = items.find((node) => node.connection === "online");
-    if (online) return online.id;
+    const ready = items.find((node) => node.connection === "online" && node.status === "active");
+    if (ready) return ready.id;
     await pause(50);
   }
 }
