@@ -248,28 +248,27 @@ const newNodes = async () => [await lab.newNode({ capabilities: ["os_users"] }),
 describe("one task or many", () => {
   it("TASK-02 TASK-04 TASK-08 end in the same rows, with the same answers", async () => {
     const nodes = { one: await newNodes(), many: await newNodes() };
-    const seen = new Map<string, number>();
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 24, size: "max" }), (steps) =>
-        rolledBack(async (tx) => {
-          const worlds = [new World("one", nodes.one), new World("many", nodes.many)] as const;
-          for (const step of steps) {
-            const [one, many] = [
-              worlds[0].plain(await outcomeOf(tx, () => worlds[0].take(tx, step))),
-              worlds[1].plain(await outcomeOf(tx, () => worlds[1].take(tx, step))),
-            ];
-            expect(one).toEqual(many);
-            for (const what of kindsOf(step, one)) seen.set(what, (seen.get(what) ?? 0) + 1);
-          }
-          expect(worlds[0].plain(await worlds[0].stored(tx))).toEqual(worlds[1].plain(await worlds[1].stored(tx)));
-        }),
-      ),
-      { numRuns: 60 },
+    const seen = new Set<string>();
+    const property = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 24, size: "max" }), (steps) =>
+      rolledBack(async (tx) => {
+        const worlds = [new World("one", nodes.one), new World("many", nodes.many)] as const;
+        for (const step of steps) {
+          const [one, many] = [
+            worlds[0].plain(await outcomeOf(tx, () => worlds[0].take(tx, step))),
+            worlds[1].plain(await outcomeOf(tx, () => worlds[1].take(tx, step))),
+          ];
+          expect(one).toEqual(many);
+          for (const what of kindsOf(step, one)) seen.add(what);
+        }
+        expect(worlds[0].plain(await worlds[0].stored(tx))).toEqual(worlds[1].plain(await worlds[1].stored(tx)));
+      }),
     );
-    // Otherwise the comparison would say nothing about it.
-    for (const kind of ["accepted", "late", "duplicate", "revoked", "offered", "stop", "claimed", "refused"]) {
-      expect(seen.get(kind) ?? 0, kind).toBeGreaterThan(0);
-    }
+    const kinds = ["accepted", "late", "duplicate", "revoked", "offered", "stop", "claimed", "refused"];
+    const unseen = () => kinds.filter((kind) => !seen.has(kind));
+    await fc.assert(property, { numRuns: 60 });
+    // What chance has left out: the comparison would say nothing about it.
+    for (let more = 0; more < 20 && unseen().length > 0; more += 1) await fc.assert(property, { numRuns: 10 });
+    expect(unseen()).toEqual([]);
   });
 
   it("sends one task without arrays, and ends it by an update alone", async () => {
