@@ -49,7 +49,7 @@ export type Story = {
   /** Waits until the task is done; throws when it failed. */
   succeeds(task: Task): Promise<Task>;
   /** A user runs a task from the command line, and is refused. */
-  userIsRefused(options?: { type?: string }): Promise<void>;
+  userIsRefused(options?: { type?: string; expiresSeconds?: number }): Promise<void>;
   /** `holdfast agent diagnose` on the host explains it. */
   hostSees(code: string): Promise<void>;
   /** The node's page says so. */
@@ -73,7 +73,7 @@ export type StoryRun = {
 };
 
 /** How long a user's task may wait for its node: the shortest there is. */
-const EXPIRES_SECONDS = "5";
+const EXPIRES_SECONDS = 5;
 const silences: ReadonlySet<string> = new Set(["heartbeat_stale", "connection_lost"]);
 
 export function startStory(lab: Lab, expected: Expected): StoryRun {
@@ -142,8 +142,8 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       if (latest.status === "completed") return latest;
       throw new Error(`the task is ${latest.status}: ${latest.failure?.code} ${latest.failure?.message}`);
     },
-    async userIsRefused({ type = "node.noop" } = {}) {
-      const run = ["task", "run", lab.node.name, type, "--expires", EXPIRES_SECONDS, "--json"];
+    async userIsRefused({ type = "node.noop", expiresSeconds = EXPIRES_SECONDS } = {}) {
+      const run = ["task", "run", lab.node.name, type, "--expires", String(expiresSeconds), "--json"];
       const { code, stdout, stderr } = await lab.control.holdfast(...run);
       if (code === 0) throw new Error(`the user was not refused: ${stdout}`);
       see({ by: "user", ...readRefusal(stderr) });

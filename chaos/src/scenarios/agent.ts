@@ -43,7 +43,8 @@ export const outdated: Scenario = {
   },
   async run(story) {
     await story.breaks(anotherBuild(story.lab.node, withoutNetworkProbe));
-    await story.userIsRefused({ type: PROBE });
+    // The new agent may take a while to start.
+    await story.userIsRefused({ type: PROBE, expiresSeconds: 40 });
     await story.historyHas("task_refused");
     await story.mends();
     await story.succeeds(await story.gives({ type: PROBE }));
