@@ -12,6 +12,7 @@ import { enrollTestNode, heartbeatOf, sendHeartbeatFrom, type TestNode } from ".
 import { openTestStream, type StreamOptions, type TestStream } from "../../testkit/api/streams.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { temporaryAuthority } from "../src/identity/authority.ts";
+import { MOST_OF_ONE_NODE } from "../src/node-api/streams/serve.ts";
 
 let api: TestApi;
 let kelp: TestOrg;
@@ -214,6 +215,15 @@ describe("a stream of an agent", () => {
     expect((await operator()(getNode, { params: { node_id: node.id } })).connection).toBe("online");
     back.socket.close(1000);
     await expect.poll(presence).toMatchObject({ disconnected_why: "closed_by_agent" });
+  });
+
+  it("ID-01 has a limited number of siblings, whatever instances its node invents", async () => {
+    const node = await activeNode();
+    const streams = [];
+    for (let count = 0; count < MOST_OF_ONE_NODE; count += 1) streams.push(await streamOf(node));
+    await expect(streamOf(node)).rejects.toMatchObject({ status: 429, body: { code: "rate_limit_exceeded" } });
+    streams[0]?.socket.close(1000);
+    await expect.poll(() => streamOf(node).then(Boolean, () => false)).toBe(true);
   });
 
   it("ID-14 two agents of one identity that both answer are recorded; one that does not answer is not", async () => {

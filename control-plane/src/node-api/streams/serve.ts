@@ -39,6 +39,8 @@ const CHECK_EVERY_MS = 5_000;
 /** The kernel finds a dead connection after this and ten more seconds, without waking this process. */
 const KEEPALIVE_MS = 25_000;
 const STOP_WITHIN_MS = 3_000;
+/** An agent has one, and a second while it moves. A compromised node must not exhaust the memory that all nodes share. */
+export const MOST_OF_ONE_NODE = 8;
 const streamPath = new RegExp(`^/internal/v1/nodes/([0-9a-f-]{36})${STREAM_PATH}$`);
 
 export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
@@ -74,7 +76,14 @@ export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
     if (api.isDraining()) throw new ApiError("shutting_down", { headers: { "retry-after": "1" } });
     if (!isAllowedHost(request.headers.host, options.hosts)) throw new ApiError("host_refused");
     options.refuseForged(request, correlationId);
-    return options.identify(request, nodeId, correlationId);
+    const identified = await options.identify(request, nodeId, correlationId);
+    if (twins.count(nodeId) >= MOST_OF_ONE_NODE) {
+      throw new ApiError("rate_limit_exceeded", {
+        message: `This node already has ${MOST_OF_ONE_NODE} streams open.`,
+        headers: { "retry-after": "1" },
+      });
+    }
+    return identified;
   };
 
   const explained = (error: unknown, correlationId: string): ApiError => {

@@ -8,6 +8,8 @@ import type { Twins } from "./uses.ts";
 export type TwinWatch = {
   opened(stream: OpenStream): void;
   closed(stream: OpenStream): void;
+  /** How many streams of the node are open here. */
+  count(nodeId: string): number;
 };
 
 export function watchTwins(onTwins: (twins: Twins) => void): TwinWatch {
@@ -22,6 +24,7 @@ export function watchTwins(onTwins: (twins: Twins) => void): TwinWatch {
   };
 
   return {
+    count: (nodeId) => byNode.get(nodeId)?.size ?? 0,
     opened(stream) {
       const { id, instanceId } = stream.node;
       const own = byNode.get(id) ?? new Set();
