@@ -235,6 +235,24 @@ describe("the journal after a crash", () => {
     );
   });
 
+  it("TASK-05 does not find what outlived a lost record, once that record is written again", async () => {
+    const clock = { now: START };
+    const claim: Operation = { do: "claim", task: 0, idempotent: false };
+    const first = faultyDisk(24 * 1024);
+    // Three steps to begin the file, a write for each operation; then the power goes instead of the sync.
+    first.losePowerAt(6);
+    await drive(first, [claim, { do: "start", task: 0 }], clock);
+    expect(first.unsynced, "the two records").toBe(2);
+    const second = faultyDisk(first.imagesAfter((write) => ({ kind: write === 0 ? "lost" : "kept" })));
+    const { history } = await drive(second, [claim], clock);
+    expectOneOf(
+      second.imagesAfter(() => ({ kind: "kept" })),
+      history,
+      history.length - 1,
+      clock.now,
+    );
+  });
+
   it("TASK-05 survives a crash at every step of many tasks and rewrites, however each write ends", async () => {
     const ends: Fate[] = [
       { kind: "kept" },

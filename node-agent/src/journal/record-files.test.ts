@@ -67,9 +67,11 @@ describe("record files", () => {
     const { image, at } = placeOf(images, "torn!");
     image.fill(0, at, at + 2);
     const again = faultyDisk(images);
-    // As long as the one that was torn, so that the third stands exactly behind it.
-    open(again).append("other");
-    expect(read(imagesOf(again))).toEqual(["first", "other"]);
+    const reopened = open(again);
+    expect(reopened.append("torn!"), "nothing is appended to a file that was opened").toBe(false);
+    reopened.rewrite(["first"]);
+    expect(reopened.append("torn!")).toBe(true);
+    expect(read(imagesOf(again))).toEqual(["first", "torn!"]);
   });
 
   it("TASK-05 what an older epoch left in the file does not come back", () => {

@@ -8,13 +8,16 @@
 // Each CRC continues from the one before it, the first from the header's. A record is therefore valid
 // only after exactly the records that preceded it: neither bytes of an older epoch nor those
 // after a torn record are ever read as records. Reading ends at the first record that does not fit.
+//
+// A file that was opened is never appended to: a power loss may have taken one record and kept the next,
+// which would be valid again behind an equal record. The first append comes after a rewrite, with a new salt.
 
 import { randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { FileIndex, Storage } from "./storage.ts";
 
 export type RecordFiles = {
-  /** False when it does not fit: rewrite first. Throws the disk's errors. */
+  /** False when it does not fit, and until the first rewrite: rewrite, then append again. Throws the disk's errors. */
   append(payload: string): boolean;
   /** Replaces everything by these; a crash meanwhile leaves everything as it was. */
   rewrite(payloads: Iterable<string>): void;
@@ -30,32 +33,35 @@ const CHUNK_BYTES = 128 * 1024;
 const RECORD_OVERHEAD_BYTES = 8;
 
 type Header = { epoch: number; crc: number } | "empty" | "damaged";
-/** Where the valid records of the file in use end; undefined `at`: neither file holds any. */
-type Found = { active: FileIndex; epoch: number; at: Tail | undefined; damage: string | undefined };
+/** `active` is the file in use; undefined when neither is. */
+type Found = { active: FileIndex | undefined; epoch: number; damage: string | undefined };
+/** Where the next record goes. */
 type Tail = { end: number; chain: number };
 
 /** Hands every valid record to `found`, in order, and changes nothing. */
 export function readRecordFiles(storage: Storage, found: (payload: string) => void): Found {
   const headers = [readHeader(storage, 0), readHeader(storage, 1)] as const;
   const [a, b] = [epochOf(headers[0]), epochOf(headers[1])];
-  const active: FileIndex = b > a ? 1 : 0;
-  const header = headers[active];
-  const at = typeof header === "string" ? undefined : readRecords(storage, active, header.crc, found);
-  return { active, epoch: Math.max(a, b), at, damage: damageOf(headers) };
+  const newer: FileIndex = b > a ? 1 : 0;
+  const header = headers[newer];
+  const used = typeof header !== "string";
+  if (used) readRecords(storage, newer, header.crc, found);
+  return { active: used ? newer : undefined, epoch: Math.max(a, b), damage: damageOf(headers) };
 }
 
 /** Hands every valid record to `found`, in order, before it returns. */
 export function openRecordFiles(storage: Storage, found: (payload: string) => void): RecordFiles {
-  let { active, epoch, at, damage } = readRecordFiles(storage, found);
-  let tail: Tail = at ?? { end: HEADER_BYTES, chain: 0 };
+  const opened = readRecordFiles(storage, found);
+  let { active = 0, epoch } = opened;
+  let tail: Tail | undefined;
   const writer = recordWriter(storage);
   let flying: Promise<void> | undefined;
   let waiting: Promise<void> | undefined;
 
   const files: RecordFiles = {
-    damage,
+    damage: opened.damage,
     append(payload) {
-      const written = writer.one(active, payload, tail);
+      const written = tail && writer.one(active, payload, tail);
       if (!written) return false;
       tail = written;
       return true;
@@ -84,11 +90,11 @@ export function openRecordFiles(storage: Storage, found: (payload: string) => vo
       return waiting;
     },
   };
-  if (!at) files.rewrite([]);
+  if (opened.active === undefined) files.rewrite([]);
   return files;
 }
 
-function readRecords(storage: Storage, file: FileIndex, seed: number, found: (payload: string) => void): Tail {
+function readRecords(storage: Storage, file: FileIndex, seed: number, found: (payload: string) => void): void {
   let end = HEADER_BYTES;
   let chain = seed;
   let chunk: Buffer = Buffer.alloc(0);
@@ -111,7 +117,6 @@ function readRecords(storage: Storage, file: FileIndex, seed: number, found: (pa
     chain = crc;
     end += RECORD_OVERHEAD_BYTES + length;
   }
-  return { end, chain };
 }
 
 function recordWriter(storage: Storage) {
