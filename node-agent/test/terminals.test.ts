@@ -2,7 +2,12 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
-import { MOST_INPUT_BYTES, SCROLLBACK_BYTES, WINDOW_BYTES } from "@holdfast/contracts/terminal/frames";
+import {
+  MOST_FRAME_BYTES,
+  MOST_INPUT_BYTES,
+  SCROLLBACK_BYTES,
+  WINDOW_BYTES,
+} from "@holdfast/contracts/terminal/frames";
 import { commandLine } from "@holdfast/kit/processes";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Launch } from "../src/drivers/pty/driver.ts";
@@ -212,7 +217,8 @@ describe("a terminal", () => {
     await stream.attach();
     await ask(stream, "stty raw -echo; echo ready");
     stream.type("sleep 300\r");
-    const chunk = Buffer.alloc(1024 * 1024, "y");
+    // Less than the agent itself would hold, however late the holder reads.
+    const chunk = Buffer.alloc(MOST_FRAME_BYTES / 2, "y");
     for (let sent = 0; sent <= MOST_INPUT_BYTES; sent += chunk.length) stream.type(chunk);
     const { code, message } = await stream.frame("error");
     expect(code).toBe("terminal_input_overflow");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { afterCut, afterRefusal, afterSuccess, atFirst, type Choice, mayStream } from "./choice.ts";
+import { afterCut, afterOutage, afterRefusal, afterSuccess, atFirst, type Choice, mayStream } from "./choice.ts";
 
 describe("stream or poll", () => {
   it("TASK-02 tries a stream at first; where none can be opened, it polls and tries again ever less often", () => {
@@ -16,6 +16,17 @@ describe("stream or poll", () => {
       expect(mayStream(choice, now)).toBe(true);
     }
     expect(pauses).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000, 600_000]);
+  });
+
+  it("TASK-02 tries a stream soon after an outage, however long it was", () => {
+    let choice: Choice = afterRefusal(atFirst, 0);
+    let now = choice.pollUntil;
+    for (let count = 0; count < 20; count += 1) {
+      choice = afterOutage(choice, now);
+      expect(choice.pollUntil - now).toBe(30_000);
+      now = choice.pollUntil;
+    }
+    expect(afterRefusal(choice, now).pollUntil - now, "an outage is no refusal").toBe(60_000);
   });
 
   it("TASK-02 pings where silent connections are cut: more often than the silence that was too long", () => {
@@ -41,6 +52,7 @@ describe("stream or poll", () => {
     const event = fc.oneof(
       fc.constant("refusal" as const),
       fc.constant("success" as const),
+      fc.constant("outage" as const),
       fc.record({ livedMs: fc.nat(200_000), silentMs: fc.nat(200_000) }),
     );
     fc.assert(
@@ -48,6 +60,7 @@ describe("stream or poll", () => {
         let choice: Choice = atFirst;
         for (const one of events) {
           if (one === "refusal") choice = afterRefusal(choice, 0);
+          else if (one === "outage") choice = afterOutage(choice, 0);
           else if (one === "success") choice = afterSuccess(choice);
           else choice = afterCut(choice, one, 0);
         }

@@ -31,6 +31,11 @@ export function afterRefusal(choice: Choice, now: number): Choice {
   return { ...choice, refusals: choice.refusals + 1, pollUntil: now + pause };
 }
 
+/** Neither a stream nor anything else reaches the server: what is known about streams stays as it is. */
+export function afterOutage(choice: Choice, now: number): Choice {
+  return { ...choice, pollUntil: now + FIRST_POLL_MS };
+}
+
 /** A stream broke, and another one could be opened at once: something in between has cut it. */
 export function afterCut(
   choice: Choice,

@@ -6,7 +6,7 @@ import type { Answer } from "../exchange.ts";
 import type { LinkFailure } from "../failures.ts";
 import { type LinkTimes, usualTimes } from "../times.ts";
 import { type AgentStream, openAgentStream, type StreamEnded } from "./agent-stream.ts";
-import { afterCut, afterRefusal, afterSuccess, atFirst, mayStream } from "./choice.ts";
+import { afterCut, afterOutage, afterRefusal, afterSuccess, atFirst, mayStream } from "./choice.ts";
 import { DialFailure, type Dialled } from "./dial.ts";
 import { createInbox } from "./inbox.ts";
 
@@ -59,7 +59,8 @@ export function createTransport(options: TransportOptions): Transport {
     opening ??= openNow()
       .catch((error: unknown) => {
         // Once for each attempt, whoever waits for it.
-        if (!current && (used?.kind === "poll" || isOfStreamsOnly(error))) choice = afterRefusal(choice, now());
+        if (!current && isOfStreamsOnly(error)) choice = afterRefusal(choice, now());
+        else if (!current && used?.kind === "poll") choice = afterOutage(choice, now());
         throw error;
       })
       .finally(() => {

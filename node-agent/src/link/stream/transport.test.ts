@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import { LinkFailure } from "../failures.ts";
+import { DialFailure } from "./dial.ts";
+import { createTransport } from "./transport.ts";
+
+const noStreamHere = new DialFailure(
+  new LinkFailure({ kind: "no_answer", code: "ECONNRESET", message: "the upgrade was cut" }, {}),
+  true,
+);
+const unreachable = new DialFailure(
+  new LinkFailure({ kind: "no_answer", code: "ECONNREFUSED", message: "nothing listens" }, {}),
+  false,
+);
+
+it("TASK-02 tries a stream every 30 s while an outage lasts, and ever less often where streams are refused", async () => {
+  const clock = { now: 0 };
+  let failure = noStreamHere;
+  let dialled = 0;
+  const transport = createTransport({
+    http: { send: () => Promise.reject(failure), wait: () => Promise.reject(failure) },
+    dial: () => {
+      dialled += 1;
+      return Promise.reject(failure);
+    },
+    now: () => clock.now,
+  });
+  const dialsAfter = async (ms: number) => {
+    clock.now += ms;
+    dialled = 0;
+    await transport.wait({ seconds: 1 } as Parameters<typeof transport.wait>[0]).catch(() => undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+    return dialled;
+  };
+  expect(await dialsAfter(0)).toBe(1);
+  expect(transport.used()?.kind).toBe("poll");
+  failure = unreachable;
+  for (let minute = 0; minute < 10; minute += 0.5) expect(await dialsAfter(30_000)).toBe(1);
+  failure = noStreamHere;
+  expect(await dialsAfter(30_000)).toBe(1);
+  expect(await dialsAfter(30_000), "the second refusal: a minute").toBe(0);
+  expect(await dialsAfter(30_000)).toBe(1);
+  transport.close();
+});
