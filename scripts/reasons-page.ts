@@ -15,6 +15,7 @@ const kinds: Record<Reason["kind"], string> = {
   diagnostic: "recorded by a node's agent",
   attention: "noticed by the control plane about a node",
   terminal: "reported for a terminal",
+  app: "reported for an app on a node",
   signal: "name in dashboards and alarms",
 };
 

@@ -1,7 +1,9 @@
 // The one catalogue of everything that can be wrong. An entry in one of its parts is all that a new reason needs, beside
 // the code that raises it: API, page, command line, audit and the reference page read it from here.
 
+import { appReasons } from "./app.ts";
 import { cloneReasons } from "./node/clones.ts";
+import { concludedReasons } from "./node/concluded.ts";
 import { silenceReasons } from "./node/silence.ts";
 import { diagnosticReasons, type NodeReasonCode } from "./node.ts";
 import type { OwnerId } from "./owners.ts";
@@ -10,16 +12,17 @@ import { type TerminalFailureCode, terminalReasons } from "./terminal.ts";
 import type { NextAction, NodeReason, ReasonFacts, Severity, TerminalReason } from "./vocabulary.ts";
 
 type SignalCode = keyof typeof signalReasons;
-export type ReasonCode = NodeReasonCode | TerminalFailureCode | SignalCode;
+type AppReasonCode = keyof typeof appReasons;
+export type ReasonCode = NodeReasonCode | TerminalFailureCode | AppReasonCode | SignalCode;
 
 /**
  * `diagnostic`: an agent records it. `attention`: the control plane notices it about a node. `terminal`: a terminal fails
- * or ends with it. `signal`: what alarms call one or more of them.
+ * or ends with it. `app`: an app on a node fails with it. `signal`: what alarms call one or more of them.
  */
 export type Reason =
   | ({ kind: "diagnostic" | "attention" } & NodeReason)
   | ({ kind: "terminal" } & TerminalReason)
-  | ({ kind: "signal" } & ReasonFacts);
+  | ({ kind: "app" | "signal" } & ReasonFacts);
 
 function ofKind<Kind extends Reason["kind"], Code extends string, Entry>(
   kind: Kind,
@@ -32,8 +35,9 @@ function ofKind<Kind extends Reason["kind"], Code extends string, Entry>(
 
 export const reasons: Record<ReasonCode, Reason> = {
   ...ofKind("diagnostic", diagnosticReasons),
-  ...ofKind("attention", { ...silenceReasons, ...cloneReasons }),
+  ...ofKind("attention", { ...silenceReasons, ...cloneReasons, ...concludedReasons }),
   ...ofKind("terminal", terminalReasons),
+  ...ofKind("app", appReasons),
   ...ofKind("signal", signalReasons),
 };
 export const reasonCodes = Object.keys(reasons) as ReasonCode[];

@@ -1,6 +1,7 @@
-// Everything that can be wrong with a node: what its agent records, and what only the control plane notices.
+// Everything that can be wrong with a node: what its agent records, and what only the control plane notices or concludes.
 
 import { cloneReasons } from "./node/clones.ts";
+import { concludedReasons } from "./node/concluded.ts";
 import { hostReasons } from "./node/host.ts";
 import { identityReasons } from "./node/identity.ts";
 import { linkReasons } from "./node/link.ts";
@@ -14,7 +15,7 @@ export const diagnosticReasons = { ...hostReasons, ...linkReasons, ...identityRe
 export type DiagnosticReason = keyof typeof diagnosticReasons;
 export const diagnosticReasonNames = Object.keys(diagnosticReasons) as [DiagnosticReason, ...DiagnosticReason[]];
 
-export const nodeReasons = { ...silenceReasons, ...cloneReasons, ...diagnosticReasons };
+export const nodeReasons = { ...silenceReasons, ...cloneReasons, ...concludedReasons, ...diagnosticReasons };
 export type NodeReasonCode = keyof typeof nodeReasons;
 
 /** Undefined for a code that only a newer agent knows. */

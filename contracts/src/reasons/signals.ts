@@ -13,6 +13,14 @@ function like<const Changes extends Partial<ReasonFacts> & Pick<ReasonFacts, "de
   return { title, message, nextStep, class: kind, owner, severity, userState, nextAction, ...changes };
 }
 
+const causesOfRejection = ["endpoint_profile_drift", "clock_skew", "disk_full", "cloned_identity_detected"];
+const exactRejections = [
+  "cert_expired",
+  "recovery_token_missing",
+  "cert_untrusted_by_ingress",
+  "identity_revoked_or_fenced",
+];
+
 export const signalReasons = {
   node_agent_heartbeat_stale: like("heartbeat_stale", { dependsOn: nodeReasons.heartbeat_stale.dependsOn }),
   node_agent_process_down: like("agent_down", { dependsOn: ["disk_full", "node_agent_binary_invalid"] }),
@@ -27,7 +35,7 @@ export const signalReasons = {
   node_agent_link_slow: like("link_slow", { dependsOn: [] }),
   node_agent_api_tls_failed: like("server_tls_untrusted", { dependsOn: ["endpoint_profile_drift", "clock_skew"] }),
   node_agent_auth_failed: like("auth_failed", {
-    dependsOn: ["endpoint_profile_drift", "clock_skew", "disk_full", "cloned_identity_detected"],
+    dependsOn: [...causesOfRejection, ...exactRejections],
   }),
   identity_revoked_or_fenced: like("node_quarantined", {
     title: "Node quarantined, revoked or retired",

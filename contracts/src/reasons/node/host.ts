@@ -37,7 +37,8 @@ export const hostReasons = {
         "identity_revoked_or_fenced",
       ],
       ...["clock_skew", "node_agent_api_unreachable", "disk_full", "node_agent_binary_invalid"],
-      "cloned_identity_detected",
+      ...["cloned_identity_detected", "cert_untrusted_by_ingress", "recovery_token_missing"],
+      ...["identity_key_missing", "trust_bundle_invalid"],
     ],
   },
   agent_version_drift: {

@@ -33,7 +33,7 @@ export const identityReasons = {
     severity: "P1",
     userState: "recovering",
     nextAction: "wait",
-    dependsOn: ["recovery_enrollment_blocked", "clock_skew", "disk_full"],
+    dependsOn: ["recovery_token_missing", "recovery_enrollment_blocked", "clock_skew", "disk_full"],
     runbook: "cert_renewal_overdue.md",
     untilAnswered: true,
   },
@@ -138,7 +138,10 @@ export const identityReasons = {
     severity: "P1",
     userState: "operator_action_required",
     nextAction: "rebootstrap",
-    dependsOn: ["identity_revoked_or_fenced", "clock_skew", "disk_full"],
+    dependsOn: [
+      ...["identity_revoked_or_fenced", "cert_untrusted_by_ingress", "recovery_token_missing"],
+      ...["clock_skew", "disk_full"],
+    ],
     untilAnswered: true,
   },
   node_quarantined: {

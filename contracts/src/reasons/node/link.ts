@@ -60,7 +60,7 @@ export const linkReasons = {
     severity: "P1",
     userState: "operator_action_required",
     nextAction: "repair_certs",
-    dependsOn: ["recovery_enrollment_blocked", "clock_skew"],
+    dependsOn: ["recovery_enrollment_blocked", "clock_skew", "endpoint_profile_drift"],
     runbook: "node-connectivity.md",
     untilAnswered: true,
   },

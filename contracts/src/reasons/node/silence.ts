@@ -7,7 +7,13 @@ const causes = [
   ...["agent_down", "node_agent_process_down", "node_agent_binary_invalid", "node_agent_api_unreachable"],
   ...["control_plane_unreachable", "server_tls_untrusted", "edge_rate_limited", "node_agent_auth_failed"],
   ...["cert_expired", "recovery_enrollment_blocked", "identity_revoked_or_fenced", "endpoint_profile_drift"],
-  ...["clock_skew", "disk_full", "cloned_identity_detected"],
+  ...[
+    "clock_skew",
+    "disk_full",
+    "cloned_identity_detected",
+    "cert_untrusted_by_ingress",
+    "recovery_token_missing",
+  ],
 ] as const;
 
 export const silenceReasons = {

@@ -44,7 +44,7 @@ export const streamReasons = {
     severity: "P1",
     userState: "operator_action_required",
     nextAction: "repair_certs",
-    dependsOn: ["identity_revoked_or_fenced"],
+    dependsOn: ["identity_revoked_or_fenced", "cert_untrusted_by_ingress"],
     retryable: true,
     remedy: "same",
     shellSurvives: true,

@@ -1,0 +1,110 @@
+// What no observer reports by itself: the control plane concludes it from what several of them report.
+
+import type { NodeReason } from "../vocabulary.ts";
+
+/** Whatever keeps a node from its work leaves tasks behind that expire. */
+const causesOfBacklog = [
+  ...["agent_down", "node_agent_binary_invalid", "node_agent_api_unreachable", "control_plane_unreachable"],
+  ...["server_tls_untrusted", "edge_rate_limited", "node_agent_auth_failed", "cert_expired"],
+  ...["recovery_token_missing", "recovery_enrollment_blocked", "cert_untrusted_by_ingress"],
+  ...["identity_revoked_or_fenced", "endpoint_profile_drift", "node_task_claim_failed"],
+  "node_task_result_post_failed",
+] as const;
+
+export const concludedReasons = {
+  node_agent_unreachable: {
+    title: "No evidence yet",
+    at: "heartbeat",
+    signal: "node_agent_heartbeat_stale",
+    message: "Nothing is known about this node: it never reported, and no other observation of it exists.",
+    nextStep:
+      "Start the agent on the host: `holdfast agent run`. `holdfast agent diagnose` there shows what is wrong.",
+    class: "silence",
+    owner: "node_runtime",
+    severity: "P2",
+    userState: "temporary",
+    nextAction: "restart_agent",
+    dependsOn: [],
+  },
+  cert_untrusted_by_ingress: {
+    title: "Node CA not trusted by the ingress",
+    at: "identity",
+    signal: "node_agent_auth_failed",
+    message: "The ingress trusts another CA than the one that signs the certificates of nodes.",
+    nextStep:
+      "Give the ingress the CA that `holdfast status` prints, then reload it. Do not enroll nodes again before both agree.",
+    class: "platform",
+    owner: "pki",
+    severity: "P0",
+    userState: "operator_action_required",
+    nextAction: "fix_control_plane",
+    dependsOn: [],
+  },
+  recovery_token_missing: {
+    title: "Certificate expired, no recovery token",
+    at: "identity",
+    signal: "node_agent_auth_failed",
+    message: "The node's certificate has expired, and the node has no token to enroll again by itself.",
+    nextStep:
+      "Enroll this node again: create a token with `holdfast node token create --node <id>`, and run `holdfast agent join` with it on the machine.",
+    class: "rejection",
+    owner: "node_enrollment",
+    severity: "P1",
+    userState: "operator_action_required",
+    nextAction: "re_enroll",
+    dependsOn: ["identity_revoked_or_fenced", "clock_skew"],
+  },
+  task_backlog_stale: {
+    title: "Expired tasks in the queue",
+    at: "task_claim",
+    signal: null,
+    message: "Tasks of this node expired before it took them. They are kept as history and do not run.",
+    nextStep: "Nothing to do: expired tasks are removed from the queue. Repeat those that are still needed.",
+    class: "task",
+    owner: "control_plane",
+    severity: "P2",
+    userState: "temporary",
+    nextAction: "wait",
+    dependsOn: causesOfBacklog,
+  },
+  network_facts_drift: {
+    title: "Host address changed",
+    at: null,
+    signal: null,
+    message: "The node reports another address than the one on record. Its identity is the same.",
+    nextStep: "Nothing to do: the new address is recorded. Check whatever connects to the host by the old one.",
+    class: "link",
+    owner: "provider_network",
+    severity: "P2",
+    userState: "normal",
+    nextAction: "wait",
+    dependsOn: ["cloned_identity_detected"],
+  },
+  node_ops_ssh_failed: {
+    title: "SSH to the host failed",
+    at: null,
+    signal: "node_ops_ssh_failed",
+    message: "Operators cannot log in to this host over SSH. The agent is not affected.",
+    nextStep: "Check the SSH service, its keys and the route to the host. The agent needs no repair.",
+    class: "access",
+    owner: "ops_access",
+    severity: "P2",
+    userState: "normal",
+    nextAction: "repair_ops_access",
+    dependsOn: ["network_facts_drift", "node_ops_access_unhealthy"],
+  },
+  node_ops_access_unhealthy: {
+    title: "SSH and guest agent failed",
+    at: null,
+    signal: "node_ops_access_unhealthy",
+    message: "Neither SSH nor the provider's guest agent reaches this host. The node's agent is not affected.",
+    nextStep:
+      "Restore access from the provider's side: console, guest agent, firewall. The agent needs no repair.",
+    class: "access",
+    owner: "provider_vm_runtime",
+    severity: "P2",
+    userState: "normal",
+    nextAction: "repair_ops_access",
+    dependsOn: [],
+  },
+} as const satisfies Record<string, NodeReason>;

@@ -1,0 +1,236 @@
+import { isReason, reasons } from "@holdfast/contracts/reasons/catalogue";
+import { diagnosticReasonNames } from "@holdfast/contracts/reasons/node";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Kind, kinds, type Observation, observedValues, type Values } from "../evidence/observation.ts";
+import { defaultPolicy as policy } from "../policy.ts";
+import { type Cause, classify } from "./classify.ts";
+
+const now = Date.parse("2026-03-01T03:00:00Z");
+const HOUR = 3_600_000;
+let count = 0;
+
+function saw<K extends Kind>(kind: K, value: Values[K], over: Partial<Observation> & { ageMs?: number } = {}) {
+  const { ageMs = 1_000, ...rest } = over;
+  count += 1;
+  const at = now - ageMs;
+  return {
+    ...{ id: `e${count}`, kind, value, observer: "control_plane", observedAt: at, receivedAt: at },
+    ...rest,
+  } as Observation;
+}
+
+const reasonsOf = (evidence: readonly Observation[], at = now) =>
+  classify(evidence, policy, at).causes.map(({ reason }) => reason);
+
+/** Where any code is a value: some of each sort, and one that only a newer agent knows. */
+const codes: Partial<Record<Kind, readonly string[]>> = {
+  diagnostic: [...diagnosticReasonNames, "moon_phase"],
+  refusal: ["cert_expired", "cert_not_yet_valid", "cert_untrusted", "identity_revoked", "moon_phase"],
+  terminal: [
+    ...["ready", "terminal_node_stream_timeout", "terminal_pty_failed", "terminal_node_offline", "moon_phase"],
+    ...["terminal_env_profile_drift", "terminal_node_stream_mtls_failed"],
+  ],
+};
+
+const ages = fc.oneof(fc.nat({ max: 300_000 }), fc.integer({ min: -120_000, max: 30 * HOUR }));
+const observation = fc
+  .record({
+    kind: fc.constantFrom(...kinds),
+    pick: fc.nat({ max: 1_000 }),
+    age: ages,
+    number: fc.nat({ max: 200 }),
+  })
+  .map(({ kind, pick, age, number }): Observation => {
+    const all = observedValues[kind] ?? codes[kind] ?? [];
+    const at = now - age;
+    const keyOf: Partial<Record<Kind, string>> = {
+      finding: [...diagnosticReasonNames, "moon_phase"][number % (diagnosticReasonNames.length + 1)] ?? "",
+      profile: number % 2 === 0 ? "api" : "terminal",
+    };
+    return {
+      ...{ id: `${kind}-${pick}-${age}-${number}`, kind, value: all[pick % all.length], observer: "agent" },
+      ...{ key: keyOf[kind], observedAt: at, receivedAt: at },
+      detail: {
+        ...{ skew_ms: (number - 100) * 1_000, used_percent: number / 2 },
+        ...{ not_before: at, not_after: at + number * 900_000 },
+        endpoint: ["node_facing", "public_edge", "other"][number % 3] ?? "",
+        issuer: number % 5 === 0 ? "unknown" : "ours",
+      },
+    } as Observation;
+  });
+const evidence = fc.array(observation, { maxLength: 14 });
+
+const isRejection = ({ reason }: Cause) => isReason(reason) && reasons[reason].class === "rejection";
+const answersOf = (found: readonly Observation[], at: number) =>
+  classify(found, policy, at).causes.map(({ evidence: _, since: __, ...answer }) => answer);
+
+describe("the classification", () => {
+  it("DRIFT-04 holds its rules over any evidence", () => {
+    fc.assert(
+      fc.property(evidence, (found) => {
+        const { causes, userState } = classify(found, policy, now);
+        const named = causes.map(({ reason }) => reason);
+        expect(new Set(named).size).toBe(named.length);
+        for (const cause of causes) {
+          expect(cause.evidence.length).toBeGreaterThan(0);
+          for (const symptom of cause.symptoms) expect(named).not.toContain(symptom);
+          if (isReason(cause.reason)) {
+            for (const other of reasons[cause.reason].dependsOn) expect(named).not.toContain(other);
+          }
+        }
+        expect(userState === "normal" || causes.some((cause) => cause.userState === userState)).toBe(true);
+        if (named.includes("clock_skew")) expect(named).not.toContain("cert_expired");
+        if (named.includes("node_agent_unreachable")) expect(named).not.toContain("agent_down");
+        if (!found.some(({ kind }) => kind.startsWith("app_") || kind === "terminal" || saysTerminal(found))) {
+          expect(causes.filter(({ layer }) => layer === "workload")).toEqual([]);
+        }
+      }),
+      { numRuns: 100_000 },
+    );
+  });
+
+  it("DRIFT-04 does not depend on the order of evidence", () => {
+    fc.assert(
+      fc.property(evidence, (found) => {
+        expect(answersOf(found.toReversed(), now)).toEqual(answersOf(found, now));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("DRIFT-04 changes by time alone only when it says so", () => {
+    fc.assert(
+      fc.property(evidence, fc.double({ min: 0, max: 1, noNaN: true }), (found, share) => {
+        const { reviewAt } = classify(found, policy, now);
+        const until = reviewAt === undefined ? now + 100 * HOUR : reviewAt - 1;
+        expect(answersOf(found, Math.floor(now + (until - now) * share))).toEqual(answersOf(found, now));
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
+  it("DRIFT-04 an older observation changes nothing where there is a newer one", () => {
+    fc.assert(
+      fc.property(evidence, observation, (found, extra) => {
+        const newer = found.some(
+          ({ kind, key, observedAt }) => kind === extra.kind && key === extra.key && observedAt > extra.observedAt,
+        );
+        fc.pre(newer);
+        expect(answersOf([...found, extra], now)).toEqual(answersOf(found, now));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("DRIFT-13 never takes failed SSH or a guest agent for an agent that is down", () => {
+    fc.assert(
+      fc.property(evidence, (found) => {
+        const without = found.filter(({ kind }) => kind !== "ssh" && kind !== "guest_agent");
+        const access = ["node_ops_ssh_failed", "node_ops_access_unhealthy"];
+        const others = reasonsOf(found).filter((reason) => !access.includes(reason));
+        expect(others).toEqual(reasonsOf(without));
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+
+  it("DRIFT-04 rate limits, server errors and outages are never identity failures", () => {
+    const busy = fc.constantFrom(
+      "edge_rate_limited",
+      "control_plane_unreachable",
+      "task_poll_failed",
+      "api_unreachable",
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(busy, ages), { maxLength: 6 }), ages, (records, heardAgo) => {
+        const found = [
+          saw("standing", "active", { ageMs: 9 * HOUR }),
+          saw("heartbeat", "received", { ageMs: heardAgo }),
+          ...records.map(([code, ageMs]) => saw("diagnostic", code, { ageMs })),
+        ];
+        expect(classify(found, policy, now).causes.filter(isRejection)).toEqual([]);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
+
+const saysTerminal = (found: readonly Observation[]) =>
+  found.some(({ value, key }) => value === "terminal_failed" || key === "terminal_failed");
+
+describe("what is said of a node", () => {
+  const enrolled = saw("standing", "active", { ageMs: 9 * HOUR });
+  const heartbeat = (ageMs: number) => saw("heartbeat", "received", { ageMs });
+
+  it("DRIFT-02 that nothing is known of: no more than that, and not at once", () => {
+    expect(classify([enrolled], policy, now).causes).toMatchObject([
+      { reason: "node_agent_unreachable", confidence: "low" },
+    ]);
+    const young = saw("standing", "active", { ageMs: 60_000 });
+    expect(reasonsOf([young])).toEqual([]);
+    expect(classify([young], policy, now).reviewAt).toBe(young.observedAt + policy.returnExpectedWithinMs + 1);
+  });
+
+  it("DRIFT-04 that is silent: first to wait, then to look; never that the process is down", () => {
+    const during = classify([enrolled, heartbeat(130_000)], policy, now).causes;
+    expect(during).toMatchObject([
+      { reason: "agent_down", signal: "node_agent_heartbeat_stale", confidence: "low", nextAction: "wait" },
+    ]);
+    const later = classify([enrolled, heartbeat(600_000)], policy, now).causes;
+    expect(later).toMatchObject([
+      {
+        reason: "agent_down",
+        signal: "node_agent_heartbeat_stale",
+        confidence: "low",
+        nextAction: "restart_agent",
+      },
+    ]);
+  });
+
+  it("DRIFT-01 whose connection was closed: silent at once, and not while it may come back", () => {
+    const closed = (ageMs: number) => saw("connection", "closed", { ageMs });
+    expect(reasonsOf([enrolled, heartbeat(40_000), closed(5_000)])).toEqual([]);
+    expect(reasonsOf([enrolled, heartbeat(40_000), closed(20_000)])).toEqual(["agent_down"]);
+    expect(reasonsOf([enrolled, heartbeat(10_000), closed(20_000)])).toEqual([]);
+  });
+
+  it("DRIFT-04 that is back: what its host recorded meanwhile is history", () => {
+    const record = saw("diagnostic", "api_unreachable", { ageMs: 100_000, receivedAt: now - 500 });
+    expect(reasonsOf([enrolled, heartbeat(1_000), record])).toEqual([]);
+    expect(reasonsOf([enrolled, heartbeat(400_000), record])).toEqual(["node_agent_api_unreachable"]);
+  });
+
+  it("DRIFT-14 whose identity is rejected at a public edge: first the address", () => {
+    const at = (endpoint: string) => saw("refusal", "cert_untrusted", { detail: { endpoint, issuer: "ours" } });
+    const node = [enrolled, heartbeat(HOUR)];
+    expect(reasonsOf([...node, at("public_edge")])).toEqual(["endpoint_profile_drift"]);
+    expect(reasonsOf([...node, at("node_facing")])).toEqual(["node_agent_auth_failed"]);
+  });
+
+  it("ID-14 that somebody claims to be with a certificate of another CA: nothing by that alone", () => {
+    const claim = saw("refusal", "cert_untrusted", { detail: { endpoint: "node_facing", issuer: "unknown" } });
+    expect(reasonsOf([enrolled, heartbeat(20_000), claim])).toEqual([]);
+  });
+
+  it("DRIFT-15 by an agent that is newer than this server: the agent's own code", () => {
+    const finding = saw("finding", "present", { key: "moon_phase" });
+    expect(classify([enrolled, heartbeat(1_000), finding], policy, now).causes).toMatchObject([
+      { reason: "moon_phase", severity: "P2", owner: "node_runtime", confidence: "high" },
+    ]);
+  });
+
+  it("DRIFT-04 that filled its disk and fell silent: the disk, less certainly", () => {
+    const finding = saw("finding", "present", { key: "disk_full", ageMs: 300_000 });
+    expect(classify([enrolled, heartbeat(300_000), finding], policy, now).causes).toMatchObject([
+      { reason: "disk_full", confidence: "medium", symptoms: ["agent_down"] },
+    ]);
+  });
+
+  it("DRIFT-15 that is retired: nothing, unless it still knocks", () => {
+    const retired = saw("standing", "retired");
+    expect(reasonsOf([retired, heartbeat(9 * HOUR)])).toEqual([]);
+    const knock = saw("refusal", "identity_revoked", { detail: { endpoint: "node_facing", issuer: "ours" } });
+    expect(reasonsOf([retired, heartbeat(9 * HOUR), knock])).toEqual(["identity_revoked_or_fenced"]);
+  });
+});

@@ -1,0 +1,60 @@
+// The small fixed set of facts that the rules are written in. Names and values are those of the failure matrix of the
+// specification, as far as it has them. A fact that is not known is absent: rules never take silence for "no".
+
+export const factValues = {
+  heartbeat: ["current", "stale", "never", "in_future"],
+  /** Of a stale heartbeat: whether it is usual that the node returns by itself. */
+  silence: ["brief", "long"],
+  agent_process: ["running"],
+  host_service: ["inactive", "failed"],
+  host_exec: ["format_error", "missing"],
+  root_filesystem: ["pressure", "full"],
+  clock: ["in_sync", "skewed"],
+  node_standing: ["active", "quarantined", "revoked", "retired"],
+  live_instances: ["two_or_more"],
+  local_cert: ["valid", "overdue", "expired"],
+  recovery_token: ["current", "missing", "expired", "consumed"],
+  recovery_endpoint: ["reachable", "unreachable"],
+  recovery_enrollment: ["blocked_before_api"],
+  node_addresses: ["match_profile", "differ_from_profile"],
+  terminal_address: ["matches_profile", "differs_from_profile"],
+  reported_address: ["differs_from_recorded"],
+  agent_build: ["supported", "older_than_required"],
+  node_api_connect: ["succeeds", "failed"],
+  server_tls: ["verify_failed"],
+  task_wait: [
+    "succeeds",
+    "identity_rejected",
+    "denied",
+    "ingress_mtls_rejected",
+    "rate_limited",
+    "network_failure",
+    "failed",
+  ],
+  endpoint: ["node_facing", "public_edge"],
+  control_plane: ["ready", "not_ready"],
+  signing_ca: ["unchanged", "changed"],
+  signing_ca_vs_ingress_trust: ["match", "mismatch"],
+  task_verification: ["failed"],
+  result_post: ["failed"],
+  queued_tasks: ["past_expiry"],
+  dispatched_task: ["past_lease"],
+  ssh: ["succeeded", "failed"],
+  guest_agent: ["healthy", "down"],
+  terminal_token: ["minted", "refused"],
+  terminal_health_route: ["healthy", "failed"],
+  browser_ws: ["accepted", "upgrade_refused", "cannot_complete"],
+  terminal_open: ["accepted", "completed"],
+  gateway_node_stream: ["absent", "mtls_rejected", "connected"],
+  node_terminal_reachability: ["failed", "not_failed"],
+  pty: ["failed"],
+  error_frame: ["not_shown"],
+  status_probe: ["expired", "completed"],
+  runtime_state: ["running", "stopped"],
+  endpoint_probe: ["failed_past_threshold"],
+  credential_operation: ["failed_repeatedly"],
+} as const;
+
+export type Fact = keyof typeof factValues;
+export type FactValue<F extends Fact> = (typeof factValues)[F][number];
+export type Facts = { [F in Fact]?: FactValue<F> };
