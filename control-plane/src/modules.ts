@@ -3,6 +3,7 @@
 export { agentRelease } from "./agent-release/module.ts";
 export { allocations } from "./allocations/module.ts";
 export { audit } from "./audit/module.ts";
+export { drift } from "./drift/module.ts";
 export { fleet } from "./fleet/module.ts";
 export { internalApi } from "./internal-api/module.ts";
 export { links } from "./links/module.ts";

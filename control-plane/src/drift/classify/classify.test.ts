@@ -102,8 +102,8 @@ describe("the classification", () => {
   it("DRIFT-04 changes by time alone only when it says so", () => {
     fc.assert(
       fc.property(evidence, fc.double({ min: 0, max: 1, noNaN: true }), (found, share) => {
-        const { reviewAt } = classify(found, policy, now);
-        const until = reviewAt === undefined ? now + 100 * HOUR : reviewAt - 1;
+        const { reviewAt, silentAt } = classify(found, policy, now);
+        const until = Math.min(reviewAt ?? now + 100 * HOUR, silentAt ?? now + 100 * HOUR) - 1;
         expect(answersOf(found, Math.floor(now + (until - now) * share))).toEqual(answersOf(found, now));
       }),
       { numRuns: 20_000 },

@@ -51,13 +51,17 @@ export type Verdict = {
   causes: readonly Cause[];
   /** Of a workload on the node of which nothing else is known. */
   userState: UserState;
-  /** When time alone may change the verdict; undefined: never. */
+  /** Its heartbeats are current. */
+  reporting: boolean;
+  /** When time alone may change the verdict, apart from missing heartbeats; undefined: never. */
   reviewAt: number | undefined;
+  /** When heartbeats are missing unless one arrives. */
+  silentAt: number | undefined;
 };
 
 export function classify(evidence: readonly Observation[], policy: Policy, now: number): Verdict {
   const known = deriveFacts(evidence, policy, now);
-  return { ...verdictOf(known), reviewAt: known.reviewAt };
+  return { ...verdictOf(known), reviewAt: known.reviewAt, silentAt: known.silentAt };
 }
 
 /** Only where there is no better evidence. Whether operators can log in says nothing about an agent. */
@@ -65,8 +69,10 @@ const LAST_RESORT: ReasonCode = "node_agent_unreachable";
 const isBetterEvidence = ({ reason }: Cause) =>
   reason !== LAST_RESORT && !(isReason(reason) && reasons[reason].class === "access");
 
+type Found = Omit<Known, "reviewAt" | "silentAt">;
+
 /** From facts alone. */
-export function verdictOf(known: Omit<Known, "reviewAt">): Omit<Verdict, "reviewAt"> {
+export function verdictOf(known: Found): Omit<Verdict, "reviewAt" | "silentAt"> {
   const all = causesOf(known);
   const held = all.some(isBetterEvidence) ? all.filter(({ reason }) => reason !== LAST_RESORT) : all;
   const causes = held
@@ -74,10 +80,10 @@ export function verdictOf(known: Omit<Known, "reviewAt">): Omit<Verdict, "review
     .map((cause) => ({ ...cause, symptoms: symptomsOf(cause, held) }))
     .sort(byUrgency);
   const userState = causes.reduce<UserState>((worst, { userState: state }) => worseOf(worst, state), "normal");
-  return { causes, userState };
+  return { causes, userState, reporting: known.facts.heartbeat === "current" };
 }
 
-function causesOf(known: Omit<Known, "reviewAt">): Cause[] {
+function causesOf(known: Found): Cause[] {
   const { facts, reported } = known;
   if (facts.node_standing === "retired" && facts.task_wait !== "denied") return [];
   const found = new Map<string, Cause>();
@@ -104,7 +110,7 @@ function has(facts: Facts, fact: Fact, condition: Condition): boolean {
   return typeof wanted === "string" ? wanted === value : (wanted as readonly string[]).includes(value);
 }
 
-function causeOf(rule: Rule, { facts, sources }: Omit<Known, "reviewAt">): Cause {
+function causeOf(rule: Rule, { facts, sources }: Found): Cause {
   const { reason, signal, layer, alsoInvolves = [], changedBy } = rule;
   const usual = reasons[reason];
   const severity = rule.answer?.severity ?? usual.severity ?? "P2";
@@ -117,9 +123,11 @@ function causeOf(rule: Rule, { facts, sources }: Omit<Known, "reviewAt">): Cause
     owner: rule.answer?.owner ?? usual.owner ?? "node_runtime",
     nextAction: rule.answer?.nextAction ?? usual.nextAction,
     budget: { ...budgets[severity], ...rule.budget },
-    since: Math.min(...evidence.map(({ observedAt }) => observedAt)),
+    since: Math.min(...evidence.map(beganAt)),
   };
 }
+
+const beganAt = ({ firstAt, observedAt }: Observation) => firstAt ?? observedAt;
 
 /** What an agent reports in a code of its own stands for itself. */
 function reportedCause(code: string, source: Observation, facts: Facts): Cause {
@@ -133,7 +141,7 @@ function reportedCause(code: string, source: Observation, facts: Facts): Cause {
     owner: usual?.owner ?? "node_runtime",
     nextAction: usual?.nextAction ?? "restart_agent",
     budget: budgets[severity],
-    since: source.observedAt,
+    since: beganAt(source),
     changedBy: "a heartbeat without this finding",
   };
 }

@@ -12,8 +12,10 @@ export type Known = {
   sources: ReadonlyMap<Fact, Observation>;
   /** Codes that agents report and no fact stands for. */
   reported: ReadonlyMap<string, Observation>;
-  /** When time alone may change a fact next. */
+  /** When time alone may change a fact next, apart from missing heartbeats. */
   reviewAt: number | undefined;
+  /** When heartbeats are missing unless one arrives; undefined: they already are, or never were any. */
+  silentAt: number | undefined;
 };
 
 export type Collector = ReturnType<typeof createCollector>;
@@ -24,6 +26,7 @@ export function createCollector(evidence: readonly Observation[], now: number) {
   const sources = new Map<Fact, Observation>();
   const reported = new Map<string, Observation>();
   let reviewAt: number | undefined;
+  let silentAt: number | undefined;
 
   function review(at: number): void {
     if (at > now && (reviewAt === undefined || at < reviewAt)) reviewAt = at;
@@ -52,6 +55,9 @@ export function createCollector(evidence: readonly Observation[], now: number) {
     now,
     facts,
     review,
+    expectHeartbeatBefore(at: number): void {
+      silentAt = at;
+    },
     last,
     fresh,
     set,
@@ -67,7 +73,7 @@ export function createCollector(evidence: readonly Observation[], now: number) {
       if (meaning) setAll(meaning, source);
       else if (nodeReason(code)?.class !== "none" && !reported.has(code)) reported.set(code, source);
     },
-    known: (): Known => ({ facts, sources, reported, reviewAt }),
+    known: (): Known => ({ facts, sources, reported, reviewAt, silentAt }),
   };
 }
 

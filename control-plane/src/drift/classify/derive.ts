@@ -37,7 +37,7 @@ export function deriveFacts(evidence: readonly Observation[], policy: Policy, no
   return collector.known();
 }
 
-function silence({ last, set, review, now }: Collector, policy: Policy): void {
+function silence({ last, set, review, expectHeartbeatBefore, now }: Collector, policy: Policy): void {
   const heartbeat = last("heartbeat");
   if (!heartbeat) return;
   const heardAt = heartbeat.observedAt;
@@ -54,7 +54,7 @@ function silence({ last, set, review, now }: Collector, policy: Policy): void {
     set("heartbeat", "current", heartbeat);
     set("agent_process", "running", heartbeat);
     set("task_wait", "succeeds", heartbeat);
-    review(silentFrom + 1);
+    expectHeartbeatBefore(silentFrom + 1);
     return;
   }
   const returnsUntil = heardAt + policy.returnExpectedWithinMs;

@@ -77,6 +77,8 @@ type Common = {
   observer: Observer;
   /** By the observer's clock and by ours, in milliseconds. They differ when evidence arrives late. */
   observedAt: number;
+  /** Of one that was repeated unchanged: the first time. */
+  firstAt?: number | undefined;
   receivedAt: number;
   /** Numbers and short texts that belong to it. Nothing secret. */
   detail?: Readonly<Record<string, string | number | boolean | null>> | undefined;

@@ -1,0 +1,87 @@
+// What is known of nodes: stored observations, and what is kept elsewhere because it changes with every heartbeat.
+
+import type { Queryable } from "../../database/connect.ts";
+import { positionOf } from "../../nodes/directory/state.ts";
+import type { Observation } from "./observation.ts";
+
+type NodeRow = {
+  id: string;
+  status: "enrolling" | "active" | "draining" | "quarantined" | "retired";
+  revoked_at: Date | null;
+  created_at: Date;
+  status_changed_at: Date;
+  heartbeat_at: Date | null;
+  disconnected_at: Date | null;
+  disconnected_why: string | null;
+  clock_skew_ms: number | null;
+  not_before: Date | null;
+  not_after: Date | null;
+  issued_at: Date | null;
+};
+type ObservationRow = {
+  id: string;
+  node_id: string;
+  kind: string;
+  key: string;
+  value: string;
+  observer: string;
+  detail: Observation["detail"] | null;
+  observed_at: Date;
+  seen_at: Date;
+  received_at: Date;
+};
+
+/** By node; those that do not exist are left out. */
+export async function readEvidence(db: Queryable, ids: readonly string[]): Promise<Map<string, Observation[]>> {
+  const nodes = await db<NodeRow[]>`
+    SELECT n.id, n.status, n.revoked_at, n.created_at, n.status_changed_at, p.heartbeat_at, p.disconnected_at,
+           p.disconnected_why, p.clock_skew_ms, c.not_before, c.not_after, c.issued_at
+    FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+    LEFT JOIN LATERAL (
+      SELECT not_before, not_after, issued_at FROM node_certificates
+      WHERE node_id = n.id AND revoked_at IS NULL ORDER BY not_after DESC LIMIT 1) c ON true
+    WHERE n.id = ANY(${ids as string[]}::uuid[])`;
+  const observed = await db<ObservationRow[]>`
+    SELECT id, node_id, kind, key, value, observer, detail, observed_at, seen_at, received_at FROM node_observations
+    WHERE node_id = ANY(${ids as string[]}::uuid[]) AND replaced_at IS NULL`;
+  const evidence = new Map(nodes.map((node) => [node.id, keptElsewhere(node)]));
+  for (const row of observed) evidence.get(row.node_id)?.push(observationOf(row));
+  return evidence;
+}
+
+function observationOf({ key, observed_at, seen_at, received_at, detail, ...row }: ObservationRow): Observation {
+  return {
+    ...{ id: row.id, kind: row.kind, value: row.value, observer: row.observer },
+    ...(key === "" ? {} : { key }),
+    ...{ observedAt: seen_at.getTime(), firstAt: observed_at.getTime(), receivedAt: received_at.getTime() },
+    detail: detail ?? undefined,
+  } as Observation;
+}
+
+/** Their ids name where they are kept, as there is one of each for a node. */
+function keptElsewhere(node: NodeRow): Observation[] {
+  const found: Observation[] = [];
+  const add = (one: Pick<Observation, "kind" | "value" | "observer" | "detail">, at: Date) => {
+    const times = { observedAt: at.getTime(), receivedAt: at.getTime() };
+    found.push({ id: `${one.kind}:${node.id}`, ...one, ...times } as Observation);
+  };
+  const standing = positionOf(node);
+  add(
+    { kind: "standing", value: standing, observer: "control_plane" },
+    standing === "enrolling" ? node.created_at : node.status_changed_at,
+  );
+  if (node.heartbeat_at) {
+    add({ kind: "heartbeat", value: "received", observer: "agent" }, node.heartbeat_at);
+    const detail = { skew_ms: node.clock_skew_ms };
+    add({ kind: "clock", value: "measured", observer: "agent", detail }, node.heartbeat_at);
+  }
+  if (node.disconnected_at) {
+    const detail = { why: node.disconnected_why };
+    add({ kind: "connection", value: "closed", observer: "control_plane", detail }, node.disconnected_at);
+  }
+  if (node.not_before && node.not_after && node.issued_at) {
+    const detail = { not_before: node.not_before.getTime(), not_after: node.not_after.getTime() };
+    add({ kind: "certificate", value: "issued", observer: "control_plane", detail }, node.issued_at);
+  }
+  return found;
+}

@@ -1,0 +1,95 @@
+// Classifies the nodes whose turn it is: those with new evidence, and those whose verdict time alone may have changed. An
+// idempotent function of what is stored; several may run at once.
+
+import { uuidv7 } from "@holdfast/kit/uuid";
+import type { Sql, Tx } from "../../database/connect.ts";
+import { classify, type Verdict } from "../classify/classify.ts";
+import type { Policy } from "../classify/derive.ts";
+import { readEvidence } from "../evidence/read.ts";
+import { type Change, writeIncidents } from "../incidents/write.ts";
+import { type StoredCause, saysTheSame, storedCause } from "./stored.ts";
+
+/** As many at once as are read and written in some ten milliseconds. */
+const BATCH = 500;
+
+type Due = { node_id: string; org_id: string; causes: StoredCause[]; incident_id: string | null; now: Date };
+
+export type Classified = {
+  classified: number;
+  /** Nodes whose verdict changed. */
+  changed: string[];
+};
+
+export async function classifyDue(system: Sql, policy: Policy): Promise<Classified> {
+  const all: Classified = { classified: 0, changed: [] };
+  for (;;) {
+    const { classified, changed } = await system.begin((tx) => classifySome(tx, policy));
+    all.classified += classified;
+    all.changed.push(...changed);
+    if (classified < BATCH) return all;
+  }
+}
+
+async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
+  const due = await tx<Due[]>`
+    SELECT node_id, org_id, causes, incident_id, now() AS now FROM node_verdicts
+    WHERE review_at <= now() ORDER BY review_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`;
+  if (due.length === 0) return { classified: 0, changed: [] };
+  const evidence = await readEvidence(
+    tx,
+    due.map(({ node_id }) => node_id),
+  );
+  const results = due.map((one) => {
+    const known = evidence.get(one.node_id) ?? [];
+    const verdict = classify(known, policy, one.now.getTime());
+    const causes = verdict.causes.map(storedCause);
+    return { ...one, verdict, next: causes, changed: !saysTheSame(one.causes, causes) };
+  });
+  const changes = results.filter(({ changed }) => changed).map(changeOf);
+  await writeIncidents(tx, changes);
+  const incidentOf = new Map(changes.map(({ nodeId, incident }) => [nodeId, incident.after]));
+  await tx`
+    UPDATE node_verdicts v SET review_at = r.review_at, reporting = r.reporting, user_state = r.user_state,
+      causes = r.causes::json, incident_id = r.incident_id, changed_at = CASE WHEN r.changed THEN now() ELSE v.changed_at END
+    FROM unnest(
+      ${results.map(({ node_id }) => node_id)}::uuid[], ${results.map(reviewAt)}::timestamptz[],
+      ${results.map(({ verdict }) => verdict.reporting)}::boolean[],
+      ${results.map(({ verdict }) => verdict.userState)}::text[],
+      ${results.map(({ next }) => JSON.stringify(next))}::text[],
+      ${results.map((one) => (one.changed ? incidentOf.get(one.node_id) : one.incident_id) ?? null)}::uuid[],
+      ${results.map(({ changed }) => changed)}::boolean[]
+    ) AS r (node_id, review_at, reporting, user_state, causes, incident_id, changed)
+    WHERE v.node_id = r.node_id`;
+  return { classified: due.length, changed: changes.map(({ nodeId }) => nodeId) };
+}
+
+/** A node that reports is looked for by the search for silent ones; its heartbeats need no review each. */
+function reviewAt({ verdict }: { verdict: Verdict }): string {
+  return verdict.reviewAt === undefined ? "infinity" : new Date(verdict.reviewAt).toISOString();
+}
+
+function changeOf(one: Due & { next: StoredCause[] }): Change {
+  const { node_id: nodeId, org_id: orgId, incident_id: before, next: causes } = one;
+  const open = before ?? (causes.length > 0 ? uuidv7() : null);
+  return { nodeId, orgId, causes, incident: { before, after: causes.length > 0 ? open : null } };
+}
+
+/** Makes nodes due that stopped reporting since they were classified, and those that never were. Returns how many. */
+export async function findUnnoticed(system: Sql, policy: Policy): Promise<number> {
+  const [stale, lost] = [policy.heartbeatStaleAfterMs, policy.reconnectWithinMs].map((ms) => `${ms} milliseconds`);
+  const silent = await system<{ node_id: string }[]>`
+    UPDATE node_verdicts v SET review_at = now() FROM node_presence p
+    WHERE p.node_id = v.node_id AND v.reporting AND v.review_at > now()
+      AND (p.heartbeat_at < now() - ${stale ?? ""}::interval OR p.disconnected_at < now() - ${lost ?? ""}::interval)
+    RETURNING v.node_id`;
+  const back = await system<{ node_id: string }[]>`
+    UPDATE node_verdicts v SET review_at = now() FROM node_presence p
+    WHERE p.node_id = v.node_id AND NOT v.reporting AND v.review_at > now()
+      AND p.heartbeat_at > v.changed_at AND p.disconnected_at IS NULL
+    RETURNING v.node_id`;
+  const unknown = await system<{ node_id: string }[]>`
+    INSERT INTO node_verdicts (node_id, org_id)
+    SELECT id, org_id FROM nodes n WHERE NOT EXISTS (SELECT FROM node_verdicts v WHERE v.node_id = n.id)
+    ORDER BY id ON CONFLICT (node_id) DO NOTHING RETURNING node_id`;
+  return silent.length + back.length + unknown.length;
+}
