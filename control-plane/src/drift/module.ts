@@ -15,6 +15,7 @@ declare module "../mechanisms/signals.ts" {
 export const drift = defineModule({
   name: "drift",
   workerSettings: nodeWorkerSettings,
+  nodeRoutes: async (nodeApi, api) => (await import("./observe.ts")).observeNodes(nodeApi, api),
   jobs: [
     {
       name: "classify-nodes",

@@ -17,7 +17,7 @@ import type { NodeDirectory } from "../nodes/directory/standings.ts";
 import type { NodeRefusal } from "../nodes/identity/refusals.ts";
 import { paceHandshakes } from "./handshakes.ts";
 import { identifyNodes } from "./identity-hook.ts";
-import { type NodeApi, urlOf } from "./route.ts";
+import { type NodeApi, type NodeObserver, urlOf } from "./route.ts";
 import { serveStreams } from "./streams/serve.ts";
 
 export type NodeListener = {
@@ -69,6 +69,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     },
   });
   const http = server.app;
+  const observers: NodeObserver[] = [];
   const { identityOf, ofUpgrade } = identifyNodes(http, {
     certificates,
     directory,
@@ -77,7 +78,10 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
       "holdfast_node_api_refusals_total",
       "Requests on the node-facing listener that the identity hook refused",
     ),
-    onNodeRefused: options.onNodeRefused,
+    onNodeRefused: (refusal) => {
+      options.onNodeRefused?.(refusal);
+      for (const one of observers) one.refusal?.(refusal);
+    },
     onForged: options.onForged,
     log,
     now,
@@ -87,7 +91,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
   const endWaiting = paceHandshakes(http.server);
   const api: NodeApi = {
     ...{ http, directory, log, identityOf, held, isDraining: () => draining },
-    ...{ calls: new Map(), streamUses: [], pollLostListeners: [], twinListeners: [] },
+    ...{ calls: new Map(), streamUses: [], pollLostListeners: [], twinListeners: [], observers },
   };
   const streams = serveStreams(api, {
     ...{ identify: ofUpgrade, metrics, now },

@@ -6,11 +6,13 @@ import type { AnswerOf, BodyOf, Endpoint, ParamsOf, QueryOf } from "@holdfast/co
 import { ApiError } from "@holdfast/contracts/errors";
 import { reportResult, reportResults } from "@holdfast/contracts/node/endpoints";
 import { MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node/limits";
+import type { DiagnosticRecord, Heartbeat } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readInput } from "../api/input.ts";
 import { isRevoked, type NodeDirectory } from "../nodes/directory/standings.ts";
 import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
+import type { NodeRefusal } from "../nodes/identity/refusals.ts";
 import type { NodeIdentity } from "./identity-hook.ts";
 import type { Twins, UseStream } from "./streams/uses.ts";
 
@@ -32,6 +34,20 @@ export type NodeApi = {
   pollLostListeners: ((node: NodeIdentity) => void)[];
   /** Called when two agents with the identity of one node have answered a challenge. */
   twinListeners: ((twins: Twins) => void)[];
+  observers: NodeObserver[];
+};
+
+/** Learns what agents report, after it was stored. */
+export type NodeObserver = {
+  heartbeat?(report: {
+    nodeId: string;
+    heartbeat: Omit<Heartbeat, "sent_at">;
+    at: Date;
+    correlationId: string;
+  }): void;
+  diagnostics?(report: { nodeId: string; records: readonly DiagnosticRecord[] }): void;
+  /** A request was refused because of its certificate. */
+  refusal?(refusal: NodeRefusal): void;
 };
 
 export type RegisteredCall = {

@@ -49,6 +49,10 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
       api.tasks.renewLeases(call.node.id, holding),
       presence.record({ node: call.node, from: call, report, at: now }),
     ]);
+    const { node, correlationId } = call;
+    for (const one of nodeApi.observers) {
+      one.heartbeat?.({ nodeId: node.id, heartbeat: report, at: now, correlationId });
+    }
     const { status, reason } = await standingAfterHeartbeat(api, call);
     const trust = await trustFor(api.nodes, report);
     return { server_time: now.toISOString(), node: { status, reason }, cancel, ...trust };
@@ -67,6 +71,7 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
 
   nodeRoute(nodeApi, sendDiagnostics, async ({ body, node }) => {
     const { seq, fresh } = await recordDiagnostics(api.system, node, body);
+    for (const one of nodeApi.observers) one.diagnostics?.({ nodeId: node.id, records: fresh });
     for (const record of fresh.filter(isAudited).slice(-MOST_AUDITED)) await auditReport(api, node, record);
     return { seq };
   });

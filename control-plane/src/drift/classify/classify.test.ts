@@ -26,7 +26,7 @@ const reasonsOf = (evidence: readonly Observation[], at = now) =>
 /** Where any code is a value: some of each sort, and one that only a newer agent knows. */
 const codes: Partial<Record<Kind, readonly string[]>> = {
   diagnostic: [...diagnosticReasonNames, "moon_phase"],
-  refusal: ["cert_expired", "cert_not_yet_valid", "cert_untrusted", "identity_revoked", "moon_phase"],
+  refusal: ["cert_expired", "certificate_not_yet_valid", "cert_untrusted", "identity_revoked", "moon_phase"],
   terminal: [
     ...["ready", "terminal_node_stream_timeout", "terminal_pty_failed", "terminal_node_offline", "moon_phase"],
     ...["terminal_env_profile_drift", "terminal_node_stream_mtls_failed"],

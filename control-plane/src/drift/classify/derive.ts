@@ -81,7 +81,7 @@ function refusals({ fresh, set, last, facts }: Collector): void {
   set("agent_process", "running", refusal);
   if (endpoint === "public_edge" || endpoint === "node_facing") set("endpoint", endpoint, refusal);
   if (refusal.value === "cert_expired") set("local_cert", "expired", refusal);
-  else if (refusal.value === "cert_not_yet_valid") set("clock", "skewed", refusal);
+  else if (refusal.value === "certificate_not_yet_valid") set("clock", "skewed", refusal);
   else set("task_wait", facts.node_standing === "active" ? "identity_rejected" : "denied", refusal);
 }
 

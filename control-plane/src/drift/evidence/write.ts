@@ -22,10 +22,17 @@ export type NewObservation = {
 /** Of each kind and key of a node; the newest is one of them. */
 const KEPT_CHANGES = 20;
 
+/** What was given of a node includes all findings that it has: any other one is over. */
+export type AllFindings = { nodeId: string; observedAt: Date };
+
 /** Returns the ids of nodes whose evidence changed. Nodes that do not exist are left out. */
-export async function recordObservations(system: Sql, given: readonly NewObservation[]): Promise<string[]> {
-  if (given.length === 0) return [];
-  return system.begin((tx) => record(tx, given), { settings: { synchronous_commit: "off" } });
+export async function recordObservations(
+  system: Sql,
+  given: readonly NewObservation[],
+  complete: readonly AllFindings[] = [],
+): Promise<string[]> {
+  if (given.length + complete.length === 0) return [];
+  return system.begin((tx) => record(tx, given, complete), { settings: { synchronous_commit: "off" } });
 }
 
 type Locked = { node_id: string; org_id: string; incident_id: string | null };
@@ -39,8 +46,12 @@ type Row = {
   seen_at: Date;
 };
 
-async function record(tx: Tx, given: readonly NewObservation[]): Promise<string[]> {
-  const ids = [...new Set(given.map(({ nodeId }) => nodeId))].sort();
+async function record(
+  tx: Tx,
+  observations: readonly NewObservation[],
+  complete: readonly AllFindings[],
+): Promise<string[]> {
+  const ids = [...new Set([...observations, ...complete].map(({ nodeId }) => nodeId))].sort();
   // In order of the ids, so that no two writers wait for each other.
   const locked = await tx<Locked[]>`
     INSERT INTO node_verdicts AS v (node_id, org_id)
@@ -53,6 +64,7 @@ async function record(tx: Tx, given: readonly NewObservation[]): Promise<string[
     WHERE node_id = ANY(${[...nodes.keys()]}::uuid[]) AND replaced_at IS NULL`;
   const newest = new Map(rows.map((row) => [placeOf(row.node_id, row.kind, row.key), row]));
 
+  const given = [...observations, ...endedFindings(rows, observations, complete)];
   const inserted: (NewObservation & { id: string; replaced: boolean })[] = [];
   const replaced: string[] = [];
   const repeated: { id: string; seenAt: Date; detail: string | null }[] = [];
@@ -131,6 +143,21 @@ async function removeOld(tx: Tx, inserted: readonly NewObservation[]): Promise<v
       LATERAL (SELECT o.id FROM node_observations o
         WHERE o.node_id = place.node_id AND o.kind = place.kind AND o.key = place.key AND o.replaced_at IS NOT NULL
         ORDER BY o.observed_at DESC OFFSET ${KEPT_CHANGES - 1}) AS old)`;
+}
+
+function endedFindings(
+  rows: readonly Row[],
+  observations: readonly NewObservation[],
+  complete: readonly AllFindings[],
+): NewObservation[] {
+  const present = new Set(observations.map(({ nodeId, kind, key }) => placeOf(nodeId, kind, key ?? "")));
+  const at = new Map(complete.map(({ nodeId, observedAt }) => [nodeId, observedAt]));
+  return rows.flatMap(({ node_id: nodeId, kind, key, value }): NewObservation[] => {
+    const observedAt = at.get(nodeId);
+    const over =
+      observedAt && kind === "finding" && value === "present" && !present.has(placeOf(nodeId, kind, key));
+    return over ? [{ nodeId, kind, key, value: "absent", observer: "agent", observedAt }] : [];
+  });
 }
 
 const placeOf = (nodeId: string, kind: string, key: string) => `${nodeId} ${kind} ${key}`;

@@ -1,0 +1,89 @@
+// What agents send becomes evidence, and evidence a verdict.
+
+import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
+import { uuidv7 } from "@holdfast/kit/uuid";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { enrollTestNode, heartbeatOf, type TestNode } from "../../testkit/api/nodes.ts";
+import { openRoles } from "../../testkit/database/database.ts";
+import type { Sql } from "../src/database/connect.ts";
+import { recordObservations } from "../src/drift/evidence/write.ts";
+import { defaultPolicy as policy } from "../src/drift/policy.ts";
+import { classifyDue, findUnnoticed } from "../src/drift/verdicts/classify-due.ts";
+import { moveNode } from "../src/nodes/directory/state.ts";
+
+let api: TestApi;
+let org: TestOrg;
+let system: Sql;
+let superuser: Sql;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  ({ system, superuser } = openRoles(api.database));
+  org = await createOrg(api, "observers");
+});
+
+const heartbeat = (node: TestNode, findings: { reason: string; detail: string }[] = []) =>
+  node.client.ask({ method: "POST", path: node.path("heartbeat"), body: heartbeatOf({ findings }) });
+
+async function reasonsOf({ id }: TestNode): Promise<string[]> {
+  await findUnnoticed(system, policy);
+  await classifyDue(system, policy);
+  const [row] = await superuser<{ causes: { reason: string }[] }[]>`
+    SELECT causes FROM node_verdicts WHERE node_id = ${id}`;
+  return row?.causes.map(({ reason }) => reason) ?? [];
+}
+
+describe("what an agent reports", () => {
+  it("DRIFT-01 a finding stands until a heartbeat comes without it", async () => {
+    const node = await enrollTestNode(api, org.id);
+    await heartbeat(node);
+    expect(await reasonsOf(node)).toEqual([]);
+    await heartbeat(node, [{ reason: "disk_full", detail: "0 bytes free on /" }]);
+    await expect.poll(() => reasonsOf(node)).toEqual(["disk_full"]);
+    await heartbeat(node, [{ reason: "moon_phase", detail: "full" }]);
+    await expect.poll(() => reasonsOf(node)).toEqual(["moon_phase"]);
+    await heartbeat(node);
+    await expect.poll(() => reasonsOf(node)).toEqual([]);
+  });
+
+  it("DRIFT-01 a finding that was stored by another process is over with the first heartbeat without it", async () => {
+    const node = await enrollTestNode(api, org.id);
+    const observedAt = new Date(Date.now() - 60_000);
+    await recordObservations(system, [
+      { nodeId: node.id, kind: "finding", key: "link_slow", value: "present", observer: "agent", observedAt },
+    ]);
+    await heartbeat(node);
+    await expect.poll(() => reasonsOf(node)).toEqual([]);
+    const rows = await superuser`
+      SELECT value FROM node_observations WHERE node_id = ${node.id} AND kind = 'finding' ORDER BY observed_at`;
+    expect(rows.map(({ value }) => value)).toEqual(["present", "absent"]);
+  });
+
+  it("DRIFT-08 records of an outage that arrive after it are history", async () => {
+    const node = await enrollTestNode(api, org.id);
+    const record: DiagnosticRecord = {
+      ...{ seq: 1, at: new Date(Date.now() - 60_000).toISOString(), reason: "api_unreachable", detail: "refused" },
+      ...{ instance_id: uuidv7(), correlation_id: "outage-1" },
+    };
+    await heartbeat(node);
+    await node.client.ask({ method: "POST", path: node.path("diagnostics"), body: { records: [record] } });
+    const stored = () => superuser`
+      SELECT value, correlation_id FROM node_observations WHERE node_id = ${node.id} AND kind = 'diagnostic'`;
+    await expect.poll(stored).toEqual([{ value: "api_unreachable", correlation_id: "outage-1" }]);
+    expect(await reasonsOf(node)).toEqual([]);
+  });
+
+  it("ID-14 a node that is refused is known to be alive, and why it is refused", async () => {
+    const node = await enrollTestNode(api, org.id);
+    await heartbeat(node);
+    const moved = await system.begin((tx) => moveNode(tx, node.id, "revoke"));
+    if (!moved || "refused" in moved) throw new Error("the node was not revoked");
+    await expect.poll(async () => (await heartbeat(node)).status).toBe(401);
+    const knocks = () => superuser`
+      SELECT value, detail->>'endpoint' AS endpoint FROM node_observations
+      WHERE node_id = ${node.id} AND kind = 'refusal'`;
+    await expect.poll(knocks).toEqual([{ value: "identity_revoked", endpoint: "node_facing" }]);
+    await expect.poll(() => reasonsOf(node)).toEqual(["identity_revoked_or_fenced"]);
+  });
+});
