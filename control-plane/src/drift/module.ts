@@ -15,6 +15,7 @@ declare module "../mechanisms/signals.ts" {
 export const drift = defineModule({
   name: "drift",
   workerSettings: nodeWorkerSettings,
+  publicRoutes: async (api) => (await import("./explanation/routes.ts")).explanationRoutes(api),
   nodeRoutes: async (nodeApi, api) => (await import("./observe.ts")).observeNodes(nodeApi, api),
   jobs: [
     {

@@ -11,6 +11,7 @@ import { findNode } from "../../client/find-node.ts";
 import { localTime, printResult, table } from "../../output.ts";
 import { addChanges } from "./changes.ts";
 import { describeNode } from "./describe.ts";
+import { addExplain } from "./explain.ts";
 import { addList } from "./list.ts";
 import { tokenCommand } from "./token.ts";
 
@@ -27,6 +28,7 @@ export function nodeCommand(): Command {
       const detail = await client(getNode, { params: { node_id: id } });
       printResult(options, detail, describeNode);
     });
+  addExplain(node);
   withServerOptions(node.command("rename"))
     .description("rename a node")
     .argument("<node>", "id or name")

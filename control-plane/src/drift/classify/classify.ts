@@ -1,6 +1,7 @@
 // The one place that decides what is wrong with a node. A pure and total function of evidence, policy and time. It returns
 // the independent causes, worst first; what is only a symptom of one of them is listed with it.
 
+import { causeConfidences } from "@holdfast/contracts/endpoints/drift";
 import { isReason, type ReasonCode, reasons } from "@holdfast/contracts/reasons/catalogue";
 import type { OwnerId } from "@holdfast/contracts/reasons/owners";
 import {
@@ -14,15 +15,7 @@ import type { Observation } from "../evidence/observation.ts";
 import type { Known } from "./collector.ts";
 import { deriveFacts, type Policy } from "./derive.ts";
 import type { Fact, Facts } from "./facts.ts";
-import {
-  type Budget,
-  budgets,
-  type Condition,
-  type Confidence,
-  confidences,
-  type Layer,
-  type Rule,
-} from "./rule.ts";
+import { type Budget, budgets, type Condition, type Confidence, type Layer, type Rule } from "./rule.ts";
 import { rules } from "./rules.ts";
 
 export type Cause = {
@@ -169,7 +162,7 @@ function byUrgency(a: Cause, b: Cause): number {
   return (
     severities.indexOf(a.severity) - severities.indexOf(b.severity) ||
     userStates.indexOf(b.userState) - userStates.indexOf(a.userState) ||
-    confidences.indexOf(a.confidence) - confidences.indexOf(b.confidence) ||
+    causeConfidences.indexOf(a.confidence) - causeConfidences.indexOf(b.confidence) ||
     a.since - b.since ||
     (a.reason < b.reason ? -1 : 1)
   );

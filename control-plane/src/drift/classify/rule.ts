@@ -1,17 +1,15 @@
 // The shape of a rule: which facts together mean which reason. The words and the usual answer of a reason are in the
 // catalogue; a rule names only what differs from it.
 
+import type { causeConfidences, causeLayers } from "@holdfast/contracts/endpoints/drift";
 import type { ReasonCode } from "@holdfast/contracts/reasons/catalogue";
 import type { OwnerId } from "@holdfast/contracts/reasons/owners";
 import type { NextAction, Severity, UserState } from "@holdfast/contracts/reasons/vocabulary";
 import type { Fact, FactValue } from "./facts.ts";
 
 /** Where the fault lies. `platform`: in the control plane itself, felt by every node behind it. */
-export const layers = ["platform", "management", "workload", "access"] as const;
-export type Layer = (typeof layers)[number];
-
-export const confidences = ["high", "medium", "low"] as const;
-export type Confidence = (typeof confidences)[number];
+export type Layer = (typeof causeLayers)[number];
+export type Confidence = (typeof causeConfidences)[number];
 
 /** In seconds. A repair without a number happens by itself, or is no emergency. */
 export type Budget = { detect: number; repair: number | "automatic" | "next_business_day" };

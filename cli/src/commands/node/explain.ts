@@ -1,0 +1,76 @@
+// holdfast node explain: why a node is as it is. First what a tired person needs, then the parts of the contract with the
+// node, then the evidence.
+
+import { type Cause, type ContractPart, type Explanation, explainNode } from "@holdfast/contracts/endpoints/drift";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
+import { owners } from "@holdfast/contracts/reasons/owners";
+import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
+import type { Command } from "commander";
+import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { findNode } from "../../client/find-node.ts";
+import { ago, localTime, printResult, table } from "../../output.ts";
+
+export function addExplain(node: Command): void {
+  withServerOptions(node.command("explain"))
+    .description("explain a node's state: the cause, who repairs it and how, and the evidence")
+    .argument("<node>", "id or name")
+    .action(async (wanted: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const { id } = await findNode(client, wanted);
+      printResult(options, await client(explainNode, { params: { node_id: id } }), describeExplanation);
+    });
+}
+
+const partTitles: Record<ContractPart, string> = {
+  process_liveness: "agent process",
+  endpoint_identity: "server addresses",
+  node_certificate: "node certificate",
+  signing_ca: "signing CA",
+  ingress_acceptance: "accepted by the server",
+  task_truth: "tasks",
+  app_runtime: "apps",
+};
+const partStates = { in_order: "● in order", drifted: "■ drifted", unknown: "○ unknown" };
+
+export function describeExplanation(explained: Explanation): string {
+  const { headline, causes, incident, parts, evidence, layers } = explained;
+  return [
+    headline,
+    ...causes.flatMap((cause) => ["", ...describeCause(cause, explained.node_name)]),
+    "",
+    `Management ${layers.management}, workload ${layers.workload}, user access ${layers.access}.`,
+    ...(incident ? [`Incident ${incident.id}, opened ${ago(incident.opened_at)}.`] : []),
+    "",
+    table(parts, [
+      { title: "part", of: ({ part }) => partTitles[part] },
+      { title: "state", of: ({ state }) => partStates[state] },
+      { title: "observed", of: ({ observed_at }) => ago(observed_at) },
+      { title: "by", of: ({ observer }) => observer },
+    ]),
+    "",
+    table(evidence, [
+      { title: "evidence", of: ({ kind, key }) => (key === null ? kind : `${kind} ${key}`) },
+      { title: "value", of: ({ value }) => value },
+      { title: "observed", of: ({ observed_at, fresh }) => `${ago(observed_at)}${fresh ? "" : " (outdated)"}` },
+      { title: "by", of: ({ observer }) => observer },
+      { title: "id", of: ({ id }) => id },
+    ]),
+  ].join("\n");
+}
+
+function describeCause(cause: Cause, node: string): string[] {
+  const { reason, signal, title, severity, confidence, owner_id, next_action, symptoms, since } = cause;
+  const codes = signal === null || signal === reason ? reason : `${reason}, ${signal}`;
+  const involved = cause.also_involves.map((one) => owners[one].title.toLowerCase());
+  const rows: [string, string | null][] = [
+    ["severity", `${severity}, ${confidence} confidence, since ${localTime(since)} (${ago(since)})`],
+    ["owner", owner_id && [owners[owner_id].title, ...involved.map((one) => `also ${one}`)].join("; ")],
+    ["next", next_action && nextActions[next_action]],
+    ["how", next_action === "wait" ? null : adviceFor(node, cause.next_step)],
+    ["explains", symptoms.length === 0 ? null : symptoms.map((one) => `${one.title} (${one.reason})`).join(", ")],
+    ["changes with", cause.changed_by],
+    ["runbook", cause.runbook],
+  ];
+  const shown = rows.filter((row): row is [string, string] => row[1] !== null);
+  return [`${title} (${codes})`, ...shown.map(([label, text]) => `  ${label.padEnd(13)}${text}`)];
+}

@@ -1,0 +1,115 @@
+// Why a node is as it is: the causes, who repairs them and how, and what that rests on.
+
+import { z } from "zod";
+import { endpoint } from "../endpoint.ts";
+import { Id, Time } from "../fields.ts";
+import { reasonFields } from "../public/reason-fields.ts";
+import { ownerIds } from "../reasons/owners.ts";
+import { userStates } from "../reasons/vocabulary.ts";
+
+export const causeLayers = ["platform", "management", "workload", "access"] as const;
+export const causeConfidences = ["high", "medium", "low"] as const;
+
+const Repair = z.union([z.int(), z.enum(["automatic", "next_business_day"])]);
+
+export const Cause = z.strictObject({
+  reason: z.string(),
+  ...reasonFields,
+  message: z.string(),
+  next_step: z.string(),
+  /** What alarms call it; null: they have no name of their own for it. */
+  signal: z.string().nullable(),
+  layer: z.enum(causeLayers).describe("Where the fault lies. `platform`: in the control plane itself."),
+  confidence: z.enum(causeConfidences),
+  user_state: z.enum(userStates),
+  also_involves: z.array(z.enum(ownerIds)),
+  budget: z.strictObject({
+    detect_seconds: z.int(),
+    repair: Repair.describe("Seconds, or that it is no emergency."),
+  }),
+  since: Time.describe("When the first of its evidence was observed."),
+  symptoms: z
+    .array(z.strictObject({ reason: z.string(), title: z.string() }))
+    .describe("What else holds, and is explained by this."),
+  evidence: z.array(z.string()).describe("Ids in `evidence` of the explanation."),
+  changed_by: z.string().describe("The one observation that would change this verdict."),
+});
+export type Cause = z.infer<typeof Cause>;
+
+export const EvidenceItem = z.strictObject({
+  id: z.string(),
+  kind: z.string(),
+  key: z.string().nullable(),
+  value: z.string(),
+  observer: z.string(),
+  observed_at: Time.describe("The last time that it was observed so."),
+  first_observed_at: Time,
+  received_at: Time,
+  fresh: z.boolean().describe("False: too old to be relied upon."),
+  detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
+});
+export type EvidenceItem = z.infer<typeof EvidenceItem>;
+
+export const contractParts = [
+  "process_liveness",
+  "endpoint_identity",
+  "node_certificate",
+  "signing_ca",
+  "ingress_acceptance",
+  "task_truth",
+  "app_runtime",
+] as const;
+export type ContractPart = (typeof contractParts)[number];
+
+export const Explanation = z.strictObject({
+  node_id: Id,
+  node_name: z.string(),
+  at: Time,
+  /** One or two sentences. */
+  headline: z.string(),
+  healthy: z.boolean(),
+  user_state: z
+    .enum(userStates)
+    .describe("What an affected allocation shows, unless evidence of its own says more."),
+  causes: z.array(Cause).describe("Independent of each other, worst first."),
+  layers: z.strictObject({
+    management: z.enum(["working", "impaired"]),
+    workload: z.enum(["working", "impaired", "unknown"]),
+    access: z.enum(["working", "impaired", "unknown"]),
+  }),
+  parts: z.array(
+    z.strictObject({
+      part: z.enum(contractParts),
+      state: z.enum(["in_order", "drifted", "unknown"]),
+      observer: z.string().nullable(),
+      observed_at: Time.nullable(),
+    }),
+  ),
+  incident: z
+    .strictObject({ id: Id, began_at: Time, opened_at: Time })
+    .nullable()
+    .describe("The open one, if there is one."),
+  history: z.array(
+    z.strictObject({
+      ...{ incident_id: Id, reason: z.string(), title: z.string(), severity: z.string() },
+      ...{ began_at: Time, opened_at: Time, closed_at: Time.nullable() },
+      detected_after_seconds: z.number(),
+      detect_within_seconds: z.int(),
+      repaired_after_seconds: z.number().nullable(),
+      repair_within: Repair,
+    }),
+  ),
+  evidence: z.array(EvidenceItem),
+});
+export type Explanation = z.infer<typeof Explanation>;
+
+export const explainNode = endpoint({
+  name: "explainNode",
+  noun: "nodes",
+  method: "GET",
+  path: "/v1/nodes/{node_id}/explanation",
+  summary: "Explain a node's state: causes, owner, next action, evidence",
+  access: { scope: "nodes:read" },
+  params: z.strictObject({ node_id: Id }),
+  answer: Explanation,
+});

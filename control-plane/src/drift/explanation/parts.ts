@@ -1,0 +1,59 @@
+// The parts of the contract with a node that can drift independently of each other, each with its own observers. A part has
+// drifted when a cause rests on an observation of it; without a fresh observation it is unknown, never in order.
+
+import { type ContractPart, contractParts, type Explanation } from "@holdfast/contracts/endpoints/drift";
+import type { Verdict } from "../classify/classify.ts";
+import { freshForMs, type Kind, type Observation } from "../evidence/observation.ts";
+
+const partOf: Record<Kind, ContractPart | null> = {
+  heartbeat: "process_liveness",
+  connection: "process_liveness",
+  host_service: "process_liveness",
+  host_exec: "process_liveness",
+  agent_build: "process_liveness",
+  profile: "endpoint_identity",
+  address: "endpoint_identity",
+  certificate: "node_certificate",
+  recovery_token: "node_certificate",
+  clock: "node_certificate",
+  ca_trust: "signing_ca",
+  signing_ca: "signing_ca",
+  refusal: "ingress_acceptance",
+  instances: "ingress_acceptance",
+  recovery_endpoint: "ingress_acceptance",
+  queued_tasks: "task_truth",
+  dispatched_tasks: "task_truth",
+  app_status: "app_runtime",
+  app_endpoint: "app_runtime",
+  app_credential: "app_runtime",
+  // What a host says about itself may concern any part; the causes that rest on it say which.
+  finding: null,
+  diagnostic: null,
+  disk: null,
+  standing: null,
+  ssh: null,
+  guest_agent: null,
+  terminal: null,
+  control_plane: null,
+};
+
+export function isFresh({ kind, observedAt }: Observation, verdict: Verdict, now: number): boolean {
+  // What came with a heartbeat is as fresh as the heartbeat.
+  if (["heartbeat", "clock", "finding"].includes(kind)) return verdict.reporting;
+  const limit = freshForMs[kind];
+  return limit === null || observedAt + limit > now;
+}
+
+export function partsOf(evidence: readonly Observation[], verdict: Verdict, now: number): Explanation["parts"] {
+  const used = new Set(verdict.causes.flatMap((cause) => cause.evidence.map(({ id }) => id)));
+  return contractParts.map((part) => {
+    const own = evidence.filter(({ kind }) => partOf[kind] === part).sort((a, b) => b.observedAt - a.observedAt);
+    const bad = own.find(({ id }) => used.has(id));
+    const good = own.find((one) => isFresh(one, verdict, now));
+    const shown = bad ?? good ?? own[0];
+    return {
+      ...{ part, state: bad ? "drifted" : good ? "in_order" : "unknown", observer: shown?.observer ?? null },
+      observed_at: shown ? new Date(shown.observedAt).toISOString() : null,
+    };
+  });
+}

@@ -1,0 +1,32 @@
+// SQL of explanations. Runs confined to one organization.
+
+import type { Tx } from "../../database/connect.ts";
+
+export type IncidentRow = {
+  id: string;
+  reason: string;
+  severity: string;
+  began_at: Date;
+  opened_at: Date;
+  closed_at: Date | null;
+  detect_seconds: number;
+  repair_within: string;
+};
+
+const MOST_INCIDENTS = 20;
+
+/** The newest first. */
+export async function selectIncidents(tx: Tx, nodeId: string): Promise<IncidentRow[]> {
+  return tx<IncidentRow[]>`
+    SELECT id, reason, severity, began_at, opened_at, closed_at, detect_seconds, repair_within FROM incidents
+    WHERE node_id = ${nodeId} ORDER BY opened_at DESC LIMIT ${MOST_INCIDENTS}`;
+}
+
+export async function selectSubject(
+  tx: Tx,
+  nodeId: string,
+): Promise<{ id: string; name: string; now: Date } | undefined> {
+  const [row] = await tx<{ id: string; name: string; now: Date }[]>`
+    SELECT id, name, now() AS now FROM nodes WHERE id = ${nodeId}`;
+  return row;
+}

@@ -1,0 +1,66 @@
+// What is said about a node in one or two sentences, to somebody who was just woken up.
+
+import { isReason, reasons, titleOf } from "@holdfast/contracts/reasons/catalogue";
+import type { Cause } from "../classify/classify.ts";
+import type { Observation } from "../evidence/observation.ts";
+
+export type Spoken = { name: string; causes: readonly Cause[]; evidence: readonly Observation[]; now: number };
+
+export function headlineOf({ name, causes, evidence, now }: Spoken): string {
+  const [first, ...others] = causes;
+  if (!first) return `${name} is healthy.`;
+  const more =
+    others.length === 0 ? "" : ` ${others.length === 1 ? "Another cause is" : "Other causes are"} listed below.`;
+  return `${sentenceOf(first, { name, evidence, now })}${more}`;
+}
+
+function sentenceOf(cause: Cause, { name, evidence, now }: Omit<Spoken, "causes">): string {
+  const { reason, signal } = cause;
+  const heartbeat = evidence.find(({ kind }) => kind === "heartbeat");
+  if (reason === "agent_down" && signal === "node_agent_heartbeat_stale" && heartbeat) {
+    const closed = evidence.find(({ kind, value }) => kind === "connection" && value === "closed");
+    const how = closed && closed.observedAt >= heartbeat.observedAt ? endingOf(closed) : "it stopped reporting";
+    return `${name} is offline: ${how} ${durationOf(now - (closed ?? heartbeat).observedAt)} ago. Nothing else is known.`;
+  }
+  if (reason === "node_agent_unreachable")
+    return `${name} has never reported, and nothing else is known about it.`;
+  const certainty = cause.confidence === "high" ? "" : ` (${cause.confidence} confidence)`;
+  return `${name}: ${titleOf(reason)}${certainty}. ${messageOf(cause)}`;
+}
+
+/** The catalogue's, with what was measured or reported. */
+export function messageOf({ reason, evidence }: Pick<Cause, "reason" | "evidence">): string {
+  const general = isReason(reason)
+    ? reasons[reason].message
+    : "The agent reports a reason that this server does not know.";
+  const details = evidence.flatMap(({ detail }) => (typeof detail?.["text"] === "string" ? [detail["text"]] : []));
+  return [general, ...new Set(details.filter((text) => text !== ""))].join(" ");
+}
+
+export function nextStepOf(reason: string): string {
+  return isReason(reason) ? reasons[reason].nextStep : "Run `holdfast agent diagnose` on the host.";
+}
+
+const endings: Readonly<Record<string, string>> = {
+  closed_by_agent: "its agent closed the connection",
+  connection_lost: "its connection was lost",
+  unresponsive: "its agent stopped responding",
+  refused: "the server refused its connection",
+};
+
+function endingOf({ detail }: Observation): string {
+  return endings[String(detail?.["why"])] ?? "its connection was lost";
+}
+
+export function durationOf(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const [amount, unit] =
+    seconds < 120
+      ? [seconds, "second"]
+      : seconds < 7_200
+        ? [Math.floor(seconds / 60), "minute"]
+        : seconds < 172_800
+          ? [Math.floor(seconds / 3_600), "hour"]
+          : [Math.floor(seconds / 86_400), "day"];
+  return `${amount} ${unit}${amount === 1 ? "" : "s"}`;
+}
