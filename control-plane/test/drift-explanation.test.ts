@@ -56,6 +56,8 @@ describe("the explanation of a node", () => {
     expect(explained.causes).toMatchObject([
       {
         ...{ reason: "agent_down", signal: "node_agent_heartbeat_stale", confidence: "low", severity: "P2" },
+        // Not that the agent is not running, which nobody knows.
+        title: "No heartbeat",
         ...{ owner_id: "node_runtime", next_action: "restart_agent", also_involves: ["provider_network"] },
         budget: { detect_seconds: 300, repair: "next_business_day" },
       },

@@ -66,7 +66,7 @@ function describeCause(cause: Cause, node: string): string[] {
     ["severity", `${severity}, ${confidence} confidence, since ${localTime(since)} (${ago(since)})`],
     ["owner", owner_id && [owners[owner_id].title, ...involved.map((one) => `also ${one}`)].join("; ")],
     ["next", next_action && nextActions[next_action]],
-    ["how", next_action === "wait" ? null : adviceFor(node, cause.next_step)],
+    ["how", adviceFor(node, cause.next_step)],
     ["explains", symptoms.length === 0 ? null : symptoms.map((one) => `${one.title} (${one.reason})`).join(", ")],
     ["changes with", cause.changed_by],
     ["runbook", cause.runbook],

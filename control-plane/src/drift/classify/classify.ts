@@ -37,6 +37,10 @@ export type Cause = {
   symptoms: readonly string[];
   /** The one observation that would change the verdict. */
   changedBy: string;
+  /** Whose title and message to use; the reason's own, unless that claims more than is known. */
+  spokenAs: string;
+  /** Undefined: as the catalogue says. */
+  nextStep: string | undefined;
 };
 
 export type Verdict = {
@@ -111,6 +115,7 @@ function causeOf(rule: Rule, { facts, sources }: Found): Cause {
   const outdated = evidence.some((one) => isOutdated(one, facts));
   return {
     ...{ reason, signal, layer, severity, alsoInvolves, changedBy, evidence, symptoms: [] },
+    ...{ spokenAs: rule.spokenAs ?? reason, nextStep: rule.nextStep },
     confidence: outdated && rule.confidence === "high" ? "medium" : rule.confidence,
     userState: rule.answer?.userState ?? usual.userState,
     owner: rule.answer?.owner ?? usual.owner ?? "node_runtime",
@@ -136,6 +141,7 @@ function reportedCause(code: string, source: Observation, facts: Facts): Cause {
     budget: budgets[severity],
     since: beganAt(source),
     changedBy: "a heartbeat without this finding",
+    ...{ spokenAs: code, nextStep: undefined },
   };
 }
 

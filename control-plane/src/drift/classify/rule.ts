@@ -32,6 +32,10 @@ export type Rule = {
   /** What differs from the budget of its severity. */
   budget?: Partial<Budget>;
   alsoInvolves?: readonly OwnerId[];
+  /** Whose words are used, where those of the reason would claim more than the facts do. */
+  spokenAs?: ReasonCode;
+  /** In place of the catalogue's. */
+  nextStep?: string;
   /** The one observation that would change the verdict. */
   changedBy: string;
 };

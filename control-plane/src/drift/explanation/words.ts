@@ -25,20 +25,21 @@ function sentenceOf(cause: Cause, { name, evidence, now }: Omit<Spoken, "causes"
   if (reason === "node_agent_unreachable")
     return `${name} has never reported, and nothing else is known about it.`;
   const certainty = cause.confidence === "high" ? "" : ` (${cause.confidence} confidence)`;
-  return `${name}: ${titleOf(reason)}${certainty}. ${messageOf(cause)}`;
+  return `${name}: ${titleOf(cause.spokenAs)}${certainty}. ${messageOf(cause)}`;
 }
 
 /** The catalogue's, with what was measured or reported. */
-export function messageOf({ reason, evidence }: Pick<Cause, "reason" | "evidence">): string {
-  const general = isReason(reason)
-    ? reasons[reason].message
+export function messageOf({ spokenAs, evidence }: Pick<Cause, "spokenAs" | "evidence">): string {
+  const general = isReason(spokenAs)
+    ? reasons[spokenAs].message
     : "The agent reports a reason that this server does not know.";
   const details = evidence.flatMap(({ detail }) => (typeof detail?.["text"] === "string" ? [detail["text"]] : []));
   return [general, ...new Set(details.filter((text) => text !== ""))].join(" ");
 }
 
-export function nextStepOf(reason: string): string {
-  return isReason(reason) ? reasons[reason].nextStep : "Run `holdfast agent diagnose` on the host.";
+export function nextStepOf({ spokenAs, nextStep }: Pick<Cause, "spokenAs" | "nextStep">): string {
+  if (nextStep !== undefined) return nextStep;
+  return isReason(spokenAs) ? reasons[spokenAs].nextStep : "Run `holdfast agent diagnose` on the host.";
 }
 
 const endings: Readonly<Record<string, string>> = {
