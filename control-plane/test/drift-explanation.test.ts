@@ -1,6 +1,7 @@
 // What operators are shown of a node, and nobody else is.
 
-import { explainNode } from "@holdfast/contracts/endpoints/drift";
+import { listAudit } from "@holdfast/contracts/endpoints/audit";
+import { addNodeEvidence, explainNode } from "@holdfast/contracts/endpoints/drift";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
@@ -90,6 +91,56 @@ describe("the explanation of a node", () => {
     expect(headline).toContain("Another cause is listed below.");
     expect(causes[0]?.message).toContain("0 B");
     expect(new Set(causes.flatMap(({ evidence }) => evidence)).size).toBe(2);
+  });
+
+  it("DRIFT-08 of a silent one whose host was looked at: the host's own cause, and who handed it in is audited", async () => {
+    const node = await enrollTestNode(api, org.id);
+    await sendHeartbeatFrom(node);
+    await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes' WHERE node_id = ${node.id}`;
+    const at = new Date(Date.now() - 60_000).toISOString();
+    const record = {
+      at,
+      reason: "server_tls_untrusted",
+      detail: "self-signed certificate",
+      correlation_id: "on-host-1",
+    };
+    const client = api.operator(org.id);
+    const explained = await client(addNodeEvidence, {
+      params: { node_id: node.id },
+      body: { records: [record] },
+    });
+    expect(explained.causes).toMatchObject([
+      {
+        ...{ reason: "server_tls_untrusted", owner_id: "pki", next_action: "repair_certs" },
+        symptoms: [{ reason: "agent_down" }],
+        message: expect.stringContaining("self-signed certificate"),
+      },
+    ]);
+    const { items } = await client(listAudit, { query: { action: "node.evidence_add" } });
+    expect(items).toMatchObject([{ target_id: node.id, details: { kinds: ["diagnostic"] } }]);
+  });
+
+  it("DRIFT-08 is not changed by evidence from the future, or by none at all", async () => {
+    const node = await enrollTestNode(api, org.id);
+    await sendHeartbeatFrom(node);
+    const hand = (body: { ssh?: "failed"; observed_at?: string }) =>
+      api.operator(org.id)(addNodeEvidence, { params: { node_id: node.id }, body });
+    const ahead = new Date(Date.now() + 3_600_000).toISOString();
+    await expect(hand({ ssh: "failed", observed_at: ahead })).rejects.toThrow("observed_at is in the future");
+    await expect(hand({})).rejects.toMatchObject({ envelope: { code: "invalid_request" } });
+    expect((await explain(node)).causes).toEqual([]);
+  });
+
+  it("DRIFT-13 of one that nobody can log in to: that, and not that its agent is down", async () => {
+    const node = await enrollTestNode(api, org.id);
+    await sendHeartbeatFrom(node);
+    const hand = (body: { ssh?: "failed" | "succeeded"; guest_agent?: "down" }) =>
+      api.operator(org.id)(addNodeEvidence, { params: { node_id: node.id }, body });
+    expect((await hand({ ssh: "failed" })).causes.map(({ reason }) => reason)).toEqual(["node_ops_ssh_failed"]);
+    expect((await hand({ guest_agent: "down" })).causes).toMatchObject([
+      { reason: "node_ops_access_unhealthy", symptoms: [{ reason: "node_ops_ssh_failed" }], user_state: "normal" },
+    ]);
+    expect((await hand({ ssh: "succeeded" })).causes).toEqual([]);
   });
 
   it("SEC-01 of another organization's node is that of no node", async () => {

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Id, Time } from "../fields.ts";
+import { Id, ReportedText, Text, Time } from "../fields.ts";
 import { reasonFields } from "../public/reason-fields.ts";
 import { ownerIds } from "../reasons/owners.ts";
 import { userStates } from "../reasons/vocabulary.ts";
@@ -102,6 +102,50 @@ export const Explanation = z.strictObject({
   evidence: z.array(EvidenceItem),
 });
 export type Explanation = z.infer<typeof Explanation>;
+
+const Code = z.string().regex(/^[a-z0-9_]{1,64}$/, "a code: lower-case letters, digits and underscores");
+
+/** What somebody saw who reached the host when the server could not. */
+export const HandedIn = z
+  .strictObject({
+    observed_at: Time.optional().describe("When the checks were made; default: now."),
+    records: z
+      .array(
+        z.object({
+          at: Time,
+          /** The last time that it was recorded, if more than once. */
+          last_at: Time.optional(),
+          reason: Code,
+          detail: Text.max(400),
+          correlation_id: ReportedText.max(64).nullable(),
+        }),
+      )
+      .max(64)
+      .optional()
+      .describe("Records of the host's `diagnostics.log`. Other fields of a record are ignored."),
+    ssh: z.enum(["succeeded", "failed"]).optional(),
+    guest_agent: z.enum(["healthy", "down"]).optional(),
+    host_service: z.enum(["active", "inactive", "failed"]).optional().describe("The agent's service on the host."),
+    host_exec: z.enum(["runs", "format_error", "missing"]).optional().describe("The agent's binary on the host."),
+  })
+  .refine(
+    ({ observed_at: _, ...seen }) => Object.values(seen).some((one) => one !== undefined),
+    "at least one of records, ssh, guest_agent, host_service, host_exec",
+  );
+
+export const addNodeEvidence = endpoint({
+  name: "addNodeEvidence",
+  noun: "nodes",
+  method: "POST",
+  path: "/v1/nodes/{node_id}/evidence",
+  summary: "Hand in what was seen on or of a host that the server cannot reach",
+  description: "Returns the explanation of the node with this evidence. Times in the future are refused.",
+  access: { scope: "nodes:write" },
+  action: "node.evidence_add",
+  params: z.strictObject({ node_id: Id }),
+  body: HandedIn,
+  answer: Explanation,
+});
 
 export const explainNode = endpoint({
   name: "explainNode",

@@ -30,7 +30,8 @@ ALTER TABLE node_observations ENABLE ROW LEVEL SECURITY;
 ALTER TABLE node_observations FORCE ROW LEVEL SECURITY;
 CREATE POLICY app ON node_observations TO holdfast_app USING (org_id = current_org());
 CREATE POLICY system ON node_observations TO holdfast_system USING (true);
-GRANT SELECT ON node_observations TO holdfast_app;
+-- People hand in evidence for their own nodes.
+GRANT SELECT, INSERT, UPDATE (seen_at, detail, replaced_at), DELETE ON node_observations TO holdfast_app;
 GRANT SELECT, INSERT, UPDATE (seen_at, detail, replaced_at), DELETE ON node_observations TO holdfast_system;
 
 CREATE TABLE incidents (
@@ -100,5 +101,5 @@ ALTER TABLE node_verdicts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE node_verdicts FORCE ROW LEVEL SECURITY;
 CREATE POLICY app ON node_verdicts TO holdfast_app USING (org_id = current_org());
 CREATE POLICY system ON node_verdicts TO holdfast_system USING (true);
-GRANT SELECT ON node_verdicts TO holdfast_app;
+GRANT SELECT, INSERT (node_id, org_id), UPDATE (node_id, review_at) ON node_verdicts TO holdfast_app;
 GRANT SELECT, INSERT, UPDATE ON node_verdicts TO holdfast_system;

@@ -11,6 +11,7 @@ import { findNode } from "../../client/find-node.ts";
 import { localTime, printResult, table } from "../../output.ts";
 import { addChanges } from "./changes.ts";
 import { describeNode } from "./describe.ts";
+import { addEvidence } from "./evidence.ts";
 import { addExplain } from "./explain.ts";
 import { addList } from "./list.ts";
 import { tokenCommand } from "./token.ts";
@@ -29,6 +30,7 @@ export function nodeCommand(): Command {
       printResult(options, detail, describeNode);
     });
   addExplain(node);
+  addEvidence(node);
   withServerOptions(node.command("rename"))
     .description("rename a node")
     .argument("<node>", "id or name")

@@ -35,6 +35,10 @@ export async function recordObservations(
   return system.begin((tx) => record(tx, given, complete), { settings: { synchronous_commit: "off" } });
 }
 
+/** In the transaction of whoever hands it in. */
+export const recordObservationsIn = (tx: Tx, given: readonly NewObservation[]): Promise<string[]> =>
+  record(tx, given, []);
+
 type Locked = { node_id: string; org_id: string; incident_id: string | null };
 type Row = {
   id: string;

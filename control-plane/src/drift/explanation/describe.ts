@@ -8,10 +8,8 @@ import { isFresh, partsOf } from "./parts.ts";
 import type { IncidentRow } from "./queries.ts";
 import { headlineOf, messageOf, nextStepOf } from "./words.ts";
 
-type Subject = { id: string; name: string };
-
 export function explain(
-  node: Subject,
+  node: { id: string; name: string },
   known: { evidence: readonly Observation[]; verdict: Verdict; incidents: readonly IncidentRow[]; now: Date },
 ): Explanation {
   const { evidence, verdict, incidents } = known;

@@ -22,11 +22,11 @@ export async function selectIncidents(tx: Tx, nodeId: string): Promise<IncidentR
     WHERE node_id = ${nodeId} ORDER BY opened_at DESC LIMIT ${MOST_INCIDENTS}`;
 }
 
-export async function selectSubject(
-  tx: Tx,
-  nodeId: string,
-): Promise<{ id: string; name: string; now: Date } | undefined> {
-  const [row] = await tx<{ id: string; name: string; now: Date }[]>`
+/** `now`: by the clock that evidence is stored with. */
+export type Subject = { id: string; name: string; now: Date };
+
+export async function selectSubject(tx: Tx, nodeId: string): Promise<Subject | undefined> {
+  const [row] = await tx<Subject[]>`
     SELECT id, name, now() AS now FROM nodes WHERE id = ${nodeId}`;
   return row;
 }

@@ -1,27 +1,44 @@
-// Explanations over HTTP, for operators.
+// Explanations over HTTP, for operators, and the evidence that they hand in.
 
-import { explainNode } from "@holdfast/contracts/endpoints/drift";
+import { addNodeEvidence, type Explanation, explainNode } from "@holdfast/contracts/endpoints/drift";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { ApiContext } from "../../api/context.ts";
 import { orgRoute } from "../../api/route.ts";
+import type { Tx } from "../../database/connect.ts";
 import { classify } from "../classify/classify.ts";
 import { readEvidence } from "../evidence/read.ts";
+import { recordObservationsIn } from "../evidence/write.ts";
+import { observationsHandedIn } from "../observers/handed-in.ts";
 import { defaultPolicy } from "../policy.ts";
 import { explain } from "./describe.ts";
-import { selectIncidents, selectSubject } from "./queries.ts";
+import { type Subject, selectIncidents, selectSubject } from "./queries.ts";
 
 export function explanationRoutes(api: ApiContext): void {
   const policy = { ...defaultPolicy, heartbeatStaleAfterMs: api.nodes.staleAfterSeconds * 1000 };
 
-  orgRoute(api, explainNode, async ({ tx, params: { node_id: id } }) => {
-    const [subject, known, incidents] = await Promise.all([
-      selectSubject(tx, id),
-      readEvidence(tx, [id]),
-      selectIncidents(tx, id),
-    ]);
-    if (!subject) throw new ApiError("not_found");
+  const explanationOf = async (tx: Tx, subject: Subject): Promise<Explanation> => {
+    const { id, now } = subject;
+    const [known, incidents] = await Promise.all([readEvidence(tx, [id]), selectIncidents(tx, id)]);
     const evidence = known.get(id) ?? [];
-    const verdict = classify(evidence, policy, subject.now.getTime());
-    return explain(subject, { evidence, verdict, incidents, now: subject.now });
+    const verdict = classify(evidence, policy, now.getTime());
+    return explain(subject, { evidence, verdict, incidents, now });
+  };
+
+  orgRoute(api, explainNode, async ({ tx, params }) => explanationOf(tx, await required(tx, params.node_id)));
+
+  orgRoute(api, addNodeEvidence, async ({ tx, params, body, correlationId, touched, afterCommit }) => {
+    const subject = await required(tx, params.node_id);
+    const { id, name, now } = subject;
+    const observations = observationsHandedIn(id, body, { now, correlationId });
+    const changed = await recordObservationsIn(tx, observations);
+    touched({ type: "node", id, name }, { kinds: [...new Set(observations.map(({ kind }) => kind))] });
+    afterCommit(() => api.signals.publish("evidence", changed));
+    return explanationOf(tx, subject);
   });
+}
+
+async function required(tx: Tx, nodeId: string): Promise<Subject> {
+  const subject = await selectSubject(tx, nodeId);
+  if (!subject) throw new ApiError("not_found");
+  return subject;
 }
