@@ -198,6 +198,9 @@ const producers: Record<string, number> = {
   "node-agent/src/terminals/failures.ts": 2,
   // What the metric counts.
   "control-plane/src/nodes/identity/late-certificates.ts": 1,
+  // What reported codes mean as facts, and which of them can explain silence.
+  "control-plane/src/drift/classify/reported.ts": 2,
+  "control-plane/src/drift/classify/derive.ts": 1,
   // Since when it is so, where a stored time says it.
   "control-plane/src/fleet/node.ts": 1,
 };

@@ -6,6 +6,7 @@ import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { pathOf } from "@holdfast/contracts/endpoint";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
+import { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { inviteMember, listInvitations } from "@holdfast/contracts/endpoints/members";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
@@ -26,6 +27,8 @@ import {
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { type Sql, withOrg } from "../src/database/connect.ts";
+import { defaultPolicy } from "../src/drift/policy.ts";
+import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [
@@ -50,11 +53,12 @@ let ours: TestOrg;
 let theirs: TestOrg;
 let foreign: Record<string, string>;
 let app: Sql;
+let system: Sql;
 let superuser: Sql;
 
 beforeAll(async () => {
   api = await startTestApi();
-  ({ app, superuser } = openRoles(api.database));
+  ({ app, system, superuser } = openRoles(api.database));
   ours = await createOrg(api, "ours");
   theirs = await createOrg(api, "theirs");
   const ids = await Promise.all([ours, theirs].map(populate));
@@ -82,6 +86,8 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   await superuser`
     INSERT INTO node_refusals (node_id, org_id, serial, code, correlation_id)
     VALUES (${node.id}, ${org.id}, '00', 'identity_revoked', 'of-a-request')`;
+  await client(addNodeEvidence, { params: { node_id: node.id }, body: { ssh: "failed" } });
+  await classifyDue(system, defaultPolicy);
   const allocation = await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
   await superuser`
     INSERT INTO allocation_grants (org_id, allocation_id, grantee_id, level, granted_by, expires_at)
@@ -283,6 +289,7 @@ describe("over HTTP", () => {
     updateMember: { role: "member" },
     renameNode: { name: "taken-over" },
     changeNode: { change: "retire" },
+    addNodeEvidence: { ssh: "failed" },
     createTask: { type: "node.noop" },
     createTerminalToken: {},
     createAllocationGrant: { user_id: uuidv7() },

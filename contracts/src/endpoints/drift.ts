@@ -36,7 +36,7 @@ export const Cause = z.strictObject({
 });
 export type Cause = z.infer<typeof Cause>;
 
-export const EvidenceItem = z.strictObject({
+const EvidenceItem = z.strictObject({
   id: z.string(),
   kind: z.string(),
   key: z.string().nullable(),
@@ -48,7 +48,6 @@ export const EvidenceItem = z.strictObject({
   fresh: z.boolean().describe("False: too old to be relied upon."),
   detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
 });
-export type EvidenceItem = z.infer<typeof EvidenceItem>;
 
 export const contractParts = [
   "process_liveness",
@@ -60,6 +59,9 @@ export const contractParts = [
   "app_runtime",
 ] as const;
 export type ContractPart = (typeof contractParts)[number];
+
+export const contractPartStates = ["in_order", "drifted", "unknown"] as const;
+export type ContractPartState = (typeof contractPartStates)[number];
 
 export const Explanation = z.strictObject({
   node_id: Id,
@@ -80,7 +82,7 @@ export const Explanation = z.strictObject({
   parts: z.array(
     z.strictObject({
       part: z.enum(contractParts),
-      state: z.enum(["in_order", "drifted", "unknown"]),
+      state: z.enum(contractPartStates),
       observer: z.string().nullable(),
       observed_at: Time.nullable(),
     }),
@@ -111,7 +113,7 @@ export const HandedIn = z
     observed_at: Time.optional().describe("When the checks were made; default: now."),
     records: z
       .array(
-        z.object({
+        z.strictObject({
           at: Time,
           /** The last time that it was recorded, if more than once. */
           last_at: Time.optional(),
@@ -122,7 +124,7 @@ export const HandedIn = z
       )
       .max(64)
       .optional()
-      .describe("Records of the host's `diagnostics.log`. Other fields of a record are ignored."),
+      .describe("Records of the host's `diagnostics.log`."),
     ssh: z.enum(["succeeded", "failed"]).optional(),
     guest_agent: z.enum(["healthy", "down"]).optional(),
     host_service: z.enum(["active", "inactive", "failed"]).optional().describe("The agent's service on the host."),

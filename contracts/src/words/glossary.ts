@@ -6,6 +6,7 @@ import {
   auditResultTitles,
   cancellingTitle,
   certificateTitles,
+  contractPartStateTitles,
   fleetStateTitles,
   jobStateTitles,
   nodeConnectionTitles,
@@ -28,6 +29,8 @@ export const nouns: Record<string, string> = {
     "Work that a process repeats on a schedule, such as expiring tasks. Its last result is in `holdfast status`.",
   "bootstrap token":
     "A reusable enrollment token (`hfb_`) for one node, with which a rebuilt machine enrolls again without a person.",
+  cause:
+    "What is wrong with a node, as far as evidence shows. Everything that it explains is a symptom and not listed beside it.",
   certificate: "The 24-hour X.509 client certificate with which an agent proves which node it is.",
   "control plane": "The processes api and worker with their PostgreSQL database: everything durable is there.",
   "correlation id": "The id of one request, in its answer, in the logs and in the audit.",
@@ -35,6 +38,7 @@ export const nouns: Record<string, string> = {
   enroll: "To make a machine a node: it sends a token and a certificate request, and gets a certificate.",
   "environment profile":
     "The signed, versioned set of addresses and limits that the control plane gives to every node.",
+  evidence: "What observers saw of a node, each at one time. Causes are named from evidence only.",
   fleet: "All nodes of an organization that are not retired.",
   gateway:
     "The process in which terminal connections of people and of nodes meet. It has no access to the database.",
@@ -42,6 +46,7 @@ export const nouns: Record<string, string> = {
   heartbeat:
     "The agent's report, every 60 seconds and when something changes. A node that misses two of them is late.",
   hop: "One section of the path from a person through the control plane to the node. A failure names the hop.",
+  incident: "The time from the first cause found with a node until none is left, under one id.",
   ingress: "A proxy in front of the control plane that terminates the nodes' TLS and forwards their certificates.",
   "local operator":
     "Whoever can read the operator token on the server's machine. It may do everything, and is audited.",
@@ -82,6 +87,11 @@ export const stateGroups: StateGroup[] = [
   { heading: "Node: lifecycle", field: "`status` of a node", titles: nodeStatusTitles },
   { heading: "Node: connection", field: "`connection` of a node", titles: nodeConnectionTitles },
   { heading: "Node: link", field: "`link` of a node", titles: nodeLinkTitles },
+  {
+    heading: "Node: parts that can drift",
+    field: "`state` of a part in a node's explanation",
+    titles: contractPartStateTitles,
+  },
   { heading: "Node: state in the fleet", field: "`state` in fleet counts and filters", titles: fleetStateTitles },
   {
     heading: "Certificate of a node",

@@ -3,6 +3,7 @@
 
 import type { AllocationStatus } from "../endpoints/allocations.ts";
 import type { AuditResult } from "../endpoints/audit.ts";
+import type { ContractPartState } from "../endpoints/drift.ts";
 import type { FleetState } from "../endpoints/fleet.ts";
 import type { NodeConnection, NodeLink } from "../endpoints/nodes.ts";
 import type { BackgroundJob } from "../endpoints/platform.ts";
@@ -34,6 +35,12 @@ export const nodeConnectionTitles: Record<NodeConnection, StateTitle> = {
   stale: { title: "Late", meaning: "Heartbeats are missing. Nothing is known about the connection." },
   offline: { title: "Offline", meaning: "The agent's connection ended, and it did not connect again." },
   never: { title: "Never connected", meaning: "The node is enrolled and has never sent a heartbeat." },
+};
+
+export const contractPartStateTitles: Record<ContractPartState, StateTitle> = {
+  in_order: { title: "In order", meaning: "A fresh observation of it shows nothing wrong." },
+  drifted: { title: "Drifted", meaning: "A cause rests on an observation of it." },
+  unknown: { title: "Unknown", meaning: "No fresh observation of it exists." },
 };
 
 export const nodeLinkTitles: Record<NodeLink, StateTitle> = {

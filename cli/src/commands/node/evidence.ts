@@ -57,14 +57,15 @@ function bodyOf({ diagnostics, ssh, guestAgent, service, binary }: Options): Bod
 /** As many as the server takes. */
 const MOST_RECORDS = 64;
 
-type Record = NonNullable<Body["records"]>[number] & { seq?: number };
+type Sent = NonNullable<Body["records"]>[number];
+type Kept = Sent & { seq?: number };
 
 /** The newest. The file is written in a circle, and a line of it may be torn. */
-function recordsIn(path: string): Record[] {
+function recordsIn(path: string): Sent[] {
   const text = read(path);
-  const records = text.split("\n").flatMap((line): Record[] => {
+  const records = text.split("\n").flatMap((line): Kept[] => {
     try {
-      const found = JSON.parse(line) as Record | null;
+      const found = JSON.parse(line) as Kept | null;
       return found && typeof found.reason === "string" && typeof found.at === "string" ? [found] : [];
     } catch {
       return [];
@@ -75,7 +76,16 @@ function recordsIn(path: string): Record[] {
       `${path === "-" ? "Standard input" : path} contains no diagnostic records. The file is diagnostics.log in the agent's state directory.`,
     );
   }
-  return records.sort((a, b) => (a.seq ?? 0) - (b.seq ?? 0)).slice(-MOST_RECORDS);
+  return records
+    .sort((a, b) => (a.seq ?? 0) - (b.seq ?? 0))
+    .slice(-MOST_RECORDS)
+    .map(({ at, last_at = at, reason, detail, correlation_id }) => ({
+      at,
+      last_at,
+      reason,
+      detail,
+      correlation_id,
+    }));
 }
 
 function read(path: string): string {

@@ -1,10 +1,17 @@
 // holdfast node explain: why a node is as it is. First what a tired person needs, then the parts of the contract with the
 // node, then the evidence.
 
-import { type Cause, type ContractPart, type Explanation, explainNode } from "@holdfast/contracts/endpoints/drift";
+import {
+  type Cause,
+  type ContractPart,
+  type ContractPartState,
+  type Explanation,
+  explainNode,
+} from "@holdfast/contracts/endpoints/drift";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { owners } from "@holdfast/contracts/reasons/owners";
 import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
+import { contractPartStateTitles } from "@holdfast/contracts/words/state-titles";
 import type { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
@@ -30,7 +37,7 @@ const partTitles: Record<ContractPart, string> = {
   task_truth: "tasks",
   app_runtime: "apps",
 };
-const partStates = { in_order: "● in order", drifted: "■ drifted", unknown: "○ unknown" };
+const shapes: Record<ContractPartState, string> = { in_order: "●", drifted: "■", unknown: "○" };
 
 export function describeExplanation(explained: Explanation): string {
   const { headline, causes, incident, parts, evidence, layers } = explained;
@@ -43,7 +50,10 @@ export function describeExplanation(explained: Explanation): string {
     "",
     table(parts, [
       { title: "part", of: ({ part }) => partTitles[part] },
-      { title: "state", of: ({ state }) => partStates[state] },
+      {
+        title: "state",
+        of: ({ state }) => `${shapes[state]} ${contractPartStateTitles[state].title.toLowerCase()}`,
+      },
       { title: "observed", of: ({ observed_at }) => ago(observed_at) },
       { title: "by", of: ({ observer }) => observer },
     ]),

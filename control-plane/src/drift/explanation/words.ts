@@ -53,7 +53,7 @@ function endingOf({ detail }: Observation): string {
   return endings[String(detail?.["why"])] ?? "its connection was lost";
 }
 
-export function durationOf(ms: number): string {
+function durationOf(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const [amount, unit] =
     seconds < 120
