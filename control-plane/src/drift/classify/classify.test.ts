@@ -211,6 +211,7 @@ describe("what is said of a node", () => {
   it("ID-14 that somebody claims to be with a certificate of another CA: nothing by that alone", () => {
     const claim = saw("refusal", "cert_untrusted", { detail: { endpoint: "node_facing", issuer: "unknown" } });
     expect(reasonsOf([enrolled, heartbeat(20_000), claim])).toEqual([]);
+    expect(reasonsOf([enrolled, heartbeat(HOUR), claim])).toEqual(["agent_down"]);
   });
 
   it("DRIFT-15 by an agent that is newer than this server: the agent's own code", () => {
