@@ -1,5 +1,6 @@
 // What agents send becomes evidence, and evidence a verdict.
 
+import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -8,9 +9,11 @@ import { enrollTestNode, heartbeatOf, type TestNode } from "../../testkit/api/no
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { recordObservations } from "../src/drift/evidence/write.ts";
+import { observeSwept } from "../src/drift/observers/tasks.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
 import { classifyDue, findUnnoticed } from "../src/drift/verdicts/classify-due.ts";
 import { moveNode } from "../src/nodes/directory/state.ts";
+import { sweepTasks } from "../src/tasks/sweep.ts";
 
 let api: TestApi;
 let org: TestOrg;
@@ -54,10 +57,13 @@ describe("what an agent reports", () => {
       { nodeId: node.id, kind: "finding", key: "link_slow", value: "present", observer: "agent", observedAt },
     ]);
     await heartbeat(node);
-    await expect.poll(() => reasonsOf(node)).toEqual([]);
-    const rows = await superuser`
-      SELECT value FROM node_observations WHERE node_id = ${node.id} AND kind = 'finding' ORDER BY observed_at`;
-    expect(rows.map(({ value }) => value)).toEqual(["present", "absent"]);
+    const stored = async () =>
+      (
+        await superuser<{ value: string }[]>`
+          SELECT value FROM node_observations WHERE node_id = ${node.id} AND kind = 'finding' ORDER BY observed_at`
+      ).map(({ value }) => value);
+    await expect.poll(stored).toEqual(["present", "absent"]);
+    expect(await reasonsOf(node)).toEqual([]);
   });
 
   it("DRIFT-08 records of an outage that arrive after it are history", async () => {
@@ -85,5 +91,32 @@ describe("what an agent reports", () => {
       WHERE node_id = ${node.id} AND kind = 'refusal'`;
     await expect.poll(knocks).toEqual([{ value: "identity_revoked", endpoint: "node_facing" }]);
     await expect.poll(() => reasonsOf(node)).toEqual(["identity_revoked_or_fenced"]);
+  });
+});
+
+describe("task truth", () => {
+  const publish = () => undefined;
+  const sweep = () => sweepTasks(system, { publish }, observeSwept({ system, signals: { publish } }));
+  const taskFor = async ({ id }: TestNode) =>
+    api.operator(org.id)(createTask, { params: { node_id: id }, body: { type: "node.noop" } });
+
+  it("DRIFT-01 tasks that expired while they waited are told from those that a node lost, and routine ones are neither", async () => {
+    const nodes = [
+      await enrollTestNode(api, org.id),
+      await enrollTestNode(api, org.id),
+      await enrollTestNode(api, org.id),
+    ];
+    const [late, lost, routine] = nodes as [TestNode, TestNode, TestNode];
+    for (const node of nodes) await heartbeat(node);
+    const [first, second, third] = [await taskFor(late), await taskFor(lost), await taskFor(routine)];
+    await superuser`UPDATE tasks SET expires_at = now() - interval '1 second' WHERE id IN (${first.id}, ${third.id})`;
+    await superuser`UPDATE tasks SET routine = true WHERE id = ${third.id}`;
+    await superuser`
+      UPDATE tasks SET status = 'dispatched', generation = 1, dispatched_at = now() - interval '10 minutes',
+        lease_until = now() - interval '1 second' WHERE id = ${second.id}`;
+    await sweep();
+    expect(await reasonsOf(late)).toEqual(["task_backlog_stale"]);
+    expect(await reasonsOf(lost)).toEqual(["node_task_result_post_failed"]);
+    expect(await reasonsOf(routine)).toEqual([]);
   });
 });

@@ -25,7 +25,10 @@ export const tasks = defineModule({
       name: "sweep-tasks",
       every: ({ settings }) => settings.taskSweepIntervalSeconds,
       runsIn: "one worker",
-      run: async ({ system, signals }) => (await import("./sweep.ts")).sweepTasks(system, signals),
+      run: async ({ system, signals }) => {
+        const { observeSwept } = await import("../drift/observers/tasks.ts");
+        return (await import("./sweep.ts")).sweepTasks(system, signals, observeSwept({ system, signals }));
+      },
     },
     {
       name: "remove-old-tasks",

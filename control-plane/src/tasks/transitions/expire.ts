@@ -8,7 +8,8 @@ import { commonFailure } from "../failures.ts";
 import { byEvent, isChangedBy, statusAfter } from "./sql.ts";
 import { openStatuses, statusesChangedBy, type TaskEvent, targetOf } from "./table.ts";
 
-export type Expired = { id: string; node_id: string; status: TaskStatus };
+/** `routine`: requested by the system again and again. */
+export type Expired = { id: string; node_id: string; status: TaskStatus; routine: boolean };
 
 /** How long a result that is on its way when its task's time is over may take. */
 export const RESULT_GRACE_SECONDS = 60;
@@ -26,7 +27,7 @@ export async function expireUndelivered(system: Sql, limit: number): Promise<Exp
       failure = CASE WHEN t.generation = 0 THEN ${failure("task_not_taken")}::text
                      ELSE ${failure("task_result_missing")}::text END::json
     FROM due WHERE t.id = due.id
-    RETURNING t.id, t.node_id, t.status`;
+    RETURNING t.id, t.node_id, t.status, t.routine`;
 }
 
 const leaseEvents: TaskEvent[] = ["requeue", "abandon", "no_result"];
@@ -53,7 +54,7 @@ export async function settleLapsedLeases(system: Sql, limit: number): Promise<Ex
       failure = CASE due.event WHEN 'abandon' THEN ${failure("task_cancelled")}::text::json
                                WHEN 'no_result' THEN ${failure("task_result_missing")}::text::json END
     FROM due WHERE t.id = due.id
-    RETURNING t.id, t.node_id, t.status`;
+    RETURNING t.id, t.node_id, t.status, t.routine`;
 }
 
 function failure(code: Parameters<typeof commonFailure>[0]): string {
