@@ -3,6 +3,7 @@
 import type { Bench } from "../bench.ts";
 import { agent } from "./agent.ts";
 import { dispatch } from "./dispatch.ts";
+import { drift } from "./drift.ts";
 import { engine } from "./engine.ts";
 import { fleet } from "./fleet.ts";
 import { issuing } from "./issuing.ts";
@@ -11,4 +12,4 @@ import { soak } from "./soak.ts";
 import { startup } from "./startup.ts";
 import { terminal } from "./terminal.ts";
 
-export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal, issuing, fleet, soak];
+export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal, issuing, drift, fleet, soak];
