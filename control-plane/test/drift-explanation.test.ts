@@ -9,7 +9,8 @@ import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { recordObservations } from "../src/drift/evidence/write.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue, findUnnoticed } from "../src/drift/verdicts/classify-due.ts";
+import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
+import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
 
 let api: TestApi;
 let org: TestOrg;

@@ -11,7 +11,8 @@ import type { Sql } from "../src/database/connect.ts";
 import { recordObservations } from "../src/drift/evidence/write.ts";
 import { observeSwept } from "../src/drift/observers/tasks.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue, findUnnoticed } from "../src/drift/verdicts/classify-due.ts";
+import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
+import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
 import { moveNode } from "../src/nodes/directory/state.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
 

@@ -1,5 +1,6 @@
 // Evidence, verdicts and incidents as they are stored.
 
+import { changeNode } from "@holdfast/contracts/endpoints/nodes";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
@@ -9,7 +10,8 @@ import type { Sql } from "../src/database/connect.ts";
 import { readEvidence } from "../src/drift/evidence/read.ts";
 import { type NewObservation, recordObservations } from "../src/drift/evidence/write.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue, findUnnoticed } from "../src/drift/verdicts/classify-due.ts";
+import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
+import { findUnnoticed, noticeStandings } from "../src/drift/verdicts/find-unnoticed.ts";
 
 let api: TestApi;
 let org: TestOrg;
@@ -167,6 +169,22 @@ describe("an incident", () => {
     expect(await storedOf(node, "diagnostic")).toMatchObject([{ incident_id: silent.incident_id }]);
   });
 
+  it("DRIFT-04 begins and ends with a quarantine, without anything from the node", async () => {
+    const node = await activeNode();
+    expect(await reasonsOn(node)).toEqual([]);
+    const change = (what: "fence" | "reactivate") =>
+      api.operator(org.id)(changeNode, { params: { node_id: node.id }, body: { change: what } });
+    await change("fence");
+    await noticeStandings(system);
+    expect(await verdictOn(node)).toMatchObject({
+      ...{ user_state: "operator_action_required", incident_id: expect.any(String) },
+      causes: [{ reason: "identity_revoked_or_fenced", nextAction: "reactivate", severity: "P0" }],
+    });
+    await change("reactivate");
+    await noticeStandings(system);
+    expect(await verdictOn(node)).toMatchObject({ causes: [], incident_id: null });
+  });
+
   it("DRIFT-04 is not opened by looking again, nor by two that look at once", async () => {
     const node = await activeNode();
     await heardAgo(node, 130);
@@ -184,7 +202,7 @@ describe("an incident", () => {
       await superuser`UPDATE node_verdicts SET review_at = now()`;
       expect(await reasonsOn(node)).toEqual([]);
     }
-    expect(await findUnnoticed(system, policy), "nothing is due").toBe(0);
+    expect(await findUnnoticed(system, policy), "nothing is due").toEqual([]);
     expect((await classifyDue(system, policy)).classified).toBe(0);
   });
 });

@@ -92,6 +92,7 @@ CREATE TABLE node_verdicts (
   causes        json NOT NULL DEFAULT '[]',
   user_state    text NOT NULL DEFAULT 'normal',
   changed_at    timestamptz NOT NULL DEFAULT now(),
+  classified_at timestamptz NOT NULL DEFAULT '-infinity',
   incident_id   uuid,
   FOREIGN KEY (org_id, node_id) REFERENCES nodes (org_id, id),
   FOREIGN KEY (org_id, incident_id) REFERENCES incidents (org_id, id)

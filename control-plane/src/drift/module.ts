@@ -2,6 +2,7 @@
 
 import { defineModule } from "../module.ts";
 import { nodeWorkerSettings } from "../nodes/settings.ts";
+import type { Policy } from "./classify/derive.ts";
 
 declare module "../mechanisms/signals.ts" {
   interface Topics {
@@ -12,6 +13,11 @@ declare module "../mechanisms/signals.ts" {
   }
 }
 
+async function policyOf({ nodeHeartbeatStaleSeconds }: { nodeHeartbeatStaleSeconds: number }): Promise<Policy> {
+  const { defaultPolicy } = await import("./policy.ts");
+  return { ...defaultPolicy, heartbeatStaleAfterMs: nodeHeartbeatStaleSeconds * 1000 };
+}
+
 export const drift = defineModule({
   name: "drift",
   workerSettings: nodeWorkerSettings,
@@ -19,16 +25,26 @@ export const drift = defineModule({
   nodeRoutes: async (nodeApi, api) => (await import("./observe.ts")).observeNodes(nodeApi, api),
   jobs: [
     {
+      // Reads all nodes, which takes 30 ms for 10,000: not every second.
+      name: "find-silent-nodes",
+      every: 5,
+      runsIn: "one worker",
+      run: async ({ system, signals, settings }) => {
+        const { findUnnoticed } = await import("./verdicts/find-unnoticed.ts");
+        const found = await findUnnoticed(system, await policyOf(settings));
+        if (found.length > 0) signals.publish("evidence", found);
+        return { found: found.length };
+      },
+    },
+    {
       name: "classify-nodes",
       every: 1,
       wakeOn: ["evidence", "node_standing"],
       runsIn: "one worker",
       run: async ({ system, signals, settings }) => {
-        const { classifyDue, findUnnoticed } = await import("./verdicts/classify-due.ts");
-        const { defaultPolicy } = await import("./policy.ts");
-        const policy = { ...defaultPolicy, heartbeatStaleAfterMs: settings.nodeHeartbeatStaleSeconds * 1000 };
-        await findUnnoticed(system, policy);
-        const { classified, changed } = await classifyDue(system, policy);
+        const { classifyDue } = await import("./verdicts/classify-due.ts");
+        await (await import("./verdicts/find-unnoticed.ts")).noticeStandings(system);
+        const { classified, changed } = await classifyDue(system, await policyOf(settings));
         if (changed.length > 0) signals.publish("verdict", changed);
         return { classified, changed: changed.length };
       },

@@ -49,7 +49,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
   await writeIncidents(tx, changes);
   const incidentOf = new Map(changes.map(({ nodeId, incident }) => [nodeId, incident.after]));
   await tx`
-    UPDATE node_verdicts v SET review_at = r.review_at, reporting = r.reporting, user_state = r.user_state,
+    UPDATE node_verdicts v SET review_at = r.review_at, classified_at = now(), reporting = r.reporting, user_state = r.user_state,
       causes = r.causes::json, incident_id = r.incident_id, changed_at = CASE WHEN r.changed THEN now() ELSE v.changed_at END
     FROM unnest(
       ${results.map(({ node_id }) => node_id)}::uuid[], ${results.map(reviewAt)}::timestamptz[],
@@ -72,24 +72,4 @@ function changeOf(one: Due & { next: StoredCause[] }): Change {
   const { node_id: nodeId, org_id: orgId, incident_id: before, next: causes } = one;
   const open = before ?? (causes.length > 0 ? uuidv7() : null);
   return { nodeId, orgId, causes, incident: { before, after: causes.length > 0 ? open : null } };
-}
-
-/** Makes nodes due that stopped reporting since they were classified, and those that never were. Returns how many. */
-export async function findUnnoticed(system: Sql, policy: Policy): Promise<number> {
-  const [stale, lost] = [policy.heartbeatStaleAfterMs, policy.reconnectWithinMs].map((ms) => `${ms} milliseconds`);
-  const silent = await system<{ node_id: string }[]>`
-    UPDATE node_verdicts v SET review_at = now() FROM node_presence p
-    WHERE p.node_id = v.node_id AND v.reporting AND v.review_at > now()
-      AND (p.heartbeat_at < now() - ${stale ?? ""}::interval OR p.disconnected_at < now() - ${lost ?? ""}::interval)
-    RETURNING v.node_id`;
-  const back = await system<{ node_id: string }[]>`
-    UPDATE node_verdicts v SET review_at = now() FROM node_presence p
-    WHERE p.node_id = v.node_id AND NOT v.reporting AND v.review_at > now()
-      AND p.heartbeat_at > v.changed_at AND p.disconnected_at IS NULL
-    RETURNING v.node_id`;
-  const unknown = await system<{ node_id: string }[]>`
-    INSERT INTO node_verdicts (node_id, org_id)
-    SELECT id, org_id FROM nodes n WHERE NOT EXISTS (SELECT FROM node_verdicts v WHERE v.node_id = n.id)
-    ORDER BY id ON CONFLICT (node_id) DO NOTHING RETURNING node_id`;
-  return silent.length + back.length + unknown.length;
 }
