@@ -9,6 +9,7 @@ import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { readEvidence } from "../src/drift/evidence/read.ts";
 import { type NewObservation, recordObservations } from "../src/drift/evidence/write.ts";
+import { removeOldIncidents } from "../src/drift/incidents/remove-old.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
 import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 import { findUnnoticed, noticeStandings } from "../src/drift/verdicts/find-unnoticed.ts";
@@ -194,6 +195,23 @@ describe("an incident", () => {
     await Promise.all([classifyDue(system, policy), classifyDue(system, policy)]);
     const rows = await superuser`SELECT id FROM incidents WHERE node_id = ${node.id}`;
     expect(rows).toHaveLength(1);
+  });
+
+  it("DRIFT-04 is removed when it has been over for long, and not before", async () => {
+    const node = await activeNode();
+    await recordObservations(system, [ssh(node, "failed", 5)]);
+    const { incident_id } = await verdictOn(node);
+    const kept = async () => (await superuser`SELECT id FROM incidents WHERE id = ${incident_id}`).length;
+    await superuser`UPDATE incidents SET opened_at = now() - interval '200 days' WHERE id = ${incident_id}`;
+    await removeOldIncidents(system, { days: 90 });
+    expect(await kept(), "it is still open").toBe(1);
+    await recordObservations(system, [ssh(node, "succeeded", 1)]);
+    await verdictOn(node);
+    await removeOldIncidents(system, { days: 90 });
+    expect(await kept(), "it has just ended").toBe(1);
+    await superuser`UPDATE incidents SET closed_at = now() - interval '91 days' WHERE id = ${incident_id}`;
+    await removeOldIncidents(system, { days: 90 });
+    expect(await kept()).toBe(0);
   });
 
   it("DRIFT-04 does not come from a node that reports, however often it is looked at", async () => {

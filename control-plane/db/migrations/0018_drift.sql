@@ -57,6 +57,7 @@ CREATE TABLE incidents (
 );
 CREATE UNIQUE INDEX incidents_open ON incidents (node_id) WHERE closed_at IS NULL;
 CREATE INDEX incidents_of_node ON incidents (node_id, opened_at DESC);
+CREATE INDEX incidents_closed ON incidents (closed_at) WHERE closed_at IS NOT NULL;
 ALTER TABLE incidents ENABLE ROW LEVEL SECURITY;
 ALTER TABLE incidents FORCE ROW LEVEL SECURITY;
 CREATE POLICY app ON incidents TO holdfast_app USING (org_id = current_org());

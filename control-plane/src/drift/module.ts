@@ -1,8 +1,8 @@
 // Drift: what is known of each node, what follows from it, and the incidents that it adds up to.
 
 import { defineModule } from "../module.ts";
-import { nodeWorkerSettings } from "../nodes/settings.ts";
 import type { Policy } from "./classify/derive.ts";
+import { driftWorkerSettings } from "./settings.ts";
 
 declare module "../mechanisms/signals.ts" {
   interface Topics {
@@ -20,7 +20,7 @@ async function policyOf({ nodeHeartbeatStaleSeconds }: { nodeHeartbeatStaleSecon
 
 export const drift = defineModule({
   name: "drift",
-  workerSettings: nodeWorkerSettings,
+  workerSettings: driftWorkerSettings,
   publicRoutes: async (api) => (await import("./explanation/routes.ts")).explanationRoutes(api),
   nodeRoutes: async (nodeApi, api) => (await import("./observe.ts")).observeNodes(nodeApi, api),
   jobs: [
@@ -47,6 +47,15 @@ export const drift = defineModule({
         const { classified, changed } = await classifyDue(system, await policyOf(settings));
         if (changed.length > 0) signals.publish("verdict", changed);
         return { classified, changed: changed.length };
+      },
+    },
+    {
+      name: "remove-old-incidents",
+      every: 600,
+      runsIn: "one worker",
+      run: async ({ system, settings }) => {
+        const { removeOldIncidents } = await import("./incidents/remove-old.ts");
+        return { removed: await removeOldIncidents(system, { days: settings.incidentRetentionDays }) };
       },
     },
   ],
