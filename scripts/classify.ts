@@ -2,23 +2,24 @@
 // evidence.
 
 import { readFileSync } from "node:fs";
+import type { EvidenceFile } from "@holdfast/contracts/public/evidence-file";
 import { isReason, reasons, titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { owners } from "@holdfast/contracts/reasons/owners";
 import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
 import { z } from "zod";
 import { type Cause, classify } from "../control-plane/src/drift/classify/classify.ts";
-import { EvidenceFile, observationsOf } from "../control-plane/src/drift/evidence/export.ts";
+import { KnownEvidence, observationsIn } from "../control-plane/src/drift/evidence/export.ts";
 import { defaultPolicy } from "../control-plane/src/drift/policy.ts";
 
 const [path, ...flags] = process.argv.slice(2);
 if (!path || flags.some((flag) => flag !== "--json")) stop("usage: npm run classify -- <file> [--json]");
 const file = read(path);
-const verdict = classify(observationsOf(file), { ...defaultPolicy, ...file.policy }, file.at);
+const verdict = classify(observationsIn(file), defaultPolicy, Date.parse(file.at));
 process.stdout.write(flags.includes("--json") ? `${JSON.stringify(verdict, null, 2)}\n` : `${describe()}\n`);
 
-function read(from: string): z.infer<typeof EvidenceFile> {
+function read(from: string): EvidenceFile {
   try {
-    const parsed = EvidenceFile.safeParse(JSON.parse(readFileSync(from, "utf8")));
+    const parsed = KnownEvidence.safeParse(JSON.parse(readFileSync(from, "utf8")));
     return parsed.success ? parsed.data : stop(`${from} is not evidence:\n${z.prettifyError(parsed.error)}`);
   } catch (error) {
     return stop(`cannot read ${from}: ${(error as Error).message}`);

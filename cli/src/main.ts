@@ -60,6 +60,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/node/node.ts")).nodeCommand(),
   },
   {
+    name: "incident",
+    summary: "what was wrong with nodes, and when",
+    load: async () => (await import("./commands/incident/incident.ts")).incidentCommand(),
+  },
+  {
     name: "task",
     summary: "run and inspect tasks on nodes",
     load: async () => (await import("./commands/task/task.ts")).taskCommand(),

@@ -8,6 +8,7 @@ import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { listIncidents } from "@holdfast/contracts/endpoints/incidents";
 import { inviteMember, listInvitations } from "@holdfast/contracts/endpoints/members";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { listSessions } from "@holdfast/contracts/endpoints/sessions";
@@ -88,6 +89,7 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     VALUES (${node.id}, ${org.id}, '00', 'identity_revoked', 'of-a-request')`;
   await client(addNodeEvidence, { params: { node_id: node.id }, body: { ssh: "failed" } });
   await classifyDue(system, defaultPolicy);
+  const [incident] = (await client(listIncidents, {})).items;
   const allocation = await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
   await superuser`
     INSERT INTO allocation_grants (org_id, allocation_id, grantee_id, level, granted_by, expires_at)
@@ -97,6 +99,7 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
   return {
     node_id: node.id,
+    incident_id: incident?.id ?? "",
     task_id: task.id,
     allocation_id: allocation.id,
     terminal_id: terminal.session_id,

@@ -1,8 +1,11 @@
 // A node explained on the command line, with evidence that was handed in.
 
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Explanation } from "@holdfast/contracts/endpoints/drift";
+import type { Incident } from "@holdfast/contracts/endpoints/incidents";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../../../testkit/processes/holdfast.ts";
 import { type FirstNode, openFirstNode } from "../support/first-node.ts";
@@ -49,6 +52,32 @@ describe("holdfast node explain", () => {
     await first.run(["node", "evidence", name, "--ssh", "succeeded"]);
     await until(async () => (await explained()).incident === null);
     expect((await explained()).history).toMatchObject([{ closed_at: expect.any(String) }]);
+  });
+
+  it("DRIFT-07 an incident is listed, shown, and exported for today's classifier, which says the same again", async () => {
+    const { items } = await first.json<{ items: Incident[] }>([
+      "incident",
+      "list",
+      "--node",
+      name,
+      "--state",
+      "closed",
+    ]);
+    const [incident] = items;
+    expect(incident).toMatchObject({ reason: "node_ops_access_unhealthy", state: "closed", node_name: name });
+    const shown = await first.run(["incident", "show", incident?.id ?? ""]);
+    expect(shown.stdout).toMatch(new RegExp(`^${name}: SSH and guest agent failed .*, closed\n`));
+    expect(shown.stdout).toMatch(/\n {2}noticed +.*, after \d+ s \(at most 1800 s\)\n {2}ended /);
+    const file = join(first.scratch, "evidence.json");
+    const written = await first.run(["incident", "export", incident?.id ?? "", "--out", file]);
+    expect(written.stdout).toContain(`npm run classify -- ${file}`);
+    const script = fileURLToPath(new URL("../../../scripts/classify.ts", import.meta.url));
+    const printed = execFileSync(process.execPath, [script, file], { encoding: "utf8" });
+    expect(printed).toMatch(/^SSH and guest agent failed \(node_ops_access_unhealthy\)\n/);
+    expect((await first.run(["incident", "export", incident?.id ?? "", "--out", file])).stderr).toContain(
+      "EEXIST",
+    );
+    expect((await first.failure(["incident", "show", first.node.id])).code).toBe("not_found");
   });
 
   it("DRIFT-08 reads the diagnostic records of a host, damaged lines and codes it does not know included", async () => {

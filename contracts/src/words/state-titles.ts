@@ -5,6 +5,7 @@ import type { AllocationStatus } from "../endpoints/allocations.ts";
 import type { AuditResult } from "../endpoints/audit.ts";
 import type { ContractPartState } from "../endpoints/drift.ts";
 import type { FleetState } from "../endpoints/fleet.ts";
+import type { Incident } from "../endpoints/incidents.ts";
 import type { NodeConnection, NodeLink } from "../endpoints/nodes.ts";
 import type { BackgroundJob } from "../endpoints/platform.ts";
 import type { TaskSigningKeyState } from "../endpoints/task-signing-keys.ts";
@@ -41,6 +42,11 @@ export const contractPartStateTitles: Record<ContractPartState, StateTitle> = {
   in_order: { title: "In order", meaning: "A fresh observation of it shows nothing wrong." },
   drifted: { title: "Drifted", meaning: "A cause rests on an observation of it." },
   unknown: { title: "Unknown", meaning: "No fresh observation of it exists." },
+};
+
+export const incidentStateTitles: Record<Incident["state"], StateTitle> = {
+  open: { title: "Open", meaning: "At least one cause is found with the node." },
+  closed: { title: "Closed", meaning: "No cause is left." },
 };
 
 export const nodeLinkTitles: Record<NodeLink, StateTitle> = {

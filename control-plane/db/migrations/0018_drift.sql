@@ -65,12 +65,14 @@ CREATE POLICY system ON incidents TO holdfast_system USING (true);
 GRANT SELECT ON incidents TO holdfast_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON incidents TO holdfast_system;
 
--- What was said of the node in the course of an incident, each time that it changed.
+-- What was said of the node in the course of an incident, each time that it changed, and all that was known then: a
+-- misdiagnosis can be classified again.
 CREATE TABLE incident_verdicts (
   incident_id uuid NOT NULL,
   org_id      uuid NOT NULL,
   at          timestamptz NOT NULL DEFAULT clock_timestamp(),
   causes      json NOT NULL,
+  evidence    json NOT NULL,
   PRIMARY KEY (incident_id, at),
   FOREIGN KEY (org_id, incident_id) REFERENCES incidents (org_id, id) ON DELETE CASCADE
 );

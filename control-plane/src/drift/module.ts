@@ -21,7 +21,10 @@ async function policyOf({ nodeHeartbeatStaleSeconds }: { nodeHeartbeatStaleSecon
 export const drift = defineModule({
   name: "drift",
   workerSettings: driftWorkerSettings,
-  publicRoutes: async (api) => (await import("./explanation/routes.ts")).explanationRoutes(api),
+  publicRoutes: async (api) => {
+    (await import("./explanation/routes.ts")).explanationRoutes(api);
+    (await import("./incidents/routes.ts")).incidentRoutes(api);
+  },
   nodeRoutes: async (nodeApi, api) => (await import("./observe.ts")).observeNodes(nodeApi, api),
   jobs: [
     {

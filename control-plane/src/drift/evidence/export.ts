@@ -1,53 +1,37 @@
-// Evidence as a file: what was known of a node at a time. Today's classifier can be run over it again, so that every
-// misdiagnosis becomes a test.
+// Observations in and out of files.
 
-import { z } from "zod";
-import type { Policy } from "../classify/derive.ts";
+import { EvidenceFile, type FileObservation } from "@holdfast/contracts/public/evidence-file";
 import { type Kind, kinds, type Observation, observedValues, observers } from "./observation.ts";
 
-const Code = z.string().regex(/^[a-z0-9_]{1,64}$/, "a code: lower-case letters, digits and underscores");
-const Time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
-
-const ObservationFile = z
-  .strictObject({
-    id: z.string().min(1).max(64),
-    kind: z.enum(kinds),
-    key: z.string().max(64).optional(),
-    value: Code,
-    observer: z.enum(observers),
-    observed_at: Time,
-    received_at: Time,
-    detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
-  })
-  .superRefine(({ kind, value }, context) => {
-    const known: readonly string[] | null = observedValues[kind];
-    if (known === null || known.includes(value)) return;
-    context.addIssue({ code: "custom", path: ["value"], message: `${kind} is one of ${known.join(", ")}` });
-  });
-
-const Milliseconds = z.int().nonnegative();
-export const EvidenceFile = z.strictObject({
-  format: z.literal("holdfast-evidence/1"),
-  /** When the evidence is judged. */
-  at: Time,
-  /** Limits that differ from the defaults. */
-  policy: z
-    .strictObject({
-      heartbeatStaleAfterMs: Milliseconds,
-      reconnectWithinMs: Milliseconds,
-      returnExpectedWithinMs: Milliseconds,
-      clockToleranceMs: Milliseconds,
-      diskPressurePercent: z.number(),
-      diskFullPercent: z.number(),
-    } satisfies Record<keyof Policy, z.ZodType>)
-    .partial()
-    .default({}),
-  observations: z.array(ObservationFile).max(10_000),
+/** A file whose kinds and values this version knows. */
+export const KnownEvidence = EvidenceFile.superRefine(({ observations }, context) => {
+  for (const [index, { kind, value, observer }] of observations.entries()) {
+    const complain = (field: string, message: string) =>
+      context.addIssue({ code: "custom", path: ["observations", index, field], message });
+    const known: readonly string[] | null | undefined = isKind(kind) ? observedValues[kind] : undefined;
+    if (known === undefined) complain("kind", `one of ${kinds.join(", ")}`);
+    else if (known !== null && !known.includes(value)) complain("value", `${kind} is one of ${known.join(", ")}`);
+    if (!observers.some((one) => one === observer)) complain("observer", `one of ${observers.join(", ")}`);
+  }
 });
 
-export function observationsOf({ observations }: z.infer<typeof EvidenceFile>): Observation[] {
-  return observations.map(({ observed_at, received_at, kind, value, ...rest }) => {
-    const seen = { ...rest, kind: kind as Kind, value, observedAt: observed_at, receivedAt: received_at };
-    return seen as Observation;
+export function observationsIn({ observations }: EvidenceFile): Observation[] {
+  return observations.map(({ observed_at, first_observed_at, received_at, ...rest }) => {
+    const times = { observedAt: Date.parse(observed_at), receivedAt: Date.parse(received_at) };
+    const firstAt = first_observed_at === undefined ? {} : { firstAt: Date.parse(first_observed_at) };
+    return { ...rest, ...times, ...firstAt } as Observation;
   });
 }
+
+export function toFile({ observedAt, firstAt, receivedAt, key, detail, ...rest }: Observation): FileObservation {
+  return {
+    ...rest,
+    ...(key === undefined ? {} : { key }),
+    observed_at: new Date(observedAt).toISOString(),
+    ...(firstAt === undefined ? {} : { first_observed_at: new Date(firstAt).toISOString() }),
+    received_at: new Date(receivedAt).toISOString(),
+    ...(detail === undefined ? {} : { detail }),
+  };
+}
+
+const isKind = (text: string): text is Kind => Object.hasOwn(observedValues, text);

@@ -1,6 +1,8 @@
 // Incidents: the first cause opens one, every change of the verdict is kept with it, and it ends when no cause is left.
 
 import type { Tx } from "../../database/connect.ts";
+import { toFile } from "../evidence/export.ts";
+import type { Observation } from "../evidence/observation.ts";
 import type { StoredCause } from "../verdicts/stored.ts";
 
 export type Change = {
@@ -8,6 +10,8 @@ export type Change = {
   orgId: string;
   /** Worst first; empty: the node is healthy. */
   causes: readonly StoredCause[];
+  /** All that was known. */
+  evidence: readonly Observation[];
   /** Null: none is open, or none is any more. */
   incident: { before: string | null; after: string | null };
 };
@@ -16,9 +20,11 @@ export async function writeIncidents(tx: Tx, changes: readonly Change[]): Promis
   const ended = changes.flatMap(({ incident: { before, after } }) =>
     before !== null && after === null ? before : [],
   );
-  const going = changes.flatMap(({ orgId, nodeId, causes, incident }) => {
+  const going = changes.flatMap(({ orgId, nodeId, causes, evidence, incident }) => {
     const [headline] = causes;
-    return headline && incident.after !== null ? [{ orgId, nodeId, causes, headline, id: incident.after }] : [];
+    return headline && incident.after !== null
+      ? [{ orgId, nodeId, causes, evidence, headline, id: incident.after }]
+      : [];
   });
   if (ended.length > 0) await tx`UPDATE incidents SET closed_at = now() WHERE id = ANY(${ended}::uuid[])`;
   if (going.length === 0) return;
@@ -41,10 +47,11 @@ export async function writeIncidents(tx: Tx, changes: readonly Change[]): Promis
       detect_seconds = excluded.detect_seconds, repair_within = excluded.repair_within,
       began_at = least(i.began_at, excluded.began_at)`;
   await tx`
-    INSERT INTO incident_verdicts (incident_id, org_id, causes)
-    SELECT id, org_id, causes::json
+    INSERT INTO incident_verdicts (incident_id, org_id, causes, evidence)
+    SELECT id, org_id, causes::json, evidence::json
     FROM unnest(${column(({ id }) => id)}::uuid[], ${column(({ orgId }) => orgId)}::uuid[],
-      ${column(({ causes }) => JSON.stringify(causes))}::text[]) AS r (id, org_id, causes)`;
+      ${column(({ causes }) => JSON.stringify(causes))}::text[],
+      ${column(({ evidence }) => JSON.stringify(evidence.map(toFile)))}::text[]) AS r (id, org_id, causes, evidence)`;
 }
 
 /** ISO texts of one zone sort by time. */

@@ -5,6 +5,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Sql, Tx } from "../../database/connect.ts";
 import { classify, type Verdict } from "../classify/classify.ts";
 import type { Policy } from "../classify/derive.ts";
+import type { Observation } from "../evidence/observation.ts";
 import { readEvidence } from "../evidence/read.ts";
 import { type Change, writeIncidents } from "../incidents/write.ts";
 import { type StoredCause, saysTheSame, storedCause } from "./stored.ts";
@@ -43,7 +44,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
     const known = evidence.get(one.node_id) ?? [];
     const verdict = classify(known, policy, one.now.getTime());
     const causes = verdict.causes.map(storedCause);
-    return { ...one, verdict, next: causes, changed: !saysTheSame(one.causes, causes) };
+    return { ...one, verdict, evidence: known, next: causes, changed: !saysTheSame(one.causes, causes) };
   });
   const changes = results.filter(({ changed }) => changed).map(changeOf);
   await writeIncidents(tx, changes);
@@ -68,8 +69,8 @@ function reviewAt({ verdict }: { verdict: Verdict }): string {
   return verdict.reviewAt === undefined ? "infinity" : new Date(verdict.reviewAt).toISOString();
 }
 
-function changeOf(one: Due & { next: StoredCause[] }): Change {
-  const { node_id: nodeId, org_id: orgId, incident_id: before, next: causes } = one;
+function changeOf(one: Due & { next: StoredCause[]; evidence: readonly Observation[] }): Change {
+  const { node_id: nodeId, org_id: orgId, incident_id: before, next: causes, evidence } = one;
   const open = before ?? (causes.length > 0 ? uuidv7() : null);
-  return { nodeId, orgId, causes, incident: { before, after: causes.length > 0 ? open : null } };
+  return { nodeId, orgId, causes, evidence, incident: { before, after: causes.length > 0 ? open : null } };
 }
