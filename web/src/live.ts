@@ -29,6 +29,7 @@ export function concerns(message: LiveMessage, key: QueryKey): boolean {
   const [, , noun, which, filters] = key;
   // A token shows the node that came of it.
   if (noun === "enrollment-tokens") return message.topic === "node";
+  if (message.topic === "verdict") return noun === "nodes" && message.ids.includes(String(which));
   if (message.topic === "fleet") return noun === "fleet" || (noun === "nodes" && which === "list");
   // A node shows how many tasks it runs.
   if (noun === "nodes" && message.topic === "task")

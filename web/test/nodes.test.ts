@@ -219,11 +219,14 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
 
   it("ID-09 hears of what others do to a node, and says what to do", async () => {
     await own()(changeNode, { params: { node_id: nodeId }, body: { change: "fence", reason: "looks odd" } });
-    const attention = page.getByRole("list", { name: "Needs attention" });
-    await attention.getByText(/looks odd/).waitFor();
-    await attention.getByText("holdfast node reactivate rock-1").waitFor();
-    await attention.getByText(/hop node_recovery_status \(standing\)/).waitFor();
+    const causes = page.getByRole("region", { name: "Causes" });
+    await causes.getByText(/looks odd/).waitFor();
+    await causes.getByText("holdfast node reactivate rock-1").waitFor();
+    await causes.getByText(/P0 · Node enrollment and identity · high confidence/).waitFor();
     await keepScreenshot(page, "node-fenced");
+    await page.getByRole("button", { name: /Show \d+ observations/ }).click();
+    await page.getByRole("list", { name: "Observations" }).getByText("quarantined").waitFor();
+    await keepScreenshot(page, "node-evidence");
     await page.goto(`${api.url}/`);
     await page
       .getByRole("list", { name: "Nodes that need attention" })

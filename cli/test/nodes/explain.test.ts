@@ -26,7 +26,7 @@ describe("holdfast node explain", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`^${name} is healthy\\.\n`));
     expect(stdout).toMatch(/\nManagement working, workload unknown, user access unknown\.\n/);
-    expect(stdout).toMatch(/\nagent process +● in order +\S+ \S+ ago +agent\n/);
+    expect(stdout).toMatch(/\nAgent process +● in order +\S+ \S+ ago +agent\n/);
     expect(stdout).toMatch(/\nheartbeat +received /);
   });
 

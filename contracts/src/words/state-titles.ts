@@ -3,7 +3,7 @@
 
 import type { AllocationStatus } from "../endpoints/allocations.ts";
 import type { AuditResult } from "../endpoints/audit.ts";
-import type { ContractPartState } from "../endpoints/drift.ts";
+import type { ContractPart, ContractPartState } from "../endpoints/drift.ts";
 import type { FleetState } from "../endpoints/fleet.ts";
 import type { Incident } from "../endpoints/incidents.ts";
 import type { NodeConnection, NodeLink } from "../endpoints/nodes.ts";
@@ -36,6 +36,16 @@ export const nodeConnectionTitles: Record<NodeConnection, StateTitle> = {
   stale: { title: "Late", meaning: "Heartbeats are missing. Nothing is known about the connection." },
   offline: { title: "Offline", meaning: "The agent's connection ended, and it did not connect again." },
   never: { title: "Never connected", meaning: "The node is enrolled and has never sent a heartbeat." },
+};
+
+export const contractPartTitles: Record<ContractPart, string> = {
+  process_liveness: "Agent process",
+  endpoint_identity: "Server addresses",
+  node_certificate: "Node certificate",
+  signing_ca: "Signing CA",
+  ingress_acceptance: "Accepted by the server",
+  task_truth: "Tasks",
+  app_runtime: "Apps",
 };
 
 export const contractPartStateTitles: Record<ContractPartState, StateTitle> = {

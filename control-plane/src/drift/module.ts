@@ -2,6 +2,7 @@
 
 import { defineModule } from "../module.ts";
 import type { Policy } from "./classify/derive.ts";
+import { verdictTopic } from "./live.ts";
 import { driftWorkerSettings } from "./settings.ts";
 
 declare module "../mechanisms/signals.ts" {
@@ -26,6 +27,7 @@ export const drift = defineModule({
     (await import("./incidents/routes.ts")).incidentRoutes(api);
   },
   nodeRoutes: async (nodeApi, api) => (await import("./observe.ts")).observeNodes(nodeApi, api),
+  liveTopics: [verdictTopic],
   jobs: [
     {
       // Reads all nodes, which takes 30 ms for 10,000: not every second.

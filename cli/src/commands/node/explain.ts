@@ -3,7 +3,6 @@
 
 import {
   type Cause,
-  type ContractPart,
   type ContractPartState,
   type Explanation,
   explainNode,
@@ -11,7 +10,7 @@ import {
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { owners } from "@holdfast/contracts/reasons/owners";
 import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
-import { contractPartStateTitles } from "@holdfast/contracts/words/state-titles";
+import { contractPartStateTitles, contractPartTitles } from "@holdfast/contracts/words/state-titles";
 import type { Command } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
@@ -28,15 +27,6 @@ export function addExplain(node: Command): void {
     });
 }
 
-const partTitles: Record<ContractPart, string> = {
-  process_liveness: "agent process",
-  endpoint_identity: "server addresses",
-  node_certificate: "node certificate",
-  signing_ca: "signing CA",
-  ingress_acceptance: "accepted by the server",
-  task_truth: "tasks",
-  app_runtime: "apps",
-};
 const shapes: Record<ContractPartState, string> = { in_order: "●", drifted: "■", unknown: "○" };
 
 export function describeExplanation(explained: Explanation): string {
@@ -49,7 +39,7 @@ export function describeExplanation(explained: Explanation): string {
     ...(incident ? [`Incident ${incident.id}, opened ${ago(incident.opened_at)}.`] : []),
     "",
     table(parts, [
-      { title: "part", of: ({ part }) => partTitles[part] },
+      { title: "part", of: ({ part }) => contractPartTitles[part] },
       {
         title: "state",
         of: ({ state }) => `${shapes[state]} ${contractPartStateTitles[state].title.toLowerCase()}`,

@@ -7,6 +7,7 @@ import type { Observation } from "./observation.ts";
 type NodeRow = {
   id: string;
   status: "enrolling" | "active" | "draining" | "quarantined" | "retired";
+  status_reason: string | null;
   revoked_at: Date | null;
   created_at: Date;
   status_changed_at: Date;
@@ -34,7 +35,7 @@ type ObservationRow = {
 /** By node; those that do not exist are left out. */
 export async function readEvidence(db: Queryable, ids: readonly string[]): Promise<Map<string, Observation[]>> {
   const nodes = await db<NodeRow[]>`
-    SELECT n.id, n.status, n.revoked_at, n.created_at, n.status_changed_at, p.heartbeat_at, p.disconnected_at,
+    SELECT n.id, n.status, n.status_reason, n.revoked_at, n.created_at, n.status_changed_at, p.heartbeat_at, p.disconnected_at,
            p.disconnected_why, p.clock_skew_ms, c.not_before, c.not_after, c.issued_at
     FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
     LEFT JOIN LATERAL (
@@ -67,7 +68,10 @@ function keptElsewhere(node: NodeRow): Observation[] {
   };
   const standing = positionOf(node);
   add(
-    { kind: "standing", value: standing, observer: "control_plane" },
+    {
+      ...{ kind: "standing", value: standing, observer: "control_plane" },
+      detail: node.status_reason ? { text: `Reason given: ${node.status_reason}` } : undefined,
+    },
     standing === "enrolling" ? node.created_at : node.status_changed_at,
   );
   if (node.heartbeat_at) {

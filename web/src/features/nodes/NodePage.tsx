@@ -10,9 +10,10 @@ import { NodeAllocations } from "../allocations/NodeAllocations.tsx";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { NodeTasks } from "../tasks/NodeTasks.tsx";
 import { Terminals } from "../terminal/Terminals.tsx";
-import { Attention } from "./Attention.tsx";
+import { Causes } from "./Causes.tsx";
 import { CertificateCard } from "./CertificateCard.tsx";
 import { Diagnostics } from "./Diagnostics.tsx";
+import { EvidenceCard } from "./EvidenceCard.tsx";
 import { HealthCard } from "./HealthCard.tsx";
 import { HeartbeatCard } from "./HeartbeatCard.tsx";
 import { HostCard } from "./HostCard.tsx";
@@ -60,7 +61,7 @@ function Shown({ node }: { node: NodeDetail }) {
         <CurrentState node={node} />
       </PageHeader>
       <div className="grid gap-6">
-        <Attention node={node} />
+        <Causes node={node} />
         {readsOnly && (
           <p className="text-sm text-ink-muted">
             Your role in {org.name} is {org.role}: you can view nodes and tasks. Admins and owners can change nodes
@@ -76,6 +77,7 @@ function Shown({ node }: { node: NodeDetail }) {
           </div>
           <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
             <HeartbeatCard node={node} />
+            <EvidenceCard node={node} />
             <CertificateCard node={node} />
             <HealthCard node={node} />
             <HostCard node={node} />

@@ -1,5 +1,6 @@
 // The queries about nodes. The keys are those that live.ts invalidates.
 
+import { type Explanation, explainNode } from "@holdfast/contracts/endpoints/drift";
 import {
   getNode,
   listNodeDiagnostics,
@@ -34,6 +35,16 @@ export function useNode(nodeId: string | undefined): UseQueryResult<NodeDetail> 
     queryKey: ["org", org.id, "nodes", nodeId],
     queryFn: ({ signal }) => call(getNode, { params: { node_id: nodeId ?? "" }, signal }),
     enabled: nodeId !== undefined,
+    refetchInterval,
+  });
+}
+
+export function useExplanation(nodeId: string): UseQueryResult<Explanation> {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  return useQuery({
+    queryKey: ["org", org.id, "nodes", nodeId, "explanation"],
+    queryFn: ({ signal }) => call(explainNode, { params: { node_id: nodeId }, signal }),
     refetchInterval,
   });
 }

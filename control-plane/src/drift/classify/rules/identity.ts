@@ -19,6 +19,7 @@ export const identityRules: readonly Rule[] = [
     layer: "management",
     when: { node_standing: "revoked" },
     confidence: "high",
+    spokenAs: "identity_revoked",
     answer: { nextAction: "re_enroll" },
     changedBy: "an enrollment of this node with a new token",
   },
@@ -29,6 +30,7 @@ export const identityRules: readonly Rule[] = [
     // A retired node that keeps quiet is as it should be.
     when: { node_standing: "retired", task_wait: "denied" },
     confidence: "high",
+    spokenAs: "identity_retired",
     answer: { nextAction: "re_enroll" },
     changedBy: "an agent on this machine that stops, or one enrolled as a new node",
   },
@@ -38,6 +40,7 @@ export const identityRules: readonly Rule[] = [
     layer: "management",
     when: { node_standing: "quarantined" },
     confidence: "high",
+    spokenAs: "node_quarantined",
     changedBy: "an operator who ends the quarantine",
   },
   {

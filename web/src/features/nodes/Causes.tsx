@@ -1,0 +1,76 @@
+// Why a node is not healthy: the causes, worst first, each with its owner, its next step and what it explains. Commands name the
+// node, so that they can be pasted as they stand.
+
+import type { Cause, Explanation } from "@holdfast/contracts/endpoints/drift";
+import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { adviceFor } from "@holdfast/contracts/reasons/advice";
+import { owners } from "@holdfast/contracts/reasons/owners";
+import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
+import { Notice } from "../../design/feedback/Notice.tsx";
+import { Prose } from "../../design/layout/Prose.tsx";
+import { CopyableId } from "../../design/values/Copy.tsx";
+import { When } from "../../design/values/When.tsx";
+import { useExplanation } from "./queries.ts";
+
+export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
+  const explanation = useExplanation(node.id);
+  if (explanation.error && !explanation.data)
+    return <ErrorNotice error={explanation.error} onRetry={() => void explanation.refetch()} />;
+  if (!explanation.data || explanation.data.healthy) return null;
+  const { causes, incident } = explanation.data;
+  return (
+    <section aria-label="Causes" className="grid gap-2">
+      <ul className="grid gap-2">
+        {causes.map((cause) => (
+          <li key={cause.reason}>
+            <Shown cause={cause} name={node.name} />
+          </li>
+        ))}
+      </ul>
+      {incident && <OpenIncident incident={incident} />}
+    </section>
+  );
+}
+
+function Shown({ cause, name }: { cause: Cause; name: string }) {
+  const { reason, signal, severity, confidence, owner_id, symptoms } = cause;
+  return (
+    <Notice state={severity === "P0" ? "failed" : "degraded"} title={cause.title}>
+      <p>
+        <Prose text={cause.message} />
+      </p>
+      <p>
+        <Prose text={adviceFor(name, cause.next_step)} />
+      </p>
+      <p className="mt-1 text-sm text-ink-muted">
+        {severity} · {owner_id && `${owners[owner_id].title} · `}
+        {confidence} confidence · since <When at={cause.since} /> · <span className="font-mono">{reason}</span>
+        {signal && signal !== reason && (
+          <>
+            {" "}
+            · signal <span className="font-mono">{signal}</span>
+          </>
+        )}
+      </p>
+      {symptoms.length > 0 && (
+        <p className="text-sm text-ink-muted">Explains: {symptoms.map(({ title }) => title).join(", ")}</p>
+      )}
+      <p className="text-sm text-ink-muted">
+        Would change with <Prose text={cause.changed_by} />
+      </p>
+      {cause.runbook && (
+        <p className="text-sm text-ink-muted">
+          Runbook <span className="font-mono">{cause.runbook}</span>
+        </p>
+      )}
+    </Notice>
+  );
+}
+
+function OpenIncident({ incident }: { incident: NonNullable<Explanation["incident"]> }) {
+  return (
+    <p className="flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
+      Incident <CopyableId id={incident.id} label="Copy incident id" /> opened <When at={incident.opened_at} />
+    </p>
+  );
+}
