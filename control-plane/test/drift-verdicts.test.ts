@@ -84,6 +84,10 @@ describe("evidence", () => {
       { value: "succeeded", replaced: false },
     ]);
     expect(await recordObservations(system, [ssh(node, "succeeded", 6)])).toEqual([]);
+    const twice = ssh(node, "failed", 20);
+    await recordObservations(system, [twice]);
+    await recordObservations(system, [twice]);
+    expect(await storedOf(node, "ssh")).toHaveLength(3);
   });
 
   it("DRIFT-01 in one batch ends as one by one", async () => {

@@ -24,7 +24,7 @@ CREATE TABLE node_observations (
   CHECK (seen_at >= observed_at)
 );
 CREATE UNIQUE INDEX node_observations_newest ON node_observations (node_id, kind, key) WHERE replaced_at IS NULL;
-CREATE INDEX node_observations_history ON node_observations (node_id, kind, key, observed_at DESC);
+CREATE UNIQUE INDEX node_observations_history ON node_observations (node_id, kind, key, observed_at DESC, value);
 CREATE INDEX node_observations_of_incident ON node_observations (incident_id) WHERE incident_id IS NOT NULL;
 ALTER TABLE node_observations ENABLE ROW LEVEL SECURITY;
 ALTER TABLE node_observations FORCE ROW LEVEL SECURITY;

@@ -3,7 +3,7 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Sql, Tx } from "../../database/connect.ts";
-import { mergeObservation } from "./merge.ts";
+import { type Newest, type Plan, planWrites } from "./merge.ts";
 import type { Kind, Observer, Values } from "./observation.ts";
 
 export type NewObservation = {
@@ -66,74 +66,74 @@ async function record(
   const rows = await tx<Row[]>`
     SELECT id, node_id, kind, key, value, observed_at, seen_at FROM node_observations
     WHERE node_id = ANY(${[...nodes.keys()]}::uuid[]) AND replaced_at IS NULL`;
-  const newest = new Map(rows.map((row) => [placeOf(row.node_id, row.kind, row.key), row]));
+  const given = [...observations, ...endedFindings(rows, observations, complete)].filter(({ nodeId }) =>
+    nodes.has(nodeId),
+  );
+  const plan = planWrites(given.map(toGiven), rows.map(toNewest), uuidv7);
+  const changed = [...new Set(plan.used.map(({ nodeId }) => nodeId))].sort();
+  if (changed.length === 0) return [];
 
-  const given = [...observations, ...endedFindings(rows, observations, complete)];
-  const inserted: (NewObservation & { id: string; replaced: boolean })[] = [];
-  const replaced: string[] = [];
-  const repeated: { id: string; seenAt: Date; detail: string | null }[] = [];
-  const changed = new Set<string>();
-  for (const one of given.toSorted((a, b) => a.observedAt.getTime() - b.observedAt.getTime())) {
-    if (!nodes.has(one.nodeId)) continue;
-    const place = placeOf(one.nodeId, one.kind, one.key ?? "");
-    const known = newest.get(place);
-    const merged = mergeObservation(
-      known && { value: known.value, observedAt: known.observed_at.getTime(), seenAt: known.seen_at.getTime() },
-      { value: one.value, observedAt: one.observedAt.getTime() },
-    );
-    if (merged === "ignore") continue;
-    changed.add(one.nodeId);
-    if (known && merged === "repeat") {
-      known.seen_at = one.observedAt;
-      const own = inserted.find(({ id }) => id === known.id);
-      if (own) continue;
-      repeated.push({ id: known.id, seenAt: one.observedAt, detail: textOf(one.detail) });
-      continue;
-    }
-    const id = uuidv7();
-    inserted.push({ ...one, id, replaced: merged === "late" });
-    if (merged === "late") continue;
-    const own = known && inserted.find((other) => other.id === known.id);
-    if (own) own.replaced = true;
-    else if (known) replaced.push(known.id);
-    const { nodeId: node_id, kind, value, observedAt: observed_at } = one;
-    newest.set(place, { id, node_id, kind, key: one.key ?? "", value, observed_at, seen_at: observed_at });
+  const { replace, repeat } = plan;
+  if (replace.length > 0) {
+    await tx`UPDATE node_observations SET replaced_at = now() WHERE id = ANY(${replace}::uuid[])`;
   }
-  if (changed.size === 0) return [];
-
-  await tx`UPDATE node_observations SET replaced_at = now() WHERE id = ANY(${replaced}::uuid[])`;
-  await tx`
-    UPDATE node_observations o SET seen_at = r.seen_at, detail = r.detail::json
-    FROM unnest(${repeated.map(({ id }) => id)}::uuid[], ${repeated.map(({ seenAt }) => seenAt)}::timestamptz[],
-      ${repeated.map(({ detail }) => detail)}::text[]) AS r (id, seen_at, detail) WHERE o.id = r.id`;
-  await insert(tx, inserted, nodes);
-  await tx`UPDATE node_verdicts SET review_at = now() WHERE node_id = ANY(${[...changed].sort()}::uuid[])`;
-  await removeOld(tx, inserted);
-  return [...changed];
+  if (repeat.length > 0) {
+    await tx`
+      UPDATE node_observations o SET seen_at = r.seen_at, detail = r.detail::json
+      FROM unnest(${repeat.map(({ id }) => id)}::uuid[],
+        ${repeat.map(({ seenAt }) => new Date(seenAt))}::timestamptz[],
+        ${repeat.map(({ observation }) => textOf(observation.detail))}::text[]) AS r (id, seen_at, detail)
+      WHERE o.id = r.id`;
+  }
+  await append(tx, plan.append, nodes);
+  await tx`UPDATE node_verdicts SET review_at = now() WHERE node_id = ANY(${changed}::uuid[])`;
+  await removeOld(
+    tx,
+    plan.append.map(({ observation }) => observation),
+  );
+  return changed;
 }
 
-async function insert(
+const toGiven = (observation: NewObservation) => ({
+  place: placeOf(observation.nodeId, observation.kind, observation.key ?? ""),
+  value: observation.value,
+  observedAt: observation.observedAt.getTime(),
+  observation,
+});
+
+const toNewest = ({ id, node_id, kind, key, value, observed_at, seen_at }: Row): Newest => ({
+  ...{ id, place: placeOf(node_id, kind, key), value },
+  ...{ observedAt: observed_at.getTime(), seenAt: seen_at.getTime() },
+});
+
+/** What is handed in a second time is already there. */
+async function append(
   tx: Tx,
-  rows: readonly (NewObservation & { id: string; replaced: boolean })[],
+  rows: Plan<NewObservation>["append"],
   nodes: ReadonlyMap<string, Locked>,
 ): Promise<void> {
   if (rows.length === 0) return;
+  const column = <Value>(read: (observation: NewObservation) => Value): Value[] =>
+    rows.map(({ observation }) => read(observation));
   await tx`
     INSERT INTO node_observations
       (id, org_id, node_id, kind, key, value, observer, detail, observed_at, seen_at, correlation_id, incident_id,
        replaced_at)
-    SELECT id, org_id, node_id, kind, key, value, observer, detail::json, observed_at, observed_at, correlation_id,
+    SELECT id, org_id, node_id, kind, key, value, observer, detail::json, observed_at, seen_at, correlation_id,
            incident_id, CASE WHEN replaced THEN now() END
     FROM unnest(
-      ${rows.map(({ id }) => id)}::uuid[], ${rows.map(({ nodeId }) => nodes.get(nodeId)?.org_id ?? null)}::uuid[],
-      ${rows.map(({ nodeId }) => nodeId)}::uuid[], ${rows.map(({ kind }) => kind)}::text[],
-      ${rows.map(({ key }) => key ?? "")}::text[], ${rows.map(({ value }) => value)}::text[],
-      ${rows.map(({ observer }) => observer)}::text[], ${rows.map(({ detail }) => textOf(detail))}::text[],
-      ${rows.map(({ observedAt }) => observedAt)}::timestamptz[],
-      ${rows.map(({ correlationId }) => correlationId ?? null)}::text[],
-      ${rows.map(({ nodeId }) => nodes.get(nodeId)?.incident_id ?? null)}::uuid[],
+      ${rows.map(({ id }) => id)}::uuid[], ${column(({ nodeId }) => nodes.get(nodeId)?.org_id ?? null)}::uuid[],
+      ${column(({ nodeId }) => nodeId)}::uuid[], ${column(({ kind }) => kind)}::text[],
+      ${column(({ key }) => key ?? "")}::text[], ${column(({ value }) => value)}::text[],
+      ${column(({ observer }) => observer)}::text[], ${column(({ detail }) => textOf(detail))}::text[],
+      ${column(({ observedAt }) => observedAt)}::timestamptz[],
+      ${rows.map(({ seenAt }) => new Date(seenAt))}::timestamptz[],
+      ${column(({ correlationId }) => correlationId ?? null)}::text[],
+      ${column(({ nodeId }) => nodes.get(nodeId)?.incident_id ?? null)}::uuid[],
       ${rows.map(({ replaced }) => replaced)}::boolean[]
-    ) AS r (id, org_id, node_id, kind, key, value, observer, detail, observed_at, correlation_id, incident_id, replaced)`;
+    ) AS r (id, org_id, node_id, kind, key, value, observer, detail, observed_at, seen_at, correlation_id, incident_id,
+            replaced)
+    ON CONFLICT DO NOTHING`;
 }
 
 async function removeOld(tx: Tx, inserted: readonly NewObservation[]): Promise<void> {
