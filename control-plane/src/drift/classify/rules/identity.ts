@@ -41,7 +41,7 @@ export const identityRules: readonly Rule[] = [
     when: { node_standing: "quarantined" },
     confidence: "high",
     spokenAs: "node_quarantined",
-    changedBy: "an operator who ends the quarantine",
+    changedBy: "the end of the quarantine",
   },
   {
     reason: "cert_untrusted_by_ingress",
