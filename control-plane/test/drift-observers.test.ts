@@ -105,7 +105,7 @@ describe("task truth", () => {
   const taskFor = async ({ id }: TestNode) =>
     api.operator(org.id)(createTask, { params: { node_id: id }, body: { type: "node.noop" } });
 
-  it("DRIFT-01 tasks that expired while they waited are told from those that a node lost, and routine ones are neither", async () => {
+  it("DRIFT-01 tasks that expired in the queue differ from those that a node lost, and routine ones are neither", async () => {
     const nodes = [
       await enrollTestNode(api, org.id),
       await enrollTestNode(api, org.id),

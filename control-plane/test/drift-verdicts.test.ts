@@ -112,6 +112,21 @@ describe("evidence", () => {
     expect(stored.at(-1)).toMatchObject({ value: "succeeded", replaced: false });
   });
 
+  it("DRIFT-01 is bounded also for a node that reports ever new codes", async () => {
+    const node = await activeNode();
+    for (let hundred = 0; hundred < 12; hundred += 1) {
+      const made = Array.from(
+        { length: 100 },
+        (_, index): NewObservation => ({
+          ...{ nodeId: node.id, kind: "finding", key: `made_up_${hundred}_${index}`, value: "present" },
+          ...{ observer: "agent", observedAt: minutesAgo(60 - hundred) },
+        }),
+      );
+      await recordObservations(system, made);
+    }
+    expect(await storedOf(node, "finding")).toHaveLength(1_000);
+  });
+
   it("DRIFT-01 about a node that does not exist is not stored", async () => {
     expect(await recordObservations(system, [ssh({ id: uuidv7() }, "failed", 1)])).toEqual([]);
   });

@@ -21,6 +21,8 @@ export type NewObservation = {
 
 /** Of each kind and key of a node; the newest is one of them. */
 const KEPT_CHANGES = 20;
+/** Of all kinds and keys: a node that reports ever new codes only displaces its own evidence. */
+const KEPT_OF_NODE = 1_000;
 
 /** What was given of a node includes all findings that it has: any other one is over. */
 export type AllFindings = { nodeId: string; observedAt: Date };
@@ -91,6 +93,7 @@ async function record(
     tx,
     plan.append.map(({ observation }) => observation),
   );
+  if (plan.append.length > 0) await removeSurplus(tx, changed);
   return changed;
 }
 
@@ -162,6 +165,14 @@ function endedFindings(
       observedAt && kind === "finding" && value === "present" && !present.has(placeOf(nodeId, kind, key));
     return over ? [{ nodeId, kind, key, value: "absent", observer: "agent", observedAt }] : [];
   });
+}
+
+async function removeSurplus(tx: Tx, nodeIds: readonly string[]): Promise<void> {
+  await tx`
+    DELETE FROM node_observations WHERE id IN (
+      SELECT old.id FROM unnest(${nodeIds as string[]}::uuid[]) AS node (id),
+      LATERAL (SELECT o.id FROM node_observations o WHERE o.node_id = node.id
+        ORDER BY o.id DESC OFFSET ${KEPT_OF_NODE}) AS old)`;
 }
 
 const placeOf = (nodeId: string, kind: string, key: string) => `${nodeId} ${kind} ${key}`;

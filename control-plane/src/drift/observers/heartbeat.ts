@@ -15,9 +15,13 @@ export type Reported = {
 /** Of nodes that report to this process; those of a forgotten one are handed on again. */
 const MOST_REMEMBERED = 50_000;
 
+/** What is none was made up by a broken agent. */
+const isCode = /^[a-z0-9_]{1,64}$/;
+
 export function observeHeartbeats(recorder: Recorder): (reported: Reported) => void {
   const lastOf = new Map<string, string>();
-  return ({ nodeId, heartbeat: { findings }, at, correlationId }) => {
+  return ({ nodeId, heartbeat, at, correlationId }) => {
+    const findings = heartbeat.findings.filter(({ reason }) => isCode.test(reason));
     const codes = findings
       .map(({ reason }) => reason)
       .sort()

@@ -25,7 +25,7 @@ describe("observers", () => {
     beat("a");
     beat("b", "disk_full");
     beat("a", "clock_skew", "disk_full");
-    beat("a", "disk_full", "clock_skew");
+    beat("a", "disk_full", "clock_skew", "no code at all");
     beat("a");
     expect(seen.map((observations) => observations.map(({ nodeId, key }) => `${nodeId} ${key}`))).toEqual([
       ...[[], ["b disk_full"], ["a clock_skew", "a disk_full"], []],
