@@ -1,6 +1,7 @@
 // What is said about a node in one or two sentences, to somebody who was just woken up.
 
 import { isReason, reasons, titleOf } from "@holdfast/contracts/reasons/catalogue";
+import { duration } from "../../nodes/presence/attention.ts";
 import type { Cause } from "../classify/classify.ts";
 import type { Observation } from "../evidence/observation.ts";
 
@@ -20,7 +21,7 @@ function sentenceOf(cause: Cause, { name, evidence, now }: Omit<Spoken, "causes"
   if (reason === "agent_down" && signal === "node_agent_heartbeat_stale" && heartbeat) {
     const closed = evidence.find(({ kind, value }) => kind === "connection" && value === "closed");
     const how = closed && closed.observedAt >= heartbeat.observedAt ? endingOf(closed) : "it stopped reporting";
-    return `${name} is offline: ${how} ${durationOf(now - (closed ?? heartbeat).observedAt)} ago. Nothing else is known.`;
+    return `${name} is offline: ${how} ${duration(Math.max(0, now - (closed ?? heartbeat).observedAt))} ago. Nothing else is known.`;
   }
   if (reason === "node_agent_unreachable")
     return `${name} has never reported, and nothing else is known about it.`;
@@ -51,17 +52,4 @@ const endings: Readonly<Record<string, string>> = {
 
 function endingOf({ detail }: Observation): string {
   return endings[String(detail?.["why"])] ?? "its connection was lost";
-}
-
-function durationOf(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  const [amount, unit] =
-    seconds < 120
-      ? [seconds, "second"]
-      : seconds < 7_200
-        ? [Math.floor(seconds / 60), "minute"]
-        : seconds < 172_800
-          ? [Math.floor(seconds / 3_600), "hour"]
-          : [Math.floor(seconds / 86_400), "day"];
-  return `${amount} ${unit}${amount === 1 ? "" : "s"}`;
 }

@@ -164,7 +164,7 @@ function findingOf({ reason, detail, correlation_id }: Finding): AttentionItem |
   return itemOf(code, { message, correlationId: correlation_id });
 }
 
-function duration(ms: number): string {
+export function duration(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const [amount, unit] =
     seconds < 120
