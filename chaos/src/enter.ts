@@ -5,12 +5,10 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const inside = fileURLToPath(new URL("./inside.ts", import.meta.url));
-
-/** Runs the program inside, and returns its exit code. */
-export function runInside(args: readonly string[]): Promise<number> {
+/** Runs a program inside, and returns its exit code. */
+export function runInside(program: URL, args: readonly string[]): Promise<number> {
   const namespaces = ["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=SIGKILL"];
-  const child = spawn("unshare", [...namespaces, "--", process.execPath, inside, ...args], {
+  const child = spawn("unshare", [...namespaces, "--", process.execPath, fileURLToPath(program), ...args], {
     // It holds the other end of the last one for as long as we live, and ends when that closes.
     stdio: ["ignore", "inherit", "inherit", "pipe"],
     // Ctrl-C at a terminal reaches us alone, and we pass it on.

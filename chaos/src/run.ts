@@ -30,7 +30,14 @@ async function run({ names, json, jobs, link, falsify }: Asked): Promise<void> {
     process.exit(2);
   }
   const truth = falsify ? "falsified" : "true";
-  process.exitCode = await runInside([names.join(","), String(jobs), json ? "json" : "table", truth, link]);
+  const inside = new URL("./inside.ts", import.meta.url);
+  process.exitCode = await runInside(inside, [
+    names.join(","),
+    String(jobs),
+    json ? "json" : "table",
+    truth,
+    link,
+  ]);
 }
 
 function list(json: boolean): void {

@@ -9,6 +9,29 @@ export function edgeFollows(lab: Lab, what: string, ...rules: EdgeRule[]): Fault
   return { what, inflict: () => edge.follows(rules), mend: () => edge.relents() };
 }
 
+/** As after a restart of the edge: requests that it held do not go on as before. */
+export function edgeRestartsWith(lab: Lab, what: string, ...rules: EdgeRule[]): Fault {
+  const { inflict, mend } = edgeFollows(lab, what, ...rules);
+  return {
+    what,
+    async inflict() {
+      await inflict();
+      await edgeOf(lab).cuts();
+    },
+    mend,
+  };
+}
+
+/** As a proxy does that inspects TLS: it presents a certificate of its own. */
+export function edgePresents(lab: Lab, pem: string): Fault {
+  const edge = edgeOf(lab);
+  return {
+    what: "the edge presents a certificate of another CA",
+    inflict: () => edge.presents(pem),
+    mend: () => edge.presents(undefined),
+  };
+}
+
 export function edgeOf({ edge }: Lab): Edge {
   if (!edge) throw new Error("this lab has no edge");
   return edge;

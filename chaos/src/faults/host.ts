@@ -62,3 +62,27 @@ export function trustReplaced(node: LabNode, staleBundle: string): Fault {
     mend: async () => renameSync(kept, file),
   };
 }
+
+/** As when the host loses power: nothing is said to anybody. */
+export const agentKilled = (node: LabNode): Fault => ({
+  what: "the agent is killed -9",
+  inflict: () => node.agent().stop("SIGKILL"),
+  mend: async () => node.startAgent(),
+});
+
+/** The host gets another address on the same network, and the connections from the old one end. */
+export function addressChanged(node: LabNode): Fault {
+  const { address, gateway, host } = node;
+  const other = address.replace(/[.]\d+$/, ".77");
+  const change = (from: string, to: string) =>
+    host.ip(
+      `addr add ${to}/24 dev cable`,
+      `addr del ${from}/24 dev cable`,
+      `route replace default via ${gateway} src ${to}`,
+    );
+  return {
+    what: `the host's address changes from ${address} to ${other}`,
+    inflict: () => change(address, other),
+    mend: () => change(other, address),
+  };
+}

@@ -31,7 +31,8 @@ export async function openControl(options: {
   network: Network;
   directory: string;
   logins: Logins;
-  staleAfterSeconds: number;
+  /** Undefined: pace and limits as by default. */
+  staleAfterSeconds: number | undefined;
   /** The operator sees a wrong hop and a wrong signal. */
   falsify: boolean;
 }): Promise<Control> {
@@ -40,6 +41,13 @@ export async function openControl(options: {
   const operatorToken = `hfo_${randomBytes(32).toString("base64url")}`;
   const ingressToken = randomBytes(32).toString("base64url");
   const baseUrl = `http://${desk}:3001`;
+  const pace: Record<string, string> =
+    options.staleAfterSeconds === undefined
+      ? {}
+      : {
+          HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS: String(options.staleAfterSeconds),
+          HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS: "1",
+        };
   const env = {
     ...loginEnvironment(options.logins),
     HOLDFAST_DATABASE_POOL_SIZE: "4",
@@ -53,7 +61,7 @@ export async function openControl(options: {
     HOLDFAST_PUBLIC_URL: baseUrl,
     HOLDFAST_NODE_API_BIND: "0.0.0.0",
     HOLDFAST_NODE_API_URL: `https://${API_NAME}:${API_PORT}`,
-    HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS: String(options.staleAfterSeconds),
+    ...pace,
     HOLDFAST_API_LOG_LEVEL: "trace",
     HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS: "0",
   };
@@ -71,11 +79,7 @@ export async function openControl(options: {
     host,
     name: "worker",
     command: [process.execPath, holdfast, "worker"],
-    env: {
-      ...loginEnvironment(options.logins),
-      HOLDFAST_TASK_SWEEP_INTERVAL_SECONDS: "1",
-      HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS: String(options.staleAfterSeconds),
-    },
+    env: Object.assign({}, loginEnvironment(options.logins), pace),
     logFile: join(directory, "worker.log"),
   });
   await api().ready;

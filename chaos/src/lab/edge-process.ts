@@ -7,11 +7,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent, request as ask, createServer } from "node:https";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import type { TLSSocket } from "node:tls";
+import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
 import type { EdgeRule } from "./edge.ts";
 
-type Order = { number: number; rules: EdgeRule[]; relent: boolean };
+type Order = { number: number; rules: EdgeRule[]; relent: boolean; cut: boolean; pem?: string | null };
 
 const [certificates = "", name = "", listen = "", target = ""] = process.argv.slice(2);
 const pem = (file: string) => readFileSync(join(certificates, `${file}.pem`));
@@ -57,9 +57,20 @@ process.on("message", (order: Order) => {
     for (const response of kept) response.socket?.destroy();
     kept.clear();
   }
+  if (order.pem !== undefined) present(order.pem ?? pem("listener"));
+  if (order.cut) server.closeAllConnections();
   report({ received: order.number });
 });
 process.once("disconnect", () => process.exit(0));
+
+function present(listener: string | Buffer): void {
+  server.setSecureContext({
+    cert: listener,
+    key: listener,
+    requestCert: true,
+    rejectUnauthorized: false,
+  } as SecureContextOptions);
+}
 
 function ruleOf(path: string): EdgeRule | undefined {
   return rules.findLast((one) => path.endsWith(one.path));

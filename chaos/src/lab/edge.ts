@@ -23,6 +23,10 @@ export type Edge = {
   follows(rules: EdgeRule[]): Promise<void>;
   /** When something is kept that was not before. */
   keeps(after: number): Promise<void>;
+  /** Closes every connection of nodes, as when it is restarted. */
+  cuts(): Promise<void>;
+  /** Its listener presents this certificate and key from now on; undefined: its own again. */
+  presents(pem: string | undefined): Promise<void>;
   /** Follows no rules any more; who waits for what was kept is cut off. */
   relents(): Promise<void>;
 };
@@ -60,16 +64,20 @@ export async function openEdge(options: {
   });
   await edge.ready;
   let orders = 0;
-  const order = async (rules: EdgeRule[], relent: boolean) => {
+  let followed: EdgeRule[] = [];
+  const order = async (rules: EdgeRule[], more: { relent?: boolean; cut?: boolean; pem?: string | null } = {}) => {
+    followed = rules;
     orders += 1;
     const number = orders;
-    edge.send({ number, rules, relent });
+    edge.send({ relent: false, cut: false, ...more, number, rules });
     await edge.line((line) => line["received"] === number, 0);
   };
   return {
     program: edge,
-    follows: (rules) => order(rules, false),
+    follows: (rules) => order(rules),
+    cuts: () => order(followed, { cut: true }),
+    presents: (pem) => order(followed, { pem: pem ?? null, cut: true }),
     keeps: async (after) => void (await edge.line((line) => line["kept"] !== undefined, after)),
-    relents: () => order([], true),
+    relents: () => order([], { relent: true }),
   };
 }

@@ -3,6 +3,7 @@
 
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Logins } from "@holdfast/control-plane/database/settings";
 import { type Control, openControl } from "./control.ts";
 import { type OwnDatabase, openOwnDatabase, type SharedDatabase } from "./database.ts";
 import { type NameServer, openNameServer } from "./dns.ts";
@@ -20,6 +21,8 @@ export type LabOptions = {
   edge?: boolean;
   agentEnv?: (directory: string) => Record<string, string>;
   stateMegabytes?: number;
+  /** With the pace and the limits that the product has by default, instead of shorter ones. */
+  asByDefault?: boolean;
 };
 
 export type Lab = {
@@ -32,6 +35,7 @@ export type Lab = {
   second: LabNode | undefined;
   database: OwnDatabase | undefined;
   edge: Edge | undefined;
+  logins: Logins;
 };
 
 export type Link = "stream" | "poll";
@@ -66,7 +70,8 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     listen: network.nodes.map(({ gateway }) => gateway),
     directory,
   });
-  const staleAfterSeconds = STALE_AFTER_SECONDS;
+  const { asByDefault = false } = options;
+  const staleAfterSeconds = asByDefault ? undefined : STALE_AFTER_SECONDS;
   const { falsify } = site;
   const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify });
   const { operator, ingressToken } = control;
@@ -80,12 +85,13 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     network.nodes.map((place, index) => {
       const linked = { HOLDFAST_AGENT_LINK: site.link };
       const env = { ...linked, ...(falsify ? falseRecords : {}), ...options.agentEnv?.(directory) };
-      const special = index === 0 ? { env, ...options } : { env: linked };
+      const special = index === 0 ? { env, ...options } : { env: linked, asByDefault };
       return openNode({ place, directory, operator, ...special });
     }),
   );
   if (!node) throw new Error("a lab has a node");
-  return { directory, router: network.router, network, names: nameServer, control, node, second, database, edge };
+  const parts = { network, names: nameServer, control, node, second, database, edge };
+  return { directory, router: network.router, logins, ...parts };
 }
 
 /** At once: nobody misses any of it. `keep` is where logs are copied to. */

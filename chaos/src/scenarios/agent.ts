@@ -1,11 +1,7 @@
 // The agent itself: stopped, of another build.
 
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { copyCheckout } from "../../../testkit/processes/checkout.ts";
-import type { Fault } from "../faults/fault.ts";
+import { anotherBuild, heartbeatOfAnotherVersion, PROBE, withoutNetworkProbe } from "../faults/builds.ts";
 import { agentStopped } from "../faults/host.ts";
-import type { LabNode } from "../lab/node.ts";
 import type { Scenario } from "../scenario.ts";
 import { cutOff, disconnected } from "./cut-off.ts";
 
@@ -51,37 +47,3 @@ export const outdated: Scenario = {
     await story.recovers();
   },
 };
-
-const PROBE = "diag.network_probe";
-
-/** Heartbeats have a field that this server does not know. */
-function heartbeatOfAnotherVersion(root: string): void {
-  const file = join(root, "node-agent/src/core/heartbeat.ts");
-  const source = readFileSync(file, "utf8");
-  const changed = source.replace("running: known.running,", 'running: known.running, of_another_version: "yes",');
-  if (changed === source) throw new Error(`${file} is not as this scenario knows it`);
-  writeFileSync(file, changed);
-}
-
-function withoutNetworkProbe(root: string): void {
-  rmSync(join(root, "tasks", PROBE), { recursive: true });
-}
-
-/** A build of our sources with one thing changed. */
-function anotherBuild(node: LabNode, change: (root: string) => void): Fault {
-  let copy: ReturnType<typeof copyCheckout> | undefined;
-  return {
-    what: "the agent is of another version",
-    async inflict() {
-      copy = copyCheckout({});
-      change(copy.root);
-      await node.agent().stop();
-      node.startAgent({ command: copy.command });
-    },
-    async mend() {
-      await node.agent().stop();
-      copy?.remove();
-      node.startAgent();
-    },
-  };
-}

@@ -1,11 +1,7 @@
 // The node's own certificate.
 
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
-import type { Fault } from "../faults/fault.ts";
-import type { Lab } from "../lab/lab.ts";
+import { enrolledAgain, oldCertificate } from "../faults/identity.ts";
 import type { Scenario } from "../scenario.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";
 
@@ -61,33 +57,3 @@ export const rejected: Scenario = {
     await story.recovers();
   },
 };
-
-/** As a host that was restored from a backup. It is repaired as the product says: with a token made for the node. */
-function oldCertificate(lab: Lab): Fault {
-  const { node } = lab;
-  const file = join(node.stateDir, "identity.pem");
-  const again = enrolledAgain(lab);
-  return {
-    what: "the agent has a certificate that the server has replaced",
-    async inflict() {
-      const old = readFileSync(file);
-      await node.agent().stop();
-      await again.inflict();
-      writeFileSync(file, old);
-      node.startAgent();
-    },
-    mend: again.inflict,
-  };
-}
-
-function enrolledAgain(lab: Lab): Fault {
-  return {
-    what: "the node has a new certificate, and the old one ends",
-    async inflict() {
-      const body = { node_id: lab.node.id };
-      const { token, api_url } = await lab.control.operator(createEnrollmentToken, { body });
-      await lab.node.holdfast(["join", "--api", api_url], { HOLDFAST_ENROLLMENT_TOKEN: token });
-    },
-    mend: async () => undefined,
-  };
-}

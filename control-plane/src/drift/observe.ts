@@ -7,6 +7,7 @@ import { observeDiagnostics } from "./observers/diagnostics.ts";
 import { observeHeartbeats } from "./observers/heartbeat.ts";
 import { observeTwins } from "./observers/instances.ts";
 import { observeRefusals } from "./observers/refusals.ts";
+import { observeResults } from "./observers/results.ts";
 
 export function observeNodes(nodeApi: NodeApi, { system, signals, log }: ApiContext): void {
   const recorder = createRecorder({ system, signals, log });
@@ -14,6 +15,7 @@ export function observeNodes(nodeApi: NodeApi, { system, signals, log }: ApiCont
     heartbeat: observeHeartbeats(recorder),
     diagnostics: observeDiagnostics(recorder),
     refusal: observeRefusals(recorder),
+    results: observeResults(recorder),
   });
   nodeApi.twinListeners.push(observeTwins(recorder));
 }

@@ -6,7 +6,7 @@ import type { AnswerOf, BodyOf, Endpoint, ParamsOf, QueryOf } from "@holdfast/co
 import { ApiError } from "@holdfast/contracts/errors";
 import { reportResult, reportResults } from "@holdfast/contracts/node/endpoints";
 import { MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node/limits";
-import type { DiagnosticRecord, Heartbeat } from "@holdfast/contracts/node/protocol";
+import type { DiagnosticRecord, Heartbeat, Outcome } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readInput } from "../api/input.ts";
@@ -46,6 +46,7 @@ export type NodeObserver = {
     correlationId: string;
   }): void;
   diagnostics?(report: { nodeId: string; records: readonly DiagnosticRecord[] }): void;
+  results?(report: { nodeId: string; outcomes: readonly Outcome[]; correlationId: string }): void;
   /** A request was refused because of its certificate. */
   refusal?(refusal: NodeRefusal): void;
 };

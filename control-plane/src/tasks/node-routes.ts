@@ -2,7 +2,7 @@
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { reportProgress, reportResult, reportResults, waitForTasks } from "@holdfast/contracts/node/endpoints";
-import type { Verdict } from "@holdfast/contracts/node/protocol";
+import type { TaskResultReport, Verdict } from "@holdfast/contracts/node/protocol";
 import { type NodeApi, nodeRoute } from "../node-api/route.ts";
 import type { TaskEngine } from "./engine.ts";
 
@@ -41,13 +41,22 @@ export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
 
   nodeRoute(api, reportProgress, async ({ params, body, node }) => tasks.progress(node.id, params.task_id, body));
 
-  nodeRoute(api, reportResult, async ({ params, body, node }) => {
-    const [judged] = await tasks.results(node.id, [{ task_id: params.task_id, ...body }]);
+  const store = async (nodeId: string, reports: readonly TaskResultReport[], correlationId: string) => {
+    const verdicts = await tasks.results(nodeId, reports);
+    const outcomes = reports
+      .filter((_, index) => verdicts[index]?.verdict === "accepted")
+      .map(({ outcome }) => outcome);
+    for (const one of api.observers) one.results?.({ nodeId, outcomes, correlationId });
+    return verdicts;
+  };
+
+  nodeRoute(api, reportResult, async ({ params, body, node, correlationId }) => {
+    const [judged] = await store(node.id, [{ task_id: params.task_id, ...body }], correlationId);
     const verdict: Verdict = judged?.verdict ?? "unknown";
     return { verdict };
   });
 
-  nodeRoute(api, reportResults, async ({ body, node }) => ({
-    verdicts: await tasks.results(node.id, body.results),
+  nodeRoute(api, reportResults, async ({ body, node, correlationId }) => ({
+    verdicts: await store(node.id, body.results, correlationId),
   }));
 }

@@ -157,6 +157,8 @@ function tasks({ fresh, set }: Collector): void {
   if (queued?.value === "past_expiry") set("queued_tasks", "past_expiry", queued);
   const dispatched = fresh("dispatched_tasks");
   if (dispatched?.value === "past_lease") set("dispatched_task", "past_lease", dispatched);
+  const verification = fresh("task_verification");
+  if (verification?.value === "failed") set("task_verification", "failed", verification);
 }
 
 function operations({ fresh, set }: Collector): void {

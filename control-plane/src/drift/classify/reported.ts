@@ -20,6 +20,7 @@ export const factsOfDiagnostic: Partial<Record<DiagnosticReason, Facts>> = {
   server_tls_untrusted: { ...running, node_api_connect: "succeeds", server_tls: "verify_failed" },
   edge_rate_limited: { ...running, task_wait: "rate_limited" },
   control_plane_unreachable: { ...running, task_wait: "network_failure", control_plane: "not_ready" },
+  trust_bundle_invalid: { ...running, server_tls: "verify_failed" },
   auth_failed: { ...running, task_wait: "identity_rejected" },
   cert_expired: { ...running, local_cert: "expired" },
   identity_revoked: { ...running, task_wait: "denied" },
@@ -28,7 +29,8 @@ export const factsOfDiagnostic: Partial<Record<DiagnosticReason, Facts>> = {
   node_quarantined: running,
   endpoint_profile_drift: { ...running, node_addresses: "differ_from_profile" },
   task_result_failed: { ...running, result_post: "failed" },
-  task_refused: { ...running, task_verification: "failed" },
+  // Why it was refused comes with the result.
+  task_refused: running,
   terminal_gateway_unreachable: {
     ...running,
     gateway_node_stream: "absent",

@@ -35,6 +35,8 @@ export const observedValues = {
   queued_tasks: ["none", "past_expiry"],
   /** Dispatched tasks whose lease ended without a result, and which may run again. */
   dispatched_tasks: ["none", "past_lease"],
+  /** Whether the node accepted the last task that it was given, or refused what the server signed, with the `code`. */
+  task_verification: ["passed", "failed"],
   agent_build: ["supported", "older_than_required"],
   /** As the service manager of the host reports it. */
   host_service: ["active", "inactive", "failed"],
@@ -110,6 +112,7 @@ export const freshForMs: Readonly<Record<Kind, number | null>> = {
   address: 30 * MINUTE,
   queued_tasks: 10 * MINUTE,
   dispatched_tasks: HOUR,
+  task_verification: HOUR,
   agent_build: null,
   host_service: HOUR,
   host_exec: 24 * HOUR,

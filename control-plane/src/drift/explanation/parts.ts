@@ -23,6 +23,7 @@ const partOf: Record<Kind, ContractPart | null> = {
   recovery_endpoint: "ingress_acceptance",
   queued_tasks: "task_truth",
   dispatched_tasks: "task_truth",
+  task_verification: "task_truth",
   app_status: "app_runtime",
   app_endpoint: "app_runtime",
   app_credential: "app_runtime",

@@ -1,9 +1,11 @@
+import type { Outcome } from "@holdfast/contracts/node/protocol";
 import { describe, expect, it } from "vitest";
 import type { Recorder } from "../evidence/recorder.ts";
 import type { NewObservation } from "../evidence/write.ts";
 import { observeDiagnostics } from "./diagnostics.ts";
 import { observeHeartbeats } from "./heartbeat.ts";
 import { observeRefusals } from "./refusals.ts";
+import { observeResults } from "./results.ts";
 
 const at = new Date("2026-03-01T03:00:00Z");
 
@@ -64,6 +66,35 @@ describe("observers", () => {
     observe({ nodeId: "a", records: [record("2026-03-01T02:00:00Z"), record("2026-03-01T04:00:00Z")] });
     expect(seen.flat().map(({ observedAt }) => observedAt.toISOString())).toEqual([
       ...["2026-03-01T02:00:00.000Z", "2026-03-01T03:00:00.000Z"],
+    ]);
+  });
+
+  it("DRIFT-01 hand on that a node refuses what was signed for it, and that it accepts work again", () => {
+    const { seen, recorder } = recording();
+    let now = at.getTime();
+    const observe = observeResults(recorder, () => now);
+    const failure = (code: string) => ({ code, message: "", next_step: "" });
+    const report = (...outcomes: Outcome[]) => observe({ nodeId: "a", outcomes, correlationId: "its-request" });
+    const succeeded: Outcome = { status: "succeeded", result: {} };
+    const refused = (code: string): Outcome => ({ status: "refused", failure: failure(code) });
+    report(succeeded);
+    // About this task, or about the host: not about what the server signs.
+    report(refused("task_expired"), refused("clock_skew"), {
+      status: "failed",
+      failure: failure("task_key_unknown"),
+    });
+    expect(seen).toEqual([]);
+    report(succeeded, refused("task_signature_invalid"));
+    report(refused("task_type_unknown"));
+    now += 5_000;
+    report(refused("task_type_unknown"));
+    report({ status: "failed", failure: failure("executor_failed") });
+    report(succeeded);
+    report(succeeded);
+    expect(seen.flat().map(({ value, detail }) => [value, detail?.["code"]])).toEqual([
+      ["failed", "task_signature_invalid"],
+      ["failed", "task_type_unknown"],
+      ["passed", undefined],
     ]);
   });
 });

@@ -1,5 +1,6 @@
 // Makes nodes due for classification that stopped reporting, or report again, and those that were never classified. Heartbeats
-// do not do so themselves: they come all the time, and nearly all of them change nothing.
+// do not do so themselves: they come all the time, and nearly all of them change nothing. Those of a node with an incident may
+// disprove its cause.
 
 import type { Sql } from "../../database/connect.ts";
 import type { Policy } from "../classify/derive.ts";
@@ -10,9 +11,10 @@ export async function findUnnoticed(system: Sql, policy: Policy): Promise<string
   const lost = `${policy.reconnectWithinMs} milliseconds`;
   const changed = await system<{ node_id: string }[]>`
     UPDATE node_verdicts v SET review_at = now() FROM node_presence p
-    WHERE p.node_id = v.node_id AND v.review_at > now() AND v.reporting <> (
+    WHERE p.node_id = v.node_id AND v.review_at > now() AND (v.reporting <> (
       p.heartbeat_at >= now() - ${stale}::interval
       AND (p.disconnected_at IS NULL OR p.disconnected_at >= now() - ${lost}::interval))
+      OR (v.incident_id IS NOT NULL AND p.heartbeat_at > v.classified_at))
     RETURNING v.node_id`;
   const unknown = await system<{ node_id: string }[]>`
     INSERT INTO node_verdicts (node_id, org_id)

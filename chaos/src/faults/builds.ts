@@ -1,0 +1,41 @@
+// Agents of another build: our sources with one thing changed.
+
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { copyCheckout } from "../../../testkit/processes/checkout.ts";
+import type { LabNode } from "../lab/node.ts";
+import type { Fault } from "./fault.ts";
+
+/** A type of task that a build may lack. */
+export const PROBE = "diag.network_probe";
+
+/** Heartbeats have a field that this server does not know. */
+export function heartbeatOfAnotherVersion(root: string): void {
+  const file = join(root, "node-agent/src/core/heartbeat.ts");
+  const source = readFileSync(file, "utf8");
+  const changed = source.replace("running: known.running,", 'running: known.running, of_another_version: "yes",');
+  if (changed === source) throw new Error(`${file} is not as this scenario knows it`);
+  writeFileSync(file, changed);
+}
+
+export function withoutNetworkProbe(root: string): void {
+  rmSync(join(root, "tasks", PROBE), { recursive: true });
+}
+
+export function anotherBuild(node: LabNode, change: (root: string) => void): Fault {
+  let copy: ReturnType<typeof copyCheckout> | undefined;
+  return {
+    what: "the agent is of another version",
+    async inflict() {
+      copy = copyCheckout({});
+      change(copy.root);
+      await node.agent().stop();
+      node.startAgent({ command: copy.command });
+    },
+    async mend() {
+      await node.agent().stop();
+      copy?.remove();
+      node.startAgent();
+    },
+  };
+}

@@ -1,0 +1,75 @@
+// Faults of a node's identity.
+
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { holdfast } from "../lab/control.ts";
+import type { Lab } from "../lab/lab.ts";
+import { type RunningProgram, start } from "../lab/program.ts";
+import type { Fault } from "./fault.ts";
+
+export function enrolledAgain(lab: Lab): Fault {
+  return {
+    what: "the node has a new certificate, and the old one ends",
+    async inflict() {
+      const body = { node_id: lab.node.id };
+      const { token, api_url } = await lab.control.operator(createEnrollmentToken, { body });
+      await lab.node.holdfast(["join", "--api", api_url], { HOLDFAST_ENROLLMENT_TOKEN: token });
+    },
+    mend: async () => undefined,
+  };
+}
+
+/** As a host that was restored from a backup. It is repaired as the product says: with a token made for the node. */
+export function oldCertificate(lab: Lab): Fault {
+  const { node } = lab;
+  const file = join(node.stateDir, "identity.pem");
+  const again = enrolledAgain(lab);
+  return {
+    what: "the agent has a certificate that the server has replaced",
+    async inflict() {
+      const old = readFileSync(file);
+      await node.agent().stop();
+      await again.inflict();
+      writeFileSync(file, old);
+      node.startAgent();
+    },
+    mend: again.inflict,
+  };
+}
+
+/** A disk image is used for two hosts: the agent's state on the second one is a copy of the first one's. */
+export function cloned(lab: Lab): Fault {
+  const { node, second } = lab;
+  if (!second) throw new Error("this lab has no second node");
+  const state = join(lab.directory, "cloned-state");
+  let clone: RunningProgram | undefined;
+  return {
+    what: "a second host runs an agent with the identity of the first",
+    async inflict() {
+      cpSync(node.stateDir, state, { recursive: true, filter: (path) => !/lock|[.]sock$/.test(path) });
+      clone = start({
+        host: second.host,
+        name: "clone",
+        command: [process.execPath, holdfast, "agent", "run"],
+        env: { HOLDFAST_AGENT_STATE_DIR: state, HOLDFAST_AGENT_PORT: "9001" },
+        logFile: join(lab.directory, "agent-clone.log"),
+      });
+    },
+    async mend() {
+      await clone?.stop("SIGKILL");
+      rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
+
+export const fenced = (lab: Lab): Fault => ({
+  what: "an operator quarantines the node",
+  inflict: () => atDesk(lab, "node", "fence", lab.node.name),
+  mend: () => atDesk(lab, "node", "reactivate", lab.node.name),
+});
+
+async function atDesk(lab: Lab, ...words: string[]): Promise<void> {
+  const { code, stderr } = await lab.control.holdfast(...words, "--json");
+  if (code !== 0) throw new Error(`holdfast ${words.join(" ")}: ${stderr}`);
+}

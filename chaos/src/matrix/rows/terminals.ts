@@ -1,0 +1,59 @@
+// Rows about terminals, each produced between whole processes.
+
+import { execFileSync } from "node:child_process";
+import type { Installation } from "../installation.ts";
+import type { RowAt } from "../row.ts";
+
+type TerminalRow = RowAt<"installation">;
+
+export const terminalRows: TerminalRow[] = [
+  row("T02", "another site answers at the gateway's public address", async ({ publicFront, stand }) =>
+    publicFront.lead(await stand.otherSite()),
+  ),
+  row("T03", "a proxy in front of the gateway passes no WebSockets on", async ({ publicFront, stand }) =>
+    publicFront.lead(await stand.withoutUpgrades()),
+  ),
+  row("D23", "nothing listens at the gateway's public address; tasks go on", async ({ publicFront }) =>
+    publicFront.lead("refused"),
+  ),
+  row("T04", "the gateway's address for nodes does not respond", async ({ nodeFront }) =>
+    nodeFront.lead("silent"),
+  ),
+  row("D24", "the gateway's address for nodes refuses connections", async ({ nodeFront }) =>
+    nodeFront.lead("refused"),
+  ),
+  row("T05", "somebody takes the node's stream and tells the gateway nothing", async ({ nodeFront, stand }) =>
+    nodeFront.lead(await stand.sink()),
+  ),
+  row("T06", "a proxy ends the TLS of the node's stream", async ({ nodeFront, stand }) =>
+    nodeFront.lead(await stand.tlsEnd()),
+  ),
+  row("T08", "what the gateway sends to the client is lost", async ({ publicFront, ports }) =>
+    publicFront.lead({ headsOnlyFrom: ports.public }),
+  ),
+  row(
+    "T09",
+    "another listener of the installation is at the address published to nodes",
+    async ({ nodeFront, ports }) => nodeFront.lead(ports.nodeApi),
+  ),
+  {
+    ...row("T07", "the user is removed from the host", async ({ shells }) =>
+      execFileSync("userdel", ["--force", shells.allocation.username], { stdio: "ignore" }),
+    ),
+    mend: ({ shells }) => shells.json(["allocation", "repair", shells.allocation.id]),
+  },
+  row("T01", "the node is set to take no new work, so a terminal is refused", ({ shells }) =>
+    shells.json(["node", "drain", shells.node.name]),
+  ),
+];
+
+function row(name: string, how: string, inflict: (place: Installation) => unknown): TerminalRow {
+  return {
+    ...{ row: name, how, at: "installation" },
+    async run(place, injected) {
+      injected();
+      await inflict(place);
+      await place.terminalFails();
+    },
+  };
+}

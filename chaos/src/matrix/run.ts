@@ -1,0 +1,46 @@
+// npm run matrix [-- <row>…] [--json] [--jobs <n>]: makes each fault of the failure matrix for real, with default limits,
+// and compares what the product says with what the matrix expects. Exit code 1 when a row differs.
+
+import { parseArgs } from "node:util";
+import { facilities } from "../../../scripts/facilities.mjs";
+import { runInside } from "../enter.ts";
+import { allRows } from "./rows/all.ts";
+
+const usage = "npm run matrix -- [<row>…] [--json] [--jobs <how many at a time>]";
+const JOBS = 6;
+
+const asked = readArguments(process.argv.slice(2));
+const missing = (["root", "nft", "dnsmasq", "faketime"] as const).filter((name) => !facilities[name].present());
+if (typeof asked === "string") stop(asked);
+else if (missing.length > 0) {
+  stop(`The lab needs ${missing.join(", ")}: ${missing.map((name) => facilities[name].remedy).join("; ")}.`);
+} else {
+  const inside = new URL("./inside.ts", import.meta.url);
+  const args = [asked.rows.join(","), String(asked.jobs), asked.json ? "json" : "table"];
+  process.exitCode = await runInside(inside, args);
+}
+
+/** Or what is wrong with them. */
+function readArguments(args: string[]): { rows: string[]; json: boolean; jobs: number } | string {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { json: { type: "boolean", default: false }, jobs: { type: "string", default: String(JOBS) } },
+    });
+    const known = allRows.map(({ row }) => row);
+    const unknown = positionals.filter((row) => !known.includes(row));
+    if (unknown.length > 0)
+      return `There is no row ${unknown.join(", ")}; there are: ${known.toSorted().join(", ")}.`;
+    const jobs = Number(values.jobs);
+    if (!Number.isInteger(jobs) || jobs < 1) return `--jobs is ${values.jobs}; it takes 1 or more.`;
+    return { rows: positionals.length > 0 ? positionals : known, json: values.json, jobs };
+  } catch (error) {
+    return `${(error as Error).message}\n${usage}`;
+  }
+}
+
+function stop(message: string): void {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = 2;
+}
