@@ -205,6 +205,17 @@ describe("an incident", () => {
     expect(await verdictOn(node)).toMatchObject({ causes: [], incident_id: null });
   });
 
+  it("DRIFT-04 ends with a heartbeat that disproves a record of the host", async () => {
+    const node = await activeNode();
+    await heardAgo(node, 30);
+    await recordObservations(system, [
+      { nodeId: node.id, kind: "diagnostic", value: "disk_full", observer: "host", observedAt: new Date() },
+    ]);
+    expect(await reasonsOn(node)).toEqual(["disk_full"]);
+    await sendHeartbeatFrom(node);
+    expect(await verdictOn(node)).toMatchObject({ causes: [], incident_id: null });
+  });
+
   it("DRIFT-04 is not opened by looking again, nor by two that look at once", async () => {
     const node = await activeNode();
     await heardAgo(node, 130);
