@@ -21,6 +21,7 @@ import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { version } from "@holdfast/service/version";
 import { checkModules } from "./agent-checks/modules.ts";
 import { reasonsPage } from "./reasons-page.ts";
+import { runbookPages } from "./runbook-pages.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -40,6 +41,7 @@ const pages: Record<string, string> = {
   "docs/reference/errors.md": errorsPage(),
   "docs/reference/glossary.md": glossaryPage(),
   "docs/reference/reasons.md": reasonsPage(),
+  ...runbookPages(root),
   ...(await checkModules(root)),
   "docs/reference/openapi.json": `${JSON.stringify(openApiDocument(allEndpoints, { version }), null, 2)}\n`,
 };
@@ -130,8 +132,8 @@ function errorsPage(): string {
     "",
     "Generated from `contracts/src/errors/` by `npm run generate`; do not edit.",
     "",
-    "Every error answer is `{code, message, correlation_id, retryable, next_step, details}`. Decide by `code` and",
-    "`retryable`; the message is for people and may change.",
+    "Every error answer is `{code, message, correlation_id, retryable, next_step, details}`, and `runbook` where there is a page",
+    "for it. Decide by `code` and `retryable`; the message is for people and may change.",
     "",
     "| code | status | retry | what happened | what to do now |",
     "|---|---|---|---|---|",

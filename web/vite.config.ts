@@ -29,5 +29,5 @@ export default defineConfig({
       },
     },
   },
-  server: { proxy: { "/v1": api, "/openapi.json": api } },
+  server: { proxy: { "/v1": api, "/openapi.json": api, "/runbooks": api } },
 });

@@ -52,6 +52,7 @@ function explain(error: unknown): { code: number; lines: string[]; body: unknown
         ...namedIn(envelope.details),
         `  ${envelope.next_step}`,
         `  code ${envelope.code} · correlation id ${envelope.correlation_id}`,
+        ...(envelope.runbook ? [`  runbook ${envelope.runbook}`] : []),
       ],
       body: envelope,
     };

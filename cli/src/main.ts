@@ -138,7 +138,8 @@ export async function main(args: string[]): Promise<void> {
   const json = args.includes("--json");
   handleClosedOutput(args[0], { json });
   try {
-    const program = await buildProgram(args[0] === "help" ? args[1] : args[0], { json });
+    const called = args[0] === "help" ? args[1] : args[0];
+    const program = await buildProgram((name) => name === called, { json });
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) process.exitCode = reportFailure(error, { json });
@@ -151,7 +152,11 @@ function usageErrorOf(error: CommanderError): UsageError {
   return new UsageError(error.message.replace(/^error: /, ""));
 }
 
-async function buildProgram(called: string | undefined, options: { json: boolean }): Promise<Command> {
+/** `isNeeded`: whether the code of this command is loaded. */
+export async function buildProgram(
+  isNeeded: (name: string) => boolean,
+  options: { json: boolean },
+): Promise<Command> {
   const { version } = await import("@holdfast/service/version");
   const program = new Command("holdfast")
     .description("Runs fleets of machines that you cannot always reach.")
@@ -159,7 +164,7 @@ async function buildProgram(called: string | undefined, options: { json: boolean
     .addHelpText("after", exitCodeHelp)
     .showHelpAfterError("Run `holdfast --help` for the list of commands.");
   for (const { name, summary, load } of commands) {
-    program.addCommand(name === called ? await load() : new Command(name).description(summary));
+    program.addCommand(isNeeded(name) ? await load() : new Command(name).description(summary));
   }
   throwInsteadOfExit(program, options);
   return program;

@@ -56,7 +56,7 @@ export function createClient(options: ClientOptions): Client {
     const answer: unknown = await response.json().catch(() => undefined);
     // A proxy's own page may come with 200: whatever is not JSON is not an answer of ours.
     if (!response.ok || answer === undefined)
-      throw new CallError(response.status, understandError(response, answer));
+      throw new CallError(response.status, understandError(response, answer, options.baseUrl));
     return answer as AnswerOf<E>;
   };
 }
@@ -70,9 +70,13 @@ function queryText(query: Record<string, unknown> | undefined): string {
   return text && `?${text}`;
 }
 
-function understandError(response: Response, answer: unknown): ErrorEnvelope {
+/** The runbook's path becomes an address that can be opened. */
+function understandError(response: Response, answer: unknown, baseUrl: string): ErrorEnvelope {
   const parsed = ErrorEnvelope.safeParse(answer);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const { runbook } = parsed.data;
+    return runbook === undefined ? parsed.data : { ...parsed.data, runbook: `${baseUrl}${runbook}` };
+  }
   const correlationId = response.headers.get(CORRELATION_HEADER) ?? "unknown";
   return new ApiError("internal_error", {
     message: `The server answered ${response.status} in a form that is not ours; a proxy may stand between.`,

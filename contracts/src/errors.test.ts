@@ -4,6 +4,13 @@ import { ApiError, ErrorEnvelope, errorCatalogue, errorCodes } from "./errors.ts
 
 const page = readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8");
 
+/** Those that are also reasons, and one that has a page of its own. */
+const withRunbook: string[] = [
+  ...["cert_expired", "identity_revoked", "identity_retired", "certificate_header_refused"],
+  ...["terminal_token_mint_failed", "terminal_session_unknown", "terminal_token_refused"],
+  "ingress_identity_refused",
+];
+
 describe("the error catalogue", () => {
   it("is what the reference page shows, no more and no less", () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| (\d+) \| (yes|no) \| (.+) \| (.+) \|$/gm)];
@@ -26,7 +33,7 @@ describe("the error catalogue", () => {
     expect(retryable).toBe(status >= 500 || status === 429);
   });
 
-  it.for(errorCodes)("makes an envelope that a client accepts: %s", (code) => {
+  it.for(errorCodes)("OPS-04 makes an envelope that a client accepts, with its runbook: %s", (code) => {
     const error = new ApiError(code, { details: { limit: 3 } });
     const envelope = error.envelope("abc-123");
     expect(ErrorEnvelope.parse(JSON.parse(JSON.stringify(envelope)))).toEqual({
@@ -35,6 +42,7 @@ describe("the error catalogue", () => {
       correlation_id: "abc-123",
       retryable: errorCatalogue[code].retryable,
       next_step: errorCatalogue[code].nextStep,
+      ...(withRunbook.includes(code) ? { runbook: `/runbooks/${code}` } : {}),
       details: { limit: 3 },
     });
     expect(error.status).toBe(errorCatalogue[code].status);

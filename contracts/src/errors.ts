@@ -7,6 +7,7 @@ import { nodeErrors } from "./errors/nodes.ts";
 import { peopleErrors } from "./errors/people.ts";
 import { requestErrors } from "./errors/requests.ts";
 import { workErrors } from "./errors/work.ts";
+import { runbookOf } from "./reasons/catalogue.ts";
 
 export const errorCatalogue = { ...requestErrors, ...peopleErrors, ...nodeErrors, ...workErrors };
 
@@ -19,6 +20,7 @@ export const ErrorEnvelope = z.strictObject({
   correlation_id: z.string(),
   retryable: z.boolean(),
   next_step: z.string(),
+  runbook: z.string().optional().describe("The path of the error's runbook on this server, where it has one."),
   details: z.record(z.string(), z.unknown()),
 });
 export type ErrorEnvelope = z.infer<typeof ErrorEnvelope>;
@@ -53,12 +55,14 @@ export class ApiError extends Error {
 
   envelope(correlationId: string): ErrorEnvelope {
     const entry = errorCatalogue[this.code];
+    const runbook = runbookOf(this.code);
     return {
       code: this.code,
       message: this.message,
       correlation_id: correlationId,
       retryable: entry.retryable,
       next_step: this.nextStep,
+      ...(runbook === null ? {} : { runbook }),
       details: this.details,
     };
   }

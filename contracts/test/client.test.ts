@@ -95,6 +95,12 @@ describe("what the client understands", () => {
     expect(error).toMatchObject({ status: 409, message: envelope.message, envelope });
   });
 
+  it("OPS-04 a runbook, as an address that can be opened", async () => {
+    answer = json(409, new ApiError("terminal_token_mint_failed").envelope("corr-9"));
+    const { envelope } = await refusal(call(getMe, {}));
+    expect(envelope.runbook).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/runbooks\/terminal_token_mint_failed$/);
+  });
+
   it.for<[string, Answer]>([
     ["an HTML page", { status: 502, headers: { "content-type": "text/html" }, body: "<h1>Bad Gateway</h1>" }],
     ["nothing", { status: 502 }],

@@ -16,6 +16,7 @@ export { people } from "./people/module.ts";
 export { platform } from "./platform/module.ts";
 export { projects } from "./projects/module.ts";
 export { quotas } from "./quotas/module.ts";
+export { runbooks } from "./runbooks/module.ts";
 export { tasks } from "./tasks/module.ts";
 export { terminals } from "./terminals/module.ts";
 export { tokens } from "./tokens/module.ts";

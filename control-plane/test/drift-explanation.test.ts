@@ -88,6 +88,7 @@ describe("the explanation of a node", () => {
     ]);
     const { causes, headline } = await explain(node);
     expect(causes.map(({ reason }) => reason)).toEqual(["disk_full", "node_ops_ssh_failed"]);
+    expect(causes.map(({ runbook }) => runbook)).toEqual(["/runbooks/disk_full", "/runbooks/node_ops_ssh_failed"]);
     expect(headline).toContain("Disk full");
     expect(headline).toContain("Another cause is listed below.");
     expect(causes[0]?.message).toContain("0 B");

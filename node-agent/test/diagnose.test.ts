@@ -30,6 +30,7 @@ const authority = await makeAuthority();
 const foreign = await makeAuthority();
 const log = createLog({ write: () => {} });
 const instanceId = "3b241101-e2bb-4255-8caf-4136c566a962";
+const endpoints = { public: "https://holdfast.example.com" };
 
 /** A state directory as a join leaves it. */
 async function enrolled({ directory = scratchDirectory(), nodeId = NODE, validity = {} } = {}): Promise<string> {
@@ -43,7 +44,7 @@ async function enrolled({ directory = scratchDirectory(), nodeId = NODE, validit
     org_id: "org",
     node_name: "web-1",
     api_url: "https://api.example.com:18442",
-    profile: { name: "default", version: 1, endpoints: {}, resolve: {}, ca_sha256: [authority.rootSha256] },
+    profile: { name: "default", version: 1, endpoints, resolve: {}, ca_sha256: [authority.rootSha256] },
     verifiers: { keys: [] },
   });
   return directory;
@@ -152,12 +153,13 @@ describe("holdfast agent diagnose", () => {
     diagnostics.close();
   });
 
-  it("AGENT-05 an expired certificate: what, who, what next", async () => {
+  it("AGENT-05 OPS-04 an expired certificate: what, who, what next, and its runbook", async () => {
     const validity = { notBefore: new Date(Date.now() - 96 * HOUR), notAfter: new Date(Date.now() - 72 * HOUR) };
     const { reasons, text } = look(await enrolled({ validity }));
     expect(reasons).toEqual(["cert_expired"]);
     expect(text).toMatch(/Certificate +expired at .*, 3 days ago/);
     expect(text).toMatch(/who +the operator of this host\n +next +Check the clock first/);
+    expect(text).toContain("\n    runbook https://holdfast.example.com/runbooks/cert_expired\n");
   });
 
   it("AGENT-05 a clock that was ahead and is right again", async () => {

@@ -18,6 +18,11 @@ describe("errors told to people", () => {
     expect(problemOf(thrown("forbidden"))).toMatchObject({ code: "forbidden", correlationId: "c-1" });
   });
 
+  it("OPS-04 carries the runbook of an error that has one", () => {
+    expect(problemOf(thrown("terminal_token_mint_failed")).runbook).toBe("/runbooks/terminal_token_mint_failed");
+    expect(problemOf(thrown("forbidden")).runbook).toBeUndefined();
+  });
+
   it("names the fields that were not accepted", () => {
     const fields = [{ field: "body.expires_in_days", problem: "Too big" }, "nonsense", null];
     expect(problemOf(thrown("invalid_request", { fields })).fields).toEqual([

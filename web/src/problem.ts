@@ -10,6 +10,8 @@ export type Problem = {
   message: string;
   nextStep: string;
   correlationId?: string;
+  /** The path of its page on the server. */
+  runbook?: string;
   /** Until the server listens again. */
   waitSeconds?: number;
   /** The fields it did not accept. */
@@ -18,13 +20,14 @@ export type Problem = {
 
 export function problemOf(error: unknown): Problem {
   if (error instanceof CallError) {
-    const { code, message, next_step, correlation_id, details } = error.envelope;
+    const { code, message, next_step, correlation_id, runbook, details } = error.envelope;
     const wait = details["retry_after_seconds"];
     return {
       code,
       message,
       nextStep: next_step,
       correlationId: correlation_id,
+      ...(runbook === undefined ? {} : { runbook }),
       fields: fieldProblemsOf(error.envelope).map(fieldOf),
       ...(typeof wait === "number" ? { waitSeconds: Math.ceil(wait) } : {}),
     };

@@ -30,7 +30,7 @@ describe("holdfast node explain", () => {
     expect(stdout).toMatch(/\nheartbeat +received /);
   });
 
-  it("DRIFT-04 DRIFT-13 names the cause, its owner, the next action, and the incident that it belongs to", async () => {
+  it("DRIFT-04 DRIFT-13 OPS-04 names the cause, its owner, the next action, a runbook that can be opened, and its incident", async () => {
     const { stdout, code } = await first.run([
       "node",
       "evidence",
@@ -47,6 +47,9 @@ describe("holdfast node explain", () => {
     expect(stdout).toMatch(/\n {2}owner +Provider VM runtime; also operator access to hosts\n/);
     expect(stdout).toMatch(/\n {2}next +Restore operator login to the host\. The agent is healthy\.\n/);
     expect(stdout).toMatch(/\n {2}explains +SSH to the host failed \(node_ops_ssh_failed\)\n/);
+    const [, runbook = ""] = /\n {2}runbook +(\S+)\n/.exec(stdout) ?? [];
+    expect(runbook).toBe(`${first.installation.upFile().api_url}/runbooks/node_ops_access_unhealthy`);
+    expect(await (await fetch(runbook)).text()).toContain("<h1>SSH and guest agent failed</h1>");
     await until(async () => (await explained()).incident !== null);
     expect((await explained()).history).toMatchObject([{ reason: "node_ops_access_unhealthy", closed_at: null }]);
     await first.run(["node", "evidence", name, "--ssh", "succeeded"]);

@@ -9,5 +9,8 @@ export const reasonFields = {
   severity: z.enum(severities).nullable().describe("Null: not a fault, or not known to this server."),
   owner_id: z.enum(ownerIds).nullable().describe("Who repairs it, more exactly than `owner`."),
   next_action: z.enum(nextActionIds).nullable().describe("The kind of repair."),
-  runbook: z.string().nullable().describe("Its page or section in the documentation, as a path."),
+  runbook: z
+    .string()
+    .nullable()
+    .describe("The path of its runbook on this server. Null: not known to this server."),
 };

@@ -53,10 +53,23 @@ export function titleOf(code: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Its path in the repository: a page of its own, or its section of the generated reference. */
-export function runbookOf(code: ReasonCode): string {
-  const { runbook } = reasons[code];
-  return runbook === undefined ? `docs/reference/reasons.md#${code}` : `docs/runbooks/${runbook}`;
+/** Where the api serves runbooks: a page of `docs/runbooks` for every reason, and the general ones. */
+export const RUNBOOKS_PATH = "/runbooks";
+
+/** Pages that belong to no reason: to an error of the same name, or to what operators do. */
+export const generalRunbooks: readonly string[] = [
+  "ingress_identity_refused",
+  "node-connectivity",
+  "rotate-task-signing-key",
+];
+
+export function hasRunbook(name: string): boolean {
+  return isReason(name) || generalRunbooks.includes(name);
+}
+
+/** The path of its page on the server. Null: there is none, as for a code that only a newer agent knows. */
+export function runbookOf(code: string): string | null {
+  return hasRunbook(code) ? `${RUNBOOKS_PATH}/${code}` : null;
 }
 
 /** The facts that the API presents of every reason, in its own field names. */
@@ -71,7 +84,8 @@ export type PresentedReason = {
 /** A code that only a newer agent knows has a title and nothing else. */
 export function presentReason(code: string): PresentedReason {
   const title = titleOf(code);
-  if (!isReason(code)) return { title, severity: null, owner_id: null, next_action: null, runbook: null };
+  const runbook = runbookOf(code);
+  if (!isReason(code)) return { title, severity: null, owner_id: null, next_action: null, runbook };
   const { severity, owner, nextAction } = reasons[code];
-  return { title, severity, owner_id: owner, next_action: nextAction, runbook: runbookOf(code) };
+  return { title, severity, owner_id: owner, next_action: nextAction, runbook };
 }

@@ -85,8 +85,6 @@ export type ReasonFacts = {
   nextAction: NextAction;
   /** Codes of which this one is a symptom: while one of them is present, this one is not the cause. */
   dependsOn: readonly string[];
-  /** A page in `docs/runbooks`; otherwise the reason's section of the generated reference. */
-  runbook?: string;
 };
 
 /** Something that can be wrong with a node. */

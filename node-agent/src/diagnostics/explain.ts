@@ -48,7 +48,15 @@ export type AgentPicture = {
   running_pid: number | null;
   /** How it is connected to the server, while it runs and no request has failed since. */
   connection: { detail: string; since: string } | null;
-  node: { id: string; name: string; org_id: string; api_url: string; profile: string } | null;
+  node: {
+    id: string;
+    name: string;
+    org_id: string;
+    api_url: string;
+    /** Where people reach the server, as it published it. */
+    public_url: string | null;
+    profile: string;
+  } | null;
   certificate: { not_before: string; not_after: string } | null;
   journal: {
     unsent_results: number;
@@ -110,6 +118,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
             name: agent.found.node_name,
             org_id: agent.found.org_id,
             api_url: nodeApiUrl(agent.found, undefined),
+            public_url: agent.found.profile.endpoints["public"] ?? null,
             profile: `${agent.found.profile.name} version ${agent.found.profile.version}`,
           }
         : null,
@@ -162,12 +171,13 @@ function problemLines(problems: readonly Explained[], node: AgentPicture["node"]
   return [
     problems.length === 0 ? "Nothing is wrong as far as this host can tell." : "What is wrong:",
     ...problems.flatMap(
-      ({ title, reason, signal, message, detail, owner, next_step, correlation_id, ...place }) => [
+      ({ title, reason, signal, message, detail, owner, next_step, runbook, correlation_id, ...place }) => [
         `  ${title} (${reason}): ${message}`,
         ...(place.hop ? [`    hop    ${placeText(place)}, signal ${signal}`] : []),
         `    seen   ${detail}`,
         `    who    ${nodeOwnerWords[owner].person}`,
         `    next   ${adviceFor(node?.id ?? "<id>", next_step)}`,
+        ...(runbook && node?.public_url ? [`    runbook ${node.public_url}${runbook}`] : []),
         ...(correlation_id ? [`    id     ${correlation_id}`] : []),
       ],
     ),

@@ -31,7 +31,8 @@ export function nodeTable(nodes: readonly Node[], options: { filtered: boolean }
   ]);
 }
 
-export function describeNode(node: NodeDetail): string {
+/** `url`: of the server, which serves the runbooks, too. */
+export function describeNode(node: NodeDetail, { url }: { url: string }): string {
   const { facts, certificate } = node;
   const rows: [string, string | null][] = [
     ["id", node.id],
@@ -65,7 +66,7 @@ export function describeNode(node: NodeDetail): string {
         `  ! ${title}: ${message}`,
         `    ${[code, severity, place.hop && `hop ${placeText(place)}`].filter(Boolean).join(", ")}`,
         `    ${adviceFor(node.name, next_step)}`,
-        ...(runbook ? [`    runbook ${runbook}`] : []),
+        ...(runbook ? [`    runbook ${url}${runbook}`] : []),
         ...(correlation_id ? [`    correlation id ${correlation_id}`] : []),
       ],
     ),

@@ -5,7 +5,7 @@ import { addNodeEvidence, HandedIn } from "@holdfast/contracts/endpoints/drift";
 import { UsageError } from "@holdfast/kit/settings";
 import { type Command, Option } from "commander";
 import type { z } from "zod";
-import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { clientOf, findServerAndOrg, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
 import { printResult } from "../../output.ts";
 import { describeExplanation } from "./explain.ts";
@@ -32,10 +32,11 @@ export function addEvidence(node: Command): void {
     .addOption(choice("--binary <state>", "whether the agent's binary starts on the host", "host_exec"))
     .action(async (wanted: string, options: Options) => {
       const body = bodyOf(options);
-      const client = await connect(options);
+      const server = await findServerAndOrg(options);
+      const client = clientOf(server);
       const { id } = await findNode(client, wanted);
       const explained = await client(addNodeEvidence, { params: { node_id: id }, body });
-      printResult(options, explained, describeExplanation);
+      printResult(options, explained, () => describeExplanation(explained, server));
     });
 }
 

@@ -12,7 +12,7 @@ import { owners } from "@holdfast/contracts/reasons/owners";
 import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
 import { contractPartStateTitles, contractPartTitles } from "@holdfast/contracts/words/state-titles";
 import type { Command } from "commander";
-import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { clientOf, findServerAndOrg, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
 import { ago, localTime, printResult, table } from "../../output.ts";
 
@@ -21,19 +21,22 @@ export function addExplain(node: Command): void {
     .description("explain a node's state: the cause, who repairs it and how, and the evidence")
     .argument("<node>", "id or name")
     .action(async (wanted: string, options: ServerOptions) => {
-      const client = await connect(options);
+      const server = await findServerAndOrg(options);
+      const client = clientOf(server);
       const { id } = await findNode(client, wanted);
-      printResult(options, await client(explainNode, { params: { node_id: id } }), describeExplanation);
+      const explained = await client(explainNode, { params: { node_id: id } });
+      printResult(options, explained, () => describeExplanation(explained, server));
     });
 }
 
 const shapes: Record<ContractPartState, string> = { in_order: "●", drifted: "■", unknown: "○" };
 
-export function describeExplanation(explained: Explanation): string {
+/** `url`: of the server, which serves the runbooks, too. */
+export function describeExplanation(explained: Explanation, { url }: { url: string }): string {
   const { headline, causes, incident, parts, evidence, layers } = explained;
   return [
     headline,
-    ...causes.flatMap((cause) => ["", ...describeCause(cause, explained.node_name)]),
+    ...causes.flatMap((cause) => ["", ...describeCause(cause, explained.node_name, url)]),
     "",
     `Management ${layers.management}, workload ${layers.workload}, user access ${layers.access}.`,
     ...(incident ? [`Incident ${incident.id}, opened ${ago(incident.opened_at)}.`] : []),
@@ -58,7 +61,7 @@ export function describeExplanation(explained: Explanation): string {
   ].join("\n");
 }
 
-function describeCause(cause: Cause, node: string): string[] {
+function describeCause(cause: Cause, node: string, url: string): string[] {
   const { reason, signal, title, severity, confidence, owner_id, next_action, symptoms, since } = cause;
   const codes = signal === null || signal === reason ? reason : `${reason}, ${signal}`;
   const involved = cause.also_involves.map((one) => owners[one].title.toLowerCase());
@@ -69,7 +72,7 @@ function describeCause(cause: Cause, node: string): string[] {
     ["how", adviceFor(node, cause.next_step)],
     ["explains", symptoms.length === 0 ? null : symptoms.map((one) => `${one.title} (${one.reason})`).join(", ")],
     ["changes with", cause.changed_by],
-    ["runbook", cause.runbook],
+    ["runbook", cause.runbook && `${url}${cause.runbook}`],
   ];
   const shown = rows.filter((row): row is [string, string] => row[1] !== null);
   return [`${title} (${codes})`, ...shown.map(([label, text]) => `  ${label.padEnd(13)}${text}`)];

@@ -6,7 +6,13 @@ import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { Command } from "commander";
-import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import {
+  clientOf,
+  connect,
+  findServerAndOrg,
+  type ServerOptions,
+  withServerOptions,
+} from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
 import { localTime, printResult, table } from "../../output.ts";
 import { addChanges } from "./changes.ts";
@@ -24,10 +30,11 @@ export function nodeCommand(): Command {
     .description("show a node: host, heartbeat, certificate and problems")
     .argument("<node>", "id or name")
     .action(async (wanted: string, options: ServerOptions) => {
-      const client = await connect(options);
+      const server = await findServerAndOrg(options);
+      const client = clientOf(server);
       const { id } = await findNode(client, wanted);
       const detail = await client(getNode, { params: { node_id: id } });
-      printResult(options, detail, describeNode);
+      printResult(options, detail, () => describeNode(detail, server));
     });
   addExplain(node);
   addEvidence(node);

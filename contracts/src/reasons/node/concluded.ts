@@ -32,7 +32,7 @@ export const concludedReasons = {
     signal: "node_agent_auth_failed",
     message: "The ingress trusts another CA than the one that signs the certificates of nodes.",
     nextStep:
-      "Give the ingress the CA that `holdfast status` prints, then reload it. Do not enroll nodes again before both agree.",
+      "Run `holdfast ingress --once` beside the ingress, which writes the current CA, then reload it. Do not enroll nodes again before both agree.",
     class: "platform",
     owner: "pki",
     severity: "P0",

@@ -138,6 +138,5 @@ export const hostReasons = {
     userState: "normal",
     nextAction: "none",
     dependsOn: [],
-    runbook: "certificate_header_refused.md",
   },
 } as const satisfies Record<string, NodeReason>;

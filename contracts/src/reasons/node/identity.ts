@@ -17,7 +17,6 @@ export const identityReasons = {
     userState: "operator_action_required",
     nextAction: "re_enroll",
     dependsOn: ["endpoint_profile_drift", "clock_skew", "disk_full"],
-    runbook: "node-connectivity.md",
     untilAnswered: true,
   },
   cert_expired: {
@@ -34,7 +33,6 @@ export const identityReasons = {
     userState: "recovering",
     nextAction: "wait",
     dependsOn: ["recovery_token_missing", "recovery_enrollment_blocked", "clock_skew", "disk_full"],
-    runbook: "cert_renewal_overdue.md",
     untilAnswered: true,
   },
   cert_renewal_overdue: {
@@ -50,7 +48,6 @@ export const identityReasons = {
     userState: "normal",
     nextAction: "wait",
     dependsOn: ["disk_full", "state_dir_read_only", "clock_skew", "control_plane_unreachable", "agent_down"],
-    runbook: "cert_renewal_overdue.md",
   },
   identity_revoked: {
     title: "Identity revoked",
@@ -125,7 +122,6 @@ export const identityReasons = {
     userState: "normal",
     nextAction: "fix_control_plane",
     dependsOn: [],
-    runbook: "trust_update_refused.md",
   },
   recovery_enrollment_blocked: {
     title: "Cannot re-enroll",
@@ -187,6 +183,5 @@ export const identityReasons = {
     userState: "normal",
     nextAction: "repair_endpoint_profile",
     dependsOn: [],
-    runbook: "node-connectivity.md",
   },
 } as const satisfies Record<string, NodeReason>;

@@ -16,7 +16,6 @@ export const linkReasons = {
     userState: "temporary",
     nextAction: "repair_network",
     dependsOn: ["control_plane_unreachable", "endpoint_profile_drift"],
-    runbook: "node-connectivity.md",
     untilAnswered: true,
   },
   api_unreachable: {
@@ -31,7 +30,6 @@ export const linkReasons = {
     userState: "temporary",
     nextAction: "repair_network",
     dependsOn: ["control_plane_unreachable", "endpoint_profile_drift"],
-    runbook: "node-connectivity.md",
     untilAnswered: true,
   },
   link_slow: {
@@ -47,7 +45,6 @@ export const linkReasons = {
     userState: "normal",
     nextAction: "repair_network",
     dependsOn: ["control_plane_unreachable"],
-    runbook: "node-connectivity.md",
   },
   server_tls_untrusted: {
     title: "Server certificate not trusted",
@@ -61,7 +58,6 @@ export const linkReasons = {
     userState: "operator_action_required",
     nextAction: "repair_certs",
     dependsOn: ["recovery_enrollment_blocked", "clock_skew", "endpoint_profile_drift"],
-    runbook: "node-connectivity.md",
     untilAnswered: true,
   },
   edge_rate_limited: {
@@ -77,7 +73,6 @@ export const linkReasons = {
     userState: "temporary",
     nextAction: "repair_endpoint_profile",
     dependsOn: ["endpoint_profile_drift"],
-    runbook: "node-connectivity.md",
     untilAnswered: true,
   },
   control_plane_unreachable: {
@@ -92,7 +87,6 @@ export const linkReasons = {
     userState: "temporary",
     nextAction: "fix_control_plane",
     dependsOn: [],
-    runbook: "node-connectivity.md",
     untilAnswered: true,
   },
 } as const satisfies Record<string, NodeReason>;

@@ -30,7 +30,6 @@ export const silenceReasons = {
     userState: "temporary",
     nextAction: "restart_agent",
     dependsOn: causes,
-    runbook: "node-connectivity.md",
   },
   connection_lost: {
     title: "Disconnected",
@@ -45,7 +44,6 @@ export const silenceReasons = {
     userState: "temporary",
     nextAction: "restart_agent",
     dependsOn: causes,
-    runbook: "node-connectivity.md",
   },
   never_heard: {
     title: "No heartbeat yet",
@@ -60,7 +58,6 @@ export const silenceReasons = {
     userState: "temporary",
     nextAction: "restart_agent",
     dependsOn: causes,
-    runbook: "node-connectivity.md",
   },
   heartbeat_in_future: {
     title: "Heartbeat time in the future",
@@ -76,6 +73,5 @@ export const silenceReasons = {
     userState: "temporary",
     nextAction: "fix_control_plane",
     dependsOn: [],
-    runbook: "node-connectivity.md",
   },
 } as const satisfies Record<string, NodeReason>;

@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { type Problem, problemOf } from "../../problem.ts";
 import { Button } from "../controls/Button.tsx";
 import { Prose } from "../layout/Prose.tsx";
+import { RunbookLink } from "../layout/RunbookLink.tsx";
 import { CopyableId } from "../values/Copy.tsx";
 import { duration } from "../values/time.ts";
 
@@ -38,6 +39,11 @@ export function ErrorNotice({ error, onRetry, withoutFields }: ErrorNoticeProps)
           </ul>
         )}
         <Correlation problem={problem} />
+        {problem.runbook && (
+          <p className="text-sm">
+            <RunbookLink path={problem.runbook} />
+          </p>
+        )}
         {onRetry && (
           <Button className="mt-2" onClick={onRetry}>
             Try again

@@ -8,6 +8,7 @@ import { owners } from "@holdfast/contracts/reasons/owners";
 import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
 import { Notice } from "../../design/feedback/Notice.tsx";
 import { Prose } from "../../design/layout/Prose.tsx";
+import { RunbookLink } from "../../design/layout/RunbookLink.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { When } from "../../design/values/When.tsx";
 import { useExplanation } from "./queries.ts";
@@ -60,7 +61,7 @@ function Shown({ cause, name }: { cause: Cause; name: string }) {
       </p>
       {cause.runbook && (
         <p className="text-sm text-ink-muted">
-          Runbook <span className="font-mono">{cause.runbook}</span>
+          <RunbookLink path={cause.runbook} />
         </p>
       )}
     </Notice>

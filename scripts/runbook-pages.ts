@@ -1,0 +1,137 @@
+// The runbooks in docs/runbooks. What the catalogue and the classifier know is generated at the top of each page; the
+// sections below it are written by hand and kept. A new reason gets a page with empty sections, which no test accepts.
+
+import { join } from "node:path";
+import {
+  generalRunbooks,
+  type Reason,
+  type ReasonCode,
+  reasonCodes,
+  reasons,
+} from "@holdfast/contracts/reasons/catalogue";
+import { placeOf, placeText } from "@holdfast/contracts/reasons/hops";
+import { owners } from "@holdfast/contracts/reasons/owners";
+import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
+import type { Condition, Rule } from "@holdfast/control-plane/drift/classify/rule";
+import { rules } from "@holdfast/control-plane/drift/classify/rules";
+import { readFileIfPresent } from "@holdfast/kit/files";
+
+export const FOLDER = "docs/runbooks";
+
+export const sections = [
+  "Meaning",
+  "How it is detected",
+  "What Holdfast does by itself",
+  "What you do",
+  "How you know it is over",
+] as const;
+
+const kinds: Record<Reason["kind"], { heading: string; kind: string }> = {
+  diagnostic: { heading: "Recorded by a node's agent", kind: "recorded by a node's agent" },
+  attention: {
+    heading: "Noticed by the control plane about a node",
+    kind: "noticed by the control plane about a node",
+  },
+  terminal: { heading: "Terminals", kind: "reported for a terminal" },
+  app: { heading: "Apps", kind: "reported for an app on a node" },
+  signal: { heading: "Signals: the names in dashboards and alarms", kind: "name in dashboards and alarms" },
+};
+
+/** By path, with the hand-written sections as they are in the tree. */
+export function runbookPages(root: string): Record<string, string> {
+  const textOf = (name: string) => readFileIfPresent(join(root, FOLDER, `${name}.md`));
+  const pages = reasonCodes.map((code): [string, string] => [
+    `${FOLDER}/${code}.md`,
+    `${generatedPart(code)}\n${sectionsOf(textOf(code) ?? "")}`,
+  ]);
+  return { ...Object.fromEntries(pages), [`${FOLDER}/README.md`]: indexPage(textOf) };
+}
+
+const START = `## ${sections[0]}\n`;
+
+function sectionsOf(page: string): string {
+  const start = page.indexOf(START);
+  return start === -1 ? sections.map((heading) => `## ${heading}\n`).join("\n") : page.slice(start);
+}
+
+function generatedPart(code: ReasonCode): string {
+  const reason = reasons[code];
+  const { title, message, nextStep, severity, owner, userState, nextAction, dependsOn } = reason;
+  const facts: [string, string | null][] = [
+    ["Kind", `${kinds[reason.kind].kind}, class \`${reason.class}\``],
+    ["Where", placeIn(reason)],
+    ["Signal", signalOf(code, reason)],
+    ["User state", `\`${userState}\``],
+    ["Next action", `\`${nextAction}\`: ${nextActions[nextAction]}`],
+    ["Retry may help", reason.kind === "terminal" ? (reason.retryable ? "yes" : "no") : null],
+    ["Classified from", conditionsOf(code)],
+    ["Symptom of", dependsOn.length === 0 ? null : dependsOn.map(link).join(", ")],
+  ];
+  return [
+    `# ${title}`,
+    "",
+    [`\`${code}\``, severity, owner && `owner: ${owners[owner].title} (\`${owner}\`)`].filter(Boolean).join(" · "),
+    "",
+    `${message} **Next:** ${nextStep}`,
+    "",
+    ...facts.flatMap(([name, value]) => (value === null ? [] : [`- ${name}: ${value}`])),
+    "",
+    "<!-- Generated up to here by `npm run generate`. The sections below are written by hand. -->",
+    "",
+  ].join("\n");
+}
+
+const link = (code: string) => `[\`${code}\`](${code}.md)`;
+
+function placeIn(reason: Reason): string | null {
+  if (reason.kind === "terminal") return reason.hop;
+  return "at" in reason ? placeText(placeOf(reason.at)) : null;
+}
+
+function signalOf(code: ReasonCode, reason: Reason): string | null {
+  if (!("signal" in reason) || reason.signal === null) return null;
+  return reason.signal === code ? `\`${code}\`` : link(reason.signal);
+}
+
+/** The facts that its rules need, in the words of the classifier, which `holdfast node explain` prints as evidence. */
+function conditionsOf(code: ReasonCode): string | null {
+  const own = rules.filter(({ reason }) => reason === code);
+  return own.length === 0 ? null : own.map(conditionOf).join("; or ");
+}
+
+function conditionOf({ when, unless, confidence }: Rule): string {
+  const without = unless ? `, unless ${factsIn(unless).join(" or ")}` : "";
+  return `${factsIn(when).join(" and ")}${without} (${confidence} confidence)`;
+}
+
+function factsIn(condition: Condition): string[] {
+  return Object.entries(condition).map(([fact, values]) => `\`${fact}\` ${[values].flat().join(" or ")}`);
+}
+
+function indexPage(textOf: (name: string) => string | undefined): string {
+  const list = (kind: Reason["kind"]) => [
+    `## ${kinds[kind].heading}`,
+    "",
+    ...reasonCodes
+      .filter((code) => reasons[code].kind === kind)
+      .map((code) => `- ${link(code)}: ${reasons[code].title}`),
+    "",
+  ];
+  return [
+    "# Runbooks",
+    "",
+    "Generated by `npm run generate`; do not edit.",
+    "",
+    "One page for every reason and signal: what it means, how it is detected, what Holdfast does by itself, what you do, and how",
+    "you know it is over. The api serves them at `/runbooks`, without a sign-in.",
+    "",
+    "## General",
+    "",
+    ...generalRunbooks.map((name) => {
+      const [, title = name] = /^# (.+)$/m.exec(textOf(name) ?? "") ?? [];
+      return `- [${title}](${name}.md)`;
+    }),
+    "",
+    ...(Object.keys(kinds) as Reason["kind"][]).flatMap(list),
+  ].join("\n");
+}
