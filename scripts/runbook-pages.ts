@@ -62,7 +62,7 @@ function generatedPart(code: ReasonCode): string {
     ["Where", placeIn(reason)],
     ["Signal", signalOf(code, reason)],
     ["User state", `\`${userState}\``],
-    ["Next action", `\`${nextAction}\`: ${nextActions[nextAction]}`],
+    ["Next action", `${nextActions[nextAction]} (\`${nextAction}\`)`],
     ["Retry may help", reason.kind === "terminal" ? (reason.retryable ? "yes" : "no") : null],
     ["Classified from", conditionsOf(code)],
     ["Symptom of", dependsOn.length === 0 ? null : dependsOn.map(link).join(", ")],

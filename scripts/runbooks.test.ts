@@ -127,17 +127,34 @@ describe("the runbooks", () => {
     expect({ unknownSettings, unknownMetrics }).toEqual({ unknownSettings: [], unknownMetrics: [] });
   });
 
+  it("OPS-04 are in the image that the processes run from", () => {
+    const read = (path: string) => readFileSync(join(root, path), "utf8").split("\n");
+    expect(read("deploy/Dockerfile")).toContain("COPY . .");
+    const left = read("deploy/Dockerfile.dockerignore").filter((one) =>
+      /^(docs|\*\*?$|\*\*\/docs|.*\.md)/.test(one),
+    );
+    expect(left).toEqual([]);
+  });
+
   it("OPS-04 link to pages that exist, and to nothing that the api does not serve", () => {
     const wrong = names.flatMap((name) =>
       [...textOf(name).matchAll(/\]\(([^)]+)\)/g)]
         .map(([, target = ""]) => target)
         .filter((target) => !target.startsWith("https://"))
-        .filter((target) => !names.includes(target.replace(/\.md(#[\w-]+)?$/, "")) || !target.includes(".md"))
+        .filter((target) => !isThere(target))
         .map((target) => `${name}: ${target}`),
     );
     expect(wrong).toEqual([]);
   });
 });
+
+/** `#a-section`: of a heading "A section". */
+function isThere(target: string): boolean {
+  const [, name = "", section] = /^([\w-]+)\.md(?:#([\w-]+))?$/.exec(target) ?? [];
+  if (!names.includes(name)) return false;
+  const headings = [...textOf(name).matchAll(/^## (.+)$/gm)].map(([, heading = ""]) => heading.toLowerCase());
+  return section === undefined || headings.includes(section.replaceAll("-", " "));
+}
 
 function contentOf(part: string): string {
   return part.slice(part.indexOf("\n")).trim();

@@ -26,7 +26,7 @@ describe("a runbook over HTTP", () => {
     expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/]{43}='; /);
     expect(policy).not.toContain("unsafe");
     expect(text).toContain("<h1>Disk full</h1>");
-    expect(text).toContain("<h2>What you do</h2>");
+    expect(text).toContain('<h2 id="what-you-do">What you do</h2>');
     expect(text).toContain('<a href="/runbooks/node_observability_disk_pressure">');
     expect(text).not.toMatch(/<script|<!--|\.md"/);
   });
@@ -72,6 +72,7 @@ describe("a rendered runbook", () => {
     const html = renderRunbook(
       [
         "# <b>Title</b>",
+        '## A "part" & <i>more</i>',
         "Run <node> and `<id>`. <script>alert(1)</script>",
         "<!-- a note -->",
         '[a](other_page.md#part) [b](javascript:alert(1)) [c](../../secret.txt) [d](https://example.com/?a=1&b="2")',
@@ -79,8 +80,9 @@ describe("a rendered runbook", () => {
       ].join("\n\n"),
     );
     expect(html).toContain("<title>&lt;b&gt;Title&lt;/b&gt; · Holdfast runbook</title>");
+    expect(html).toContain('<h2 id="a-part--imorei">A &quot;part&quot; &amp; &lt;i&gt;more&lt;/i&gt;</h2>');
     expect(html).toContain("Run &lt;node&gt; and <code>&lt;id&gt;</code>. &lt;script&gt;");
-    expect(html).not.toMatch(/<script|<img|<b>|javascript:|secret\.txt|a note/);
+    expect(html).not.toMatch(/<script|<img|<b>|<i>|javascript:|secret\.txt|a note/);
     expect(html).toContain(
       '<a href="/runbooks/other_page#part">a</a> b c <a href="https://example.com/?a=1&amp;b=',
     );

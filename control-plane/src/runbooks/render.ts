@@ -29,6 +29,10 @@ const marked = new Marked({
     // Our own files have only comments of it. Whatever else looks like HTML is text, such as a forgotten <node>.
     html: ({ text }) => (/^\s*<!--/.test(text) ? "" : escaped(text)),
     image: ({ text }) => escaped(text),
+    heading({ tokens, depth, text }) {
+      const id = depth === 1 ? "" : ` id="${anchorOf(text)}"`;
+      return `<h${depth}${id}>${this.parser.parseInline(tokens)}</h${depth}>\n`;
+    },
     link({ href, tokens }) {
       const text = this.parser.parseInline(tokens);
       const target = targetOf(href);
@@ -36,6 +40,14 @@ const marked = new Marked({
     },
   },
 });
+
+/** As repositories show Markdown: "Stream or polling" is #stream-or-polling. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, "")
+    .replaceAll(/\s/g, "-");
+}
 
 /** Another runbook, or a page of somebody else's; a file of the repository is not served. */
 function targetOf(href: string): string | undefined {
