@@ -8,6 +8,10 @@ const RECOVERY = "recovery tokens, which do not exist yet";
 export const missingRows: Row[] = [
   needs("D02", RECOVERY),
   needs("D03", RECOVERY),
+  needs("D05", "a comparison of the signing CA with the one that the ingress trusts"),
+  needs("D06", "a comparison of the signing CA with the one that the ingress trusts"),
+  needs("D07", "heartbeats that report the addresses in use"),
   needs("D09", RECOVERY),
   needs("D12", RECOVERY),
+  needs("D25", "a comparison of the agent's version with the one that is required"),
 ];
