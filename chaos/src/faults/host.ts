@@ -76,8 +76,8 @@ export function addressChanged(node: LabNode): Fault {
   const other = address.replace(/[.]\d+$/, ".77");
   const change = (from: string, to: string) =>
     host.ip(
-      `addr add ${to}/24 dev cable`,
       `addr del ${from}/24 dev cable`,
+      `addr add ${to}/24 dev cable`,
       `route replace default via ${gateway} src ${to}`,
     );
   return {

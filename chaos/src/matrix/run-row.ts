@@ -34,7 +34,7 @@ export async function runInLab(
   const problems: string[] = [];
   let lab: Lab | undefined;
   let watch: Watch | undefined;
-  let outcome: Outcome = { seconds: null, problems };
+  let outcome: Outcome = { seconds: null, problems: [] };
   try {
     const options = row.at === "lab" ? row.lab : {};
     lab = await openLab(site, number, { ...options, asByDefault: true });
@@ -83,7 +83,7 @@ export async function runAtInstallation(
 ): Promise<RowResult> {
   const watch = watchFor(key, all, place.explain);
   const problems: string[] = [];
-  let outcome: Outcome = { seconds: null, problems };
+  let outcome: Outcome = { seconds: null, problems: [] };
   try {
     const limit = key.detect_within_s + SPARE_SECONDS;
     await within("the fault is made", limit, row.run(place, watch.injected));

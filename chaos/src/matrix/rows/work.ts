@@ -33,7 +33,7 @@ export const workRows: Row[] = [
     how: "the agent is killed -9 during a task and starts again without its journal, so it has no result to send",
     at: "lab",
     async run(scene) {
-      const task = await scene.gives({ hold_ms: 600_000 });
+      const task = await scene.gives({ hold_ms: 60_000 });
       await until("the task runs", PATIENCE_SECONDS, async () => (await scene.reads(task)).phase === "holding");
       await scene.breaks(journalLost(scene.lab.node));
     },
