@@ -50,6 +50,14 @@ export function answerOf({ causes: [first], user_state }: Pick<Explanation, "cau
   return { reason, signal, user_state: first.user_state, severity, owner: owner_id, next_action };
 }
 
+/** Every difference from the row's answer, or from that of a row it may be answered as; and what must not be said. */
+export function problemsWith(key: KeyRow, all: readonly KeyRow[]) {
+  return (explanation: Explanation, said: ReadonlySet<string>): string[] => [
+    ...differences(keyFor(key, explanation.causes[0]?.reason, all), explanation),
+    ...forbiddenIn(key, said),
+  ];
+}
+
 /** Every difference; none: the row's answer was given. */
 export function differences(key: KeyRow, explanation: Explanation): string[] {
   const { causes } = explanation;

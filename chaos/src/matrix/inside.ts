@@ -8,13 +8,14 @@ import type { Site } from "../lab/lab.ts";
 import { enterWorld, repository, withOwnUsers } from "../world.ts";
 import { type KeyRow, readAnswerKey } from "./answer-key.ts";
 import { openInstallation } from "./installation.ts";
+import { pairs, rowsOf } from "./pairs.ts";
 import { openMatrixReport } from "./report.ts";
 import type { Row, RowAt } from "./row.ts";
 import { allRows } from "./rows/all.ts";
-import { resultOf, runAtInstallation, runInLab } from "./run-row.ts";
+import { resultOf, runAtInstallation, runInLab, runPair } from "./run-row.ts";
 
 const keepIn = join(repository, "test-output/matrix");
-const [names = "", jobs = "4", form = "table"] = process.argv.slice(2);
+const [names = "", jobs = "4", form = "table", wanted = "rows"] = process.argv.slice(2);
 const all = readAnswerKey();
 const chosen = allRows.filter(({ row }) => names.split(",").includes(row));
 const directory = enterWorld();
@@ -26,12 +27,23 @@ const database = await openSharedDatabase(join(directory, "postgres"));
 const site: Site = { directory, database, falsify: false, link: "stream" };
 
 const labRows = chosen.filter((one) => one.at === "lab" || one.at === "database");
-const waiting = labRows.map((row, index) => ({ row, number: index + 1 }));
+type Job = (number: number) => Promise<void>;
+const jobsOfRows = labRows.map(
+  (row): Job =>
+    async (number) => {
+      report.ended(await runInLab(row, keyOf(row), { all, site, number, keepIn }));
+    },
+);
+const jobsOfPairs = (wanted === "pairs" ? pairs : []).map(
+  (names): Job =>
+    async (number) => {
+      const keys = rowsOf(names).map(keyOf);
+      report.pairEnded(await runPair(names, keys, { site, number, keepIn }));
+    },
+);
+const waiting = [...jobsOfRows, ...jobsOfPairs].map((job, index) => () => job(index + 1));
 const inLabs = async () => {
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    const { row, number } = next;
-    report.ended(await runInLab(row, keyOf(row), { all, site, number, keepIn }));
-  }
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
 };
 const atInstallation = async (rows: readonly RowAt<"installation">[]) => {
   if (rows.length === 0) return;

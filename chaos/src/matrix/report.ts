@@ -1,30 +1,44 @@
 // What a run of the matrix shows: a line for each row when it ends, or one JSON object at the end.
 
 import type { KeyRow } from "./answer-key.ts";
+import type { PairResult } from "./pairs.ts";
 import type { RowResult } from "./row.ts";
 
 export type MatrixReport = {
   ended(result: RowResult): void;
+  pairEnded(result: PairResult): void;
   /** Whether every row that ran was answered as expected. */
   close(): boolean;
 };
 
 export function openMatrixReport(all: readonly KeyRow[], form: "table" | "json"): MatrixReport {
   const results: RowResult[] = [];
+  const pairs: PairResult[] = [];
   const print = (text: string) => void process.stdout.write(`${text}\n`);
   return {
     ended(result) {
       results.push(result);
       if (form === "table") for (const line of linesOf(result)) print(line);
     },
+    pairEnded(result) {
+      pairs.push(result);
+      if (form === "table") for (const line of linesOfPair(result)) print(line);
+    },
     close() {
-      const good = results.filter(({ ok }) => ok).length;
+      const everything = [...results, ...pairs];
+      const good = everything.filter(({ ok }) => ok).length;
       const rows = all.flatMap(({ row }) => results.filter((one) => one.row === row));
-      if (form === "json") print(JSON.stringify({ rows }, null, 2));
-      else print(`\n${good} of ${results.length} rows are answered as expected`);
-      return good === results.length;
+      if (form === "json") print(JSON.stringify(pairs.length > 0 ? { rows, pairs } : { rows }, null, 2));
+      else print(`\n${good} of ${everything.length} are answered as expected`);
+      return good === everything.length;
     },
   };
+}
+
+function linesOfPair({ rows, ok, causes, seconds, problems }: PairResult): string[] {
+  const time = seconds === null ? "–" : `${seconds.toFixed(1)} s`;
+  const line = [ok ? "✓" : "✗", rows.join(" + "), time.padEnd(8), causes.join(", ")].join("  ");
+  return [line, ...problems.map((problem) => `     ${problem}`)];
 }
 
 function linesOf({ row, ok, reason, seconds, budget, how, problems }: RowResult): string[] {

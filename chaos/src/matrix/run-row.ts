@@ -1,27 +1,27 @@
 // Runs one row, and compares what the product says with what the key says.
 
 import { join } from "node:path";
-import { explainNode } from "@holdfast/contracts/endpoints/drift";
+import { type Explanation, explainNode } from "@holdfast/contracts/endpoints/drift";
 import { openPool } from "@holdfast/control-plane/database/connect";
 import { type NewObservation, recordObservations } from "@holdfast/control-plane/drift/evidence/write";
 import { closeLab, type Lab, openLab, type Site } from "../lab/lab.ts";
 import { within } from "../until.ts";
-import type { KeyRow } from "./answer-key.ts";
+import { answerOf, type KeyRow, problemsWith } from "./answer-key.ts";
 import type { Installation } from "./installation.ts";
+import { type PairResult, pairDifferences, rowsOf } from "./pairs.ts";
 import type { Row, RowAt, RowResult } from "./row.ts";
 import { openScene, type Scene } from "./scene.ts";
-import { type Watch, watchFor } from "./watch.ts";
+import { type Watch, type Watched, watchFor } from "./watch.ts";
 
-type Outcome = Pick<RowResult, "seconds" | "problems"> & {
-  answer?: Awaited<ReturnType<Watch["outcome"]>>["answer"];
-};
+type Outcome = Pick<RowResult, "seconds" | "problems"> & Partial<Pick<Watched, "explanation">>;
 
 const SPARE_SECONDS = 240;
 const nothing = { reason: null, signal: null, user_state: "", severity: null, owner: null, next_action: "" };
 
-export function resultOf(row: Row, key: KeyRow, { answer = nothing, seconds, problems }: Outcome): RowResult {
+export function resultOf(row: Row, key: KeyRow, { explanation, seconds, problems }: Outcome): RowResult {
   const { how, row: name } = row;
   const ok = problems.length === 0 && seconds !== null;
+  const answer = explanation ? answerOf(explanation) : nothing;
   return { row: name, ok, ...answer, seconds, budget: key.detect_within_s, how, problems };
 }
 
@@ -40,7 +40,8 @@ export async function runInLab(
     lab = await openLab(site, number, { ...options, asByDefault: true });
     const { operator } = lab.control;
     const params = { node_id: lab.node.id };
-    watch = watchFor(key, all, () => operator(explainNode, { params }));
+    const expected = { withinSeconds: key.detect_within_s, differences: problemsWith(key, all) };
+    watch = watchFor(expected, () => operator(explainNode, { params }));
     const scene = openScene(lab, watch);
     await scene.isHealthy();
     const limit = key.detect_within_s + SPARE_SECONDS;
@@ -81,7 +82,8 @@ export async function runAtInstallation(
   key: KeyRow,
   { all, place }: { all: readonly KeyRow[]; place: Installation },
 ): Promise<RowResult> {
-  const watch = watchFor(key, all, place.explain);
+  const expected = { withinSeconds: key.detect_within_s, differences: problemsWith(key, all) };
+  const watch = watchFor(expected, place.explain);
   const problems: string[] = [];
   let outcome: Outcome = { seconds: null, problems: [] };
   try {
@@ -99,4 +101,44 @@ export async function runAtInstallation(
     problems.push(`after the repair: ${(error as Error).message}`);
   }
   return resultOf(row, key, { ...outcome, problems: [...outcome.problems, ...problems] });
+}
+
+export async function runPair(
+  names: readonly [string, string],
+  keys: readonly KeyRow[],
+  { site, number, keepIn }: { site: Site; number: number; keepIn: string },
+): Promise<PairResult> {
+  const rows = rowsOf(names);
+  const problems: string[] = [];
+  let lab: Lab | undefined;
+  let watch: Watch | undefined;
+  let outcome: Outcome = { seconds: null, problems: [] };
+  try {
+    lab = await openLab(site, number, { ...rows[0].lab, ...rows[1].lab, asByDefault: true });
+    const { operator } = lab.control;
+    const params = { node_id: lab.node.id };
+    const withinSeconds = Math.max(...keys.map(({ detect_within_s }) => detect_within_s));
+    const differences = (explanation: Explanation) => pairDifferences(keys, explanation);
+    watch = watchFor({ withinSeconds, differences }, () => operator(explainNode, { params }));
+    const scene = openScene(lab, watch);
+    await scene.isHealthy();
+    // The worse one last: the order is not that of the observations.
+    for (const row of rows.toReversed()) await within("the fault is made", SPARE_SECONDS, row.run(scene));
+    outcome = await within("both causes", Math.min(withinSeconds, SPARE_SECONDS), watch.outcome());
+  } catch (error) {
+    problems.push((error as Error).message);
+  }
+  watch?.stop();
+  problems.push(...outcome.problems);
+  const ok = problems.length === 0 && outcome.seconds !== null;
+  await closeLab(lab, join(site.directory, `lab${number}`), ok ? undefined : join(keepIn, names.join("+")));
+  const causes = outcome.explanation?.causes.map(({ reason }) => reason) ?? [];
+  return {
+    rows: names,
+    ok,
+    causes,
+    seconds: outcome.seconds,
+    how: rows.map(({ how }) => how).join("; "),
+    problems,
+  };
 }

@@ -1,4 +1,4 @@
-// npm run matrix [-- <row>…] [--json] [--jobs <n>]: makes each fault of the failure matrix for real, with default limits,
+// npm run matrix [-- <row>…] [--pairs] [--json] [--jobs <n>]: makes each fault of the failure matrix for real, with default limits,
 // and compares what the product says with what the matrix expects. Exit code 1 when a row differs.
 
 import { parseArgs } from "node:util";
@@ -6,7 +6,7 @@ import { facilities } from "../../../scripts/facilities.mjs";
 import { runInside } from "../enter.ts";
 import { allRows } from "./rows/all.ts";
 
-const usage = "npm run matrix -- [<row>…] [--json] [--jobs <how many at a time>]";
+const usage = "npm run matrix -- [<row>…] [--pairs] [--json] [--jobs <how many at a time>]";
 const JOBS = 6;
 
 const asked = readArguments(process.argv.slice(2));
@@ -16,17 +16,26 @@ else if (missing.length > 0) {
   stop(`The lab needs ${missing.join(", ")}: ${missing.map((name) => facilities[name].remedy).join("; ")}.`);
 } else {
   const inside = new URL("./inside.ts", import.meta.url);
-  const args = [asked.rows.join(","), String(asked.jobs), asked.json ? "json" : "table"];
+  const args = [
+    asked.rows.join(","),
+    String(asked.jobs),
+    asked.json ? "json" : "table",
+    asked.pairs ? "pairs" : "rows",
+  ];
   process.exitCode = await runInside(inside, args);
 }
 
 /** Or what is wrong with them. */
-function readArguments(args: string[]): { rows: string[]; json: boolean; jobs: number } | string {
+function readArguments(args: string[]): { rows: string[]; pairs: boolean; json: boolean; jobs: number } | string {
   try {
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
-      options: { json: { type: "boolean", default: false }, jobs: { type: "string", default: String(JOBS) } },
+      options: {
+        json: { type: "boolean", default: false },
+        pairs: { type: "boolean", default: false },
+        jobs: { type: "string", default: String(JOBS) },
+      },
     });
     const known = allRows.map(({ row }) => row);
     const unknown = positionals.filter((row) => !known.includes(row));
@@ -34,7 +43,8 @@ function readArguments(args: string[]): { rows: string[]; json: boolean; jobs: n
       return `There is no row ${unknown.join(", ")}; there are: ${known.toSorted().join(", ")}.`;
     const jobs = Number(values.jobs);
     if (!Number.isInteger(jobs) || jobs < 1) return `--jobs is ${values.jobs}; it takes 1 or more.`;
-    return { rows: positionals.length > 0 ? positionals : known, json: values.json, jobs };
+    const { pairs, json } = values;
+    return { rows: positionals.length > 0 || pairs ? positionals : known, pairs, json, jobs };
   } catch (error) {
     return `${(error as Error).message}\n${usage}`;
   }
