@@ -5,6 +5,7 @@ import { endpoint } from "../endpoint.ts";
 import { Id, Time } from "../fields.ts";
 import { TaskFailure } from "../node/protocol.ts";
 import { PageQuery, pageOf } from "../public/pagination.ts";
+import { userStates } from "../reasons/vocabulary.ts";
 import { Task } from "./tasks.ts";
 
 export const allocationStatuses = ["requested", "active", "releasing", "released", "failed"] as const;
@@ -50,6 +51,13 @@ const AllocationOwner = z.strictObject({
     .describe("False: no longer a member, or the token is revoked; administrators can transfer or release it."),
 });
 
+/** One of five states in plain words. Never a reason, a node's details, or anything of another tenant. */
+const userStateFields = {
+  state: z.enum(userStates),
+  title: z.string(),
+  message: z.string(),
+};
+
 export const Allocation = z.strictObject({
   id: Id,
   owner: AllocationOwner.nullable().describe("Null: no owner; administrators can transfer or release it."),
@@ -60,6 +68,10 @@ export const Allocation = z.strictObject({
   node_name: z.string(),
   username: z.string(),
   status: AllocationStatus,
+  user_state: z
+    .strictObject({ ...userStateFields, since: Time })
+    .nullable()
+    .describe("How the node behind it affects it. Null: it failed or was released."),
   /** Why it failed, or what it waits for. */
   reason: TaskFailure.nullable(),
   /** The task that works on it now, or worked on it last. */
@@ -133,6 +145,27 @@ export const getAllocation = endpoint({
     revision: z.coerce.number().int().min(0).optional(),
   }),
   answer: Allocation,
+});
+
+export const AllocationNotification = z.strictObject({
+  id: Id,
+  allocation_id: Id,
+  ...userStateFields,
+  at: Time,
+  incident_id: Id.nullable().describe("For operators of the node; null to everybody else."),
+});
+export type AllocationNotification = z.infer<typeof AllocationNotification>;
+
+export const listAllocationNotifications = endpoint({
+  name: "listAllocationNotifications",
+  noun: "allocations",
+  method: "GET",
+  path: "/v1/allocations/{allocation_id}/notifications",
+  summary: "List the changes of an allocation's user state, newest first",
+  access: { scope: "allocations:read" },
+  params,
+  query: PageQuery,
+  answer: pageOf(AllocationNotification),
 });
 
 export const releaseAllocation = endpoint({

@@ -155,7 +155,7 @@ export const explainNode = endpoint({
   method: "GET",
   path: "/v1/nodes/{node_id}/explanation",
   summary: "Explain a node's state: causes, owner, next action, evidence",
-  access: { scope: "nodes:read" },
+  access: { scope: "nodes:diagnose" },
   params: z.strictObject({ node_id: Id }),
   answer: Explanation,
 });

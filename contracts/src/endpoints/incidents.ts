@@ -46,7 +46,7 @@ export const listIncidents = endpoint({
   method: "GET",
   path: "/v1/incidents",
   summary: "List incidents of nodes, newest first",
-  access: { scope: "nodes:read" },
+  access: { scope: "nodes:diagnose" },
   query: PageQuery.extend({
     node_id: Id.optional().describe("Only those of this node."),
     state: IncidentState.optional(),
@@ -60,7 +60,7 @@ export const getIncident = endpoint({
   method: "GET",
   path: "/v1/incidents/{incident_id}",
   summary: "Read an incident with its verdicts and their evidence",
-  access: { scope: "nodes:read" },
+  access: { scope: "nodes:diagnose" },
   params: z.strictObject({ incident_id: Id }),
   answer: IncidentDetail,
 });

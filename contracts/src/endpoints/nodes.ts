@@ -41,7 +41,7 @@ export const Node = z.strictObject({
   id: Id,
   name: z.string(),
   status: NodeStatus,
-  status_reason: z.string().nullable(),
+  status_reason: z.string().nullable().describe("For operators of the node; null to everybody else."),
   connection: NodeConnection,
   heartbeat_at: Time.nullable(),
   created_at: Time,
@@ -49,8 +49,8 @@ export const Node = z.strictObject({
   os: z.string().nullable(),
   arch: z.string().nullable(),
   capabilities: z.array(z.string()),
-  running_tasks: z.int(),
-  attention: z.array(Attention),
+  running_tasks: z.int().nullable().describe("Of all tenants. For operators of the node; null to everybody else."),
+  attention: z.array(Attention).describe("For operators of the node; empty for everybody else."),
 });
 export type Node = z.infer<typeof Node>;
 
@@ -160,7 +160,7 @@ export const listNodeDiagnostics = endpoint({
   method: "GET",
   path: "/v1/nodes/{node_id}/diagnostics",
   summary: "List the last diagnostic records of the node's agent, newest first",
-  access: { scope: "nodes:read" },
+  access: { scope: "nodes:diagnose" },
   params,
   answer: z.strictObject({ items: z.array(DiagnosticRecord) }),
 });

@@ -16,6 +16,7 @@ const holders: Record<Scope, ActingRole[]> = {
   "audit:read": ["admin", "owner", "operator"],
   "nodes:read": everyone,
   "nodes:write": ["admin", "owner", "operator"],
+  "nodes:diagnose": ["admin", "owner", "operator"],
   "tasks:read": everyone,
   "tasks:write": ["admin", "owner", "operator"],
   "allocations:read": everyone,

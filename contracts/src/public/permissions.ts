@@ -15,6 +15,7 @@ export const scopes = [
   "audit:read",
   "nodes:read",
   "nodes:write",
+  "nodes:diagnose",
   "tasks:read",
   "tasks:write",
   "allocations:read",
@@ -43,6 +44,8 @@ const adminScopes: Scope[] = [
     "members:write",
     "audit:read",
     "nodes:write",
+    // Why a node is as it is, for whoever operates it: tenants see user states instead.
+    "nodes:diagnose",
     "tasks:write",
     "allocations:admin",
   ] as const),

@@ -18,6 +18,7 @@ import {
   taskStatusTitles,
   terminalConnectionTitles,
   terminalStateTitles,
+  userStateTitles,
 } from "./state-titles.ts";
 
 export const nouns: Record<string, string> = {
@@ -53,6 +54,8 @@ export const nouns: Record<string, string> = {
     "Whoever can read the operator token on the server's machine. It may do everything, and is audited.",
   member: "A person in an organization, with the role owner, admin or member.",
   node: "A machine that runs an agent and belongs to an organization.",
+  notification:
+    "A record of what the people of an allocation were told, written each time that its user state changes.",
   organization: "A tenant: its nodes, projects, members, tokens and audit are visible to nobody else.",
   owner: "Of an allocation: the member it belongs to. Of a failure: who can repair it.",
   "pairing token": "An enrollment token (`hfe_`) that works once, for 15 minutes by default.",
@@ -67,8 +70,11 @@ export const nouns: Record<string, string> = {
   scrollback: "The output of a terminal that has scrolled off the screen and is still kept.",
   "signed task": "A task with the control plane's Ed25519 signature. An agent runs nothing else.",
   task: "One typed operation on a node, such as a health probe. There is no task that runs a shell command.",
+  tenant: "Whoever uses a node without operating it: a member, and what that member's tokens may do.",
   terminal:
     "A shell of an allocation's user, in the browser or on the command line. It survives lost connections.",
+  "user state":
+    "What tenants are told about the node behind an allocation. Reasons, evidence and incidents are for its operators.",
   worker: "The process that runs most background jobs. It has no listener for people or nodes.",
 };
 
@@ -101,6 +107,7 @@ export const stateGroups: StateGroup[] = [
     derived: { revoked, not_yet_valid },
   },
   { heading: "Allocation", field: "`status` of an allocation", titles: allocationStatusTitles },
+  { heading: "Allocation: user state", field: "`user_state` of an allocation", titles: userStateTitles },
   {
     heading: "Task",
     field: "`status` of a task",

@@ -13,6 +13,7 @@ import type { TaskStatus } from "../endpoints/tasks.ts";
 import type { TerminalState } from "../endpoints/terminals.ts";
 import type { CertificateStage } from "../node/certificate-stage.ts";
 import type { NodeStatus } from "../node/protocol.ts";
+import type { UserState } from "../reasons/vocabulary.ts";
 import type { ReadinessStep } from "../terminal/frames.ts";
 
 export type StateTitle = { title: string; meaning: string };
@@ -85,6 +86,31 @@ export const allocationStatusTitles: Record<AllocationStatus, StateTitle> = {
     meaning: "The allocation has ended. Its record says whether the user was removed.",
   },
   failed: { title: "Failed", meaning: "The node could not create or remove the user. The reason says why." },
+};
+
+/** All that a tenant reads about the node behind an allocation. It is true for every reason that leads to the state. */
+export const userStateTitles: Record<UserState, StateTitle> = {
+  normal: { title: "Normal", meaning: "No problem is known that affects this allocation." },
+  temporary: {
+    title: "Temporarily limited",
+    meaning:
+      "The machine cannot be fully managed at the moment. Programs on it may still be running; new terminals and changes may have to wait. You need not do anything.",
+  },
+  recovering: {
+    title: "Recovering",
+    meaning:
+      "The machine is being reconnected automatically. Programs on it may still be running; new terminals and changes may have to wait. You need not do anything.",
+  },
+  operator_action_required: {
+    title: "Waiting for an operator",
+    meaning:
+      "An operator has to make a repair before everything works again. Programs on the machine may still be running. Trying again does not help until then.",
+  },
+  security_action_required: {
+    title: "Security check required",
+    meaning:
+      "The machine may have a security problem. Do not use it until an operator has checked it, and ask an administrator of your organization if you need access sooner.",
+  },
 };
 
 export const taskStatusTitles: Record<TaskStatus, StateTitle> = {

@@ -9,6 +9,8 @@ import type {
 } from "@holdfast/contracts/endpoints/allocations";
 import type { TaskStatus } from "@holdfast/contracts/endpoints/tasks";
 import type { NodeStatus, TaskFailure } from "@holdfast/contracts/node/protocol";
+import type { UserState } from "@holdfast/contracts/reasons/vocabulary";
+import { userStateTitles } from "@holdfast/contracts/words/state-titles";
 import type { AuditActor } from "../audit/record.ts";
 import type { Queryable, Tx } from "../database/connect.ts";
 import type { Revision } from "../mechanisms/awaiting.ts";
@@ -40,6 +42,9 @@ export type AllocationRow = Owner & {
   active_at: Date | null;
   released_at: Date | null;
   removal: AllocationRemoval | null;
+  /** Written by drift/tenants/. */
+  user_state: UserState;
+  user_state_since: Date | null;
 };
 
 /** With the columns that decide the caller's access. */
@@ -66,6 +71,7 @@ export function toAllocation(row: SeenRow, access: AllocationAccess): Allocation
     node_name: row.node_name,
     username: row.username,
     status: row.status,
+    user_state: toUserState(row),
     reason: row.reason,
     task_id: row.task_id,
     own_account: row.own_account,
@@ -79,6 +85,18 @@ export function toAllocation(row: SeenRow, access: AllocationAccess): Allocation
   };
 }
 
+/** Of one that ended, the node behind it says nothing any more. */
+function toUserState({
+  status,
+  user_state: state,
+  user_state_since,
+  created_at,
+}: SeenRow): Allocation["user_state"] {
+  if (status === "released" || status === "failed") return null;
+  const { title, meaning: message } = userStateTitles[state];
+  return { state, title, message, since: (user_state_since ?? created_at).toISOString() };
+}
+
 function toOwner({ owner_user_id, owner_token_id, owner_name, owner_active }: SeenRow): Allocation["owner"] {
   const id = owner_user_id ?? owner_token_id;
   if (id === null || owner_name === null) return null;
@@ -89,7 +107,7 @@ const columns = (db: Queryable) => db`
   a.id, a.org_id, a.project_id, a.node_id, n.name AS node_name, a.username, a.ssh_keys, a.status, a.reason,
   a.revision, a.task_id, a.own_account, a.home, a.created_by, a.owner_user_id, a.owner_token_id, a.owner_name,
   a.actor_type, a.actor_id, a.actor_name, a.role, a.created_at, a.active_at, a.released_at,
-  a.removal`;
+  a.removal, a.user_state, a.user_state_since`;
 
 const ownerIsActive = (db: Queryable) => db`(
   EXISTS (SELECT FROM memberships m WHERE m.org_id = a.org_id AND m.user_id = a.owner_user_id)

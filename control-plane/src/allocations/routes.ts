@@ -14,6 +14,7 @@ import { pageStart, toPage } from "../api/page.ts";
 import { orgRoute } from "../api/route.ts";
 import { auditActor } from "../audit/record.ts";
 import { type Tx, withOrg } from "../database/connect.ts";
+import { reviewNodeOf } from "../drift/tenants/review.ts";
 import { selectMember } from "../members/queries.ts";
 import { nameOf } from "../people/actor.ts";
 import { requireRoom } from "../quotas/room.ts";
@@ -53,7 +54,9 @@ export function allocationRoutes(api: ApiContext): void {
     if (!(await insertAllocation(tx, allocation))) throw await exists(tx, caller, allocation, host);
     const target = { type: "allocation", id: user.id, name: `${username}@${host.name}` };
     touched(target, { task_id: task.id, owner: owner.owner_name });
+    const isDue = await reviewNodeOf(tx, host.id);
     afterCommit(() => {
+      if (isDue) api.signals.publish("evidence", [host.id]);
       api.tasks.enqueued(task);
       api.allocations.changed(user.id, task.id);
     });

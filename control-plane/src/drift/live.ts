@@ -4,7 +4,7 @@ import type { LiveTopic } from "../live/topic.ts";
 
 export const verdictTopic = {
   topic: "verdict",
-  scope: "nodes:read",
+  scope: "nodes:diagnose",
   signal: "verdict",
   select: (system, ids) => system`
     SELECT id, org_id, id AS node_id, NULL AS allocation, NULL AS user_key, now() AS read_at

@@ -25,6 +25,7 @@ export const drift = defineModule({
   publicRoutes: async (api) => {
     (await import("./explanation/routes.ts")).explanationRoutes(api);
     (await import("./incidents/routes.ts")).incidentRoutes(api);
+    (await import("./tenants/notifications.ts")).notificationRoutes(api);
   },
   nodeRoutes: async (nodeApi, api) => (await import("./observe.ts")).observeNodes(nodeApi, api),
   liveTopics: [verdictTopic],
@@ -49,9 +50,11 @@ export const drift = defineModule({
       run: async ({ system, signals, settings }) => {
         const { classifyDue } = await import("./verdicts/classify-due.ts");
         await (await import("./verdicts/find-unnoticed.ts")).noticeStandings(system);
-        const { classified, changed } = await classifyDue(system, await policyOf(settings));
+        await (await import("./tenants/review.ts")).noticeTerminals(system);
+        const { classified, changed, allocations } = await classifyDue(system, await policyOf(settings));
         if (changed.length > 0) signals.publish("verdict", changed);
-        return { classified, changed: changed.length };
+        if (allocations.length > 0) signals.publish("allocation", allocations);
+        return { classified, changed: changed.length, allocations: allocations.length };
       },
     },
     {
@@ -60,7 +63,12 @@ export const drift = defineModule({
       runsIn: "one worker",
       run: async ({ system, settings }) => {
         const { removeOldIncidents } = await import("./incidents/remove-old.ts");
-        return { removed: await removeOldIncidents(system, { days: settings.incidentRetentionDays }) };
+        const { removeOldNotifications } = await import("./tenants/remove-old.ts");
+        const limit = { days: settings.incidentRetentionDays };
+        return {
+          removed: await removeOldIncidents(system, limit),
+          notifications: await removeOldNotifications(system, limit),
+        };
       },
     },
   ],

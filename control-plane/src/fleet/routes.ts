@@ -2,33 +2,40 @@
 
 import { getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
 import { packNodes } from "@holdfast/contracts/public/fleet-picture";
-import type { ActingOrg } from "../api/access.ts";
 import type { ApiContext } from "../api/context.ts";
-import { type OrgCall, orgRoute } from "../api/route.ts";
+import { type OrgCall, orgRoute, type WaitCall } from "../api/route.ts";
+import { fleetForTenant, refuseSearchByReason, seesReasons } from "../drift/tenants/redact.ts";
 import { isFiltered, matches } from "./filter.ts";
+import type { FleetNode } from "./node.ts";
 import { summarize } from "./summary.ts";
 
 export function fleetRoutes(api: ApiContext): void {
-  const waitFirst = async ({ org }: { org: ActingOrg }) => void (await api.fleets.current(org.id));
+  const waitFirst = async (call: WaitCall<typeof getFleet | typeof getFleetPicture>) => {
+    refuseSearchByReason(seesReasons(call), call.query);
+    await api.fleets.current(call.org.id);
+  };
 
-  const summary = async ({ org, query }: OrgCall<typeof getFleet>) => {
-    const { nodes, at } = api.fleets.known(org.id);
-    return summarize(nodes, query, { at, nodeApiUrl: api.nodes.apiUrl() });
+  const summary = async (call: OrgCall<typeof getFleet>) => {
+    const { nodes, at } = api.fleets.known(call.org.id);
+    const fleet = summarize(nodes, call.query, { at, nodeApiUrl: api.nodes.apiUrl() });
+    return seesReasons(call) ? fleet : fleetForTenant(fleet);
   };
   orgRoute(api, getFleet, summary, { waitFirst });
 
-  const picture = async ({ org, query }: OrgCall<typeof getFleetPicture>) => {
-    const { since, ...filter } = query;
-    const view = api.fleets.known(org.id);
+  const picture = async (call: OrgCall<typeof getFleetPicture>) => {
+    const { since, ...filter } = call.query;
+    const view = api.fleets.known(call.org.id);
+    const pack = (nodes: readonly FleetNode[]) =>
+      packNodes(seesReasons(call) ? nodes : nodes.map((node) => ({ ...node, reason: null })), at);
     const at = view.at.getTime();
     const head = { version: view.version, at: view.at.toISOString() };
     if (isFiltered(filter)) {
       const matching = view.nodes.filter((node) => matches(node, filter));
-      return { ...head, whole: true, gone: [], ...packNodes(matching, at) };
+      return { ...head, whole: true, gone: [], ...pack(matching) };
     }
     const changes = since === undefined ? undefined : view.since(since);
-    if (!changes) return { ...head, whole: true, gone: [], ...packNodes(view.nodes, at) };
-    return { ...head, whole: false, gone: [...changes.gone], ...packNodes(changes.changed, at) };
+    if (!changes) return { ...head, whole: true, gone: [], ...pack(view.nodes) };
+    return { ...head, whole: false, gone: [...changes.gone], ...pack(changes.changed) };
   };
   orgRoute(api, getFleetPicture, picture, { waitFirst });
 }

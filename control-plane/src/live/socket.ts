@@ -6,6 +6,7 @@ import type { Duplex } from "node:stream";
 import { ApiError } from "@holdfast/contracts/errors";
 import { ORG_HEADER } from "@holdfast/contracts/headers";
 import { LIVE_PATH, type LiveMessage } from "@holdfast/contracts/public/live";
+import { type Scope, scopesOfRole } from "@holdfast/contracts/public/permissions";
 import type { HttpServer } from "@holdfast/service/http";
 import { correlationIdOf } from "@holdfast/service/refusals";
 import { refuseUpgrade } from "@holdfast/service/refuse-upgrade";
@@ -28,6 +29,7 @@ type Listener = {
   socket: WebSocket;
   orgId: string;
   viewer: Viewer;
+  holds: (scope: Scope) => boolean;
   headers: IncomingMessage["headers"];
   alive: boolean;
 };
@@ -48,13 +50,16 @@ export function serveLive(
   },
 ): Live {
   const { topics } = options;
-  // Every member has these scopes; a token may have fewer.
-  const needed = [...new Set(topics.map(({ scope }) => scope))];
+  // Every member has these scopes; a token may have fewer. Topics for operators only are left out for everybody else.
+  const needed = [...new Set(topics.map(({ scope }) => scope))].filter((scope) => scopesOfRole.member.has(scope));
+  const scopeOf = new Map(topics.map(({ topic, scope }) => [topic, scope]));
   const listeners = new Set<Listener>();
   const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false });
-  const publish = (orgId: string, messageOf: (viewer: Viewer) => LiveMessage | undefined) => {
+  const publish = (orgId: string, topic: string, messageOf: (viewer: Viewer) => LiveMessage | undefined) => {
+    const scope = scopeOf.get(topic);
     for (const listener of listeners) {
-      const message = listener.orgId === orgId ? messageOf(listener.viewer) : undefined;
+      const follows = listener.orgId === orgId && scope !== undefined && listener.holds(scope);
+      const message = follows ? messageOf(listener.viewer) : undefined;
       if (message) send(listener.socket, message);
     }
   };
@@ -63,14 +68,14 @@ export function serveLive(
     signals: options.signals,
     system: api.system,
     listening: () => listeners.size > 0,
-    publish: (orgId, topic, rows) => publish(orgId, (viewer) => messageFor(viewer, topic, rows)),
+    publish: (orgId, topic, rows) => publish(orgId, topic, (viewer) => messageFor(viewer, topic, rows)),
     onFailed: (error) => api.log.debug({ err: error }, "a change was not published to open pages"),
   });
 
   const ends = topics
     .filter((topic) => "subscribe" in topic)
     .map(({ topic, subscribe }) =>
-      subscribe(api, (orgId) => publish(orgId, () => ({ type: "changed", topic, ids: [], node_ids: [] }))),
+      subscribe(api, (orgId) => publish(orgId, topic, () => ({ type: "changed", topic, ids: [], node_ids: [] }))),
     );
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -114,7 +119,8 @@ export function serveLive(
     if (!needed.every((scope) => holdsScope(actor, org.role, scope))) {
       throw new ApiError("forbidden", { details: { needed: needed.join(", "), role: org.role } });
     }
-    return { orgId: org.id, viewer: { caller: callerOf({ actor, org }), userKey: keyOf(actor) } };
+    const holds = (scope: Scope) => holdsScope(actor, org.role, scope);
+    return { orgId: org.id, viewer: { caller: callerOf({ actor, org }), userKey: keyOf(actor) }, holds };
   };
 
   const checkSessions = () => {
@@ -127,8 +133,8 @@ export function serveLive(
       listener.socket.ping();
       viewerOf(listener.headers, listener.orgId).then(
         // The role may have changed.
-        ({ viewer }) => {
-          listener.viewer = viewer;
+        ({ viewer, holds }) => {
+          Object.assign(listener, { viewer, holds });
         },
         (error: unknown) => {
           if (error instanceof ApiError) listener.socket.close(closeCodes.signedOut, error.code);

@@ -166,7 +166,8 @@ async function refuse(tx: Queryable, task: NewTask, type: AnyTaskType): Promise<
     throw new ApiError("node_not_active", {
       message: `The node ${node.name} is ${node.revoked ? "revoked" : node.status} and takes no new tasks.`,
       nextStep: howToWorkAgain(node),
-      details: { node: node.name, status: node.status, reason: node.reason },
+      // The reason that an operator gave is not for the tenant whose allocation the task is for.
+      details: { node: node.name, status: node.status, reason: task.allocationId ? null : node.reason },
     });
   }
   throw new ApiError("capability_missing", {

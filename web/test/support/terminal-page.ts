@@ -40,6 +40,7 @@ const allocation = {
   node_name: "rock-1",
   username: "alice",
   status: "active",
+  user_state: null,
   reason: null,
   task_id: null,
   own_account: false,

@@ -25,6 +25,7 @@ import { exitCodes, Refusal } from "../../failure.ts";
 import { localTime, nextPage, printResult, table } from "../../output.ts";
 import { collected, wholeNumber } from "../options.ts";
 import { stateOption } from "../state-option.ts";
+import { addNotifications } from "./notifications.ts";
 import { addRepair } from "./repair.ts";
 import { addSharingCommands } from "./sharing.ts";
 import { waitFor } from "./wait.ts";
@@ -89,6 +90,7 @@ export function allocationCommand(): Command {
       const allocation_id = await allocationIdOf(client, wanted);
       printResult(options, await client(getAllocation, { params: { allocation_id } }), describeAllocation);
     });
+  addNotifications(allocation);
   addSharingCommands(allocation);
   return allocation;
 }
@@ -133,8 +135,9 @@ async function ownerOf(client: Client, wanted: string | undefined): Promise<stri
   return wanted === undefined || wanted === "none" ? wanted : (await findMember(client, wanted)).user_id;
 }
 
-function statusOf({ status, reason }: Allocation): string {
-  return allocationStatusTitles[status].title.toLowerCase() + (reason ? ` (${reason.code})` : "");
+function statusOf({ status, user_state, reason }: Allocation): string {
+  const affected = user_state && user_state.state !== "normal" ? `, ${user_state.title.toLowerCase()}` : "";
+  return allocationStatusTitles[status].title.toLowerCase() + affected + (reason ? ` (${reason.code})` : "");
 }
 
 function ownerInWords({ owner, access }: Allocation): string {
@@ -144,7 +147,7 @@ function ownerInWords({ owner, access }: Allocation): string {
 }
 
 function describeAllocation(allocation: Allocation): string {
-  const { id, username, node_name, status, home, own_account, reason, removal } = allocation;
+  const { id, username, node_name, status, home, own_account, user_state, reason, removal } = allocation;
   const where = `${username} on ${node_name}`;
   const sentence: Record<AllocationStatus, string> = {
     requested: `User ${where} requested. The node has not confirmed it yet.`,
@@ -157,9 +160,13 @@ function describeAllocation(allocation: Allocation): string {
     own_account && status === "active"
       ? ["This is the agent's own account, which all allocations on the node share."]
       : [];
+  const state =
+    user_state && user_state.state !== "normal"
+      ? [`${user_state.title} since ${localTime(user_state.since)}. ${user_state.message}`]
+      : [];
   const why = reason ? [`${reason.message} (${reason.code})`, reason.next_step] : [];
   const owner = `Owner: ${ownerInWords(allocation)}`;
-  return [sentence[status], ...shared, ...why, owner, `Allocation ${id}`].join("\n");
+  return [sentence[status], ...shared, ...state, ...why, owner, `Allocation ${id}`].join("\n");
 }
 
 /** Blank lines and comments are allowed, as in an authorized_keys file. */

@@ -49,8 +49,8 @@ const changes: Record<NodeChange, Change> = {
   },
 };
 
-function stillRunning(tasks: number): string {
-  if (tasks === 0) return "";
+function stillRunning(tasks: number | null): string {
+  if (tasks === null || tasks === 0) return "";
   return tasks === 1 ? "; 1 task is still running" : `; ${tasks} tasks are still running`;
 }
 

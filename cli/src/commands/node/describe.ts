@@ -25,7 +25,7 @@ export function nodeTable(nodes: readonly Node[], options: { filtered: boolean }
     { title: "last heartbeat", of: (row) => ago(row.heartbeat_at) },
     { title: "agent", of: (row) => row.agent_version },
     { title: "system", of: (row) => (row.os ? `${row.os} ${row.arch ?? ""}` : null) },
-    { title: "running", of: (row) => String(row.running_tasks) },
+    { title: "running", of: (row) => (row.running_tasks === null ? null : String(row.running_tasks)) },
     { title: "attention", of: (row) => row.attention.map(({ title, code }) => `${title} (${code})`).join(", ") },
     { title: "id", of: (row) => row.id },
   ]);
@@ -39,7 +39,11 @@ export function describeNode(node: NodeDetail, { url }: { url: string }): string
     ["status", node.status + (node.status_reason ? ` (${node.status_reason})` : "")],
     ["connection", `${connectionOf(node)}, last heartbeat ${ago(node.heartbeat_at)}`],
     ["link", linkOf(node)],
-    ["agent", node.agent_version && `${node.agent_version}, started ${ago(node.agent_started_at)}`],
+    [
+      "agent",
+      node.agent_version &&
+        node.agent_version + (node.agent_started_at ? `, started ${ago(node.agent_started_at)}` : ""),
+    ],
     ["system", node.os && `${node.os} ${node.arch ?? ""}${facts ? `, kernel ${facts.os.kernel}` : ""}`],
     ["machine", facts && `${facts.cpus} CPUs, ${bytesInWords(facts.memory_bytes)} memory, ${diskOf(facts.disk)}`],
     [
@@ -49,7 +53,12 @@ export function describeNode(node: NodeDetail, { url }: { url: string }): string
     ["account", facts?.account ?? null],
     ["capabilities", node.capabilities.join(", ") || "none"],
     ["clock", node.clock_skew_seconds === null ? null : clockOf(node.clock_skew_seconds)],
-    ["tasks", `${node.running_tasks} running, ${node.unsent_results ?? 0} results not delivered`],
+    [
+      "tasks",
+      node.running_tasks === null
+        ? null
+        : `${node.running_tasks} running, ${node.unsent_results ?? 0} results not delivered`,
+    ],
     ["certificate", certificate && `expires ${localTime(certificate.not_after)}, serial ${certificate.serial}`],
     ["renewal due", certificate && (localTime(certificate.renewal_due_at) ?? null)],
     ["profile", node.profile && `${node.profile.name} version ${node.profile.version}`],

@@ -8,6 +8,7 @@ import type { Policy } from "../classify/derive.ts";
 import type { Observation } from "../evidence/observation.ts";
 import { readEvidence } from "../evidence/read.ts";
 import { type Change, writeIncidents } from "../incidents/write.ts";
+import { fanOut } from "../tenants/fan-out.ts";
 import { type StoredCause, saysTheSame, storedCause } from "./stored.ts";
 
 /** As many at once as are read and written in some ten milliseconds. */
@@ -19,14 +20,17 @@ export type Classified = {
   classified: number;
   /** Nodes whose verdict changed. */
   changed: string[];
+  /** Allocations whose user state changed. */
+  allocations: string[];
 };
 
 export async function classifyDue(system: Sql, policy: Policy): Promise<Classified> {
-  const all: Classified = { classified: 0, changed: [] };
+  const all: Classified = { classified: 0, changed: [], allocations: [] };
   for (;;) {
-    const { classified, changed } = await system.begin((tx) => classifySome(tx, policy));
+    const { classified, changed, allocations } = await system.begin((tx) => classifySome(tx, policy));
     all.classified += classified;
     all.changed.push(...changed);
+    all.allocations.push(...allocations);
     if (classified < BATCH) return all;
   }
 }
@@ -35,7 +39,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
   const due = await tx<Due[]>`
     SELECT node_id, org_id, causes, incident_id, now() AS now FROM node_verdicts
     WHERE review_at <= now() ORDER BY review_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`;
-  if (due.length === 0) return { classified: 0, changed: [] };
+  if (due.length === 0) return { classified: 0, changed: [], allocations: [] };
   const evidence = await readEvidence(
     tx,
     due.map(({ node_id }) => node_id),
@@ -48,25 +52,39 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
   });
   const changes = results.filter(({ changed }) => changed).map(changeOf);
   await writeIncidents(tx, changes);
-  const incidentOf = new Map(changes.map(({ nodeId, incident }) => [nodeId, incident.after]));
+  const incidentOf = new Map(changes.map(({ nodeId, incident }) => [nodeId, incident]));
+  const told = await fanOut(
+    tx,
+    results.map(({ node_id: nodeId, verdict: { causes }, incident_id, now }) => {
+      // What ends an incident belongs to it, too.
+      const incident = incidentOf.get(nodeId);
+      return {
+        nodeId,
+        causes,
+        incidentId: incident?.after ?? incident?.before ?? incident_id,
+        now: now.getTime(),
+      };
+    }),
+  );
   await tx`
     UPDATE node_verdicts v SET review_at = r.review_at, classified_at = now(), reporting = r.reporting, user_state = r.user_state,
       causes = r.causes::json, incident_id = r.incident_id, changed_at = CASE WHEN r.changed THEN now() ELSE v.changed_at END
     FROM unnest(
-      ${results.map(({ node_id }) => node_id)}::uuid[], ${results.map(reviewAt)}::timestamptz[],
+      ${results.map(({ node_id }) => node_id)}::uuid[], ${results.map((one) => reviewAt(one.verdict, told.reviewAt.get(one.node_id)))}::timestamptz[],
       ${results.map(({ verdict }) => verdict.reporting)}::boolean[],
       ${results.map(({ verdict }) => verdict.userState)}::text[],
       ${results.map(({ next }) => JSON.stringify(next))}::text[],
-      ${results.map((one) => (one.changed ? incidentOf.get(one.node_id) : one.incident_id) ?? null)}::uuid[],
+      ${results.map((one) => (one.changed ? incidentOf.get(one.node_id)?.after : one.incident_id) ?? null)}::uuid[],
       ${results.map(({ changed }) => changed)}::boolean[]
     ) AS r (node_id, review_at, reporting, user_state, causes, incident_id, changed)
     WHERE v.node_id = r.node_id`;
-  return { classified: due.length, changed: changes.map(({ nodeId }) => nodeId) };
+  return { classified: due.length, changed: changes.map(({ nodeId }) => nodeId), allocations: told.changed };
 }
 
 /** A node that reports is looked for by the search for silent ones; its heartbeats need no review each. */
-function reviewAt({ verdict }: { verdict: Verdict }): string {
-  return verdict.reviewAt === undefined ? "infinity" : new Date(verdict.reviewAt).toISOString();
+function reviewAt(verdict: Verdict, ofAllocations: number | undefined): string {
+  const at = Math.min(verdict.reviewAt ?? Number.POSITIVE_INFINITY, ofAllocations ?? Number.POSITIVE_INFINITY);
+  return Number.isFinite(at) ? new Date(at).toISOString() : "infinity";
 }
 
 function changeOf(one: Due & { next: StoredCause[]; evidence: readonly Observation[] }): Change {

@@ -14,6 +14,12 @@ import type { ApiContext } from "../../api/context.ts";
 import { pageStart, toPage } from "../../api/page.ts";
 import { type OrgCall, orgRoute } from "../../api/route.ts";
 import type { Tx } from "../../database/connect.ts";
+import {
+  nodeDetailForTenant,
+  nodeForTenant,
+  refuseSearchByReason,
+  seesReasons,
+} from "../../drift/tenants/redact.ts";
 import { isFiltered, matches } from "../../fleet/filter.ts";
 import { selectHealth } from "../presence/health.ts";
 import { selectDiagnostics } from "../presence/presence.ts";
@@ -68,11 +74,15 @@ export function nodeRoutes(api: ApiContext): void {
         "columns" in source
           ? await selectNodes(call.tx, source.columns, page)
           : await selectFromFleet(call, source.fleet, page);
-      const toItem = (row: NodeRow) => toNode(row, rules);
+      const toItem = (row: NodeRow) =>
+        seesReasons(call) ? toNode(row, rules) : nodeForTenant(toNode(row, rules));
       return { ...toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem }), total };
     },
     {
-      waitFirst: async ({ org, query: { cursor, limit, ...query } }) => {
+      waitFirst: async (call) => {
+        const { org, query: all } = call;
+        const { cursor, limit, ...query } = all;
+        refuseSearchByReason(seesReasons(call), query);
         if ("fleet" in sourceOf(query)) await api.fleets.current(org.id);
       },
     },
@@ -83,7 +93,10 @@ export function nodeRoutes(api: ApiContext): void {
     return toNodeDetail(row, health, rules);
   };
 
-  orgRoute(api, getNode, async ({ tx, params }) => detail(tx, params.node_id));
+  orgRoute(api, getNode, async (call) => {
+    const node = await detail(call.tx, call.params.node_id);
+    return seesReasons(call) ? node : nodeDetailForTenant(node);
+  });
 
   orgRoute(api, renameNode, async ({ tx, params, body, touched }) => {
     const before = await requireNode(tx, params.node_id);

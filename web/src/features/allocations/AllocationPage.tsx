@@ -18,14 +18,16 @@ import { useActing } from "../../session.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
 import { Terminals } from "../terminal/Terminals.tsx";
-import { allocationMarks } from "./allocation-marks.ts";
+import { markOfAllocation } from "./allocation-marks.ts";
 import { canRepair } from "./can-repair.ts";
+import { NotificationsCard } from "./NotificationsCard.tsx";
 import { OwnerName } from "./OwnerName.tsx";
 import { useAllocation } from "./queries.ts";
 import { ReleaseDialog } from "./ReleaseDialog.tsx";
 import { RepairDialog } from "./RepairDialog.tsx";
 import { SharingCard } from "./SharingCard.tsx";
 import { TransferDialog } from "./TransferDialog.tsx";
+import { UserStateNotice } from "./UserStateNotice.tsx";
 
 const route = getRouteApi("/signed-in/allocations/$allocationId");
 
@@ -58,7 +60,7 @@ function Shown({ allocation }: { allocation: Allocation }) {
   const [open, setOpen] = useState<"release" | "repair" | "transfer" | null>(null);
   const close = () => setOpen(null);
   const manages = allocation.access === "manage" && may("allocations:write");
-  const { state, word } = allocationMarks[allocation.status];
+  const { state, word } = markOfAllocation(allocation);
   const over = allocation.status === "released" || allocation.status === "releasing";
   return (
     <>
@@ -80,6 +82,7 @@ function Shown({ allocation }: { allocation: Allocation }) {
         </span>
       </PageHeader>
       <div className="grid gap-6">
+        <UserStateNotice allocation={allocation} />
         {allocation.removal && !allocation.reason && <Notice state="unknown" title={removalInWords(allocation)} />}
         {allocation.reason && (
           <Notice state={allocation.status === "failed" ? "failed" : "degraded"} title={allocation.reason.message}>
@@ -90,6 +93,7 @@ function Shown({ allocation }: { allocation: Allocation }) {
           <Terminals of={{ allocation_id: allocation.id }} />
           <div className="grid gap-6">
             <Details allocation={allocation} />
+            <NotificationsCard allocation={allocation} />
             {manages && <SharingCard allocation={allocation} />}
           </div>
         </div>

@@ -12,7 +12,7 @@ import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { When } from "../../design/values/When.tsx";
 import { useActing } from "../../session.ts";
 import { OpenTerminal } from "../terminal/OpenTerminal.tsx";
-import { allocationMarks } from "./allocation-marks.ts";
+import { markOfAllocation } from "./allocation-marks.ts";
 import { OwnerName } from "./OwnerName.tsx";
 import { ReleaseDialog } from "./ReleaseDialog.tsx";
 
@@ -56,7 +56,7 @@ export function AllocationTable({ allocations, showsNode = true, className }: Al
 type RowsProps = { allocation: Allocation; showsNode: boolean; width: number; onRelease?: () => void };
 
 function Rows({ allocation, showsNode, width, onRelease }: RowsProps) {
-  const { state, word } = allocationMarks[allocation.status];
+  const { state, word, meaning } = markOfAllocation(allocation);
   const over = allocation.status === "released" || allocation.status === "releasing";
   const join = allocation.reason && "border-b-0";
   return (
@@ -85,7 +85,7 @@ function Rows({ allocation, showsNode, width, onRelease }: RowsProps) {
           )}
         </Cell>
         <Cell className={classes(join)}>
-          <span role="status">
+          <span role="status" title={meaning}>
             <StatusMark state={state}>{word}</StatusMark>
           </span>
           {allocation.task_id && (

@@ -1,6 +1,11 @@
 // The queries about allocations. The keys are those that live.ts invalidates.
 
-import { type Allocation, getAllocation, listAllocations } from "@holdfast/contracts/endpoints/allocations";
+import {
+  type Allocation,
+  getAllocation,
+  listAllocationNotifications,
+  listAllocations,
+} from "@holdfast/contracts/endpoints/allocations";
 import { useQuery } from "@tanstack/react-query";
 import { useListing } from "../../listing.ts";
 import { useRefetchInterval } from "../../live.ts";
@@ -25,6 +30,18 @@ export function useAllocation(allocationId: string) {
   return useQuery({
     queryKey: ["org", org.id, "allocations", allocationId],
     queryFn: ({ signal }) => call(getAllocation, { params: { allocation_id: allocationId }, signal }),
+    refetchInterval,
+  });
+}
+
+/** The newest ones. */
+export function useNotifications(allocationId: string) {
+  const { org, call } = useActing();
+  const refetchInterval = useRefetchInterval();
+  const request = { params: { allocation_id: allocationId }, query: { limit: 10 } };
+  return useQuery({
+    queryKey: ["org", org.id, "allocations", allocationId, "notifications"],
+    queryFn: ({ signal }) => call(listAllocationNotifications, { ...request, signal }),
     refetchInterval,
   });
 }

@@ -31,21 +31,12 @@ export function HeartbeatCard({ node }: { node: NodeDetail }) {
               )}
             </Fact>
           )}
-          <Fact name="Clock">
-            <Skew seconds={node.clock_skew_seconds ?? 0} />
-          </Fact>
-          <Fact name="Running">
-            {node.running_tasks} {node.running_tasks === 1 ? "task" : "tasks"}
-            {node.unsent_results ? (
-              <span className="ml-3">
-                <StatusMark state="degraded">
-                  {node.unsent_results} unsent {node.unsent_results === 1 ? "result" : "results"}
-                </StatusMark>
-              </span>
-            ) : (
-              <span className="text-ink-muted">, all results delivered</span>
-            )}
-          </Fact>
+          {node.clock_skew_seconds !== null && (
+            <Fact name="Clock">
+              <Skew seconds={node.clock_skew_seconds} />
+            </Fact>
+          )}
+          {node.running_tasks !== null && <Running node={node} />}
           {node.instance_id && (
             <Fact name="Instance">
               <CopyableId id={node.instance_id} label="Copy instance id" />
@@ -64,6 +55,23 @@ export function HeartbeatCard({ node }: { node: NodeDetail }) {
         </p>
       )}
     </Card>
+  );
+}
+
+function Running({ node }: { node: NodeDetail }) {
+  return (
+    <Fact name="Running">
+      {node.running_tasks} {node.running_tasks === 1 ? "task" : "tasks"}
+      {node.unsent_results ? (
+        <span className="ml-3">
+          <StatusMark state="degraded">
+            {node.unsent_results} unsent {node.unsent_results === 1 ? "result" : "results"}
+          </StatusMark>
+        </span>
+      ) : (
+        <span className="text-ink-muted">, all results delivered</span>
+      )}
+    </Fact>
   );
 }
 

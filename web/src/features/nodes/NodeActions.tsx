@@ -71,7 +71,7 @@ function ChangeDialog({ node, change, onClose }: { node: NodeDetail; change: Nod
           {words.effects.map((effect) => (
             <li key={effect}>{effect}</li>
           ))}
-          {node.running_tasks > 0 && change !== "reactivate" && (
+          {node.running_tasks !== null && node.running_tasks > 0 && change !== "reactivate" && (
             <li>
               {node.running_tasks} {node.running_tasks === 1 ? "task is" : "tasks are"} running on it now.
             </li>

@@ -50,6 +50,7 @@ export function ToNodes() {
 
 function Shown({ node }: { node: NodeDetail }) {
   const { may, org } = useActing();
+  const diagnoses = may("nodes:diagnose");
   const readsOnly = !may("nodes:write") && !may("tasks:write");
   return (
     <>
@@ -61,7 +62,7 @@ function Shown({ node }: { node: NodeDetail }) {
         <CurrentState node={node} />
       </PageHeader>
       <div className="grid gap-6">
-        <Causes node={node} />
+        {diagnoses && <Causes node={node} />}
         {readsOnly && (
           <p className="text-sm text-ink-muted">
             Your role in {org.name} is {org.role}: you can view nodes and tasks. Admins and owners can change nodes
@@ -73,12 +74,12 @@ function Shown({ node }: { node: NodeDetail }) {
             <NodeTasks node={node} />
             <NodeAllocations node={node} />
             <Terminals of={{ node_id: node.id }} />
-            <Diagnostics node={node} />
+            {diagnoses && <Diagnostics node={node} />}
           </div>
           <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
-            <HeartbeatCard node={node} />
-            <EvidenceCard node={node} />
-            <CertificateCard node={node} />
+            {diagnoses && <HeartbeatCard node={node} />}
+            {diagnoses && <EvidenceCard node={node} />}
+            {diagnoses && <CertificateCard node={node} />}
             <HealthCard node={node} />
             <HostCard node={node} />
           </div>

@@ -55,11 +55,7 @@ function NodeRow({ node }: { node: Node }) {
       </Cell>
       <Cell className={classes(wideOnly, "font-mono text-sm")}>{node.agent_version ?? ""}</Cell>
       <Cell className={classes(wideOnly, "tabular-nums")}>
-        {node.running_tasks > 0 ? (
-          node.running_tasks
-        ) : (
-          <span className="text-ink-muted">{node.running_tasks}</span>
-        )}
+        {node.running_tasks ? node.running_tasks : <span className="text-ink-muted">{node.running_tasks}</span>}
       </Cell>
     </tr>
   );

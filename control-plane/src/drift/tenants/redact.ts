@@ -1,0 +1,40 @@
+// What tenants see of nodes and the fleet. They need to find a node and to know whether it is there; why it is as it is, what
+// others do on it and how many they are is for its operators. The one place that decides it.
+
+import type { Fleet } from "@holdfast/contracts/endpoints/fleet";
+import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import { ApiError } from "@holdfast/contracts/errors";
+import type { ActingRole, Scope } from "@holdfast/contracts/public/permissions";
+import { type Actor, holdsScope } from "../../people/actor.ts";
+
+const NEEDED: Scope = "nodes:diagnose";
+
+export function seesReasons({ actor, org }: { actor: Actor; org: { role: ActingRole } }): boolean {
+  return holdsScope(actor, org.role, NEEDED);
+}
+
+/** A search for nodes with a reason would tell which ones have it. */
+export function refuseSearchByReason(seesThem: boolean, { attention }: { attention?: string | undefined }): void {
+  if (seesThem || attention === undefined) return;
+  throw new ApiError("forbidden", {
+    message: "Only operators of nodes can search for them by reason.",
+    nextStep: "Leave out `attention`.",
+    details: { needed: NEEDED },
+  });
+}
+
+export function nodeForTenant<N extends Node>(node: N): N {
+  return { ...node, status_reason: null, running_tasks: null, attention: [] };
+}
+
+export function nodeDetailForTenant(node: NodeDetail): NodeDetail {
+  return {
+    ...nodeForTenant(node),
+    ...{ instance_id: null, boot_id: null, agent_started_at: null, link: null, link_since: null },
+    ...{ clock_skew_seconds: null, unsent_results: null, certificate: null, profile: null },
+  };
+}
+
+export function fleetForTenant(fleet: Fleet): Fleet {
+  return { ...fleet, troubles: [], own_side: null };
+}
