@@ -94,6 +94,9 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   await superuser`
     INSERT INTO allocation_grants (org_id, allocation_id, grantee_id, level, granted_by, expires_at)
     VALUES (${org.id}, ${allocation.id}, ${member.me.id}, 'view', 'test', now() + interval '1 hour')`;
+  await superuser`
+    INSERT INTO allocation_notifications (id, org_id, project_id, allocation_id, state, title, message)
+    VALUES (${uuidv7()}, ${org.id}, ${project.id}, ${allocation.id}, 'temporary', 'a title', 'a message')`;
   const terminal = await askForTerminal(org, allocation.id);
   const [session] = (await member.client(org.id)(listSessions, {})).items;
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
