@@ -7,7 +7,7 @@ import {
   repairAllocation,
 } from "@holdfast/contracts/endpoints/allocations";
 import { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
-import { changeNode } from "@holdfast/contracts/endpoints/nodes";
+import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
@@ -261,9 +261,9 @@ describe("two tenants on one node", () => {
     await superuser`
       UPDATE allocation_notifications SET message = ${mark("notification")}
       WHERE allocation_id = ${text("allocation_id")}`;
-    const [told] = await superuser<{ id: string }[]>`
+    const [notified] = await superuser<{ id: string }[]>`
       SELECT id FROM allocation_notifications WHERE allocation_id = ${text("allocation_id")}`;
-    plant("notification_id", told?.id ?? "");
+    plant("notification_id", notified?.id ?? "");
     await look();
 
     // It falls silent.
@@ -305,7 +305,7 @@ describe("two tenants on one node", () => {
       leaksIn([{ where: "live frames", endpoint: "live", bytes: ofStranger.frames.join("\n") }], false),
     ).toEqual([]);
 
-    // What he is told instead: his own state, in plain words.
+    // What he reads instead: his own state, in plain words.
     expect(pages.admin.ids("allocation")).toContain(text("allocation_id"));
     expect([pages.bob.ids("verdict"), pages.admin.ids("verdict").length > 0]).toEqual([[], true]);
     const params = { allocation_id: ids.bob["allocation_id"] ?? "" };
@@ -330,6 +330,16 @@ describe("two tenants on one node", () => {
         .map(({ where }) => where);
     expect(naming(await allSeenBy(bob))).toEqual([]);
     expect(naming(await allSeenBy(admin)).length, "operators keep them").toBeGreaterThan(3);
+    const params = { node_id: node.id };
+    const hidden = {
+      status_reason: null,
+      running_tasks: null,
+      attention: [],
+      certificate: null,
+      unsent_results: null,
+    };
+    expect(await bob.client(org.id)(getNode, { params })).toMatchObject({ ...hidden, name: node.name });
+    expect(await admin.client(org.id)(getNode, { params })).toMatchObject({ running_tasks: 0, unsent_results: 0 });
     const forbidden = (await allSeenBy(bob))
       .filter(({ status }) => status === 403)
       .map(({ endpoint }) => endpoint);

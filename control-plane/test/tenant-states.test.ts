@@ -74,7 +74,7 @@ const read = (person: Browser, id: string) =>
 const stateOf = async (person: Browser, id: string) => (await read(person, id)).user_state?.state;
 const notificationsOf = async (person: Browser, id: string, query = {}): Promise<AllocationNotification[]> =>
   (await person.client(org.id)(listAllocationNotifications, { params: { allocation_id: id }, query })).items;
-const toldOf = async (person: Browser, id: string) =>
+const notifiedOf = async (person: Browser, id: string) =>
   (await notificationsOf(person, id)).map(({ state }) => state).toReversed();
 
 /** A terminal of the allocation that is in use, through a gateway that reported just now. */
@@ -111,12 +111,12 @@ describe("a verdict on a node", () => {
     await heardAgo(node, 600);
     await reviewAll();
     await classify();
-    expect(await toldOf(ada, ofAda), "another next action is the same to a tenant").toEqual(["temporary"]);
+    expect(await notifiedOf(ada, ofAda), "another next action is the same to a tenant").toEqual(["temporary"]);
 
     await sendHeartbeatFrom(node);
     await classify();
-    expect(await toldOf(ada, ofAda)).toEqual(["temporary", "normal"]);
-    expect(await toldOf(bob, ofBob)).toEqual(["temporary", "normal"]);
+    expect(await notifiedOf(ada, ofAda)).toEqual(["temporary", "normal"]);
+    expect(await notifiedOf(bob, ofBob)).toEqual(["temporary", "normal"]);
     expect((await read(ada, ofAda)).user_state).toMatchObject({ state: "normal" });
   });
 
@@ -142,8 +142,8 @@ describe("a verdict on a node", () => {
     const { gatewayId } = await openTerminal(node, ofBob);
     await heardAgo(node, 130);
     await classify();
-    expect(await toldOf(ada, ofAda)).toEqual(["temporary"]);
-    expect(await toldOf(bob, ofBob)).toEqual([]);
+    expect(await notifiedOf(ada, ofAda)).toEqual(["temporary"]);
+    expect(await notifiedOf(bob, ofBob)).toEqual([]);
     const [verdict] = await superuser<{ soon: boolean }[]>`
       SELECT review_at <= now() + interval '61 seconds' AS soon FROM node_verdicts WHERE node_id = ${node.id}`;
     expect(verdict?.soon, "it is looked at again when the evidence is old").toBe(true);
@@ -151,7 +151,7 @@ describe("a verdict on a node", () => {
     await superuser`UPDATE gateways SET last_seen_at = now() - interval '5 minutes' WHERE id = ${gatewayId}`;
     await reviewAll();
     await classify();
-    expect(await toldOf(bob, ofBob)).toEqual(["temporary"]);
+    expect(await notifiedOf(bob, ofBob)).toEqual(["temporary"]);
   });
 
   it("DRIFT-05 is answered by a terminal that opens meanwhile", async () => {
@@ -160,8 +160,8 @@ describe("a verdict on a node", () => {
     await classify();
     await openTerminal(node, ofAda);
     await classify();
-    expect(await toldOf(ada, ofAda)).toEqual(["temporary", "normal"]);
-    expect(await toldOf(bob, ofBob)).toEqual(["temporary"]);
+    expect(await notifiedOf(ada, ofAda)).toEqual(["temporary", "normal"]);
+    expect(await notifiedOf(bob, ofBob)).toEqual(["temporary"]);
   });
 
   it("DRIFT-05 is answered by an app that runs and is reached", async () => {
@@ -174,8 +174,8 @@ describe("a verdict on a node", () => {
     ];
     await recordObservations(system, checks);
     await classify();
-    expect(await toldOf(ada, ofAda)).toEqual([]);
-    expect(await toldOf(bob, ofBob)).toEqual(["temporary"]);
+    expect(await notifiedOf(ada, ofAda)).toEqual([]);
+    expect(await notifiedOf(bob, ofBob)).toEqual(["temporary"]);
   });
 
   it("DRIFT-03 that is P0 stands, also for an allocation whose terminal works", async () => {
@@ -187,7 +187,7 @@ describe("a verdict on a node", () => {
     expect(await stateOf(ada, ofAda)).toBe("operator_action_required");
     await api.operator(org.id)(changeNode, { params, body: { change: "reactivate" } });
     await classify();
-    expect(await toldOf(ada, ofAda)).toEqual(["operator_action_required", "normal"]);
+    expect(await notifiedOf(ada, ofAda)).toEqual(["operator_action_required", "normal"]);
   });
 
   it("DRIFT-10 reaches an allocation that is created later, and none that was released", async () => {
@@ -199,20 +199,20 @@ describe("a verdict on a node", () => {
     const made = await ada.client(org.id)(createAllocation, { body });
     expect(made.user_state).toMatchObject({ state: "normal", since: made.created_at });
     await classify();
-    expect(await toldOf(ada, made.id)).toEqual(["temporary"]);
-    expect(await toldOf(ada, ofAda), "the others are told nothing new").toEqual(["temporary"]);
+    expect(await notifiedOf(ada, made.id)).toEqual(["temporary"]);
+    expect(await notifiedOf(ada, ofAda), "nothing new for the others").toEqual(["temporary"]);
     expect(await read(bob, ofBob)).toMatchObject({ status: "released", user_state: null });
-    expect(await toldOf(bob, ofBob)).toEqual([]);
+    expect(await notifiedOf(bob, ofBob)).toEqual([]);
   });
 
-  it("DRIFT-10 is told once, however many classify at once", async () => {
+  it("DRIFT-10 is notified once, however many classify at once", async () => {
     const { node, ofAda, ofBob } = await sharedNode();
     await heardAgo(node, 130);
     await findUnnoticed(system, policy);
     await Promise.all(Array.from({ length: 4 }, () => classifyDue(system, policy)));
     await reviewAll();
     await Promise.all(Array.from({ length: 4 }, () => classifyDue(system, policy)));
-    expect([await toldOf(ada, ofAda), await toldOf(bob, ofBob)]).toEqual([["temporary"], ["temporary"]]);
+    expect([await notifiedOf(ada, ofAda), await notifiedOf(bob, ofBob)]).toEqual([["temporary"], ["temporary"]]);
   });
 });
 
@@ -237,23 +237,23 @@ describe("notifications", () => {
     await heardAgo(node, 130);
     await findUnnoticed(system, policy);
     const stored = () => superuser`
-      SELECT a.user_state, (SELECT count(*)::int FROM allocation_notifications n WHERE n.allocation_id = a.id) AS told,
+      SELECT a.user_state, (SELECT count(*)::int FROM allocation_notifications n WHERE n.allocation_id = a.id) AS notified,
              v.user_state AS of_node, (SELECT count(*)::int FROM incidents i WHERE i.node_id = a.node_id) AS incidents
       FROM allocations a JOIN node_verdicts v ON v.node_id = a.node_id WHERE a.id IN (${ofAda}, ${ofBob})`;
-    const untold = { user_state: "normal", told: 0, of_node: "normal", incidents: 0 };
+    const before = { user_state: "normal", notified: 0, of_node: "normal", incidents: 0 };
     let crashes = 0;
     for (;;) {
       const outcome = await classifyDue(crashingBefore(crashes), policy).catch((error: Error) => error.message);
       if (outcome !== "crashed") break;
       crashes += 1;
-      expect(await stored()).toEqual([untold, untold]);
+      expect(await stored()).toEqual([before, before]);
     }
     expect(crashes, "statements of a classification").toBeGreaterThan(5);
-    const told = { user_state: "temporary", told: 1, of_node: "temporary", incidents: 1 };
-    expect(await stored()).toEqual([told, told]);
+    const after = { user_state: "temporary", notified: 1, of_node: "temporary", incidents: 1 };
+    expect(await stored()).toEqual([after, after]);
     await reviewAll();
     await classify();
-    expect(await stored()).toEqual([told, told]);
+    expect(await stored()).toEqual([after, after]);
   });
 
   it("DRIFT-10 are bounded for an allocation whose node comes and goes", async () => {
@@ -276,8 +276,8 @@ describe("notifications", () => {
     await classify();
     await superuser`UPDATE allocation_notifications SET at = now() - interval '91 days' WHERE allocation_id = ${ofAda}`;
     expect(await removeOldNotifications(system, { days: 90 })).toBe(1);
-    expect(await toldOf(ada, ofAda)).toEqual([]);
-    expect(await toldOf(bob, ofBob)).toEqual(["temporary"]);
+    expect(await notifiedOf(ada, ofAda)).toEqual([]);
+    expect(await notifiedOf(bob, ofBob)).toEqual(["temporary"]);
     expect(await stateOf(ada, ofAda), "the state stays").toBe("temporary");
   });
 });

@@ -54,8 +54,7 @@ export const nouns: Record<string, string> = {
     "Whoever can read the operator token on the server's machine. It may do everything, and is audited.",
   member: "A person in an organization, with the role owner, admin or member.",
   node: "A machine that runs an agent and belongs to an organization.",
-  notification:
-    "A record of what the people of an allocation were told, written each time that its user state changes.",
+  notification: "The record of a change of an allocation's user state, with the words that its people read.",
   organization: "A tenant: its nodes, projects, members, tokens and audit are visible to nobody else.",
   owner: "Of an allocation: the member it belongs to. Of a failure: who can repair it.",
   "pairing token": "An enrollment token (`hfe_`) that works once, for 15 minutes by default.",
@@ -74,7 +73,7 @@ export const nouns: Record<string, string> = {
   terminal:
     "A shell of an allocation's user, in the browser or on the command line. It survives lost connections.",
   "user state":
-    "What tenants are told about the node behind an allocation. Reasons, evidence and incidents are for its operators.",
+    "What tenants read about the node behind an allocation. Reasons, evidence and incidents are for its operators.",
   worker: "The process that runs most background jobs. It has no listener for people or nodes.",
 };
 

@@ -6,7 +6,14 @@ import type { UserState } from "@holdfast/contracts/reasons/vocabulary";
 import { userStateTitles } from "@holdfast/contracts/words/state-titles";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../../database/connect.ts";
-import { type Affecting, type OwnEvidence, ownKinds, type Told, tenantPolicy, userStateOf } from "./user-state.ts";
+import {
+  type Affecting,
+  type Assessed,
+  type OwnEvidence,
+  ownKinds,
+  tenantPolicy,
+  userStateOf,
+} from "./user-state.ts";
 
 export type NodeVerdict = { nodeId: string; causes: readonly Affecting[]; incidentId: string | null; now: number };
 
@@ -36,17 +43,17 @@ export async function fanOut(tx: Tx, verdicts: readonly NodeVerdict[]): Promise<
     const verdict = byNode.get(node_id);
     if (!verdict) return [];
     const own = { id, evidence: evidence.get(id) ?? [] };
-    const told = userStateOf(verdict.causes, own, tenantPolicy, verdict.now);
-    noteReview(reviewAt, node_id, told);
-    return told.state === user_state ? [] : [{ id, state: told.state, incidentId: verdict.incidentId }];
+    const assessed = userStateOf(verdict.causes, own, tenantPolicy, verdict.now);
+    noteReview(reviewAt, node_id, assessed);
+    return assessed.state === user_state ? [] : [{ id, state: assessed.state, incidentId: verdict.incidentId }];
   });
   await writeChanges(tx, changes);
   return { changed: changes.map(({ id }) => id), reviewAt };
 }
 
-function noteReview(reviewAt: Map<string, number>, nodeId: string, told: Told): void {
-  if (told.reviewAt === undefined) return;
-  reviewAt.set(nodeId, Math.min(told.reviewAt, reviewAt.get(nodeId) ?? Number.POSITIVE_INFINITY));
+function noteReview(reviewAt: Map<string, number>, nodeId: string, assessed: Assessed): void {
+  if (assessed.reviewAt === undefined) return;
+  reviewAt.set(nodeId, Math.min(assessed.reviewAt, reviewAt.get(nodeId) ?? Number.POSITIVE_INFINITY));
 }
 
 type OwnRow = Pick<OwnEvidence, "kind" | "value"> & { allocation_id: string; observed_at: Date };
@@ -80,21 +87,21 @@ async function writeChanges(tx: Tx, changes: readonly Change[]): Promise<void> {
   const column = <Value>(read: (change: Change) => Value): Value[] => changes.map(read);
   const ids = column(({ id }) => id);
   await tx`
-    WITH told AS (
+    WITH assessed AS (
       SELECT * FROM unnest(${ids}::uuid[], ${column(() => uuidv7())}::uuid[], ${column(({ state }) => state)}::text[],
         ${column(({ state }) => userStateTitles[state].title)}::text[],
         ${column(({ state }) => userStateTitles[state].meaning)}::text[],
         ${column(({ incidentId }) => incidentId)}::uuid[]
       ) AS t (id, notification_id, state, title, message, incident_id)
     ), moved AS (
-      UPDATE allocations a SET user_state = told.state, user_state_since = now(), revision = revision + 1
-      FROM told WHERE a.id = told.id AND a.user_state <> told.state
+      UPDATE allocations a SET user_state = assessed.state, user_state_since = now(), revision = revision + 1
+      FROM assessed WHERE a.id = assessed.id AND a.user_state <> assessed.state
       RETURNING a.id, a.org_id, a.project_id
     )
     INSERT INTO allocation_notifications (id, org_id, project_id, allocation_id, state, title, message, incident_id)
-    SELECT told.notification_id, moved.org_id, moved.project_id, moved.id, told.state, told.title, told.message,
-           told.incident_id
-    FROM told JOIN moved ON moved.id = told.id`;
+    SELECT assessed.notification_id, moved.org_id, moved.project_id, moved.id, assessed.state, assessed.title, assessed.message,
+           assessed.incident_id
+    FROM assessed JOIN moved ON moved.id = assessed.id`;
   await tx`
     DELETE FROM allocation_notifications WHERE id IN (
       SELECT old.id FROM unnest(${ids}::uuid[]) AS a (id),

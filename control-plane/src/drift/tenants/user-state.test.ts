@@ -26,16 +26,16 @@ const cause = (over: Partial<Affecting> = {}): Affecting => ({
   evidence: [{ kind: "heartbeat", observedAt: now - 130_000 }],
   ...over,
 });
-const told = (causes: readonly Affecting[], evidence: readonly OwnEvidence[] = []) =>
+const assess = (causes: readonly Affecting[], evidence: readonly OwnEvidence[] = []) =>
   userStateOf(causes, { id: OWN, evidence }, policy, now);
 
 describe("the user state of an allocation", () => {
   it("DRIFT-03 is normal without causes, and otherwise the worst of theirs", () => {
-    expect(told([])).toEqual({ state: "normal", reviewAt: undefined });
+    expect(assess([])).toEqual({ state: "normal", reviewAt: undefined });
     for (const a of userStates) {
       for (const b of userStates) {
         const worst = userStates[Math.max(userStates.indexOf(a), userStates.indexOf(b))];
-        expect(told([cause({ userState: a }), cause({ userState: b })]).state, `${a} ${b}`).toBe(worst);
+        expect(assess([cause({ userState: a }), cause({ userState: b })]).state, `${a} ${b}`).toBe(worst);
       }
     }
   });
@@ -46,7 +46,7 @@ describe("the user state of an allocation", () => {
         for (const severity of severities) {
           for (const userState of userStates) {
             const stands = severity === "P0" || userState === "security_action_required";
-            const { state } = told([cause({ layer, severity, userState })], evidence);
+            const { state } = assess([cause({ layer, severity, userState })], evidence);
             expect(state, `${layer} ${severity} ${userState}`).toBe(stands ? userState : "normal");
           }
         }
@@ -56,37 +56,37 @@ describe("the user state of an allocation", () => {
 
   it("DRIFT-05 rests on the allocation's own evidence only while that is fresh, and says until when", () => {
     const { terminal } = policy.worksForMs;
-    expect(told([cause()], [shell(terminal - 1)])).toEqual({ state: "normal", reviewAt: now + 1 });
-    expect(told([cause()], [shell(terminal)])).toEqual({ state: "temporary", reviewAt: undefined });
-    expect(told([cause({ severity: "P0" })], [shell()]).reviewAt, "it changes nothing").toBeUndefined();
+    expect(assess([cause()], [shell(terminal - 1)])).toEqual({ state: "normal", reviewAt: now + 1 });
+    expect(assess([cause()], [shell(terminal)])).toEqual({ state: "temporary", reviewAt: undefined });
+    expect(assess([cause({ severity: "P0" })], [shell()]).reviewAt, "it changes nothing").toBeUndefined();
   });
 
   it("DRIFT-05 of an app needs both: that it runs, and that it is reached", () => {
     const [running, reached] = app();
-    for (const half of [running, reached]) expect(told([cause()], half ? [half] : []).state).toBe("temporary");
-    expect(told([cause()], app()).state).toBe("normal");
-    expect(told([cause()], [shell(), seen("app_status", "stopped")]).state).toBe("temporary");
-    expect(told([cause()], [shell(), seen("terminal", "terminal_pty_failed", 500)]).state).toBe("temporary");
-    expect(told([cause()], [shell(500), seen("terminal", "terminal_pty_failed")]).state).toBe("normal");
+    for (const half of [running, reached]) expect(assess([cause()], half ? [half] : []).state).toBe("temporary");
+    expect(assess([cause()], app()).state).toBe("normal");
+    expect(assess([cause()], [shell(), seen("app_status", "stopped")]).state).toBe("temporary");
+    expect(assess([cause()], [shell(), seen("terminal", "terminal_pty_failed", 500)]).state).toBe("temporary");
+    expect(assess([cause()], [shell(500), seen("terminal", "terminal_pty_failed")]).state).toBe("normal");
   });
 
   it("DRIFT-05 follows what was seen last where the way to the workload, or the workload, failed", () => {
     const failed = (ageMs: number) =>
       cause({ layer: "access", evidence: [{ kind: "terminal", observedAt: now - ageMs }] });
-    expect(told([failed(30_000)], [shell(10_000)]).state).toBe("normal");
-    expect(told([failed(5_000)], [shell(10_000)]).state).toBe("temporary");
+    expect(assess([failed(30_000)], [shell(10_000)]).state).toBe("normal");
+    expect(assess([failed(5_000)], [shell(10_000)]).state).toBe("temporary");
   });
 
   it("DRIFT-10 is not touched by what happened to another tenant's allocation", () => {
     const ofOther = { kind: "terminal", key: OTHER, observedAt: now };
     const named = { kind: "diagnostic", observedAt: now, detail: { allocation_id: OTHER } };
     for (const evidence of [[ofOther], [named], [ofOther, { kind: "heartbeat", observedAt: now }]]) {
-      expect(told([cause({ layer: "workload", userState: "operator_action_required", evidence })]).state).toBe(
+      expect(assess([cause({ layer: "workload", userState: "operator_action_required", evidence })]).state).toBe(
         "normal",
       );
     }
-    expect(told([cause({ evidence: [ofOther, { ...ofOther, key: OWN }] })]).state).toBe("temporary");
-    expect(told([cause({ evidence: [{ ...ofOther, kind: "finding" }] })]).state, "a key of another sort").toBe(
+    expect(assess([cause({ evidence: [ofOther, { ...ofOther, key: OWN }] })]).state).toBe("temporary");
+    expect(assess([cause({ evidence: [{ ...ofOther, kind: "finding" }] })]).state, "a key of another sort").toBe(
       "temporary",
     );
   });
@@ -115,11 +115,11 @@ describe("the user state of an allocation", () => {
     const rank = (state: UserState) => userStates.indexOf(state);
     fc.assert(
       fc.property(fc.array(anyCause, { maxLength: 4 }), fc.array(anyEvidence, { maxLength: 5 }), (causes, own) => {
-        const { state, reviewAt } = told(causes, own);
-        expect(told(causes.toReversed(), own.toReversed()).state, "order").toBe(state);
-        const without = told(causes).state;
+        const { state, reviewAt } = assess(causes, own);
+        expect(assess(causes.toReversed(), own.toReversed()).state, "order").toBe(state);
+        const without = assess(causes).state;
         expect(rank(state), "own evidence only ever improves it").toBeLessThanOrEqual(rank(without));
-        const ours = causes.filter((one) => told([one]).state === one.userState);
+        const ours = causes.filter((one) => assess([one]).state === one.userState);
         for (const one of ours.filter(({ severity }) => severity === "P0")) {
           expect(rank(state)).toBeGreaterThanOrEqual(rank(one.userState));
         }

@@ -1,4 +1,4 @@
-// What an allocation's people are told: one of five states. A node's causes reach every allocation on it, except those that
+// What an allocation's people are assessed: one of five states. A node's causes reach every allocation on it, except those that
 // are about another one, and those that evidence of the allocation itself disproves. Pure.
 
 import { type UserState, userStates } from "@holdfast/contracts/reasons/vocabulary";
@@ -32,7 +32,7 @@ type Detail = Readonly<Record<string, unknown>>;
 /** `until`: when time alone makes it too old. */
 type Working = { at: number; until: number };
 
-export type Told = {
+export type Assessed = {
   state: UserState;
   /** When time alone may change it, because it rests on evidence of the allocation itself; undefined: never. */
   reviewAt: number | undefined;
@@ -43,7 +43,7 @@ export function userStateOf(
   allocation: { id: string; evidence: readonly OwnEvidence[] },
   policy: TenantPolicy,
   now: number,
-): Told {
+): Assessed {
   const working = workingSince(allocation.evidence, policy, now);
   const concerned = causes.filter((cause) => concerns(cause, allocation.id));
   const standing = concerned.filter((cause) => !(working && isDisproved(cause, working)));

@@ -53,7 +53,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
   const changes = results.filter(({ changed }) => changed).map(changeOf);
   await writeIncidents(tx, changes);
   const incidentOf = new Map(changes.map(({ nodeId, incident }) => [nodeId, incident]));
-  const told = await fanOut(
+  const fannedOut = await fanOut(
     tx,
     results.map(({ node_id: nodeId, verdict: { causes }, incident_id, now }) => {
       // What ends an incident belongs to it, too.
@@ -70,7 +70,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
     UPDATE node_verdicts v SET review_at = r.review_at, classified_at = now(), reporting = r.reporting, user_state = r.user_state,
       causes = r.causes::json, incident_id = r.incident_id, changed_at = CASE WHEN r.changed THEN now() ELSE v.changed_at END
     FROM unnest(
-      ${results.map(({ node_id }) => node_id)}::uuid[], ${results.map((one) => reviewAt(one.verdict, told.reviewAt.get(one.node_id)))}::timestamptz[],
+      ${results.map(({ node_id }) => node_id)}::uuid[], ${results.map((one) => reviewAt(one.verdict, fannedOut.reviewAt.get(one.node_id)))}::timestamptz[],
       ${results.map(({ verdict }) => verdict.reporting)}::boolean[],
       ${results.map(({ verdict }) => verdict.userState)}::text[],
       ${results.map(({ next }) => JSON.stringify(next))}::text[],
@@ -78,7 +78,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
       ${results.map(({ changed }) => changed)}::boolean[]
     ) AS r (node_id, review_at, reporting, user_state, causes, incident_id, changed)
     WHERE v.node_id = r.node_id`;
-  return { classified: due.length, changed: changes.map(({ nodeId }) => nodeId), allocations: told.changed };
+  return { classified: due.length, changed: changes.map(({ nodeId }) => nodeId), allocations: fannedOut.changed };
 }
 
 /** A node that reports is looked for by the search for silent ones; its heartbeats need no review each. */
