@@ -140,7 +140,7 @@ describe("a verdict on a node", () => {
   it("DRIFT-05 leaves an allocation normal whose terminal works, as long as it does", async () => {
     const { node, ofAda, ofBob } = await sharedNode();
     const { gatewayId } = await openTerminal(node, ofBob);
-    await heardAgo(node, 130);
+    await heardAgo(node, 600);
     await classify();
     expect(await notifiedOf(ada, ofAda)).toEqual(["temporary"]);
     expect(await notifiedOf(bob, ofBob)).toEqual([]);

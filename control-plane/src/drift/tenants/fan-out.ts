@@ -95,7 +95,7 @@ async function writeChanges(tx: Tx, changes: readonly Change[]): Promise<void> {
       ) AS t (id, notification_id, state, title, message, incident_id)
     ), moved AS (
       UPDATE allocations a SET user_state = assessed.state, user_state_since = now(), revision = revision + 1
-      FROM assessed WHERE a.id = assessed.id AND a.user_state <> assessed.state
+      FROM assessed WHERE a.id = assessed.id
       RETURNING a.id, a.org_id, a.project_id
     )
     INSERT INTO allocation_notifications (id, org_id, project_id, allocation_id, state, title, message, incident_id)
