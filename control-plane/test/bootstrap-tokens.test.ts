@@ -8,7 +8,7 @@ import {
   listEnrollmentTokens,
   revokeEnrollmentToken,
 } from "@holdfast/contracts/endpoints/enrollment";
-import { changeNode, getNode, type NodeChange, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { changeNode, getNode, type NodeChange, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
@@ -205,7 +205,7 @@ describe("using one", () => {
   it("ID-01 keeps its node when that is renamed", async () => {
     const made = await make({ node_name: "reef-1" });
     const node = await use(made.token);
-    await api.operator(org.id)(renameNode, { params: { node_id: node.id }, body: { name: "reef-9" } });
+    await api.operator(org.id)(updateNode, { params: { node_id: node.id }, body: { name: "reef-9" } });
     expect(await listed(made.id)).toMatchObject({ node_name: "reef-9" });
     for (const name of ["reef-1", "Reef-9", node.id]) {
       expect(await ask(made.token, { node_name: name })).toMatchObject({ node_id: node.id, node_name: "reef-9" });

@@ -1,7 +1,7 @@
 // The fleet over the real api: counts, reasons, the picture and its changes, filters and pages, and nobody else's nodes.
 
 import { type FleetFilter, getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
-import { changeNode, listNodes, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { changeNode, listNodes, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { applyPicture } from "@holdfast/contracts/public/fleet-picture";
 import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/public/live";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -189,7 +189,7 @@ describe("the picture", () => {
     await expect.poll(() => heard).toContain("fleet");
     const second = await picture({ since: first.version });
     expect(second).toMatchObject({ whole: false, kinds: [{ state: "fenced", reason: "node_quarantined" }] });
-    await api.operator(ours.id)(renameNode, { params, body: { name: "renamed" } });
+    await api.operator(ours.id)(updateNode, { params, body: { name: "renamed" } });
     await expect.poll(async () => (await picture({ since: second.version })).gone).toEqual(["sim-00020"]);
     const third = await picture({ since: second.version });
     const whole = applyPicture([], await picture());

@@ -9,7 +9,7 @@ import {
   listNodeDiagnostics,
   listNodes,
   type NodeChange,
-  renameNode,
+  updateNode,
 } from "@holdfast/contracts/endpoints/nodes";
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -344,7 +344,7 @@ describe("nodes of an organization", () => {
       await enrollTestNode(api, own.id, { hostname: "two" }),
     ];
     const rename = (node: TestNode, name: string) =>
-      api.operator(own.id)(renameNode, { params: { node_id: node.id }, body: { name } });
+      api.operator(own.id)(updateNode, { params: { node_id: node.id }, body: { name } });
     expect(await rename(one, "First")).toMatchObject({ name: "first" });
     expect(await refusal(rename(two, "first"))).toMatchObject({ code: "name_taken" });
     expect(await refusal(rename(two, "not a name"))).toMatchObject({ code: "invalid_request" });
@@ -377,7 +377,7 @@ describe("nodes of an organization", () => {
     expect((await stranger(listNodes, {})).items).toEqual([]);
     const refused = await Promise.all([
       refusal(stranger(getNode, { params })),
-      refusal(stranger(renameNode, { params, body: { name: "mine" } })),
+      refusal(stranger(updateNode, { params, body: { name: "mine" } })),
       refusal(stranger(changeNode, { params, body: { change: "retire" } })),
       refusal(stranger(listNodeDiagnostics, { params })),
       refusal(stranger(createEnrollmentToken, { body: { node_id: node.id } })),

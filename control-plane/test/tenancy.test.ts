@@ -293,7 +293,7 @@ describe("over HTTP", () => {
     updateOrganization: { name: "Taken over" },
     updateProject: { name: "Taken over" },
     updateMember: { role: "member" },
-    renameNode: { name: "taken-over" },
+    updateNode: { name: "taken-over" },
     changeNode: { change: "retire" },
     addNodeEvidence: { ssh: "failed" },
     createTask: { type: "node.noop" },

@@ -8,11 +8,13 @@ import type { Values } from "@holdfast/kit/settings";
 import { type AgentCore, createAgentCore } from "./core/agent-core.ts";
 import { createHistory } from "./diagnostics/history.ts";
 import { openDiagnostics } from "./diagnostics/ring.ts";
-import { selfCheck } from "./diagnostics/self-checks.ts";
+import { rootUsedPercent, selfCheck } from "./diagnostics/self-checks.ts";
 import { agentEvents } from "./events.ts";
 import type { LoadedType } from "./executor/run.ts";
 import { loadTaskType } from "./executor/task-types.ts";
 import { detectHost } from "./host/facts.ts";
+import { watchInstallation } from "./host/installation.ts";
+import { sourceAddress } from "./host/source-address.ts";
 import { HostProblem, stateFiles } from "./identity/state-directory.ts";
 import { openJournal } from "./journal/journal.ts";
 import { quickestRoundTrip, skewSecondsOf } from "./link/loop.ts";
@@ -58,6 +60,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     ...{ files: stateFiles(stateDir), apiUrl: nodeApiUrl, instanceId, bootId },
     ...{ link: settings.link, times: options.linkTimes },
   });
+  const installation = watchInstallation({ stateDir, program: process.argv[1] ?? "" });
   const history = createHistory({ diagnostics, send: (records) => session.client().diagnostics(records) });
   const { record } = history;
 
@@ -99,6 +102,13 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       return { stateDir, profile: session.agent().profile, capabilities, account, terminals };
     },
     facts: host.hostFacts,
+    setup: () => ({
+      ...installation(),
+      source_address: sourceAddress(session.link()?.localAddress),
+      ...{ provider: settings.provider ?? null, network_side: settings.networkSide ?? null },
+      root_disk: rootDisk(settings.diskPressurePercent),
+    }),
+    terminalUrl: settings.nodeTerminalUrl,
     checkHost: (link) =>
       selfCheck({
         ...{ stateDir, apiUrl: session.apiUrl(), diskPressurePercent: settings.diskPressurePercent },
@@ -151,4 +161,9 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       diagnostics.close();
     },
   };
+}
+
+function rootDisk(pressure_percent: number) {
+  const used = rootUsedPercent();
+  return used === undefined ? null : { used_percent: Math.floor(used), pressure_percent };
 }

@@ -45,6 +45,12 @@ const nodeNameSetting = optional(
   },
 );
 
+/** As the server takes it (`NodeLabel`). */
+const label = {
+  allowed: "up to 63 letters, digits, dots, underscores and hyphens",
+  parse: (text: string) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text) ? text : undefined),
+};
+
 const bootstrapTokenSetting = optional(kinds.text, {
   env: "HOLDFAST_BOOTSTRAP_TOKEN",
   aliases: ["NODE_AGENT_BOOTSTRAP_TOKEN"],
@@ -82,6 +88,14 @@ export const agentSettings = {
     env: "HOLDFAST_NODE_TERMINAL_URL",
     aliases: ["GPUAAS_TERMINAL_API_URL"],
     help: "On a host: node-facing URL of the terminal gateway, instead of the one in the node's profile.",
+  }),
+  provider: optional(label, {
+    env: "HOLDFAST_NODE_PROVIDER",
+    help: "Whose machine this host is, such as a cloud or a data centre. Reported; `holdfast node set` overrides it.",
+  }),
+  networkSide: optional(label, {
+    env: "HOLDFAST_NODE_NETWORK_SIDE",
+    help: "Where this host is in the network, such as `behind-nat` or `same-lan`. Reported; `holdfast node set` overrides it.",
   }),
   heartbeatSeconds: setting(integer({ min: 1, max: HEARTBEAT_SECONDS }), {
     env: "HOLDFAST_AGENT_HEARTBEAT_SECONDS",

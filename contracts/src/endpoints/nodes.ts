@@ -4,7 +4,7 @@ import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Id, Text, Time } from "../fields.ts";
 import { HostHealth } from "../node/host-health.ts";
-import { DiagnosticRecord, HostFacts, NodeStatus } from "../node/protocol.ts";
+import { AgentSetup, DiagnosticRecord, HostFacts, NodeLabel, NodeStatus } from "../node/protocol.ts";
 import { PageQuery, pageOf } from "../public/pagination.ts";
 import { reasonFields } from "../public/reason-fields.ts";
 import { hopDetails, hops } from "../reasons/hops.ts";
@@ -76,6 +76,13 @@ export const NodeDetail = Node.extend({
     })
     .nullable(),
   profile: z.strictObject({ name: z.string(), version: z.int() }).nullable(),
+  /** As its agent last reported it; null: it did not. */
+  setup: AgentSetup.nullable(),
+  /** The address on record, which is the one last reported. */
+  address: z.string().nullable(),
+  /** As an operator set it, otherwise as the agent reports it. */
+  provider: z.string().nullable(),
+  network_side: z.string().nullable(),
   /** The result of the last health probe, whoever requested it. */
   health: z.strictObject({ observed_at: Time, host: HostHealth }).nullable(),
 });
@@ -119,16 +126,23 @@ export const getNode = endpoint({
   answer: NodeDetail,
 });
 
-export const renameNode = endpoint({
-  name: "renameNode",
+export const updateNode = endpoint({
+  name: "updateNode",
   noun: "nodes",
   method: "PATCH",
   path: "/v1/nodes/{node_id}",
-  summary: "Rename a node",
+  summary: "Rename a node, or set its provider and network side",
+  description: "What is set here wins over what the agent reports; null returns to that.",
   access: { scope: "nodes:write" },
   action: "node.update",
   params,
-  body: z.strictObject({ name: NodeName }),
+  body: z
+    .strictObject({
+      name: NodeName.optional(),
+      provider: NodeLabel.nullable().optional(),
+      network_side: NodeLabel.nullable().optional(),
+    })
+    .refine((body) => Object.keys(body).length > 0, "name, provider or network_side is required"),
   answer: NodeDetail,
   errors: ["name_taken"],
 });

@@ -39,6 +39,35 @@ export const HostFacts = z.strictObject({
 });
 export type HostFacts = z.infer<typeof HostFacts>;
 
+/** Of an address, so that nothing secret can be in it: neither a path, a query nor a password. */
+const Origin = Text.max(300).refine(
+  (text) => URL.parse(text)?.origin === text,
+  "must be an address without path, such as https://nodes.example.com:18442",
+);
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256, in hex");
+/** Whose machine it is, or where in the network: a word that nodes have in common. */
+export const NodeLabel = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "up to 63 letters, digits, dots, underscores and hyphens");
+
+/** How this agent is set up: what it connects to, and the files that decide about it. Digests only, never their content. */
+export const AgentSetup = z.strictObject({
+  /** In use, whatever the profile says. */
+  urls: z.strictObject({ node_api: Origin, node_terminal: Origin.nullable() }),
+  install_root: Reported.nullable(),
+  unit_sha256: Sha256.nullable(),
+  env_sha256: Sha256.nullable(),
+  /** This host's end of its connection to the server; null: not connected yet, or the server is this host. */
+  source_address: z.union([z.ipv4(), z.ipv6()], "must be an IP address").nullable(),
+  provider: NodeLabel.nullable(),
+  network_side: NodeLabel.nullable(),
+  /** Of the root file system, and from which usage on the agent reports it as nearly full; null: not known. */
+  root_disk: z
+    .strictObject({ used_percent: z.number().min(0).max(100), pressure_percent: z.number().min(0).max(100) })
+    .nullable(),
+});
+export type AgentSetup = z.infer<typeof AgentSetup>;
+
 const Counter = z.int().nonnegative();
 export const Heartbeat = z.strictObject({
   sent_at: Time,
@@ -50,6 +79,8 @@ export const Heartbeat = z.strictObject({
   verifier_kids: z.array(Reported).max(MOST_VERIFIER_KEYS),
   /** Not sent by agents that do not check signatures of trust yet. */
   trust: TrustVersions.optional(),
+  /** Not sent by agents from before it existed. */
+  setup: AgentSetup.optional(),
   running: z.int().nonnegative(),
   unsent_results: z.int().nonnegative(),
   /** Its present self-check findings, by reason. */

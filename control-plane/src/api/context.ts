@@ -82,4 +82,6 @@ export type NodeServices = {
   /** The URL by which agents reach the node-facing listener. */
   apiUrl(): string;
   staleAfterSeconds: number;
+  /** An older agent is reported as such. */
+  requiredAgentVersion: string;
 };

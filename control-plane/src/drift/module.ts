@@ -43,6 +43,17 @@ export const drift = defineModule({
       },
     },
     {
+      name: "compare-profiles",
+      every: 5,
+      runsIn: "one worker",
+      run: async ({ system, signals }) => {
+        const { compareAllProfiles } = await import("./observers/compare-all-profiles.ts");
+        const changed = await compareAllProfiles(system);
+        if (changed.length > 0) signals.publish("evidence", changed);
+        return { compared: changed.length };
+      },
+    },
+    {
       name: "classify-nodes",
       every: 1,
       wakeOn: ["evidence", "node_standing"],

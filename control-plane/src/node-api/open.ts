@@ -6,6 +6,7 @@ import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import { listenerUrl } from "@holdfast/service/node-identity/names";
+import type { agentReleaseSettings } from "../agent-release/settings.ts";
 import type { NodeServices, NodeUpkeep } from "../api/context.ts";
 import type { Sql } from "../database/connect.ts";
 import { openAuthority, temporaryAuthority } from "../identity/authority.ts";
@@ -38,6 +39,7 @@ export type NodeSide = {
 
 type NodeSideSettings = Values<typeof nodeListenerSettings> &
   Pick<Values<typeof nodeApiSettings>, "nodeHeartbeatStaleSeconds"> &
+  Pick<Values<typeof agentReleaseSettings>, "agentRequiredVersion"> &
   Pick<Values<typeof terminalSettings>, "nodeTerminalUrl"> &
   Pick<Values<typeof internalApiSettings>, "ingressToken">;
 
@@ -91,6 +93,7 @@ export async function openNodeSide(options: {
       },
       apiUrl: () => apiUrl,
       staleAfterSeconds: settings.nodeHeartbeatStaleSeconds,
+      requiredAgentVersion: settings.agentRequiredVersion,
     },
     listener,
     upkeep: {

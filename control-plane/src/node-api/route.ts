@@ -44,6 +44,8 @@ export type NodeObserver = {
     heartbeat: Omit<Heartbeat, "sent_at">;
     at: Date;
     correlationId: string;
+    instanceId: string;
+    bootId: string;
   }): void;
   diagnostics?(report: { nodeId: string; records: readonly DiagnosticRecord[] }): void;
   results?(report: { nodeId: string; outcomes: readonly Outcome[]; correlationId: string }): void;

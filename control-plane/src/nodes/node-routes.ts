@@ -49,9 +49,9 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
       api.tasks.renewLeases(call.node.id, holding),
       presence.record({ node: call.node, from: call, report, at: now }),
     ]);
-    const { node, correlationId } = call;
+    const { node, correlationId, instanceId, bootId } = call;
     for (const one of nodeApi.observers) {
-      one.heartbeat?.({ nodeId: node.id, heartbeat: report, at: now, correlationId });
+      one.heartbeat?.({ nodeId: node.id, heartbeat: report, at: now, correlationId, instanceId, bootId });
     }
     const { status, reason } = await standingAfterHeartbeat(api, call);
     const trust = await trustFor(api.nodes, report);

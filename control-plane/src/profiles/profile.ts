@@ -16,7 +16,7 @@ export type ProfileSource = {
   terminalsAt(url: string): Promise<void>;
 };
 
-const NAME = "default";
+export const PROFILE_NAME = "default";
 const TERMINALS = "node_terminal";
 
 export function profileContent(from: {
@@ -73,7 +73,7 @@ async function putInForce(
     // Of replicas that start together one writes it; the others look again.
     await system`
       INSERT INTO environment_profiles (name, version, content)
-      VALUES (${NAME}, ${version}, ${system.json(content)}) ON CONFLICT DO NOTHING`;
+      VALUES (${PROFILE_NAME}, ${version}, ${system.json(content)}) ON CONFLICT DO NOTHING`;
   }
 }
 
@@ -85,7 +85,7 @@ export async function hasOldTerminalAddress(system: Sql, nodeId: string): Promis
     SELECT ${address("received")} IS DISTINCT FROM ${address("present")} AS old
     FROM node_presence p
     JOIN LATERAL (
-      SELECT content FROM environment_profiles WHERE name = ${NAME} ORDER BY version DESC LIMIT 1) present ON true
+      SELECT content FROM environment_profiles WHERE name = ${PROFILE_NAME} ORDER BY version DESC LIMIT 1) present ON true
     LEFT JOIN environment_profiles received
       ON received.name = p.heartbeat #>> '{profile,name}' AND received.version::text = p.heartbeat #>> '{profile,version}'
     WHERE p.node_id = ${nodeId}`;
@@ -94,6 +94,6 @@ export async function hasOldTerminalAddress(system: Sql, nodeId: string): Promis
 
 async function newest(db: Queryable): Promise<EnvironmentProfile | undefined> {
   const [row] = await db<{ version: number; content: ProfileContent }[]>`
-    SELECT version, content FROM environment_profiles WHERE name = ${NAME} ORDER BY version DESC LIMIT 1`;
-  return row && { name: NAME, version: row.version, ...row.content };
+    SELECT version, content FROM environment_profiles WHERE name = ${PROFILE_NAME} ORDER BY version DESC LIMIT 1`;
+  return row && { name: PROFILE_NAME, version: row.version, ...row.content };
 }

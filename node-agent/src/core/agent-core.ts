@@ -2,10 +2,10 @@
 // files, a host and a log; a simulated one (sim/agent.ts) provides memory and an invented host. All decisions are here
 // or below, so both make the same ones.
 
-import type { Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node/protocol";
-import { type DiagnosticReason, isRejection } from "@holdfast/contracts/reasons/node";
+import type { AgentSetup, Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node/protocol";
+import { type DiagnosticReason, isRejection, nodeReason } from "@holdfast/contracts/reasons/node";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
-import type { Finding } from "../diagnostics/self-checks.ts";
+import { type Finding, originOf } from "../diagnostics/self-checks.ts";
 import type { ExecutorOptions, TaskEvent } from "../executor/executor.ts";
 import { describe } from "../executor/outcomes.ts";
 import type { Offer } from "../identity/accept-trust.ts";
@@ -41,6 +41,9 @@ export type CoreOptions = Pick<ExecutorOptions, "loadType" | "host" | "log"> & {
   /** Undefined while the host cannot store one; retried before every heartbeat. */
   openJournal: () => Journal | undefined;
   facts: () => HostFacts;
+  setup: () => Omit<AgentSetup, "urls">;
+  /** Of the gateway, configured on this host; undefined: as the profile says. */
+  terminalUrl?: string | undefined;
   /** Problems of the host; checked before every heartbeat. */
   checkHost: (link: LinkStatus) => readonly Finding[];
   heartbeatMs?: number;
@@ -143,11 +146,16 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     onTrustRefused: findings.trustRefused,
   });
 
-  const heartbeatOver = ({ identity: { certificate }, profile }: Pick<Way, "identity" | "profile">) =>
+  const urlsOf = ({ profile, apiUrl }: Pick<Way, "profile" | "apiUrl">) => {
+    const terminal = options.terminalUrl ?? profile.endpoints["node_terminal"];
+    return { node_api: originOf(apiUrl), node_terminal: terminal === undefined ? null : originOf(terminal) };
+  };
+  const heartbeatOver = ({ identity: { certificate }, profile, apiUrl }: Omit<Way, "roots">) =>
     buildHeartbeat({
       ...{ now: Date.now(), startedAt, facts: options.facts(), certificate },
       renewalDueAt: upkeep.renewalDueAt() ?? certificate.notAfter,
       agent: { ...identity.agent(), profile },
+      setup: { ...options.setup(), urls: urlsOf({ profile, apiUrl }) },
       running: pipeline?.executor.running() ?? 0,
       unsentResults: pipeline?.journal.unsentCount() ?? 0,
       findings: findings.current(),
@@ -167,7 +175,8 @@ export function createAgentCore(options: CoreOptions): AgentCore {
   const onFailure = (failure: Classified, correlationId: string | undefined) => {
     count("polls_failed");
     if (isRejection(failure.reason)) count("identity_rejections");
-    record(failure.reason, failure.detail, correlationId);
+    const { reason, detail } = causeOf(failure, findings.current());
+    record(reason, detail, correlationId);
     events.onFailure?.(failure, correlationId);
     if (failure.reason !== "edge_rate_limited") upkeep.afterFailure();
   };
@@ -224,4 +233,11 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     heartbeatNow: () => link.heartbeatNow(),
     settled: upkeep.settled,
   };
+}
+
+/** What follows from an address that is not the profile's is recorded under that cause, not as a problem of its own. */
+function causeOf({ reason, detail }: Classified, findings: readonly Finding[]): Finding {
+  const misplaced = findings.find((one) => one.reason === "endpoint_profile_drift");
+  if (!misplaced || !nodeReason(reason)?.dependsOn.includes(misplaced.reason)) return { reason, detail };
+  return { ...misplaced, detail: `${misplaced.detail}; ${reason}: ${detail}` };
 }

@@ -2,7 +2,7 @@
 // side effects. Every text is bounded and redacted, because the server stores and displays it.
 
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node/limits";
-import type { Heartbeat, HostFacts } from "@holdfast/contracts/node/protocol";
+import type { AgentSetup, Heartbeat, HostFacts } from "@holdfast/contracts/node/protocol";
 import { redact } from "@holdfast/kit/redact";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { type AgentFile, trustVersions } from "../identity/agent-file.ts";
@@ -19,6 +19,7 @@ export function buildHeartbeat(known: {
   certificate: CertificateFacts;
   renewalDueAt: number;
   agent: AgentFile;
+  setup: AgentSetup;
   running: number;
   unsentResults: number;
   findings: readonly Finding[];
@@ -41,6 +42,7 @@ export function buildHeartbeat(known: {
     profile: { name: profile.name, version: profile.version },
     verifier_kids: verifiers.keys.slice(0, MOST_VERIFIER_KEYS).map(({ kid }) => kid),
     trust: trustVersions(known.agent),
+    setup: known.setup,
     running: known.running,
     unsent_results: known.unsentResults,
     findings: known.findings.slice(0, MOST_FINDINGS).map(({ reason, detail }) => ({

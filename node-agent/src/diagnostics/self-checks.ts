@@ -208,7 +208,7 @@ export function rootUsedPercent(): number | undefined {
   }
 }
 
-function originOf(url: string): string {
+export function originOf(url: string): string {
   return URL.parse(url)?.origin ?? url;
 }
 

@@ -25,7 +25,14 @@ export type Ask = {
 
 type Times = { sentAt: number; receivedAt: number };
 /** `date`: the server's clock, if the response contains it. `overStream`: there is no connection to wait for. */
-export type Answer<T> = Times & { body: T; date?: number; correlationId?: string; overStream?: boolean };
+export type Answer<T> = Times & {
+  body: T;
+  date?: number;
+  correlationId?: string;
+  overStream?: boolean;
+  /** This host's end of the connection. */
+  localAddress?: string | undefined;
+};
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** 32 offers with their parameters are far smaller; a foreign page is cut off here. */
@@ -55,6 +62,7 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
     });
     const late = (code: string, message: string) => outgoing.destroy(Object.assign(new Error(message), { code }));
     const way = followConnection(ask.url);
+    let localAddress: string | undefined;
     const connectMs = ask.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
     let deadline = setTimeout(() => late(...way.stuck(connectMs)), connectMs);
     const connected = () => {
@@ -78,12 +86,15 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
     };
     outgoing.once("error", fail);
     outgoing.once("response", (incoming) => {
+      // Before the connection is handed on to the next request, or closed.
+      ({ localAddress } = incoming.socket);
       collect(incoming).then((text) => {
         clearTimeout(deadline);
         try {
           const receivedAt = Date.now();
           const { statusCode: status = 0, headers } = incoming;
-          resolve({ ...readAnswer<T>({ status, headers, text }, { sentAt, receivedAt }), correlationId });
+          const answer = readAnswer<T>({ status, headers, text }, { sentAt, receivedAt });
+          resolve({ ...answer, correlationId, localAddress });
         } catch (error) {
           fail(error);
         }

@@ -12,7 +12,7 @@ import { openMemoryJournal } from "../journal/in-memory.ts";
 import type { LinkKind } from "../link/client.ts";
 import { targetOf } from "../link/session.ts";
 import type { Log } from "../log.ts";
-import type { Character } from "./character.ts";
+import { type Character, SIMULATED } from "./character.ts";
 import { createSimClient } from "./client.ts";
 import type { Dialling } from "./dialling.ts";
 import { createMemoryIdentity, type SimIdentity } from "./memory-identity.ts";
@@ -78,6 +78,10 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
   const client = clientOver(identity.present(), options.link);
   const types = options.types({ facts: character.facts, startedAt: Date.now(), fails: options.fails });
 
+  const setup = {
+    ...{ install_root: null, unit_sha256: null, env_sha256: null, provider: SIMULATED, network_side: null },
+    ...{ source_address: character.facts.advertised_address, root_disk: null },
+  };
   const core = createAgentCore({
     identity,
     client: () => client,
@@ -96,6 +100,7 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
       terminals: noTerminals,
     }),
     facts: () => character.facts,
+    setup: () => setup,
     checkHost: () => character.findings,
     log: quiet,
     events: { record: () => undefined, onTask: options.onTask, onHeartbeat: options.onHeartbeat },

@@ -1,7 +1,7 @@
 // holdfast node: the nodes of an organization, from enrollment to retirement.
 
 import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
-import { getNode, listNodeDiagnostics, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { getNode, listNodeDiagnostics, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
@@ -45,7 +45,7 @@ export function nodeCommand(): Command {
     .action(async (wanted: string, name: string, options: ServerOptions) => {
       const client = await connect(options);
       const { id, name: before } = await findNode(client, wanted);
-      const renamed = await client(renameNode, { params: { node_id: id }, body: { name } });
+      const renamed = await client(updateNode, { params: { node_id: id }, body: { name } });
       printResult(options, renamed, () => `Renamed ${before} to ${renamed.name}.`);
     });
   withServerOptions(node.command("diagnostics"))

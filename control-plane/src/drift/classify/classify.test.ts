@@ -27,6 +27,8 @@ const reasonsOf = (evidence: readonly Observation[], at = now) =>
 const codes: Partial<Record<Kind, readonly string[]>> = {
   diagnostic: [...diagnosticReasonNames, "moon_phase"],
   refusal: ["cert_expired", "certificate_not_yet_valid", "cert_untrusted", "identity_revoked", "moon_phase"],
+  started: ["boot-1", "boot-2"],
+  host_file: ["missing", "0123"],
   terminal: [
     ...["ready", "terminal_node_stream_timeout", "terminal_pty_failed", "terminal_node_offline", "moon_phase"],
     ...["terminal_env_profile_drift", "terminal_node_stream_mtls_failed"],

@@ -11,7 +11,7 @@ import {
   type UserState,
   userStates,
 } from "@holdfast/contracts/reasons/vocabulary";
-import type { Observation } from "../evidence/observation.ts";
+import type { Kind, Observation } from "../evidence/observation.ts";
 import type { Known } from "./collector.ts";
 import { deriveFacts, type Policy } from "./derive.ts";
 import type { Fact, Facts } from "./facts.ts";
@@ -145,9 +145,11 @@ function reportedCause(code: string, source: Observation, facts: Facts): Cause {
   };
 }
 
+const isReported: ReadonlySet<Kind> = new Set(["finding", "clock", "disk", "profile"]);
+
 /** The last heartbeat said so, and none came since. */
 function isOutdated({ kind }: Observation, facts: Facts): boolean {
-  return facts.heartbeat !== "current" && (kind === "finding" || kind === "clock" || kind === "disk");
+  return facts.heartbeat !== "current" && isReported.has(kind);
 }
 
 function isSymptomOf({ reason }: Cause, other: Cause): boolean {

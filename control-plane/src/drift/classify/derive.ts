@@ -25,6 +25,7 @@ export function deriveFacts(evidence: readonly Observation[], policy: Policy, no
   standing(collector);
   refusals(collector);
   profile(collector);
+  fullDisk(collector, policy);
   agent(collector, policy);
   host(collector, policy);
   identity(collector);
@@ -93,6 +94,14 @@ function profile({ last, set }: Collector): void {
   set("terminal_address", terminal.value === "differs" ? "differs_from_profile" : "matches_profile", terminal);
 }
 
+/** Before the agent's findings: its "nearly full" does not contradict a disk that is full. */
+function fullDisk({ last, set }: Collector, policy: Policy): void {
+  const disk = last("disk");
+  if (disk && usedPercent(disk) >= policy.diskFullPercent) set("root_filesystem", "full", disk);
+}
+
+const usedPercent = ({ detail }: Observation) => Number(detail?.["used_percent"] ?? 0);
+
 /** What the agent says. After silence began, a finding counts only if it can explain the silence. */
 function agent(collector: Collector, policy: Policy): void {
   const { last, fresh, set, facts, findings, report } = collector;
@@ -117,9 +126,8 @@ function agent(collector: Collector, policy: Policy): void {
 function host({ last, fresh, set, facts }: Collector, policy: Policy): void {
   const heardAt = last("heartbeat")?.observedAt ?? Number.NEGATIVE_INFINITY;
   const disk = last("disk");
-  const used = Number(disk?.detail?.["used_percent"] ?? 0);
-  if (disk && used >= policy.diskFullPercent) set("root_filesystem", "full", disk);
-  else if (disk && used >= policy.diskPressurePercent && facts.heartbeat === "current") {
+  const pressureFrom = Number(disk?.detail?.["pressure_percent"] ?? policy.diskPressurePercent);
+  if (disk && usedPercent(disk) >= pressureFrom && facts.heartbeat === "current") {
     set("root_filesystem", "pressure", disk);
   }
   const service = fresh("host_service");

@@ -1,12 +1,23 @@
 // What becomes of new observations beside those that are stored. Pure: the writer carries it out.
 
 /** The newest observation of a node, kind and key. */
-export type Newest = { id: string; place: string; value: string; observedAt: number; seenAt: number };
+export type Newest = {
+  id: string;
+  place: string;
+  value: string;
+  observedAt: number;
+  seenAt: number;
+  /** As JSON. Only compared for those that are steady. */
+  detail?: string | null;
+};
 
 export type Given<Observation> = {
   place: string;
   value: string;
   observedAt: number;
+  /** It holds until it changes: an unchanged one is not even repeated. */
+  steady?: boolean | undefined;
+  detail?: string | null;
   /** As the writer wants it back. */
   observation: Observation;
 };
@@ -33,13 +44,14 @@ export function planWrites<Observation>(
   const repeated = new Map<string, Plan<Observation>["repeat"][number]>();
   const replace: string[] = [];
   const used: Observation[] = [];
-  for (const { place, value, observedAt, observation } of given.toSorted((a, b) => a.observedAt - b.observedAt)) {
+  for (const { place, value, observedAt, steady, detail = null, observation } of given.toSorted((a, b) => a.observedAt - b.observedAt)) {
     const known = newest.get(place);
+    if (steady && known?.value === value && (known.detail ?? null) === detail) continue;
     const merged = mergeObservation(known, { value, observedAt });
     if (merged === "ignore") continue;
     used.push(observation);
     if (known && merged === "repeat") {
-      newest.set(place, { ...known, seenAt: observedAt });
+      newest.set(place, { ...known, seenAt: observedAt, detail });
       const own = appended.get(known.id);
       if (own) own.seenAt = observedAt;
       else repeated.set(known.id, { id: known.id, observation, seenAt: observedAt });
@@ -51,7 +63,7 @@ export function planWrites<Observation>(
     const own = known && appended.get(known.id);
     if (own) own.replaced = true;
     else if (known) replace.push(known.id);
-    newest.set(place, { id, place, value, observedAt, seenAt: observedAt });
+    newest.set(place, { id, place, value, observedAt, seenAt: observedAt, detail });
   }
   return { append: [...appended.values()], replace, repeat: [...repeated.values()], used };
 }

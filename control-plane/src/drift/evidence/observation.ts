@@ -24,7 +24,7 @@ export const observedValues = {
   profile: ["matches", "differs"],
   /** `skew_ms`, positive when the node's clock is ahead. */
   clock: ["measured"],
-  /** `used_percent` of the root file system. */
+  /** `used_percent` of the root file system, and `pressure_percent`, from which on the host calls it nearly full. */
   disk: ["measured"],
   recovery_token: ["current", "missing", "expired", "consumed"],
   recovery_endpoint: ["reachable", "unreachable"],
@@ -37,6 +37,10 @@ export const observedValues = {
   dispatched_tasks: ["none", "past_lease"],
   /** Whether the node accepted the last task that it was given, or refused what the server signed, with the `code`. */
   task_verification: ["passed", "failed"],
+  /** By `key`, `agent` or `host`: the id of its last start. History, from which no cause follows. */
+  started: anyCode,
+  /** By `key`, `unit` or `env`: the SHA-256 of that file on the host, or `missing`. History, too. */
+  host_file: anyCode,
   agent_build: ["supported", "older_than_required"],
   /** As the service manager of the host reports it. */
   host_service: ["active", "inactive", "failed"],
@@ -113,6 +117,8 @@ export const freshForMs: Readonly<Record<Kind, number | null>> = {
   queued_tasks: 10 * MINUTE,
   dispatched_tasks: HOUR,
   task_verification: HOUR,
+  started: null,
+  host_file: null,
   agent_build: null,
   host_service: HOUR,
   host_exec: 24 * HOUR,

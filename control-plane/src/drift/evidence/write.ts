@@ -16,6 +16,8 @@ export type NewObservation = {
     observedAt: Date;
     detail?: Readonly<Record<string, string | number | boolean | null>>;
     correlationId?: string | undefined;
+    /** It holds until it changes: stored only when its value or detail differ from the newest. */
+    steady?: boolean;
   };
 }[Kind];
 
@@ -50,6 +52,7 @@ type Row = {
   value: string;
   observed_at: Date;
   seen_at: Date;
+  detail: string | null;
 };
 
 async function record(
@@ -66,7 +69,7 @@ async function record(
     RETURNING node_id, org_id, incident_id`;
   const nodes = new Map(locked.map((one) => [one.node_id, one]));
   const rows = await tx<Row[]>`
-    SELECT id, node_id, kind, key, value, observed_at, seen_at FROM node_observations
+    SELECT id, node_id, kind, key, value, observed_at, seen_at, detail::text FROM node_observations
     WHERE node_id = ANY(${[...nodes.keys()]}::uuid[]) AND replaced_at IS NULL`;
   const given = [...observations, ...endedFindings(rows, observations, complete)].filter(({ nodeId }) =>
     nodes.has(nodeId),
@@ -101,11 +104,12 @@ const toGiven = (observation: NewObservation) => ({
   place: placeOf(observation.nodeId, observation.kind, observation.key ?? ""),
   value: observation.value,
   observedAt: observation.observedAt.getTime(),
+  ...{ steady: observation.steady, detail: textOf(observation.detail) },
   observation,
 });
 
-const toNewest = ({ id, node_id, kind, key, value, observed_at, seen_at }: Row): Newest => ({
-  ...{ id, place: placeOf(node_id, kind, key), value },
+const toNewest = ({ id, node_id, kind, key, value, observed_at, seen_at, detail }: Row): Newest => ({
+  ...{ id, place: placeOf(node_id, kind, key), value, detail },
   ...{ observedAt: observed_at.getTime(), seenAt: seen_at.getTime() },
 });
 

@@ -29,6 +29,8 @@ const partOf: Record<Kind, ContractPart | null> = {
   app_credential: "app_runtime",
   // What a host says about itself may concern any part; the causes that rest on it say which.
   finding: null,
+  started: null,
+  host_file: null,
   diagnostic: null,
   disk: null,
   standing: null,
@@ -38,23 +40,32 @@ const partOf: Record<Kind, ContractPart | null> = {
   control_plane: null,
 };
 
-export function isFresh({ kind, observedAt }: Observation, verdict: Verdict, now: number): boolean {
+/** What every heartbeat says again, if only by not saying anything else. */
+const carried: ReadonlySet<Kind> = new Set([
+  ...(["heartbeat", "clock", "finding", "profile", "agent_build", "disk"] as const),
+]);
+const isCarried = ({ kind, value }: Observation) => carried.has(kind) || (kind === "address" && value === "same");
+
+export function isFresh(one: Observation, verdict: Verdict, now: number): boolean {
+  const { kind, observedAt } = one;
   // What came with a heartbeat is as fresh as the heartbeat.
-  if (["heartbeat", "clock", "finding"].includes(kind)) return verdict.reporting;
+  if (isCarried(one)) return verdict.reporting;
   const limit = freshForMs[kind];
   return limit === null || observedAt + limit > now;
 }
 
 export function partsOf(evidence: readonly Observation[], verdict: Verdict, now: number): Explanation["parts"] {
+  const heardAt = evidence.find(({ kind }) => kind === "heartbeat")?.observedAt ?? 0;
+  const lastAt = (one: Observation) => (isCarried(one) ? Math.max(one.observedAt, heardAt) : one.observedAt);
   const used = new Set(verdict.causes.flatMap((cause) => cause.evidence.map(({ id }) => id)));
   return contractParts.map((part) => {
-    const own = evidence.filter(({ kind }) => partOf[kind] === part).sort((a, b) => b.observedAt - a.observedAt);
+    const own = evidence.filter(({ kind }) => partOf[kind] === part).sort((a, b) => lastAt(b) - lastAt(a));
     const bad = own.find(({ id }) => used.has(id));
     const good = own.find((one) => isFresh(one, verdict, now));
     const shown = bad ?? good ?? own[0];
     return {
       ...{ part, state: bad ? "drifted" : good ? "in_order" : "unknown", observer: shown?.observer ?? null },
-      observed_at: shown ? new Date(shown.observedAt).toISOString() : null,
+      observed_at: shown ? new Date(lastAt(shown)).toISOString() : null,
     };
   });
 }

@@ -79,6 +79,8 @@ export function toNodeDetail(
         }
       : null,
     profile: heartbeat?.profile ?? null,
+    setup: heartbeat?.setup ?? null,
+    ...{ address: row.address, provider: row.provider, network_side: row.network_side },
     health: health ? { observed_at: health.observed_at.toISOString(), host: health.health } : null,
   };
 }

@@ -12,6 +12,9 @@ export type NodeRow = {
   status_reason: string | null;
   revoked_at: Date | null;
   created_at: Date;
+  address: string | null;
+  provider: string | null;
+  network_side: string | null;
   heartbeat_at: Date | null;
   instance_id: string | null;
   boot_id: string | null;
@@ -43,6 +46,7 @@ export type CertificateFacts = {
 
 const columns = (tx: Tx) => tx`
   n.id, n.name, n.status, n.status_reason, n.revoked_at, n.created_at,
+  n.address, n.provider, n.network_side,
   p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat, p.correlation_id AS heartbeat_id,
   p.stream_id, p.disconnected_at, p.disconnected_why, now() AS read_at,
   (SELECT to_json(c) FROM (
@@ -99,8 +103,28 @@ export async function selectNode(tx: Tx, id: string): Promise<NodeRow | undefine
   return row;
 }
 
-export async function updateName(tx: Tx, id: string, name: string): Promise<void> {
-  await tx`UPDATE nodes SET name = ${name} WHERE id = ${id}`;
+export type NodeUpdate = {
+  name?: string | undefined;
+  /** Null: as the agent reports it. */
+  provider?: string | null | undefined;
+  network_side?: string | null | undefined;
+};
+
+/** Undefined fields stay as they are. */
+export async function updateNodeRow(tx: Tx, id: string, { name, provider, network_side }: NodeUpdate): Promise<void> {
+  const reported = (field: string) => tx`
+    (SELECT p.heartbeat#>>${["setup", field]}::text[] FROM node_presence p WHERE p.node_id = n.id)`;
+  if (name !== undefined) await tx`UPDATE nodes SET name = ${name} WHERE id = ${id}`;
+  if (provider !== undefined) {
+    await tx`
+      UPDATE nodes n SET provider = coalesce(${provider}::text, ${reported("provider")}),
+        provider_by_operator = ${provider !== null} WHERE id = ${id}`;
+  }
+  if (network_side !== undefined) {
+    await tx`
+      UPDATE nodes n SET network_side = coalesce(${network_side}::text, ${reported("network_side")}),
+        network_side_by_operator = ${network_side !== null} WHERE id = ${id}`;
+  }
 }
 
 /** The node that a token is created for, locked until the transaction ends. */

@@ -7,7 +7,7 @@ import {
   listNodeDiagnostics,
   listNodes,
   type NodeDetail,
-  renameNode,
+  updateNode,
 } from "@holdfast/contracts/endpoints/nodes";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { ApiContext } from "../../api/context.ts";
@@ -31,7 +31,7 @@ import {
   selectNode,
   selectNodes,
   selectNodesById,
-  updateName,
+  updateNodeRow,
 } from "./queries.ts";
 import { isRevoked, moveNode } from "./state.ts";
 
@@ -98,10 +98,13 @@ export function nodeRoutes(api: ApiContext): void {
     return seesReasons(call) ? node : nodeDetailForTenant(node);
   });
 
-  orgRoute(api, renameNode, async ({ tx, params, body, touched }) => {
+  orgRoute(api, updateNode, async ({ tx, params, body, touched }) => {
     const before = await requireNode(tx, params.node_id);
-    await updateName(tx, before.id, body.name).catch(explainTaken(body.name));
-    touched({ type: "node", id: before.id, name: body.name }, { before: before.name });
+    const name = body.name ?? before.name;
+    await updateNodeRow(tx, before.id, body).catch(explainTaken(name));
+    const changed = body.name === undefined ? [] : [["before", before.name]];
+    const { provider, network_side } = body;
+    touched({ type: "node", id: before.id, name }, { ...Object.fromEntries(changed), provider, network_side });
     return detail(tx, before.id);
   });
 

@@ -21,7 +21,7 @@ export type Transport = {
 };
 
 /** `since`: when the stream was opened, or when the first request was sent without one. */
-export type LinkInUse = { kind: "stream" | "poll"; since: number };
+export type LinkInUse = { kind: "stream" | "poll"; since: number; localAddress?: string | undefined };
 
 export type TransportOptions = {
   /** Requests of their own. */
@@ -90,7 +90,7 @@ export function createTransport(options: TransportOptions): Transport {
     cut = undefined;
     lostWith = undefined;
     current = stream;
-    used = { kind: "stream", since: Date.now() };
+    used = { kind: "stream", since: Date.now(), localAddress: dialled.below.localAddress };
     older?.retire();
     pingRegularly();
     inbox.reopened(true);
@@ -145,11 +145,16 @@ export function createTransport(options: TransportOptions): Transport {
     if (used?.kind !== "poll") used = { kind: "poll", since: Date.now() };
     return options.http;
   };
+  const sendAlone = async <T>(request: Request): Promise<Answer<T>> => {
+    const answer = await polls().send<T>(request);
+    if (used?.kind === "poll") used = { ...used, localAddress: answer.localAddress };
+    return answer;
+  };
 
   return {
     async send<T>(request: Request) {
       const stream = await present();
-      if (!stream) return polls().send<T>(request);
+      if (!stream) return sendAlone<T>(request);
       const answer = await stream.call<T>(request);
       // A heartbeat, in particular: the server knows about this stream.
       if (request.call === "sendHeartbeat") inbox.reopened(false);

@@ -1,6 +1,6 @@
 // The actions on one node. Destructive ones ask for confirmation.
 
-import { changeNode, type NodeChange, type NodeDetail, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { changeNode, type NodeChange, type NodeDetail, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { useState } from "react";
 import { Button } from "../../design/controls/Button.tsx";
 import { Icon } from "../../design/controls/Icon.tsx";
@@ -98,7 +98,7 @@ function ChangeDialog({ node, change, onClose }: { node: NodeDetail; change: Nod
 function RenameDialog({ node, onClose }: { node: NodeDetail; onClose: () => void }) {
   const [name, setName] = useState(node.name);
   const rename = useChange({
-    send: (call) => call(renameNode, { params: { node_id: node.id }, body: { name } }),
+    send: (call) => call(updateNode, { params: { node_id: node.id }, body: { name } }),
     said: `${node.name} renamed to ${name}`,
     onDone: onClose,
   });
