@@ -36,6 +36,9 @@ usage: install-agent.sh [install|upgrade] [options]
                    every user of a machine can read arguments
   --token-file F   the same, from a file
   --name NAME      name of the node; default: its host name
+  --provider NAME  whose machine this is, and
+  --network-side NAME
+                   where it is in the network: reported by the agent; kept in agent.env
   --rejoin         enroll again although this machine is already a node, with a token created for it
   --file F         install from this archive instead of downloading one
   --sha256 HEX     SHA-256 of the archive; only for an archive that this script does not know
@@ -63,7 +66,7 @@ wrong_usage() {
 has() { command -v "$1" >/dev/null 2>&1; }
 
 main() {
-	action=install api='' token_from='' name='' rejoin='' file='' sha256='' start=yes keep_state='' remove_users=''
+	action=install api='' token_from='' name='' provider='' network_side='' rejoin='''' file='' sha256='' start=yes keep_state='' remove_users=''
 	case "${1:-}" in
 	install | upgrade | rollback | uninstall)
 		action=$1
@@ -82,7 +85,7 @@ main() {
 read_options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
-		--api | --token | --token-file | --name | --file | --sha256)
+		--api | --token | --token-file | --name | --provider | --network-side | --file | --sha256)
 			[ $# -ge 2 ] && [ -n "$2" ] || wrong_usage "$1 needs a value."
 			;;
 		esac
@@ -94,6 +97,8 @@ read_options() {
 			;;
 		--token-file) token_from=$2 && shift ;;
 		--name) name=$2 && shift ;;
+		--provider) check_label "$1" "$2" && provider=$2 && shift ;;
+		--network-side) check_label "$1" "$2" && network_side=$2 && shift ;;
 		--file) file=$2 && shift ;;
 		--sha256) sha256=$2 && shift ;;
 		--rejoin) rejoin=yes ;;
@@ -105,6 +110,14 @@ read_options() {
 		esac
 		shift
 	done
+}
+
+# As the agent takes it: with anything else it would not start.
+check_label() {
+	case $2 in
+	[!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) wrong_usage "$1 takes letters, digits, dots, underscores and hyphens." ;;
+	esac
+	[ ${#2} -le 63 ] || wrong_usage "$1 takes up to 63 characters."
 }
 
 # Standard input is inherited, and with it the token.
@@ -130,6 +143,8 @@ install_agent() {
 	is_connected && was_connected=yes
 	switch_to "$new"
 	write_units
+	[ -z "$provider" ] || keep_setting HOLDFAST_NODE_PROVIDER "$provider"
+	[ -z "$network_side" ] || keep_setting HOLDFAST_NODE_NETWORK_SIDE "$network_side"
 	tidy_versions
 	if [ -z "$start" ]; then
 		done_ "Installed $new. Start it: systemctl enable --now $SERVICE"

@@ -1,4 +1,4 @@
-import type { HostFacts } from "@holdfast/contracts/node/protocol";
+import type { AgentSetup, HostFacts } from "@holdfast/contracts/node/protocol";
 
 export const someFacts: HostFacts = {
   agent_version: "0.1.0",
@@ -13,4 +13,11 @@ export const someFacts: HostFacts = {
   capabilities: [],
   account: "root",
   advertised_address: null,
+};
+
+export const someSetup: AgentSetup = {
+  urls: { node_api: "https://nodes.example.com:18442", node_terminal: null },
+  ...{ install_root: "/opt/holdfast-agent/versions/0.1.0", unit_sha256: null, env_sha256: null },
+  ...{ source_address: null, provider: null, network_side: null },
+  root_disk: { used_percent: 40, pressure_percent: 90 },
 };

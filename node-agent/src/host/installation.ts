@@ -14,7 +14,11 @@ const LONGEST = 200;
 const MOST_BYTES = 1024 * 1024;
 
 /** `program`: the file that was started. `root`: where units are found; tests provide a tree. */
-export function watchInstallation(options: { stateDir: string; program: string; root?: string }): () => Installation {
+export function watchInstallation(options: {
+  stateDir: string;
+  program: string;
+  root?: string;
+}): () => Installation {
   const { stateDir, program, root = "/" } = options;
   const install_root = rootOf(program);
   const unitDigests = units.map((path) => digestOf(join(root, path)));

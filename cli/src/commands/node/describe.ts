@@ -33,7 +33,7 @@ export function nodeTable(nodes: readonly Node[], options: { filtered: boolean }
 
 /** `url`: of the server, which serves the runbooks, too. */
 export function describeNode(node: NodeDetail, { url }: { url: string }): string {
-  const { facts, certificate } = node;
+  const { facts, certificate, setup } = node;
   const rows: [string, string | null][] = [
     ["id", node.id],
     ["status", node.status + (node.status_reason ? ` (${node.status_reason})` : "")],
@@ -62,6 +62,11 @@ export function describeNode(node: NodeDetail, { url }: { url: string }): string
     ["certificate", certificate && `expires ${localTime(certificate.not_after)}, serial ${certificate.serial}`],
     ["renewal due", certificate && (localTime(certificate.renewal_due_at) ?? null)],
     ["profile", node.profile && `${node.profile.name} version ${node.profile.version}`],
+    ["addresses", setup && `api ${setup.urls.node_api}, terminals ${setup.urls.node_terminal ?? "none"}`],
+    ["installed in", setup && setup.install_root],
+    ["address", node.address],
+    ["provider", node.provider],
+    ["network side", node.network_side],
     ["enrolled", localTime(node.created_at)],
   ];
   const shown = rows.filter((row): row is [string, string] => row[1] !== null);

@@ -20,6 +20,7 @@ import { describeNode } from "./describe.ts";
 import { addEvidence } from "./evidence.ts";
 import { addExplain } from "./explain.ts";
 import { addList } from "./list.ts";
+import { addSet } from "./set.ts";
 import { tokenCommand } from "./token.ts";
 
 export function nodeCommand(): Command {
@@ -48,6 +49,7 @@ export function nodeCommand(): Command {
       const renamed = await client(updateNode, { params: { node_id: id }, body: { name } });
       printResult(options, renamed, () => `Renamed ${before} to ${renamed.name}.`);
     });
+  addSet(node);
   withServerOptions(node.command("diagnostics"))
     .description("list what the node's agent has recorded about itself, newest first")
     .argument("<node>", "id or name")

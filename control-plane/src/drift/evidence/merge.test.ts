@@ -94,4 +94,22 @@ describe("evidence that is recorded", () => {
       { numRuns: 2_000 },
     );
   });
+
+  it("DRIFT-01 has nothing new from what holds until it changes, and everything from what does not", () => {
+    const newest = { id: "1", place: "a", value: "x", observedAt: 1, seenAt: 1, detail: '{"n":1}' };
+    const plan = (steady: boolean, value: string, detail: string | null, stored = [newest]) => {
+      const { append, repeat } = planWrites(
+        [{ ...{ place: "a", value, observedAt: 2, steady, detail }, observation: undefined }],
+        stored,
+        () => "2",
+      );
+      return { append: append.length, repeat: repeat.length };
+    };
+    expect(plan(true, "x", '{"n":1}')).toEqual({ append: 0, repeat: 0 });
+    expect(plan(false, "x", '{"n":1}')).toEqual({ append: 0, repeat: 1 });
+    expect(plan(true, "x", '{"n":2}')).toEqual({ append: 0, repeat: 1 });
+    expect(plan(true, "x", null)).toEqual({ append: 0, repeat: 1 });
+    expect(plan(true, "y", '{"n":1}')).toEqual({ append: 1, repeat: 0 });
+    expect(plan(true, "x", '{"n":1}', [])).toEqual({ append: 1, repeat: 0 });
+  });
 });

@@ -44,7 +44,9 @@ export function planWrites<Observation>(
   const repeated = new Map<string, Plan<Observation>["repeat"][number]>();
   const replace: string[] = [];
   const used: Observation[] = [];
-  for (const { place, value, observedAt, steady, detail = null, observation } of given.toSorted((a, b) => a.observedAt - b.observedAt)) {
+  for (const { place, value, observedAt, steady, detail = null, observation } of given.toSorted(
+    (a, b) => a.observedAt - b.observedAt,
+  )) {
     const known = newest.get(place);
     if (steady && known?.value === value && (known.detail ?? null) === detail) continue;
     const merged = mergeObservation(known, { value, observedAt });

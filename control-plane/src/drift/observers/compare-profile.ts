@@ -21,7 +21,14 @@ export function compareWithProfile(
     if (expected === null) return [];
     const reported = originOf(urls[field]);
     const matching = accepted.find(({ endpoints }) => originOf(endpoints[field]) === reported);
-    const common = { nodeId, kind: "profile", key, observer: "control_plane", observedAt: at, steady: true } as const;
+    const common = {
+      nodeId,
+      kind: "profile",
+      key,
+      observer: "control_plane",
+      observedAt: at,
+      steady: true,
+    } as const;
     const addresses = { expected, reported };
     return matching
       ? [{ ...common, value: "matches", detail: { ...addresses, profile_version: matching.version } }]

@@ -111,7 +111,11 @@ export type NodeUpdate = {
 };
 
 /** Undefined fields stay as they are. */
-export async function updateNodeRow(tx: Tx, id: string, { name, provider, network_side }: NodeUpdate): Promise<void> {
+export async function updateNodeRow(
+  tx: Tx,
+  id: string,
+  { name, provider, network_side }: NodeUpdate,
+): Promise<void> {
   const reported = (field: string) => tx`
     (SELECT p.heartbeat#>>${["setup", field]}::text[] FROM node_presence p WHERE p.node_id = n.id)`;
   if (name !== undefined) await tx`UPDATE nodes SET name = ${name} WHERE id = ${id}`;

@@ -102,9 +102,9 @@ export function nodeRoutes(api: ApiContext): void {
     const before = await requireNode(tx, params.node_id);
     const name = body.name ?? before.name;
     await updateNodeRow(tx, before.id, body).catch(explainTaken(name));
-    const changed = body.name === undefined ? [] : [["before", before.name]];
     const { provider, network_side } = body;
-    touched({ type: "node", id: before.id, name }, { ...Object.fromEntries(changed), provider, network_side });
+    const renamed = body.name === undefined ? {} : { before: before.name };
+    touched({ type: "node", id: before.id, name }, { ...renamed, provider, network_side });
     return detail(tx, before.id);
   });
 

@@ -44,7 +44,11 @@ export function HostCard({ node }: { node: NodeDetail }) {
             ))}
           </span>
         </Fact>
-        {facts.advertised_address && <Fact name="Address">{facts.advertised_address}</Fact>}
+        {facts.advertised_address && <Fact name="Advertised address">{facts.advertised_address}</Fact>}
+        {node.address && <Fact name="Address">{node.address}</Fact>}
+        {node.provider && <Fact name="Provider">{node.provider}</Fact>}
+        {node.network_side && <Fact name="Network side">{node.network_side}</Fact>}
+        {node.setup && <Fact name="Connects to">{node.setup.urls.node_api}</Fact>}
       </Facts>
     </Card>
   );
