@@ -294,7 +294,9 @@ describe("where a node is", () => {
     expect(await update({ provider: null }), "as reported").toMatchObject({ provider: "acme-2" });
     await heartbeat(node, { setup: { provider: null, network_side: "same-lan" } });
     await expect.poll(place).toEqual({ provider: null, network_side: "same-lan" });
-    await expect(update({ provider: "two words" })).rejects.toMatchObject({ code: "invalid_request" });
-    await expect(update({})).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(update({ provider: "two words" })).rejects.toMatchObject({
+      envelope: { code: "invalid_request" },
+    });
+    await expect(update({})).rejects.toMatchObject({ envelope: { code: "invalid_request" } });
   });
 });

@@ -24,7 +24,12 @@ const connected = (agent: TestAgent) => expect.poll(() => health(agent)).toMatch
 describe("the link of an agent", () => {
   it("AGENT-06 tells facts, certificate, profile and counters with its heartbeat, then holds one poll", async () => {
     const api = await startFakeApi();
-    const agent = await startTestAgent(api, { env: { HOLDFAST_AGENT_ADVERTISE_ADDRESS: "10.0.0.7" } });
+    const agent = await startTestAgent(api, {
+      env: {
+        ...{ HOLDFAST_AGENT_ADVERTISE_ADDRESS: "10.0.0.7", HOLDFAST_NODE_PROVIDER: "acme" },
+        HOLDFAST_NODE_NETWORK_SIDE: "behind-nat",
+      },
+    });
     await expect.poll(() => api.held()).toBe(1);
     const { certificate } = readIdentity(stateFiles(agent.stateDir));
     expect(api.heartbeats.slice(0, 1)).toMatchObject([
@@ -32,6 +37,12 @@ describe("the link of an agent", () => {
         facts: { agent_version: "0.1.0", advertised_address: "10.0.0.7" },
         certificate: { serial: certificate.serial, not_after: new Date(certificate.notAfter).toISOString() },
         profile: { name: "test", version: 1 },
+        setup: {
+          ...{ urls: { node_api: api.url, node_terminal: null }, provider: "acme", network_side: "behind-nat" },
+          // Over loopback, where an address says nothing.
+          source_address: null,
+          root_disk: { used_percent: expect.any(Number), pressure_percent: 90 },
+        },
         verifier_kids: api.verifiers.keys.map((key) => key.kid),
         running: 0,
         unsent_results: 0,

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
-import { someFacts } from "../../../testkit/agent/facts.ts";
+import { someFacts, someSetup } from "../../../testkit/agent/facts.ts";
 import { loaderOf } from "../../test/support/test-types.ts";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { openMemoryJournal } from "../journal/in-memory.ts";
@@ -12,7 +12,8 @@ import { LinkFailure } from "../link/failures.ts";
 import { type CoreOptions, createAgentCore } from "./agent-core.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-const profile = { name: "p", version: 3, endpoints: {}, resolve: {}, ca_sha256: [] };
+const endpoints: Record<string, string> = {};
+const profile = { name: "p", version: 3, endpoints, resolve: {}, ca_sha256: [] };
 const certificate = { serial: "0a", notBefore: Date.now(), notAfter: Date.now() + 86_400_000 };
 const way = {
   identity: { nodeId: "n", keyPem: "", chainPem: "", certificate },
@@ -20,6 +21,17 @@ const way = {
   profile,
   apiUrl: "https://a",
 };
+
+const identityWith = (offered: typeof profile) => ({
+  nodeId: randomUUID(),
+  agent: () => ({ node_id: "n", profile: offered, verifiers: { keys: [] } }),
+  verifiers: () => new Map(),
+  learn: () => [],
+  present: () => ({ ...way, profile: offered }),
+  candidates: () => ({}),
+  offer: () => undefined,
+  adopt: () => undefined,
+});
 
 function core(changes: Partial<CoreOptions> = {}) {
   const history: string[] = [];
@@ -33,16 +45,7 @@ function core(changes: Partial<CoreOptions> = {}) {
     wait: () => new Promise(() => undefined),
   } as unknown as LinkCalls;
   const options = {
-    identity: {
-      nodeId: randomUUID(),
-      agent: () => ({ node_id: "n", profile, verifiers: { keys: [] } }),
-      verifiers: () => new Map(),
-      learn: () => [],
-      present: () => way,
-      candidates: () => ({}),
-      offer: () => undefined,
-      adopt: () => undefined,
-    },
+    identity: identityWith(profile),
     client: () => client,
     clientOver: () => ({ heartbeat: client.heartbeat, close() {} }),
     addresses: () => ({ joinedAt: "https://a", fixedUrl: undefined }),
@@ -50,6 +53,7 @@ function core(changes: Partial<CoreOptions> = {}) {
     loadType: loaderOf({}),
     host: () => ({}) as never,
     facts: () => someFacts,
+    setup: () => someSetup,
     checkHost: vi.fn((): readonly Finding[] => []),
     log: quiet,
     ...changes,
@@ -107,7 +111,47 @@ describe("a heartbeat", () => {
   });
 });
 
+describe("the addresses in a heartbeat", () => {
+  const offering = (endpoints: Record<string, string>, changes: Partial<CoreOptions> = {}) =>
+    core({ ...changes, identity: identityWith({ ...profile, endpoints }) as never }).agent.heartbeat().setup?.urls;
+
+  it("AGENT-06 are those in use: the api's, and the gateway's of the profile unless the host has its own", () => {
+    expect(offering({})).toEqual({ node_api: "https://a", node_terminal: null });
+    const published = { node_api: "https://b", node_terminal: "https://t:443/" };
+    expect(offering(published)).toEqual({ node_api: "https://a", node_terminal: "https://t" });
+    const fixed = { terminalUrl: "https://fixed:8443" };
+    expect(offering(published, fixed)).toEqual({ node_api: "https://a", node_terminal: "https://fixed:8443" });
+  });
+});
+
 describe("a failure of the link", () => {
+  const failing = (failure: ConstructorParameters<typeof LinkFailure>[0]) =>
+    ({ heartbeat: () => Promise.reject(new LinkFailure(failure)) }) as unknown as LinkCalls;
+  const recordOf = async (failure: ConstructorParameters<typeof LinkFailure>[0], findings: Finding[]) => {
+    const { agent, history } = core({ client: () => failing(failure), checkHost: () => findings });
+    const ran = agent.run();
+    await expect.poll(() => agent.status().problem).toBeDefined();
+    agent.stopLink();
+    await ran;
+    return { recorded: history.at(-1), problem: agent.status().problem?.reason };
+  };
+  const refused = { kind: "no_answer", code: "ECONNREFUSED", message: "nothing listens" } as const;
+  const misplaced: Finding = { reason: "endpoint_profile_drift", detail: "in use is https://old" };
+
+  it("DRIFT-07 at an address that is not the profile's is recorded as that, with what it led to", async () => {
+    const { recorded, problem } = await recordOf(refused, [misplaced]);
+    expect(recorded).toMatch(
+      /^endpoint_profile_drift: in use is https:\/\/old; api_unreachable: .*nothing listens/,
+    );
+    expect(problem, "pauses and status go by what failed").toBe("api_unreachable");
+  });
+
+  it("DRIFT-07 at the profile's address, or one that no address explains, is recorded as it is", async () => {
+    expect((await recordOf(refused, [])).recorded).toMatch(/^api_unreachable: /);
+    const outage = { kind: "answer", status: 503, code: "unavailable", excerpt: "" } as const;
+    expect((await recordOf(outage, [misplaced])).recorded).toMatch(/^control_plane_unreachable: /);
+  });
+
   it("AGENT-01 is recorded and counted; a rejection as such", async () => {
     const refusal = { kind: "answer", status: 403, code: "certificate_revoked", excerpt: "revoked" } as const;
     const failing = { heartbeat: () => Promise.reject(new LinkFailure(refusal)) } as unknown as LinkCalls;

@@ -102,3 +102,14 @@ describe("retry-after", () => {
     expect(retryAfter(header, Date.parse("2026-03-01T12:00:00Z"))).toBe(seconds);
   });
 });
+
+describe("an answer", () => {
+  it("AGENT-06 says which address of this host it came to", async () => {
+    const server = http.createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
+    atEnd(() => server.close());
+    await once(server, "listening");
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const answer = await exchange({ method: "GET", url, timeoutMs: 30_000, via: { agent: false } });
+    expect(answer.localAddress).toBe("127.0.0.1");
+  });
+});

@@ -63,7 +63,7 @@ export function describeNode(node: NodeDetail, { url }: { url: string }): string
     ["renewal due", certificate && (localTime(certificate.renewal_due_at) ?? null)],
     ["profile", node.profile && `${node.profile.name} version ${node.profile.version}`],
     ["addresses", setup && `api ${setup.urls.node_api}, terminals ${setup.urls.node_terminal ?? "none"}`],
-    ["installed in", setup && setup.install_root],
+    ["installed in", setup?.install_root ?? null],
     ["address", node.address],
     ["provider", node.provider],
     ["network side", node.network_side],

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
 import { LinkFailure } from "../failures.ts";
 import { DialFailure } from "./dial.ts";
@@ -40,4 +41,26 @@ it("TASK-02 tries a stream every 30 s while an outage lasts, and ever less often
   expect(await dialsAfter(30_000), "the second refusal: a minute").toBe(0);
   expect(await dialsAfter(30_000)).toBe(1);
   transport.close();
+});
+
+it("AGENT-06 knows this host's end of its connection, of a stream and of requests alone", async () => {
+  const query = { seconds: 60, room: 0, holding: [], signal: new AbortController().signal };
+  const socket = Object.assign(new EventEmitter(), { send() {}, close() {}, ping() {}, terminate() {} });
+  const below = { localAddress: "10.0.0.7", bytesRead: 0 };
+  const streaming = createTransport({
+    http: { send: () => Promise.reject(noStreamHere), wait: () => Promise.reject(noStreamHere) },
+    dial: async () => ({ socket, below }) as never,
+  });
+  void streaming.wait(query);
+  await expect.poll(() => streaming.used()).toMatchObject({ kind: "stream", localAddress: "10.0.0.7" });
+  streaming.close();
+
+  const answer = { body: {}, sentAt: 0, receivedAt: 0, localAddress: "10.0.0.8" };
+  const polling = createTransport({
+    http: { send: async () => answer as never, wait: () => Promise.reject(unreachable) },
+    dial: undefined,
+  });
+  await polling.send({ call: "sendHeartbeat", method: "POST", path: "/heartbeat", timeoutMs: 1 });
+  expect(polling.used()).toMatchObject({ kind: "poll", localAddress: "10.0.0.8" });
+  polling.close();
 });
