@@ -1,6 +1,6 @@
 // What heartbeats say about the agent itself becomes evidence, causes, and the record of the node.
 
-import { explainNode } from "@holdfast/contracts/endpoints/drift";
+import { addNodeEvidence, explainNode } from "@holdfast/contracts/endpoints/drift";
 import { getNode, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import type { AgentSetup } from "@holdfast/contracts/node/protocol";
@@ -165,6 +165,19 @@ describe("a profile that changes", () => {
     expect(await reasonsOf(stays)).toEqual([]);
   });
 
+  it("DRIFT-07 that they matched does not contradict what a silent host says about itself", async () => {
+    const node = await enrollTestNode(api, org.id);
+    await heartbeat(node);
+    await expect.poll(() => valuesOf(node, "profile", "api")).toEqual(["matches"]);
+    await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes' WHERE node_id = ${node.id}`;
+    const record = {
+      ...{ seq: 1, at: new Date(Date.now() - 1000).toISOString(), reason: "endpoint_profile_drift" as const },
+      ...{ detail: "in use is https://old.example.com", instance_id: uuidv7(), correlation_id: null },
+    };
+    await api.operator(org.id)(addNodeEvidence, { params: { node_id: node.id }, body: { records: [record] } });
+    expect(await reasonsOf(node)).toEqual(["endpoint_profile_drift"]);
+  });
+
   it("DRIFT-02 a node that was silent before is a guess, not a certainty", async () => {
     const node = await enrollTestNode(api, org.id);
     await heartbeat(node, { setup: { urls: { ...urls, node_api: "https://old.example.com" } } });
@@ -225,6 +238,16 @@ describe("an agent", () => {
     expect(await reasonsOf(node)).toEqual([]);
   });
 
+  it("DRIFT-01 that is rolled back to a version without it: what the newer one reported is no longer known", async () => {
+    const node = await enrollTestNode(api, org.id);
+    const root_disk = { used_percent: 99, pressure_percent: 90 };
+    await heartbeat(node, { setup: { root_disk, urls: { ...urls, node_api: "https://old.example.com" } } });
+    await expect.poll(() => reasonsOf(node)).toEqual(["disk_full", "endpoint_profile_drift"]);
+    await node.client.ask({ method: "POST", path: node.path("heartbeat"), body: heartbeatOf() });
+    expect(await explain(node)).toMatchObject({ causes: [], healthy: true });
+    expect(await partOf(node, "endpoint_identity")).toMatchObject({ state: "unknown", observer: null });
+  });
+
   it.for<[string, Partial<Record<keyof AgentSetup, unknown>>]>([
     ["urls.node_api", { urls: { node_api: "not an address", node_terminal: null } }],
     ["urls.node_api", { urls: { node_api: "https://user:secret@a.example", node_terminal: null } }],
@@ -238,7 +261,7 @@ describe("an agent", () => {
     ["source_address", { source_address: "elsewhere" }],
     ["provider", { provider: "a b" }],
     ["root_disk.used_percent", { root_disk: { used_percent: 101, pressure_percent: 90 } }],
-  ])("AGENT-06 whose %s is no such thing is refused, and told why", async ([field, setup]) => {
+  ])("AGENT-06 with an invalid %s is refused, and told why", async ([field, setup]) => {
     const node = await enrollTestNode(api, org.id);
     const { status, body } = await heartbeat(node, { setup: setup as Partial<AgentSetup> });
     expect({ status, code: body["code"] }).toEqual({ status: 400, code: "invalid_request" });

@@ -53,6 +53,29 @@ describe("this machine", () => {
     expect(page).toMatchObject({ items: [{ name: node.name }], next_cursor: null });
   });
 
+  it("DRIFT-01 uses the addresses of the profile, and is shown with them and with where it is", async () => {
+    const detail = () => first.operator()(getNode, { params: { node_id: node.id } });
+    const { node_api_url } = await first.up.ready;
+    await until(async () => (await detail()).setup !== null);
+    expect((await detail()).setup).toMatchObject({
+      urls: { node_api: node_api_url, node_terminal: expect.stringMatching(/^https:/) },
+      install_root: expect.stringMatching(/^\//),
+    });
+    const parts = async () =>
+      (await json<{ parts: { part: string; state: string }[] }>(["node", "explain", node.name])).parts;
+    const endpoint = async () => (await parts()).find(({ part }) => part === "endpoint_identity")?.state;
+    await until(async () => (await endpoint()) === "in_order");
+    const set = await run(["node", "set", node.name, "--provider", "acme", "--network-side", "same-lan"]);
+    expect(set.stdout).toBe(`${node.name}: provider acme, network side same-lan.\n`);
+    const { stdout } = await run(["node", "show", node.name]);
+    expect(stdout).toMatch(/\n {2}provider +acme\n {2}network side +same-lan\n/);
+    expect(stdout).toContain(`api ${node_api_url}`);
+    expect(await json(["node", "set", node.name, "--provider", ""])).toMatchObject({ provider: null });
+    expect(await failure(["node", "set", node.name])).toMatchObject({
+      message: expect.stringContaining("Nothing to set"),
+    });
+  });
+
   it("DIAG-01 is probed by itself soon after it has joined, which is no task of anybody", async () => {
     await until(async () => (await first.operator()(getNode, { params: { node_id: node.id } })).health !== null);
     const { stdout } = await run(["node", "show", node.name]);

@@ -146,16 +146,12 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     onTrustRefused: findings.trustRefused,
   });
 
-  const urlsOf = ({ profile, apiUrl }: Pick<Way, "profile" | "apiUrl">) => {
-    const terminal = options.terminalUrl ?? profile.endpoints["node_terminal"];
-    return { node_api: originOf(apiUrl), node_terminal: terminal === undefined ? null : originOf(terminal) };
-  };
   const heartbeatOver = ({ identity: { certificate }, profile, apiUrl }: Omit<Way, "roots">) =>
     buildHeartbeat({
       ...{ now: Date.now(), startedAt, facts: options.facts(), certificate },
       renewalDueAt: upkeep.renewalDueAt() ?? certificate.notAfter,
       agent: { ...identity.agent(), profile },
-      setup: { ...options.setup(), urls: urlsOf({ profile, apiUrl }) },
+      setup: { ...options.setup(), urls: urlsOf({ profile, apiUrl }, options.terminalUrl) },
       running: pipeline?.executor.running() ?? 0,
       unsentResults: pipeline?.journal.unsentCount() ?? 0,
       findings: findings.current(),
@@ -233,6 +229,15 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     heartbeatNow: () => link.heartbeatNow(),
     settled: upkeep.settled,
   };
+}
+
+/** In use; the gateway's is the profile's, unless this host has one of its own. */
+function urlsOf(
+  { profile, apiUrl }: Pick<Way, "profile" | "apiUrl">,
+  own: string | undefined,
+): AgentSetup["urls"] {
+  const terminal = own ?? profile.endpoints["node_terminal"];
+  return { node_api: originOf(apiUrl), node_terminal: terminal === undefined ? null : originOf(terminal) };
 }
 
 /** What follows from an address that is not the profile's is recorded under that cause, not as a problem of its own. */

@@ -230,6 +230,31 @@ describe("what is said of a node", () => {
     ]);
   });
 
+  it("DRIFT-13 whose disk is full although its agent calls it nearly full: full, by what was measured", () => {
+    const finding = saw("finding", "present", { key: "node_observability_disk_pressure" });
+    const disk = (used_percent: number, pressure_percent?: number) =>
+      saw("disk", "measured", { detail: { used_percent, ...(pressure_percent ? { pressure_percent } : {}) } });
+    const node = [enrolled, heartbeat(1_000)];
+    expect(reasonsOf([...node, finding, disk(99)])).toEqual(["disk_full"]);
+    expect(reasonsOf([...node, finding, disk(97)])).toEqual(["node_observability_disk_pressure"]);
+    expect(reasonsOf([...node, disk(89)])).toEqual([]);
+    expect(reasonsOf([...node, disk(90)])).toEqual(["node_observability_disk_pressure"]);
+    // The limit of the host counts, if it has one.
+    expect(reasonsOf([...node, disk(94, 95)])).toEqual([]);
+    expect(reasonsOf([...node, disk(95, 95)])).toEqual(["node_observability_disk_pressure"]);
+  });
+
+  it("DRIFT-07 whose addresses matched before it fell silent: that is not known any more", () => {
+    const matched = saw("profile", "matches", { key: "api", ageMs: 400_000 });
+    const record = saw("diagnostic", "endpoint_profile_drift", { ageMs: 1_000 });
+    expect(reasonsOf([enrolled, heartbeat(400_000), matched])).toEqual(["agent_down"]);
+    expect(reasonsOf([enrolled, heartbeat(400_000), matched, record])).toEqual(["endpoint_profile_drift"]);
+    const differed = saw("profile", "differs", { key: "api", ageMs: 400_000 });
+    const causes = (ageMs: number) => classify([enrolled, heartbeat(ageMs), differed], policy, now).causes;
+    expect(causes(1_000)).toMatchObject([{ reason: "endpoint_profile_drift", confidence: "high" }]);
+    expect(causes(400_000)).toMatchObject([{ reason: "endpoint_profile_drift", confidence: "medium" }]);
+  });
+
   it("DRIFT-15 that is retired: nothing, unless it still knocks", () => {
     const retired = saw("standing", "retired");
     expect(reasonsOf([retired, heartbeat(9 * HOUR)])).toEqual([]);

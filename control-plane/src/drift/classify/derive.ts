@@ -86,12 +86,15 @@ function refusals({ fresh, set, last, facts }: Collector): void {
   else set("task_wait", facts.node_standing === "active" ? "identity_rejected" : "denied", refusal);
 }
 
-function profile({ last, set }: Collector): void {
+/** That they matched says nothing about a node that stopped reporting: its settings may be why. */
+function profile({ last, set, facts }: Collector): void {
+  const current = facts.heartbeat === "current";
   const api = last("profile", "api");
-  if (api) set("node_addresses", api.value === "differs" ? "differ_from_profile" : "match_profile", api);
+  if (api?.value === "differs") set("node_addresses", "differ_from_profile", api);
+  else if (api && current) set("node_addresses", "match_profile", api);
   const terminal = last("profile", "terminal");
-  if (!terminal) return;
-  set("terminal_address", terminal.value === "differs" ? "differs_from_profile" : "matches_profile", terminal);
+  if (terminal?.value === "differs") set("terminal_address", "differs_from_profile", terminal);
+  else if (terminal && current) set("terminal_address", "matches_profile", terminal);
 }
 
 /** Before the agent's findings: its "nearly full" does not contradict a disk that is full. */

@@ -12,6 +12,8 @@ type NodeRow = {
   created_at: Date;
   status_changed_at: Date;
   heartbeat_at: Date | null;
+  /** The last heartbeat says how the agent is set up. */
+  reports_setup: boolean;
   disconnected_at: Date | null;
   disconnected_why: string | null;
   clock_skew_ms: number | null;
@@ -36,7 +38,8 @@ type ObservationRow = {
 export async function readEvidence(db: Queryable, ids: readonly string[]): Promise<Map<string, Observation[]>> {
   const nodes = await db<NodeRow[]>`
     SELECT n.id, n.status, n.status_reason, n.revoked_at, n.created_at, n.status_changed_at, p.heartbeat_at, p.disconnected_at,
-           p.disconnected_why, p.clock_skew_ms, c.not_before, c.not_after, c.issued_at
+           p.disconnected_why, p.clock_skew_ms, p.heartbeat->'setup' IS NOT NULL AS reports_setup, c.not_before, c.not_after,
+           c.issued_at
     FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
     LEFT JOIN LATERAL (
       SELECT not_before, not_after, issued_at FROM node_certificates
@@ -46,8 +49,19 @@ export async function readEvidence(db: Queryable, ids: readonly string[]): Promi
     SELECT id, node_id, kind, key, value, observer, detail, observed_at, seen_at, received_at FROM node_observations
     WHERE node_id = ANY(${ids as string[]}::uuid[]) AND replaced_at IS NULL`;
   const evidence = new Map(nodes.map((node) => [node.id, keptElsewhere(node)]));
-  for (const row of observed) evidence.get(row.node_id)?.push(observationOf(row));
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  for (const row of observed) {
+    const node = byId.get(row.node_id);
+    if (node && !isWithdrawn(row, node)) evidence.get(row.node_id)?.push(observationOf(row));
+  }
   return evidence;
+}
+
+const ofSetup: ReadonlySet<string> = new Set(["profile", "disk"]);
+
+/** After a rollback to an agent that does not report it, nobody would ever replace what the newer one reported. */
+function isWithdrawn({ kind, seen_at }: ObservationRow, { reports_setup, heartbeat_at }: NodeRow): boolean {
+  return !reports_setup && ofSetup.has(kind) && heartbeat_at !== null && heartbeat_at > seen_at;
 }
 
 function observationOf({ key, observed_at, seen_at, received_at, detail, ...row }: ObservationRow): Observation {

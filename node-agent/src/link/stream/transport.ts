@@ -145,19 +145,14 @@ export function createTransport(options: TransportOptions): Transport {
     if (used?.kind !== "poll") used = { kind: "poll", since: Date.now() };
     return options.http;
   };
-  const sendAlone = async <T>(request: Request): Promise<Answer<T>> => {
-    const answer = await polls().send<T>(request);
-    if (used?.kind === "poll") used = { ...used, localAddress: answer.localAddress };
-    return answer;
-  };
 
   return {
     async send<T>(request: Request) {
       const stream = await present();
-      if (!stream) return sendAlone<T>(request);
-      const answer = await stream.call<T>(request);
+      const answer = await (stream ? stream.call<T>(request) : polls().send<T>(request));
+      if (!stream) used = withAddress(used, answer);
       // A heartbeat, in particular: the server knows about this stream.
-      if (request.call === "sendHeartbeat") inbox.reopened(false);
+      else if (request.call === "sendHeartbeat") inbox.reopened(false);
       return answer;
     },
     async wait(query) {
@@ -189,6 +184,11 @@ export function createTransport(options: TransportOptions): Transport {
       inbox.wake();
     },
   };
+}
+
+/** A stream that was opened meanwhile has its own. */
+function withAddress(used: LinkInUse | undefined, { localAddress }: Answer<unknown>): LinkInUse | undefined {
+  return used?.kind === "poll" ? { ...used, localAddress } : used;
 }
 
 /** A stream that lived longer than this is not being cut. */
