@@ -4,7 +4,8 @@ import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { addNodeEvidence, explainNode } from "@holdfast/contracts/endpoints/drift";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
-import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { firstHeartbeat } from "../../testkit/api/evidence.ts";
+import { enrollTestNode, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { recordObservations } from "../src/drift/evidence/write.ts";
@@ -32,7 +33,7 @@ async function look(): Promise<void> {
 describe("the explanation of a node", () => {
   it("DASH-08 of a healthy one: so, with what that rests on, and no more than is known", async () => {
     const node = await enrollTestNode(api, org.id);
-    await sendHeartbeatFrom(node);
+    await firstHeartbeat(superuser, node);
     const explained = await explain(node);
     expect(explained).toMatchObject({
       ...{ healthy: true, causes: [], incident: null, user_state: "normal" },
@@ -48,7 +49,7 @@ describe("the explanation of a node", () => {
 
   it("DRIFT-04 DASH-08 of a silent one: how long, that nothing else is known, who looks, and what would change it", async () => {
     const node = await enrollTestNode(api, org.id);
-    await sendHeartbeatFrom(node);
+    await firstHeartbeat(superuser, node);
     await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes' WHERE node_id = ${node.id}`;
     await look();
     const explained = await explain(node);
@@ -73,7 +74,7 @@ describe("the explanation of a node", () => {
 
   it("DRIFT-04 with several causes: all of them, worst first, each with its own evidence", async () => {
     const node = await enrollTestNode(api, org.id);
-    await sendHeartbeatFrom(node);
+    await firstHeartbeat(superuser, node);
     const common = { nodeId: node.id, observedAt: new Date() };
     await recordObservations(system, [
       { ...common, kind: "ssh", value: "failed", observer: "operator" },
@@ -97,7 +98,7 @@ describe("the explanation of a node", () => {
 
   it("DRIFT-08 of a silent one whose host was looked at: the host's own cause, and who handed it in is audited", async () => {
     const node = await enrollTestNode(api, org.id);
-    await sendHeartbeatFrom(node);
+    await firstHeartbeat(superuser, node);
     await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes' WHERE node_id = ${node.id}`;
     const at = new Date(Date.now() - 60_000).toISOString();
     const record = {
@@ -124,7 +125,7 @@ describe("the explanation of a node", () => {
 
   it("DRIFT-08 is not changed by evidence from the future, or by none at all", async () => {
     const node = await enrollTestNode(api, org.id);
-    await sendHeartbeatFrom(node);
+    await firstHeartbeat(superuser, node);
     const hand = (body: { ssh?: "failed"; observed_at?: string }) =>
       api.operator(org.id)(addNodeEvidence, { params: { node_id: node.id }, body });
     const ahead = new Date(Date.now() + 3_600_000).toISOString();
@@ -135,7 +136,7 @@ describe("the explanation of a node", () => {
 
   it("DRIFT-13 of one that nobody can log in to: that, and not that its agent is down", async () => {
     const node = await enrollTestNode(api, org.id);
-    await sendHeartbeatFrom(node);
+    await firstHeartbeat(superuser, node);
     const hand = (body: { ssh?: "failed" | "succeeded"; guest_agent?: "down" }) =>
       api.operator(org.id)(addNodeEvidence, { params: { node_id: node.id }, body });
     expect((await hand({ ssh: "failed" })).causes.map(({ reason }) => reason)).toEqual(["node_ops_ssh_failed"]);

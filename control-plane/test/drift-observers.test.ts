@@ -5,6 +5,7 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { firstHeartbeat } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, heartbeatOf, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
@@ -41,7 +42,7 @@ async function reasonsOf({ id }: TestNode): Promise<string[]> {
 describe("what an agent reports", () => {
   it("DRIFT-01 a finding stands until a heartbeat comes without it", async () => {
     const node = await enrollTestNode(api, org.id);
-    await heartbeat(node);
+    await firstHeartbeat(superuser, node);
     expect(await reasonsOf(node)).toEqual([]);
     await heartbeat(node, [{ reason: "disk_full", detail: "0 bytes free on /" }]);
     await expect.poll(() => reasonsOf(node)).toEqual(["disk_full"]);
@@ -73,7 +74,7 @@ describe("what an agent reports", () => {
       ...{ seq: 1, at: new Date(Date.now() - 60_000).toISOString(), reason: "api_unreachable", detail: "refused" },
       ...{ instance_id: uuidv7(), correlation_id: "outage-1" },
     };
-    await heartbeat(node);
+    await firstHeartbeat(superuser, node);
     await node.client.ask({ method: "POST", path: node.path("diagnostics"), body: { records: [record] } });
     const stored = () => superuser`
       SELECT value, correlation_id FROM node_observations WHERE node_id = ${node.id} AND kind = 'diagnostic'`;
@@ -112,7 +113,7 @@ describe("task truth", () => {
       await enrollTestNode(api, org.id),
     ];
     const [late, lost, routine] = nodes as [TestNode, TestNode, TestNode];
-    for (const node of nodes) await heartbeat(node);
+    for (const node of nodes) await firstHeartbeat(superuser, node);
     const [first, second, third] = [await taskFor(late), await taskFor(lost), await taskFor(routine)];
     await superuser`UPDATE tasks SET expires_at = now() - interval '1 second' WHERE id IN (${first.id}, ${third.id})`;
     await superuser`UPDATE tasks SET routine = true WHERE id = ${third.id}`;

@@ -171,8 +171,8 @@ describe("a profile that changes", () => {
     await expect.poll(() => valuesOf(node, "profile", "api")).toEqual(["matches"]);
     await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes' WHERE node_id = ${node.id}`;
     const record = {
-      ...{ seq: 1, at: new Date(Date.now() - 1000).toISOString(), reason: "endpoint_profile_drift" as const },
-      ...{ detail: "in use is https://old.example.com", instance_id: uuidv7(), correlation_id: null },
+      ...{ at: new Date(Date.now() - 1000).toISOString(), reason: "endpoint_profile_drift" },
+      ...{ detail: "in use is https://old.example.com", correlation_id: null },
     };
     await api.operator(org.id)(addNodeEvidence, { params: { node_id: node.id }, body: { records: [record] } });
     expect(await reasonsOf(node)).toEqual(["endpoint_profile_drift"]);
@@ -242,7 +242,7 @@ describe("an agent", () => {
     const node = await enrollTestNode(api, org.id);
     const root_disk = { used_percent: 99, pressure_percent: 90 };
     await heartbeat(node, { setup: { root_disk, urls: { ...urls, node_api: "https://old.example.com" } } });
-    await expect.poll(() => reasonsOf(node)).toEqual(["disk_full", "endpoint_profile_drift"]);
+    await expect.poll(() => reasonsOf(node)).toEqual(["endpoint_profile_drift", "disk_full"]);
     await node.client.ask({ method: "POST", path: node.path("heartbeat"), body: heartbeatOf() });
     expect(await explain(node)).toMatchObject({ causes: [], healthy: true });
     expect(await partOf(node, "endpoint_identity")).toMatchObject({ state: "unknown", observer: null });

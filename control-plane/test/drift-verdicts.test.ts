@@ -4,6 +4,7 @@ import { changeNode } from "@holdfast/contracts/endpoints/nodes";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { firstHeartbeat } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
@@ -37,7 +38,7 @@ const storedOf = ({ id }: { id: string }, kind: string) => superuser<Stored[]>`
 
 async function activeNode(): Promise<TestNode> {
   const node = await enrollTestNode(api, org.id);
-  await sendHeartbeatFrom(node);
+  await firstHeartbeat(superuser, node);
   return node;
 }
 const heardAgo = ({ id }: TestNode, seconds: number) => superuser`
