@@ -11,7 +11,7 @@ export async function firstHeartbeat(superuser: Sql, node: TestNode): Promise<vo
 }
 
 /** Every first heartbeat has a version, which is stored last. */
-export async function evidenceStored(superuser: Sql, { id }: TestNode): Promise<void> {
+async function evidenceStored(superuser: Sql, { id }: TestNode): Promise<void> {
   await vi.waitUntil(
     async () => {
       const rows = await superuser`
