@@ -22,6 +22,13 @@ export function withoutNetworkProbe(root: string): void {
   rmSync(join(root, "tasks", PROBE), { recursive: true });
 }
 
+/** From before the oldest version that the server supports. */
+export function ofAnOldVersion(root: string): void {
+  const file = join(root, "cli/package.json");
+  const content = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+  writeFileSync(file, JSON.stringify({ ...content, version: "0.0.9" }));
+}
+
 export function anotherBuild(node: LabNode, change: (root: string) => void): Fault {
   let copy: ReturnType<typeof copyCheckout> | undefined;
   return {

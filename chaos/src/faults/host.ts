@@ -70,6 +70,21 @@ export const agentKilled = (node: LabNode): Fault => ({
   mend: async () => node.startAgent(),
 });
 
+/** A variable in the host's env file names a server of another environment. */
+export function addressOfAnotherProfile(node: LabNode): Fault {
+  return {
+    what: "the agent is restarted with the address of another environment",
+    async inflict() {
+      await node.agent().stop();
+      node.startAgent({ env: { HOLDFAST_NODE_API_URL: "https://staging.holdfast.test:18442" } });
+    },
+    async mend() {
+      await node.agent().stop();
+      node.startAgent();
+    },
+  };
+}
+
 /** The host gets another address on the same network, and the connections from the old one end. */
 export function addressChanged(node: LabNode): Fault {
   const { address, gateway, host } = node;

@@ -23,7 +23,7 @@ export type LabNode = NetworkHost & {
   /** Of its agents, those that have ended included. */
   lines(): Line[];
   /** With the same settings; with another build if one is named. */
-  startAgent(options?: { command?: string }): void;
+  startAgent(options?: { command?: string; env?: Record<string, string> }): void;
   /** `holdfast agent …` on the host, as its operator would type it. */
   holdfast(args: readonly string[], env?: Record<string, string>): Promise<string>;
   diagnose(): Promise<AgentPicture>;
@@ -95,8 +95,8 @@ export async function openNode({ place, directory, operator, ...options }: NodeO
     stateDir,
     agent,
     lines: () => agents.flatMap((one) => one.lines()),
-    startAgent({ command = holdfast } = {}) {
-      agents.push(launch(command));
+    startAgent({ command = holdfast, env = {} } = {}) {
+      agents.push(launch(command, env));
     },
     holdfast: onHost,
     diagnose: async () => JSON.parse(await onHost(["diagnose", "--json"])) as AgentPicture,

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { edgePresents, edgeRestartsWith } from "../../faults/edge.ts";
 import {
   addressChanged,
+  addressOfAnotherProfile,
   agentKilled,
   agentStopped,
   clockOff,
@@ -110,6 +111,16 @@ export const linkRows: Row[] = [
       await scene.breaks(edgePresents(scene.lab, selfSigned(scene.lab)));
       await scene.isSilent();
       await scene.handsInRecords("server_tls_untrusted");
+    },
+  },
+  {
+    row: "D07",
+    how: "the agent is restarted with the address of another environment; the host's records are handed in",
+    at: "lab",
+    returns: true,
+    async run(scene) {
+      await scene.breaks(addressOfAnotherProfile(scene.lab.node));
+      await scene.handsInRecords("endpoint_profile_drift");
     },
   },
   {

@@ -10,8 +10,6 @@ export const missingRows: Row[] = [
   needs("D03", RECOVERY),
   needs("D05", "a comparison of the signing CA with the one that the ingress trusts"),
   needs("D06", "a comparison of the signing CA with the one that the ingress trusts"),
-  needs("D07", "heartbeats that report the addresses in use"),
   needs("D09", RECOVERY),
   needs("D12", RECOVERY),
-  needs("D25", "a comparison of the agent's version with the one that is required"),
 ];

@@ -3,7 +3,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
-import { anotherBuild, PROBE, withoutNetworkProbe } from "../../faults/builds.ts";
+import { anotherBuild, ofAnOldVersion, PROBE, withoutNetworkProbe } from "../../faults/builds.ts";
 import { edgeFollows } from "../../faults/edge.ts";
 import type { Fault } from "../../faults/fault.ts";
 import { agentKilled } from "../../faults/host.ts";
@@ -47,6 +47,13 @@ export const workRows: Row[] = [
       await scene.breaks(anotherBuild(node, withoutNetworkProbe));
       await control.operator(createTask, { params: { node_id: node.id }, body: { type: PROBE, params: {} } });
     },
+  },
+  {
+    row: "D25",
+    how: "the agent is replaced by one from before the oldest version that the server supports",
+    at: "lab",
+    returns: true,
+    run: (scene) => scene.breaks(anotherBuild(scene.lab.node, ofAnOldVersion)),
   },
   {
     row: "N06",
