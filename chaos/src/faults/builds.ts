@@ -24,7 +24,7 @@ export function withoutNetworkProbe(root: string): void {
 
 /** From before the oldest version that the server supports. */
 export function ofAnOldVersion(root: string): void {
-  const file = join(root, "cli/package.json");
+  const file = join(root, "node-agent/package.json");
   const content = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
   writeFileSync(file, JSON.stringify({ ...content, version: "0.0.9" }));
 }

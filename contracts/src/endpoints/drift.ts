@@ -46,8 +46,33 @@ const EvidenceItem = z.strictObject({
   first_observed_at: Time,
   received_at: Time,
   fresh: z.boolean().describe("False: too old to be relied upon."),
+  correlation_id: z.string().nullable().describe("Finds the same event in the audit trail and in the logs."),
   detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
 });
+
+export const layerStates = ["working", "impaired", "unknown"] as const;
+export type LayerState = (typeof layerStates)[number];
+
+/** Never one bit: that a node cannot be managed says nothing about what runs on it. */
+export const Layers = z.strictObject({
+  management: z.enum(layerStates),
+  workload: z.enum(layerStates),
+  access: z.enum(layerStates).describe("Whether users reach what runs on the node."),
+});
+export type Layers = z.infer<typeof Layers>;
+
+/** What has to be seen before a node counts as recovered, in this order. */
+export const recoveryChecks = [
+  "heartbeat_current",
+  "certificate_trusted",
+  "task_wait_succeeds",
+  "task_completed",
+  "no_expired_work",
+] as const;
+export type RecoveryCheck = (typeof recoveryChecks)[number];
+
+export const recoveryCheckStates = ["done", "failed", "unknown"] as const;
+export type RecoveryCheckState = (typeof recoveryCheckStates)[number];
 
 export const contractParts = [
   "process_liveness",
@@ -74,11 +99,7 @@ export const Explanation = z.strictObject({
     .enum(userStates)
     .describe("What an affected allocation shows, unless evidence of its own says more."),
   causes: z.array(Cause).describe("Independent of each other, worst first."),
-  layers: z.strictObject({
-    management: z.enum(["working", "impaired"]),
-    workload: z.enum(["working", "impaired", "unknown"]),
-    access: z.enum(["working", "impaired", "unknown"]),
-  }),
+  layers: Layers,
   parts: z.array(
     z.strictObject({
       part: z.enum(contractParts),
@@ -87,6 +108,16 @@ export const Explanation = z.strictObject({
       observed_at: Time.nullable(),
     }),
   ),
+  checklist: z
+    .array(
+      z.strictObject({
+        check: z.enum(recoveryChecks),
+        state: z.enum(recoveryCheckStates).describe("`done` only by fresh evidence."),
+        evidence: z.string().nullable().describe("Its id in `evidence`; null: there is none."),
+        observed_at: Time.nullable(),
+      }),
+    )
+    .describe("What has to be seen before the node counts as recovered."),
   incident: z
     .strictObject({ id: Id, began_at: Time, opened_at: Time })
     .nullable()

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { Text, Time } from "../fields.ts";
 import { reasonFields } from "../public/reason-fields.ts";
+import { userStates } from "../reasons/vocabulary.ts";
 
 /** One for each node that is not retired, the worst first. The first three need a person. */
 export const fleetStates = ["silent", "troubled", "fenced", "draining", "joining", "fine"] as const;
@@ -48,6 +49,7 @@ const Share = z.strictObject({
 const Trouble = z.strictObject({
   code: z.string(),
   ...reasonFields,
+  user_state: z.enum(userStates),
   message: z.string(),
   next_step: z.string(),
   count: z.int(),
@@ -69,8 +71,10 @@ export const Fleet = z.strictObject({
   states: z.strictObject(
     Object.fromEntries(fleetStates.map((state) => [state, z.int()])) as Record<FleetState, z.ZodInt>,
   ),
-  /** Silence first, then the most frequent. */
+  /** By severity, then the most frequent. */
   troubles: z.array(Trouble),
+  /** Offline nodes whose cause is not classified yet. */
+  pending: z.int(),
   versions: z.array(z.strictObject({ value: z.string(), count: z.int() })),
   capabilities: z.array(z.strictObject({ value: z.string(), count: z.int() })),
   /** Most nodes of the organization have the same trouble at the same time: it is hardly theirs. */

@@ -9,6 +9,8 @@ import { PageQuery, pageOf } from "../public/pagination.ts";
 import { reasonFields } from "../public/reason-fields.ts";
 import { hopDetails, hops } from "../reasons/hops.ts";
 import { nodeOwners } from "../reasons/owners.ts";
+import { userStates } from "../reasons/vocabulary.ts";
+import { causeConfidences, Layers } from "./drift.ts";
 import { NodeName } from "./enrollment.ts";
 import { FleetFilter, fleetStates } from "./fleet.ts";
 
@@ -16,13 +18,28 @@ import { FleetFilter, fleetStates } from "./fleet.ts";
 export const NodeConnection = z.enum(["online", "stale", "offline", "never"]);
 export type NodeConnection = z.infer<typeof NodeConnection>;
 
+/** How the agent is doing, by the worst cause that concerns it. */
+export const NodeAgentStatus = z.enum([
+  "healthy",
+  "stale",
+  "auth_failed",
+  "api_unreachable",
+  "task_result_failed",
+  "unknown",
+]);
+export type NodeAgentStatus = z.infer<typeof NodeAgentStatus>;
+
 export const NodeLink = z.enum(["stream", "poll"]);
 export type NodeLink = z.infer<typeof NodeLink>;
 
-/** Something a person should look at, with what to do. */
+/** One of the independent causes of a node's state, with what to do. Its explanation has the evidence. */
 export const Attention = z.strictObject({
-  code: z.string(),
+  code: z.string().describe("What was observed."),
+  reason: z.string().describe("The cause that it was classified as; often the same."),
   ...reasonFields,
+  confidence: z.enum(causeConfidences),
+  user_state: z.enum(userStates),
+  since: Time.describe("When the first of its evidence was observed."),
   /** Where the chain between agent and server is broken; null: not on it, or not known to this server. */
   hop: z.enum(hops).nullable(),
   /** What exactly is broken there. */
@@ -50,7 +67,17 @@ export const Node = z.strictObject({
   arch: z.string().nullable(),
   capabilities: z.array(z.string()),
   running_tasks: z.int().nullable().describe("Of all tenants. For operators of the node; null to everybody else."),
-  attention: z.array(Attention).describe("For operators of the node; empty for everybody else."),
+  agent_status: NodeAgentStatus,
+  user_state: z
+    .enum(userStates)
+    .describe("What an affected allocation shows, unless evidence of its own says more."),
+  layers: Layers,
+  attention: z
+    .array(Attention)
+    .describe("Independent of each other, worst first. For operators of the node; empty for everybody else."),
+  cause_pending: z
+    .boolean()
+    .describe("The node went offline, or came back, and its evidence has not been classified since."),
 });
 export type Node = z.infer<typeof Node>;
 
@@ -109,6 +136,10 @@ export const listNodes = endpoint({
     status: NodeStatus.optional(),
     ...FleetFilter.shape,
     state: NodeStateFilter.optional().describe(`${FleetFilter.shape.state.description} \`retired\`.`),
+    order: z
+      .enum(["newest", "worst"])
+      .default("newest")
+      .describe("`worst`: by severity, then by how long it lasts; retired nodes are left out."),
   }),
   answer: pageOf(Node).extend({
     total: z.int().describe("Number of matching nodes on all pages."),

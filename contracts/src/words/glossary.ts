@@ -10,9 +10,12 @@ import {
   fleetStateTitles,
   incidentStateTitles,
   jobStateTitles,
+  layerStateTitles,
+  nodeAgentStatusTitles,
   nodeConnectionTitles,
   nodeLinkTitles,
   nodeStatusTitles,
+  recoveryCheckStateTitles,
   type StateTitle,
   taskSigningKeyTitles,
   taskStatusTitles,
@@ -25,7 +28,7 @@ export const nouns: Record<string, string> = {
   agent:
     "The program on a node that connects to the control plane, proves its identity and runs tasks. It listens on loopback only.",
   allocation: "A tenant's place on a node: an OS user with a home directory, owned by one member.",
-  attention: "A problem that needs a person, with its reason, hop, owner and next step.",
+  attention: "A cause of a node's state, with its reason, severity, hop, owner and next step.",
   audit: "The append-only record of who did what, to what, with which result.",
   "background job":
     "Work that a process repeats on a schedule, such as expiring tasks. Its last result is in `holdfast status`.",
@@ -93,6 +96,13 @@ export const stateGroups: StateGroup[] = [
   { heading: "Node: lifecycle", field: "`status` of a node", titles: nodeStatusTitles },
   { heading: "Node: connection", field: "`connection` of a node", titles: nodeConnectionTitles },
   { heading: "Node: link", field: "`link` of a node", titles: nodeLinkTitles },
+  { heading: "Node: agent", field: "`agent_status` of a node", titles: nodeAgentStatusTitles },
+  { heading: "Node: layers", field: "each of the `layers` of a node", titles: layerStateTitles },
+  {
+    heading: "Node: recovery checklist",
+    field: "`state` of a check in a node's explanation",
+    titles: recoveryCheckStateTitles,
+  },
   {
     heading: "Node: parts that can drift",
     field: "`state` of a part in a node's explanation",

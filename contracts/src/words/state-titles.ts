@@ -3,10 +3,16 @@
 
 import type { AllocationStatus } from "../endpoints/allocations.ts";
 import type { AuditResult } from "../endpoints/audit.ts";
-import type { ContractPart, ContractPartState } from "../endpoints/drift.ts";
+import type {
+  ContractPart,
+  ContractPartState,
+  LayerState,
+  RecoveryCheck,
+  RecoveryCheckState,
+} from "../endpoints/drift.ts";
 import type { FleetState } from "../endpoints/fleet.ts";
 import type { Incident } from "../endpoints/incidents.ts";
-import type { NodeConnection, NodeLink } from "../endpoints/nodes.ts";
+import type { NodeAgentStatus, NodeConnection, NodeLink } from "../endpoints/nodes.ts";
 import type { BackgroundJob } from "../endpoints/platform.ts";
 import type { TaskSigningKeyState } from "../endpoints/task-signing-keys.ts";
 import type { TaskStatus } from "../endpoints/tasks.ts";
@@ -37,6 +43,35 @@ export const nodeConnectionTitles: Record<NodeConnection, StateTitle> = {
   stale: { title: "Late", meaning: "Heartbeats are missing. Nothing is known about the connection." },
   offline: { title: "Offline", meaning: "The agent's connection ended, and it did not connect again." },
   never: { title: "Never connected", meaning: "The node is enrolled and has never sent a heartbeat." },
+};
+
+export const nodeAgentStatusTitles: Record<NodeAgentStatus, StateTitle> = {
+  healthy: { title: "Healthy", meaning: "The agent reports, and nothing keeps it from its work." },
+  stale: { title: "Not reporting", meaning: "The agent does not report. The reason is not known." },
+  auth_failed: { title: "Not authenticated", meaning: "The server does not accept the agent's certificate." },
+  api_unreachable: { title: "Server unreachable", meaning: "The agent cannot reach the server." },
+  task_result_failed: { title: "Results not delivered", meaning: "Results of tasks do not reach the server." },
+  unknown: { title: "Unknown", meaning: "Nothing is known about the agent." },
+};
+
+export const layerStateTitles: Record<LayerState, StateTitle> = {
+  working: { title: "Working", meaning: "Fresh evidence shows that it works." },
+  impaired: { title: "Impaired", meaning: "A cause concerns it." },
+  unknown: { title: "Unknown", meaning: "No fresh evidence shows whether it works." },
+};
+
+export const recoveryCheckTitles: Record<RecoveryCheck, string> = {
+  heartbeat_current: "Heartbeat current",
+  certificate_trusted: "Certificate issuer trusted by the ingress",
+  task_wait_succeeds: "Connected with its certificate, waiting for tasks",
+  task_completed: "A task completed",
+  no_expired_work: "No expired tasks shown as current",
+};
+
+export const recoveryCheckStateTitles: Record<RecoveryCheckState, StateTitle> = {
+  done: { title: "Done", meaning: "Fresh evidence shows it." },
+  failed: { title: "Failed", meaning: "Evidence shows the opposite." },
+  unknown: { title: "Unknown", meaning: "No fresh evidence shows it." },
 };
 
 export const contractPartTitles: Record<ContractPart, string> = {

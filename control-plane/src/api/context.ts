@@ -8,6 +8,7 @@ import type { FastifyInstance } from "fastify";
 import type { AgentReleases } from "../agent-release/release.ts";
 import type { Allocations } from "../allocations/watch.ts";
 import type { Sql } from "../database/connect.ts";
+import type { Policy } from "../drift/classify/derive.ts";
 import type { Fleets } from "../fleet/view.ts";
 import type { Authority } from "../identity/authority.ts";
 import type { InternalUpkeep } from "../internal-api/upkeep.ts";
@@ -42,6 +43,8 @@ export type ApiContext = {
   isOwnOrigin: OwnOriginCheck;
   signals: Signals;
   nodes: NodeServices;
+  /** By which nodes are classified. */
+  policy: Policy;
   fleets: Fleets;
   agentReleases: AgentReleases;
   terminals: Terminals;

@@ -11,6 +11,7 @@ import { checkExposure } from "@holdfast/service/settings";
 import { version } from "@holdfast/service/version";
 import { openAgentReleases } from "../agent-release/release.ts";
 import { isUnavailable, type Sql } from "../database/connect.ts";
+import { policyOf } from "../drift/policy.ts";
 import { openInternalSide } from "../internal-api/open.ts";
 import { serveLive } from "../live/socket.ts";
 import { type Background, startBackground } from "../mechanisms/background/driver.ts";
@@ -119,6 +120,7 @@ async function createContext(
   return {
     ...{ http, app, system, signals, tasks, allocations, terminals, fleets, log, declaredJobs },
     nodes: parts.nodeSide.services,
+    policy: policyOf(settings),
     authenticator: createAuthenticator(system, {
       operatorTokenSha256: settings.operatorTokenSha256,
       onTouchFailed: (error) => log.warn({ err: error }, "could not record the last use"),

@@ -1,9 +1,8 @@
 // Drift: what is known of each node, what follows from it, and the incidents that it adds up to.
 
 import { defineModule } from "../module.ts";
-import type { Policy } from "./classify/derive.ts";
 import { verdictTopic } from "./live.ts";
-import { driftWorkerSettings } from "./settings.ts";
+import { driftWorkerSettings, policySettings } from "./settings.ts";
 
 declare module "../mechanisms/signals.ts" {
   interface Topics {
@@ -14,13 +13,9 @@ declare module "../mechanisms/signals.ts" {
   }
 }
 
-async function policyOf({ nodeHeartbeatStaleSeconds }: { nodeHeartbeatStaleSeconds: number }): Promise<Policy> {
-  const { defaultPolicy } = await import("./policy.ts");
-  return { ...defaultPolicy, heartbeatStaleAfterMs: nodeHeartbeatStaleSeconds * 1000 };
-}
-
 export const drift = defineModule({
   name: "drift",
+  apiSettings: policySettings,
   workerSettings: driftWorkerSettings,
   publicRoutes: async (api) => {
     (await import("./explanation/routes.ts")).explanationRoutes(api);
@@ -36,8 +31,11 @@ export const drift = defineModule({
       every: 5,
       runsIn: "one worker",
       run: async ({ system, signals, settings }) => {
+        const { policyOf } = await import("./policy.ts");
         const { findUnnoticed } = await import("./verdicts/find-unnoticed.ts");
-        const found = await findUnnoticed(system, await policyOf(settings));
+        const { observeTasksDone } = await import("./observers/tasks-done.ts");
+        const working = await observeTasksDone(system);
+        const found = [...(await findUnnoticed(system, policyOf(settings))), ...working];
         if (found.length > 0) signals.publish("evidence", found);
         return { found: found.length };
       },
@@ -59,10 +57,11 @@ export const drift = defineModule({
       wakeOn: ["evidence", "node_standing"],
       runsIn: "one worker",
       run: async ({ system, signals, settings }) => {
+        const { policyOf } = await import("./policy.ts");
         const { classifyDue } = await import("./verdicts/classify-due.ts");
         await (await import("./verdicts/find-unnoticed.ts")).noticeStandings(system);
         await (await import("./tenants/review.ts")).noticeTerminals(system);
-        const { classified, changed, allocations } = await classifyDue(system, await policyOf(settings));
+        const { classified, changed, allocations } = await classifyDue(system, policyOf(settings));
         if (changed.length > 0) signals.publish("verdict", changed);
         if (allocations.length > 0) signals.publish("allocation", allocations);
         return { classified, changed: changed.length, allocations: allocations.length };

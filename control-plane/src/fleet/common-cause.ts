@@ -43,13 +43,13 @@ export function suspectControlPlane(
 }
 
 function having(nodes: readonly FleetNode[], code: string): number {
-  return nodes.filter(({ reasons }) => reasons.includes(code)).length;
+  return nodes.filter(({ causes }) => causes.some(({ reason }) => reason === code)).length;
 }
 
 /** The largest number of nodes whose last heartbeats fall into one window; all offline nodes if that is nearly all. */
 function countOfflineTogether(nodes: readonly FleetNode[]): number {
   const times = nodes
-    .flatMap(({ reason, since }) => (reason === "heartbeat_stale" && since !== null ? since : []))
+    .flatMap(({ silentAt }) => silentAt ?? [])
     .sort((a, b) => a - b);
   let most = 0;
   let from = 0;

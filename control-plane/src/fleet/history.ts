@@ -11,7 +11,7 @@ export type FleetChanges = { changed: readonly FleetNode[]; gone: readonly strin
 
 export function keepHistory() {
   const processId = randomBytes(6).toString("base64url");
-  const changedIn = new Map<string, { node: FleetNode; version: number; noticed: Map<string, number> }>();
+  const changedIn = new Map<string, { node: FleetNode; version: number }>();
   let present: readonly FleetNode[] = [];
   let gone: { name: string; version: number }[] = [];
   let version = 0;
@@ -19,9 +19,8 @@ export function keepHistory() {
   return {
     version: () => `${processId}.${version}`,
     nodes: () => present,
-    noticed: (id: string): ReadonlyMap<string, number> => changedIn.get(id)?.noticed ?? new Map(),
     /** Returns whether anything has changed. */
-    record(nodes: readonly FleetNode[], at: number): boolean {
+    record(nodes: readonly FleetNode[]): boolean {
       const next = version + 1;
       const ids = new Set(nodes.map(({ id }) => id));
       let different = version === 0;
@@ -38,10 +37,7 @@ export function keepHistory() {
           continue;
         }
         if (before && before.node.name !== node.name) gone.push({ name: before.node.name, version: next });
-        // For reasons present at the first read, nobody knows when they began.
-        const reasons = node.reasons.map((code) => [code, before?.noticed.get(code) ?? at] as const);
-        const noticed = new Map(before ? reasons : []);
-        changedIn.set(node.id, { node, version: next, noticed });
+        changedIn.set(node.id, { node, version: next });
         different = true;
       }
       if (gone.length > MOST_GONE) {
@@ -72,8 +68,9 @@ function isSame(a: FleetNode, b: FleetNode): boolean {
     a.name === b.name &&
     a.version === b.version &&
     a.block === b.block &&
-    a.reasons.length === b.reasons.length &&
-    a.reasons.every((code, index) => code === b.reasons[index]) &&
+    a.causes.length === b.causes.length &&
+    a.causes.every((cause, index) => cause.spokenAs === b.causes[index]?.spokenAs) &&
+    a.severity === b.severity &&
     a.since === b.since
   );
 }

@@ -1,15 +1,16 @@
-// One node as a part of the fleet: the one state it is in, why, and since when. Pure; what needs attention is
-// decided in nodes/presence/attention.ts, as for the node's own page.
+// One node as a part of the fleet: the one state it is in, why, and since when. Pure. What is wrong with it was decided
+// when its evidence was classified, as for the node's own page.
 
 import { isIPv4, isIPv6 } from "node:net";
 import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
-import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/node/certificate-stage";
 import type { Heartbeat } from "@holdfast/contracts/node/protocol";
 import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import { isSilence } from "@holdfast/contracts/reasons/node";
-import type { Moment } from "../nodes/directory/describe.ts";
+import type { Severity } from "@holdfast/contracts/reasons/vocabulary";
+import { type CurrentVerdict, currentVerdict } from "../drift/verdicts/current.ts";
+import type { StoredCause } from "../drift/verdicts/stored.ts";
 import { type Position, positionOf } from "../nodes/directory/state.ts";
-import { attentionOf } from "../nodes/presence/attention.ts";
+import { type Freshness, freshnessOf } from "../nodes/presence/freshness.ts";
 import type { FleetRow } from "./read.ts";
 
 /** The part of a node's heartbeat that the fleet pages use. */
@@ -20,18 +21,21 @@ export type NodeReport = {
   address: string | null;
   block: string | null;
   capabilities: readonly string[];
-  findings: readonly { reason: string; detail: string }[];
 };
 
 export type FleetNode = PictureNode & {
   id: string;
   status: FleetRow["status"];
-  /** Codes of everything that needs attention. */
-  reasons: readonly string[];
+  /** Worst first. */
+  causes: readonly StoredCause[];
+  /** Of the worst cause. */
+  severity: Severity | null;
+  /** When an offline node of which nothing else is known was heard of last. */
+  silentAt: number | null;
   report: NodeReport | undefined;
 };
 
-export function reportOf({ facts, findings }: Heartbeat): NodeReport {
+export function reportOf({ facts }: Heartbeat): NodeReport {
   return {
     version: facts.agent_version,
     system: `${facts.os.flavour} ${facts.os.version} ${facts.arch}`.trim(),
@@ -39,94 +43,59 @@ export function reportOf({ facts, findings }: Heartbeat): NodeReport {
     address: facts.advertised_address,
     block: facts.advertised_address === null ? null : blockOf(facts.advertised_address),
     capabilities: facts.capabilities,
-    findings,
   };
 }
 
 export function toFleetNode(
   row: FleetRow,
-  known: {
-    report: NodeReport | undefined;
-    /** Only of a certificate that is late. */
-    certificate: { notBefore: Date; notAfter: Date } | undefined;
-    /** When each reason was first noticed here. */
-    noticed: ReadonlyMap<string, number>;
-  },
-  moment: Moment,
+  known: { report: NodeReport | undefined; verdict: Omit<CurrentVerdict, "pending"> | undefined },
+  moment: { now: Date; staleAfterSeconds: number },
 ): FleetNode {
-  const { report, certificate } = known;
+  const { report, verdict } = known;
+  const freshness = freshnessIn(row, moment);
+  const { causes } = currentVerdict(verdict, { online: freshness === "online" });
   const position = positionOf(row);
-  const reasons = attentionOf(
-    {
-      position,
-      reason: row.status_reason,
-      createdAt: row.created_at,
-      heartbeatAt: row.heartbeat_at ?? undefined,
-      disconnection: row.disconnected_at ? { at: row.disconnected_at, why: "" } : undefined,
-      clockSkewMs: row.clock_skew_ms ?? 0,
-      certificate,
-      findings: report?.findings ?? [],
-      refusal: row.refused_at
-        ? { at: row.refused_at, code: row.refused_code ?? "", correlationId: "" }
-        : undefined,
-    },
-    moment,
-  ).map(({ code }) => code);
-  const state = stateOf(position, reasons);
-  const reason = (state === "silent" ? reasons.find(isSilence) : reasons[0]) ?? null;
+  const state = stateOf(position, { freshness, causes });
+  const [worst] = causes;
+  const silentAt = (row.disconnected_at ?? row.heartbeat_at)?.getTime() ?? null;
+  const nothingElse = worst === undefined || isSilence(worst.spokenAs);
   return {
-    id: row.id,
-    name: row.name,
-    status: row.status,
-    state,
-    reason,
-    reasons,
-    version: report?.version ?? null,
-    block: report?.block ?? null,
-    since: state === "fine" ? null : (beganAt(row, reason, certificate) ?? noticedAt(known.noticed, reason)),
-    report,
+    ...{ id: row.id, name: row.name, status: row.status, state, causes, report },
+    ...{ reason: worst?.spokenAs ?? null, severity: worst?.severity ?? null },
+    ...{ version: report?.version ?? null, block: report?.block ?? null },
+    since: state === "fine" ? null : beganAt(row, state, worst, silentAt),
+    silentAt: state === "silent" && nothingElse ? silentAt : null,
   };
 }
 
-function noticedAt(noticed: ReadonlyMap<string, number>, reason: string | null): number | null {
-  return (reason === null ? undefined : noticed.get(reason)) ?? null;
+function freshnessIn(
+  { heartbeat_at, disconnected_at }: FleetRow,
+  { now, staleAfterSeconds }: { now: Date; staleAfterSeconds: number },
+): Freshness {
+  const since = (at: Date | null) => (at === null ? undefined : now.getTime() - at.getTime());
+  return freshnessOf({ ageMs: since(heartbeat_at), disconnectedMs: since(disconnected_at) }, staleAfterSeconds);
 }
 
-function stateOf(position: Position, reasons: readonly string[]): FleetState {
+function stateOf(
+  position: Position,
+  { freshness, causes }: { freshness: Freshness; causes: readonly StoredCause[] },
+): FleetState {
   if (position === "quarantined" || position === "revoked") return "fenced";
-  if (reasons.some(isSilence)) return "silent";
-  if (reasons.length > 0) return "troubled";
+  const unheard = freshness === "never" && causes.some(({ spokenAs }) => isSilence(spokenAs));
+  if (unheard || (freshness !== "online" && freshness !== "never")) return "silent";
+  if (causes.length > 0) return "troubled";
   if (position === "draining") return "draining";
   return position === "enrolling" ? "joining" : "fine";
 }
 
-/** From the stored times; undefined for the agent's own findings, which have none. */
 function beganAt(
   row: FleetRow,
-  reason: string | null,
-  certificate: { notBefore: Date; notAfter: Date } | undefined,
-): number | undefined {
-  switch (reason) {
-    case "heartbeat_stale":
-      return row.heartbeat_at?.getTime();
-    case "connection_lost":
-      return row.disconnected_at?.getTime();
-    case "never_heard":
-      return row.created_at.getTime();
-    case "cert_expired":
-      return certificate?.notAfter.getTime();
-    case "cert_renewal_overdue": {
-      if (!certificate) return undefined;
-      const from = certificate.notBefore.getTime();
-      return from + (certificate.notAfter.getTime() - from) * RENEWAL_OVERDUE_AT;
-    }
-    case "node_quarantined":
-    case "identity_revoked":
-    case null:
-      return row.status_changed_at.getTime();
-    default:
-      return undefined;
-  }
+  state: FleetState,
+  worst: StoredCause | undefined,
+  silentAt: number | null,
+): number | null {
+  if (worst) return Date.parse(worst.since);
+  return state === "silent" ? silentAt : row.status_changed_at.getTime();
 }
 
 /** What usually shares a switch: a /24 of IPv4, a /64 of IPv6. */

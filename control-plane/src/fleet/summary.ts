@@ -9,8 +9,9 @@ import {
   notFineStates,
   type Trouble,
 } from "@holdfast/contracts/endpoints/fleet";
-import { presentReason } from "@holdfast/contracts/reasons/catalogue";
-import { isSilence, nodeReason } from "@holdfast/contracts/reasons/node";
+import { isReason, presentReason, reasons } from "@holdfast/contracts/reasons/catalogue";
+import { severities } from "@holdfast/contracts/reasons/vocabulary";
+import type { StoredCause } from "../drift/verdicts/stored.ts";
 import { suspectControlPlane } from "./common-cause.ts";
 import { matches } from "./filter.ts";
 import type { FleetNode } from "./node.ts";
@@ -33,6 +34,7 @@ export function summarize(
     not_fine: notFineStates.reduce((sum, state) => sum + states[state], 0),
     states,
     troubles: troublesOf(nodes, all),
+    pending: nodes.filter(({ state, causes: found }) => state === "silent" && found.length === 0).length,
     versions: ranking(nodes.flatMap(({ version }) => version ?? [])),
     capabilities: ranking(nodes.flatMap(({ report }) => report?.capabilities ?? [])),
     own_side: suspectControlPlane(all, { nodeApiUrl }),
@@ -50,32 +52,46 @@ function ranking(values: readonly string[]): { value: string; count: number }[] 
     .slice(0, MOST_RANKED);
 }
 
+type Having = { node: FleetNode; cause: StoredCause };
+
 function troublesOf(nodes: readonly FleetNode[], all: readonly FleetNode[]): Trouble[] {
-  const byCode = new Map<string, FleetNode[]>();
+  const byCode = new Map<string, Having[]>();
   for (const node of nodes) {
-    for (const code of node.reasons) {
-      const having = byCode.get(code);
-      if (having) having.push(node);
-      else byCode.set(code, [node]);
+    for (const cause of node.causes) {
+      const having = byCode.get(cause.spokenAs);
+      if (having) having.push({ node, cause });
+      else byCode.set(cause.spokenAs, [{ node, cause }]);
     }
   }
   return [...byCode]
-    .map(([code, having]) => {
-      const began = having.flatMap((node) => (node.reason === code && node.since !== null ? node.since : []));
-      return {
-        code,
-        ...presentReason(code),
-        ...wordsOf(code),
-        count: having.length,
-        first_at: began.length === 0 ? null : timeOf(began.reduce((a, b) => Math.min(a, b))),
-        last_at: began.length === 0 ? null : timeOf(began.reduce((a, b) => Math.max(a, b))),
-        common: commonOf(having, all),
-      };
-    })
-    .sort(
-      (a, b) =>
-        Number(isSilence(b.code)) - Number(isSilence(a.code)) || b.count - a.count || (a.code < b.code ? -1 : 1),
-    );
+    .map(([code, having]) => troubleOf(code, having, all))
+    .sort((a, b) => rankOf(a) - rankOf(b) || b.count - a.count || (a.code < b.code ? -1 : 1));
+}
+
+function troubleOf(code: string, having: readonly Having[], all: readonly FleetNode[]): Trouble {
+  const began = having.map(({ cause }) => Date.parse(cause.since));
+  // Nodes may have it in different degrees; the worst one says how urgent it is.
+  const { severity, owner, nextAction, userState } = having.reduce(
+    (worst, { cause }) => (severities.indexOf(cause.severity) < severities.indexOf(worst.severity) ? cause : worst),
+    having[0]?.cause ?? unreachable(code),
+  );
+  return {
+    ...{ code, ...presentReason(code), severity, owner_id: owner, next_action: nextAction, user_state: userState },
+    ...wordsOf(code),
+    count: having.length,
+    first_at: timeOf(began.reduce((a, b) => Math.min(a, b))),
+    last_at: timeOf(began.reduce((a, b) => Math.max(a, b))),
+    common: commonOf(
+      having.map(({ node }) => node),
+      all,
+    ),
+  };
+}
+
+const rankOf = ({ severity }: Trouble) => (severity === null ? severities.length : severities.indexOf(severity));
+
+function unreachable(code: string): never {
+  throw new Error(`no node has ${code}`);
 }
 
 function timeOf(ms: number): string {
@@ -83,8 +99,7 @@ function timeOf(ms: number): string {
 }
 
 function wordsOf(code: string): { message: string; next_step: string } {
-  const reason = nodeReason(code);
-  if (reason) return { message: reason.message, next_step: reason.nextStep };
+  if (isReason(code)) return { message: reasons[code].message, next_step: reasons[code].nextStep };
   return {
     message: "The agents report a reason that this server does not know.",
     next_step: "Run `holdfast agent diagnose` on one of the hosts.",

@@ -6,7 +6,8 @@ import { byName } from "@holdfast/contracts/public/fleet-picture";
 import type { Log } from "@holdfast/service/log";
 import { type Sql, withOrg } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";
-import { selectLateIn } from "../nodes/identity/late-certificates.ts";
+import type { CurrentVerdict } from "../drift/verdicts/current.ts";
+import { selectVerdicts, verdictIn } from "../drift/verdicts/read.ts";
 import { type FleetChanges, keepHistory } from "./history.ts";
 import { type FleetNode, type NodeReport, reportOf, toFleetNode } from "./node.ts";
 import { type FleetRow, selectFleet, selectHeartbeats } from "./read.ts";
@@ -18,10 +19,8 @@ const LOOK_MS = 3_000;
 const FRESH_MS = 1_000;
 /** Without a request for this long, the pages are closed. */
 const FORGET_MS = 60_000;
-/** Certificates last for hours, and finding late ones takes longer than all the rest. */
-const CERTIFICATES_MS = 60_000;
 /** Parsing this many heartbeats blocks the event loop for about 10 ms. */
-const HEARTBEATS_IN_ONE = 500;
+const READ_IN_ONE = 500;
 
 export type FleetView = {
   at: Date;
@@ -56,9 +55,13 @@ type FleetsOptions = {
 export function createFleets(options: FleetsOptions): Fleets {
   const watched = new Map<string, Watch>();
   const listeners = new Set<(orgId: string) => void>();
-  const end = options.signals.subscribe("node_standing", () => {
+  const lookSoon = () => {
     for (const watch of watched.values()) watch.lookSoon();
-  });
+  };
+  const ends = [
+    options.signals.subscribe("node_standing", lookSoon),
+    options.signals.subscribe("verdict", lookSoon),
+  ];
   return {
     async current(orgId) {
       let watch = watched.get(orgId);
@@ -86,7 +89,7 @@ export function createFleets(options: FleetsOptions): Fleets {
       await Promise.all([...watched.values()].map((watch) => watch.refresh()));
     },
     async stop() {
-      end();
+      for (const end of ends) end();
       await Promise.all([...watched.values()].map((watch) => watch.stop()));
     },
   };
@@ -107,8 +110,7 @@ function watchFleet(
 ): Watch {
   const history = keepHistory();
   const reports = new Map<string, NodeReport & { instanceId: string | null }>();
-  let late = new Map<string, { notBefore: Date; notAfter: Date }>();
-  let lateAt = Number.NEGATIVE_INFINITY;
+  const verdicts = new Map<string, { of: number; verdict: Omit<CurrentVerdict, "pending"> | undefined }>();
   let view: FleetView | undefined;
   let looking: Promise<FleetView> | undefined;
   let outdated = false;
@@ -120,26 +122,35 @@ function watchFleet(
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
+  /** Calls back for some at a time, so that other requests have their turn. */
+  const inTurns = async (ids: readonly string[], some: (ids: readonly string[]) => Promise<void>) => {
+    for (let from = 0; from < ids.length; from += READ_IN_ONE) {
+      await some(ids.slice(from, from + READ_IN_ONE));
+      await sleep(0);
+    }
+  };
+
   const read = () =>
     withOrg(app, orgId, async (tx) => {
       const rows = await selectFleet(tx);
-      const unread = rows.filter((row) => mayHaveChanged(row, reports.get(row.id))).map(({ id }) => id);
-      const instances = new Map(rows.map((row) => [row.id, row.instance_id]));
-      for (let from = 0; from < unread.length; from += HEARTBEATS_IN_ONE) {
-        const some = await selectHeartbeats(tx, unread.slice(from, from + HEARTBEATS_IN_ONE));
-        for (const { node_id, heartbeat } of some) {
-          reports.set(node_id, { ...reportOf(heartbeat), instanceId: instances.get(node_id) ?? null });
+      const known = new Map(rows.map((row) => [row.id, row]));
+      const started = rows.filter((row) => hasStarted(row, reports.get(row.id))).map(({ id }) => id);
+      await inTurns(started, async (ids) => {
+        for (const { node_id, heartbeat } of await selectHeartbeats(tx, ids)) {
+          reports.set(node_id, { ...reportOf(heartbeat), instanceId: known.get(node_id)?.instance_id ?? null });
         }
-        await sleep(0);
-      }
-      if (now() - lateAt > CERTIFICATES_MS) {
-        const certificates = await selectLateIn(tx);
-        late = new Map(
-          certificates.map((one) => [one.id, { notBefore: one.not_before, notAfter: one.not_after }]),
-        );
-        lateAt = now();
-      }
-      for (const id of reports.keys()) if (!instances.has(id)) reports.delete(id);
+      });
+      const classified = rows.filter(({ id, classified_at: at }) => at && verdicts.get(id)?.of !== at.getTime());
+      await inTurns(
+        classified.map(({ id }) => id),
+        async (ids) => {
+          for (const row of await selectVerdicts(tx, ids)) {
+            const of = known.get(row.node_id)?.classified_at?.getTime() ?? 0;
+            verdicts.set(row.node_id, { of, verdict: verdictIn(row) });
+          }
+        },
+      );
+      for (const kept of [reports, verdicts]) for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
       return rows;
     });
 
@@ -150,12 +161,11 @@ function watchFleet(
     const at = rows[0]?.read_at ?? new Date();
     const moment = { now: at, staleAfterSeconds };
     const nodes = rows
-      .map((row) => {
-        const noticed = history.noticed(row.id);
-        return toFleetNode(row, { report: reports.get(row.id), certificate: late.get(row.id), noticed }, moment);
-      })
+      .map((row) =>
+        toFleetNode(row, { report: reports.get(row.id), verdict: verdicts.get(row.id)?.verdict }, moment),
+      )
       .sort(byName);
-    const changed = history.record(nodes, at.getTime());
+    const changed = history.record(nodes);
     view = { at, version: history.version(), nodes: history.nodes(), since: history.since };
     lookedAt = now();
     tookMs = Math.min(lastTookMs, lookedAt - startedAt);
@@ -212,8 +222,7 @@ function watchFleet(
   };
 }
 
-/** The heartbeats of an unchanged node repeat themselves. */
-function mayHaveChanged(row: FleetRow, known: (NodeReport & { instanceId: string | null }) | undefined): boolean {
-  if (row.heartbeat_at === null) return false;
-  return !known || known.instanceId !== row.instance_id || known.findings.length > 0 || row.may_have_findings;
+/** What is used of a heartbeat stays the same while an agent runs. */
+function hasStarted(row: FleetRow, known: { instanceId: string | null } | undefined): boolean {
+  return row.heartbeat_at !== null && known?.instanceId !== row.instance_id;
 }

@@ -17,6 +17,7 @@ import { deriveFacts, type Policy } from "./derive.ts";
 import type { Fact, Facts } from "./facts.ts";
 import { type Budget, budgets, type Condition, type Confidence, type Layer, type Rule } from "./rule.ts";
 import { rules } from "./rules.ts";
+import { spokenCode } from "./spoken.ts";
 
 export type Cause = {
   /** Of the catalogue; only a code that a newer agent invented is not in it. */
@@ -37,7 +38,7 @@ export type Cause = {
   symptoms: readonly string[];
   /** The one observation that would change the verdict. */
   changedBy: string;
-  /** Whose title and message to use; the reason's own, unless that claims more than is known. */
+  /** Whose title and message to use: what was observed, or the reason's own; never one that claims more than is known. */
   spokenAs: string;
   /** Undefined: as the catalogue says. */
   nextStep: string | undefined;
@@ -115,7 +116,7 @@ function causeOf(rule: Rule, { facts, sources }: Found): Cause {
   const outdated = evidence.some((one) => isOutdated(one, facts));
   return {
     ...{ reason, signal, layer, severity, alsoInvolves, changedBy, evidence, symptoms: [] },
-    ...{ spokenAs: rule.spokenAs ?? reason, nextStep: rule.nextStep },
+    ...{ spokenAs: spokenCode(rule, evidence), nextStep: rule.nextStep },
     confidence: outdated && rule.confidence === "high" ? "medium" : rule.confidence,
     userState: rule.answer?.userState ?? usual.userState,
     owner: rule.answer?.owner ?? usual.owner ?? "node_runtime",

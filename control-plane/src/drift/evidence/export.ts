@@ -23,9 +23,10 @@ export function observationsIn({ observations }: EvidenceFile): Observation[] {
   });
 }
 
-export function toFile({ observedAt, firstAt, receivedAt, key, detail, ...rest }: Observation): FileObservation {
+export function toFile(observation: Observation): FileObservation {
+  const { id, kind, value, observer, observedAt, firstAt, receivedAt, key, detail } = observation;
   return {
-    ...rest,
+    ...{ id, kind, value, observer },
     ...(key === undefined ? {} : { key }),
     observed_at: new Date(observedAt).toISOString(),
     ...(firstAt === undefined ? {} : { first_observed_at: new Date(firstAt).toISOString() }),

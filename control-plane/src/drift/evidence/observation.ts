@@ -32,6 +32,11 @@ export const observedValues = {
   instances: ["one", "two_or_more"],
   /** The address that the node reports, against the one on record. */
   address: ["same", "changed"],
+  /** The last task that the node completed. */
+  task: ["completed"],
+  /** Its queue as it is read: whether tasks are shown as current that have expired. */
+  queue: ["current", "expired"],
+  /** Tasks that expired before the node took them. */
   queued_tasks: ["none", "past_expiry"],
   /** Dispatched tasks whose lease ended without a result, and which may run again. */
   dispatched_tasks: ["none", "past_lease"],
@@ -86,6 +91,8 @@ type Common = {
   /** Of one that was repeated unchanged: the first time. */
   firstAt?: number | undefined;
   receivedAt: number;
+  /** Of what made the observer see it: leads to the audit and the logs. */
+  correlationId?: string | undefined;
   /** Numbers and short texts that belong to it. Nothing secret. */
   detail?: Readonly<Record<string, string | number | boolean | null>> | undefined;
 };
@@ -114,6 +121,8 @@ export const freshForMs: Readonly<Record<Kind, number | null>> = {
   recovery_endpoint: 30 * MINUTE,
   instances: 10 * MINUTE,
   address: 30 * MINUTE,
+  task: HOUR,
+  queue: MINUTE,
   queued_tasks: 10 * MINUTE,
   dispatched_tasks: HOUR,
   task_verification: HOUR,

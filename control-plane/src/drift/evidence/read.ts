@@ -16,6 +16,7 @@ type NodeRow = {
   reports_setup: boolean;
   disconnected_at: Date | null;
   disconnected_why: string | null;
+  heartbeat_id: string | null;
   clock_skew_ms: number | null;
   not_before: Date | null;
   not_after: Date | null;
@@ -32,21 +33,23 @@ type ObservationRow = {
   observed_at: Date;
   seen_at: Date;
   received_at: Date;
+  correlation_id: string | null;
 };
 
 /** By node; those that do not exist are left out. */
 export async function readEvidence(db: Queryable, ids: readonly string[]): Promise<Map<string, Observation[]>> {
   const nodes = await db<NodeRow[]>`
     SELECT n.id, n.status, n.status_reason, n.revoked_at, n.created_at, n.status_changed_at, p.heartbeat_at, p.disconnected_at,
-           p.disconnected_why, p.clock_skew_ms, p.heartbeat->'setup' IS NOT NULL AS reports_setup, c.not_before, c.not_after,
-           c.issued_at
+           p.disconnected_why, p.correlation_id AS heartbeat_id, p.clock_skew_ms,
+           p.heartbeat->'setup' IS NOT NULL AS reports_setup, c.not_before, c.not_after, c.issued_at
     FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
     LEFT JOIN LATERAL (
       SELECT not_before, not_after, issued_at FROM node_certificates
       WHERE node_id = n.id AND revoked_at IS NULL ORDER BY not_after DESC LIMIT 1) c ON true
     WHERE n.id = ANY(${ids as string[]}::uuid[])`;
   const observed = await db<ObservationRow[]>`
-    SELECT id, node_id, kind, key, value, observer, detail, observed_at, seen_at, received_at FROM node_observations
+    SELECT id, node_id, kind, key, value, observer, detail, observed_at, seen_at, received_at, correlation_id
+    FROM node_observations
     WHERE node_id = ANY(${ids as string[]}::uuid[]) AND replaced_at IS NULL`;
   const evidence = new Map(nodes.map((node) => [node.id, keptElsewhere(node)]));
   const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -64,19 +67,20 @@ function isWithdrawn({ kind, seen_at }: ObservationRow, { reports_setup, heartbe
   return !reports_setup && ofSetup.has(kind) && heartbeat_at !== null && heartbeat_at > seen_at;
 }
 
-function observationOf({ key, observed_at, seen_at, received_at, detail, ...row }: ObservationRow): Observation {
+function observationOf(row: ObservationRow): Observation {
+  const { key, observed_at, seen_at, received_at, detail, correlation_id } = row;
   return {
     ...{ id: row.id, kind: row.kind, value: row.value, observer: row.observer },
     ...(key === "" ? {} : { key }),
     ...{ observedAt: seen_at.getTime(), firstAt: observed_at.getTime(), receivedAt: received_at.getTime() },
-    detail: detail ?? undefined,
+    ...{ detail: detail ?? undefined, correlationId: correlation_id ?? undefined },
   } as Observation;
 }
 
 /** Their ids name where they are kept, as there is one of each for a node. */
 function keptElsewhere(node: NodeRow): Observation[] {
   const found: Observation[] = [];
-  const add = (one: Pick<Observation, "kind" | "value" | "observer" | "detail">, at: Date) => {
+  const add = (one: Pick<Observation, "kind" | "value" | "observer" | "detail" | "correlationId">, at: Date) => {
     const times = { observedAt: at.getTime(), receivedAt: at.getTime() };
     found.push({ id: `${one.kind}:${node.id}`, ...one, ...times } as Observation);
   };
@@ -89,13 +93,19 @@ function keptElsewhere(node: NodeRow): Observation[] {
     standing === "enrolling" ? node.created_at : node.status_changed_at,
   );
   if (node.heartbeat_at) {
-    add({ kind: "heartbeat", value: "received", observer: "agent" }, node.heartbeat_at);
+    const correlationId = node.heartbeat_id ?? undefined;
+    add({ kind: "heartbeat", value: "received", observer: "agent", correlationId }, node.heartbeat_at);
     const detail = { skew_ms: node.clock_skew_ms };
     add({ kind: "clock", value: "measured", observer: "agent", detail }, node.heartbeat_at);
   }
   if (node.disconnected_at) {
     const detail = { why: node.disconnected_why };
-    add({ kind: "connection", value: "closed", observer: "control_plane", detail }, node.disconnected_at);
+    // An outage is in the audit under the id of the last heartbeat before it.
+    const correlationId = node.heartbeat_id ?? undefined;
+    add(
+      { kind: "connection", value: "closed", observer: "control_plane", detail, correlationId },
+      node.disconnected_at,
+    );
   }
   if (node.not_before && node.not_after && node.issued_at) {
     const detail = { not_before: node.not_before.getTime(), not_after: node.not_after.getTime() };

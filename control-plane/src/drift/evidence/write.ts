@@ -84,10 +84,13 @@ async function record(
   }
   if (repeat.length > 0) {
     await tx`
-      UPDATE node_observations o SET seen_at = r.seen_at, detail = r.detail::json
+      UPDATE node_observations o SET seen_at = r.seen_at, detail = r.detail::json,
+        correlation_id = coalesce(o.correlation_id, r.correlation_id)
       FROM unnest(${repeat.map(({ id }) => id)}::uuid[],
         ${repeat.map(({ seenAt }) => new Date(seenAt))}::timestamptz[],
-        ${repeat.map(({ observation }) => textOf(observation.detail))}::text[]) AS r (id, seen_at, detail)
+        ${repeat.map(({ observation }) => textOf(observation.detail))}::text[],
+        ${repeat.map(({ observation }) => observation.correlationId ?? null)}::text[])
+        AS r (id, seen_at, detail, correlation_id)
       WHERE o.id = r.id`;
   }
   await append(tx, plan.append, nodes);

@@ -3,16 +3,26 @@
 import type { Explanation, Cause as PresentedCause } from "@holdfast/contracts/endpoints/drift";
 import { presentReason, titleOf } from "@holdfast/contracts/reasons/catalogue";
 import type { Cause, Verdict } from "../classify/classify.ts";
+import type { Policy } from "../classify/derive.ts";
 import type { Observation } from "../evidence/observation.ts";
+import { layersOf } from "../verdicts/layers.ts";
+import { messageOf, nextStepOf } from "../verdicts/message.ts";
+import { checklistOf } from "./checklist.ts";
 import { isFresh, partsOf } from "./parts.ts";
 import type { IncidentRow } from "./queries.ts";
-import { headlineOf, messageOf, nextStepOf } from "./words.ts";
+import { headlineOf } from "./words.ts";
 
 export function explain(
   node: { id: string; name: string },
-  known: { evidence: readonly Observation[]; verdict: Verdict; incidents: readonly IncidentRow[]; now: Date },
+  known: {
+    evidence: readonly Observation[];
+    verdict: Verdict;
+    incidents: readonly IncidentRow[];
+    policy: Policy;
+    now: Date;
+  },
 ): Explanation {
-  const { evidence, verdict, incidents } = known;
+  const { evidence, verdict, incidents, policy } = known;
   const { causes, userState } = verdict;
   const now = known.now.getTime();
   const open = incidents.find(({ closed_at }) => closed_at === null);
@@ -21,8 +31,9 @@ export function explain(
     headline: headlineOf({ name: node.name, causes, evidence, now }),
     healthy: causes.length === 0,
     user_state: userState,
-    causes: causes.map(presentCause),
-    layers: layersOf(causes, evidence),
+    causes: causes.map((cause) => presentCause(cause, now)),
+    layers: layersOf(verdict, evidence, now),
+    checklist: checklistOf(evidence, { policy, now, incidentBeganAt: incidents[0]?.began_at.getTime() }),
     parts: partsOf(evidence, verdict, now),
     incident: open
       ? { id: open.id, began_at: open.began_at.toISOString(), opened_at: open.opened_at.toISOString() }
@@ -34,13 +45,13 @@ export function explain(
   };
 }
 
-function presentCause(cause: Cause): PresentedCause {
+function presentCause(cause: Cause, now: number): PresentedCause {
   const { reason, signal, layer, confidence, severity, owner, nextAction, budget } = cause;
   return {
     ...{ reason, signal, layer, confidence },
     ...presentReason(reason),
     ...{ severity, owner_id: owner, next_action: nextAction },
-    message: messageOf(cause),
+    message: messageOf(cause, now),
     title: titleOf(cause.spokenAs),
     next_step: nextStepOf(cause),
     user_state: cause.userState,
@@ -50,18 +61,6 @@ function presentCause(cause: Cause): PresentedCause {
     symptoms: cause.symptoms.map((code) => ({ reason: code, title: titleOf(code) })),
     evidence: cause.evidence.map(({ id }) => id),
     changed_by: cause.changedBy,
-  };
-}
-
-/** Never one bit: that the node cannot be managed says nothing about what runs on it. */
-function layersOf(causes: readonly Cause[], evidence: readonly Observation[]): Explanation["layers"] {
-  const impaired = (...layers: string[]) => causes.some(({ layer }) => layers.includes(layer));
-  const seen = (kind: string, value: string) =>
-    evidence.some((one) => one.kind === kind && one.value === value) ? "working" : "unknown";
-  return {
-    management: impaired("management", "platform") ? "impaired" : "working",
-    workload: impaired("workload") ? "impaired" : seen("app_status", "running"),
-    access: impaired("access") ? "impaired" : seen("terminal", "ready"),
   };
 }
 
@@ -80,9 +79,10 @@ function presentIncident(row: IncidentRow): Explanation["history"][number] {
 }
 
 function presentEvidence(one: Observation, fresh: boolean): Explanation["evidence"][number] {
-  const { id, kind, key, value, observer, detail, observedAt, firstAt, receivedAt } = one;
+  const { id, kind, key, value, observer, detail, observedAt, firstAt, receivedAt, correlationId } = one;
   return {
     ...{ id, kind, key: key ?? null, value, observer, fresh, detail: detail ? { ...detail } : null },
+    correlation_id: correlationId ?? null,
     observed_at: new Date(observedAt).toISOString(),
     first_observed_at: new Date(firstAt ?? observedAt).toISOString(),
     received_at: new Date(receivedAt).toISOString(),

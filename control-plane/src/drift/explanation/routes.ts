@@ -9,19 +9,20 @@ import { classify } from "../classify/classify.ts";
 import { readEvidence } from "../evidence/read.ts";
 import { recordObservationsIn } from "../evidence/write.ts";
 import { observationsHandedIn } from "../observers/handed-in.ts";
-import { defaultPolicy } from "../policy.ts";
 import { explain } from "./describe.ts";
-import { type Subject, selectIncidents, selectSubject } from "./queries.ts";
+import { type Subject, selectIncidents, selectSubject, selectWork } from "./queries.ts";
 
 export function explanationRoutes(api: ApiContext): void {
-  const policy = { ...defaultPolicy, heartbeatStaleAfterMs: api.nodes.staleAfterSeconds * 1000 };
-
   const explanationOf = async (tx: Tx, subject: Subject): Promise<Explanation> => {
     const { id, now } = subject;
-    const [known, incidents] = await Promise.all([readEvidence(tx, [id]), selectIncidents(tx, id)]);
-    const evidence = known.get(id) ?? [];
-    const verdict = classify(evidence, policy, now.getTime());
-    return explain(subject, { evidence, verdict, incidents, now });
+    const [known, work, incidents] = await Promise.all([
+      readEvidence(tx, [id]),
+      selectWork(tx, id),
+      selectIncidents(tx, id),
+    ]);
+    const evidence = [...(known.get(id) ?? []), ...work];
+    const verdict = classify(evidence, api.policy, now.getTime());
+    return explain(subject, { evidence, verdict, incidents, policy: api.policy, now });
   };
 
   orgRoute(api, explainNode, async ({ tx, params }) => explanationOf(tx, await required(tx, params.node_id)));

@@ -1,9 +1,10 @@
 // What is said about a node in one or two sentences, to somebody who was just woken up.
 
-import { isReason, reasons, titleOf } from "@holdfast/contracts/reasons/catalogue";
-import { duration } from "../../nodes/presence/attention.ts";
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import type { Cause } from "../classify/classify.ts";
+import { duration } from "../duration.ts";
 import type { Observation } from "../evidence/observation.ts";
+import { messageOf } from "../verdicts/message.ts";
 
 export type Spoken = { name: string; causes: readonly Cause[]; evidence: readonly Observation[]; now: number };
 
@@ -26,21 +27,7 @@ function sentenceOf(cause: Cause, { name, evidence, now }: Omit<Spoken, "causes"
   if (reason === "node_agent_unreachable")
     return `${name} has never reported, and nothing else is known about it.`;
   const certainty = cause.confidence === "high" ? "" : ` (${cause.confidence} confidence)`;
-  return `${name}: ${titleOf(cause.spokenAs)}${certainty}. ${messageOf(cause)}`;
-}
-
-/** The catalogue's, with what was measured or reported. */
-export function messageOf({ spokenAs, evidence }: Pick<Cause, "spokenAs" | "evidence">): string {
-  const general = isReason(spokenAs)
-    ? reasons[spokenAs].message
-    : "The agent reports a reason that this server does not know.";
-  const details = evidence.flatMap(({ detail }) => (typeof detail?.["text"] === "string" ? [detail["text"]] : []));
-  return [general, ...new Set(details.filter((text) => text !== ""))].join(" ");
-}
-
-export function nextStepOf({ spokenAs, nextStep }: Pick<Cause, "spokenAs" | "nextStep">): string {
-  if (nextStep !== undefined) return nextStep;
-  return isReason(spokenAs) ? reasons[spokenAs].nextStep : "Run `holdfast agent diagnose` on the host.";
+  return `${name}: ${titleOf(cause.spokenAs)}${certainty}. ${messageOf(cause, now)}`;
 }
 
 const endings: Readonly<Record<string, string>> = {

@@ -10,7 +10,6 @@ export type Reported = {
   nodeId: string;
   heartbeat: Pick<Heartbeat, "findings">;
   at: Date;
-  correlationId: string;
 };
 
 /** What is none was made up by a broken agent. */
@@ -18,17 +17,18 @@ const isCode = /^[a-z0-9_]{1,64}$/;
 
 export function observeHeartbeats(recorder: Recorder): (reported: Reported) => void {
   const memory = createMemory();
-  return ({ nodeId, heartbeat, at, correlationId }) => {
+  return ({ nodeId, heartbeat, at }) => {
     const findings = heartbeat.findings.filter(({ reason }) => isCode.test(reason));
+    // An agent may find something a moment before it has recorded it: the id of the record comes later.
     const codes = findings
-      .map(({ reason }) => reason)
+      .map(({ reason, correlation_id }) => `${reason}${correlation_id ? " recorded" : ""}`)
       .sort()
-      .join(" ");
+      .join(", ");
     if (!memory.isNews(nodeId, codes)) return;
     const observations = findings.map(
       ({ reason, detail, correlation_id }): NewObservation => ({
         ...{ nodeId, kind: "finding", key: reason, value: "present", observer: "agent", observedAt: at },
-        ...{ detail: { text: detail }, correlationId: correlation_id ?? correlationId },
+        ...{ detail: { text: detail }, correlationId: correlation_id ?? undefined },
       }),
     );
     recorder.observe(nodeId, observations, { nodeId, observedAt: at });

@@ -21,7 +21,7 @@ describe("observers", () => {
     const observe = observeHeartbeats(recorder);
     const beat = (nodeId: string, ...reasons: string[]) => {
       const findings = reasons.map((reason) => ({ reason, detail: "as it is", correlation_id: "its-record" }));
-      observe({ nodeId, heartbeat: { findings }, at, correlationId: "its-heartbeat" });
+      observe({ nodeId, heartbeat: { findings }, at });
     };
     beat("a");
     beat("a");

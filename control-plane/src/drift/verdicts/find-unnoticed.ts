@@ -1,20 +1,26 @@
-// Makes nodes due for classification that stopped reporting, or report again, and those that were never classified. Heartbeats
-// do not do so themselves: they come all the time, and nearly all of them change nothing. Those of a node with an incident may
-// disprove its cause.
+// Makes nodes due for classification that stopped reporting, or report again, whose clock went wrong, or is right again, and
+// those that were never classified. Heartbeats do not do so themselves: they come all the time, and nearly all of them change
+// nothing. Those of a node with an incident may disprove its cause.
 
 import type { Sql } from "../../database/connect.ts";
 import type { Policy } from "../classify/derive.ts";
+
+/** The beginning of the id that a measured clock has as evidence of a cause. */
+const MEASURED_CLOCK = '"clock:';
 
 /** Returns their ids. */
 export async function findUnnoticed(system: Sql, policy: Policy): Promise<string[]> {
   const stale = `${policy.heartbeatStaleAfterMs} milliseconds`;
   const lost = `${policy.reconnectWithinMs} milliseconds`;
+  const tolerance = `${policy.clockToleranceMs} milliseconds`;
   const changed = await system<{ node_id: string }[]>`
     UPDATE node_verdicts v SET review_at = now() FROM node_presence p
     WHERE p.node_id = v.node_id AND v.review_at > now() AND (v.reporting <> (
-      p.heartbeat_at >= now() - ${stale}::interval
-      AND (p.disconnected_at IS NULL OR p.disconnected_at >= now() - ${lost}::interval))
-      OR (v.incident_id IS NOT NULL AND p.heartbeat_at > v.classified_at))
+        p.heartbeat_at BETWEEN now() - ${stale}::interval AND now() + ${tolerance}::interval
+        AND (p.disconnected_at IS NULL OR p.disconnected_at >= now() - ${lost}::interval))
+      OR (v.incident_id IS NOT NULL AND p.heartbeat_at > v.classified_at AND p.heartbeat_at <= now())
+      OR v.reporting AND (abs(p.clock_skew_ms::bigint) > ${policy.clockToleranceMs})
+        <> (strpos(v.causes::text, ${MEASURED_CLOCK}) > 0))
     RETURNING v.node_id`;
   const unknown = await system<{ node_id: string }[]>`
     INSERT INTO node_verdicts (node_id, org_id)

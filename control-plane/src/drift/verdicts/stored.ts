@@ -1,11 +1,38 @@
-// A verdict as it is stored: without the evidence itself, which stays where it is.
+// A verdict as it is stored: each cause with the few observations that it rests on, so that lists need nothing else.
 
 import type { Cause } from "../classify/classify.ts";
+import type { Observation } from "../evidence/observation.ts";
+import type { Seen } from "./message.ts";
 
-export type StoredCause = Omit<Cause, "evidence" | "since"> & { since: string; evidence: readonly string[] };
+export type StoredCause = Omit<Cause, "evidence" | "since"> & {
+  since: string;
+  /** Ids. */
+  evidence: readonly string[];
+  /** Absent in what an older version stored. */
+  observed?: readonly Seen[];
+  /** Of what was observed: leads to the audit and the logs. */
+  correlationId?: string | undefined;
+};
 
-export function storedCause({ evidence, since, ...cause }: Cause): StoredCause {
-  return { ...cause, since: new Date(since).toISOString(), evidence: evidence.map(({ id }) => id) };
+/** `all`: everything that is known of the node. */
+export function storedCause({ evidence, since, ...cause }: Cause, all: readonly Observation[]): StoredCause {
+  return {
+    ...cause,
+    since: new Date(since).toISOString(),
+    evidence: evidence.map(({ id }) => id),
+    observed: evidence.map(({ kind, value, observedAt, detail }) => ({ kind, value, observedAt, detail })),
+    correlationId: correlationOf(cause, evidence, all),
+  };
+}
+
+/** What the control plane measures has no id of its own; the agent's record of the same has. */
+function correlationOf(
+  { spokenAs }: Pick<Cause, "spokenAs">,
+  evidence: readonly Observation[],
+  all: readonly Observation[],
+): string | undefined {
+  const same = all.filter(({ kind, key, value }) => kind === "finding" && key === spokenAs && value === "present");
+  return [...evidence, ...same].find(({ correlationId }) => correlationId !== undefined)?.correlationId;
 }
 
 /** Whether two verdicts say the same. When it began and which evidence it rests on may be refined meanwhile. */

@@ -2,24 +2,34 @@
 
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { uuidv7Time } from "@holdfast/kit/uuid";
-import { attentionOf } from "../presence/attention.ts";
+import { attentionOf } from "../../drift/verdicts/attention.ts";
+import { type CurrentVerdict, currentVerdict } from "../../drift/verdicts/current.ts";
+import { agentStatusOf } from "../../drift/verdicts/layers.ts";
+import { verdictIn } from "../../drift/verdicts/read.ts";
 import { freshnessOf } from "../presence/freshness.ts";
 import type { HealthRow } from "../presence/health.ts";
-import type { CertificateFacts, NodeRow } from "./queries.ts";
-import { positionOf } from "./state.ts";
+import type { CertificateFacts, ListedRow, NodeRow } from "./queries.ts";
 
-export type Moment = { now: Date; staleAfterSeconds: number };
+type Moment = { now: Date; staleAfterSeconds: number };
+type Rules = { staleAfterSeconds: number };
 
-export function toNode(row: NodeRow, { staleAfterSeconds }: { staleAfterSeconds: number }): Node {
+/** In a list: with the stored verdict. */
+export function toListed(row: ListedRow, rules: Rules): Node {
+  const online = connectionOf(row, { ...rules, now: row.read_at }) === "online";
+  return toNode(row, currentVerdict(verdictIn(row), { online }), rules);
+}
+
+function toNode(row: NodeRow, verdict: CurrentVerdict, { staleAfterSeconds }: Rules): Node {
   const moment = { now: row.read_at, staleAfterSeconds };
   const facts = row.heartbeat?.facts;
-  const certificate = certificateOf(row);
+  const connection = connectionOf(row, moment);
+  const { causes, userState, layers, pending } = verdict;
   return {
     id: row.id,
     name: row.name,
     status: row.status,
     status_reason: row.status_reason,
-    connection: connectionOf(row, moment),
+    connection,
     heartbeat_at: row.heartbeat_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
     agent_version: facts?.agent_version ?? null,
@@ -27,41 +37,24 @@ export function toNode(row: NodeRow, { staleAfterSeconds }: { staleAfterSeconds:
     arch: facts?.arch ?? null,
     capabilities: facts?.capabilities ?? [],
     running_tasks: row.heartbeat?.running ?? 0,
-    attention: attentionOf(
-      {
-        position: positionOf(row),
-        reason: row.status_reason,
-        createdAt: row.created_at,
-        heartbeatAt: row.heartbeat_at ?? undefined,
-        heartbeatId: row.heartbeat_id ?? undefined,
-        disconnection: row.disconnected_at
-          ? { at: row.disconnected_at, why: row.disconnected_why ?? "" }
-          : undefined,
-        clockSkewMs: row.clock_skew_ms ?? 0,
-        certificate: certificate && {
-          notBefore: new Date(certificate.not_before),
-          notAfter: new Date(certificate.not_after),
-        },
-        findings: row.heartbeat?.findings ?? [],
-        refusal: row.refused
-          ? { at: new Date(row.refused.at), code: row.refused.code, correlationId: row.refused.correlation_id }
-          : undefined,
-      },
-      moment,
-    ),
+    agent_status: agentStatusOf(causes, { reporting: connection === "online", heard: row.heartbeat_at !== null }),
+    user_state: userState,
+    layers,
+    attention: attentionOf(causes, row.read_at.getTime()),
+    cause_pending: pending,
   };
 }
 
 export function toNodeDetail(
   row: NodeRow,
-  health: HealthRow | undefined,
-  rules: { staleAfterSeconds: number },
+  { health, verdict }: { health: HealthRow | undefined; verdict: CurrentVerdict },
+  rules: Rules,
 ): NodeDetail {
   const { heartbeat } = row;
   const certificate = certificateOf(row);
   const due = heartbeat?.certificate;
   return {
-    ...toNode(row, rules),
+    ...toNode(row, verdict, rules),
     facts: heartbeat?.facts ?? null,
     instance_id: row.instance_id,
     boot_id: row.boot_id,
@@ -102,7 +95,7 @@ function connectionOf(
   return freshness === "in_future" ? "stale" : freshness;
 }
 
-function linkOf(row: NodeRow, rules: { staleAfterSeconds: number }): Pick<NodeDetail, "link" | "link_since"> {
+function linkOf(row: NodeRow, rules: Rules): Pick<NodeDetail, "link" | "link_since"> {
   const { stream_id, disconnected_at, read_at } = row;
   const connection = connectionOf(row, { ...rules, now: read_at });
   if (connection !== "online" || disconnected_at !== null) return { link: null, link_since: null };

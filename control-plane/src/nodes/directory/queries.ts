@@ -4,6 +4,7 @@ import type { EnrollmentTokenKind } from "@holdfast/contracts/endpoints/enrollme
 import type { Heartbeat, NodeStatus } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../../database/connect.ts";
+import type { VerdictRow } from "../../drift/verdicts/read.ts";
 
 export type NodeRow = {
   id: string;
@@ -20,8 +21,6 @@ export type NodeRow = {
   boot_id: string | null;
   clock_skew_ms: number | null;
   heartbeat: Heartbeat | null;
-  /** Correlation id of that heartbeat. */
-  heartbeat_id: string | null;
   /** The stream that it came over; null: the agent polls. */
   stream_id: string | null;
   /** When and how the connection of that heartbeat ended. */
@@ -32,9 +31,9 @@ export type NodeRow = {
   /** The certificate last issued, and the one that the last heartbeat came with. */
   issued: CertificateFacts | null;
   in_use: CertificateFacts | null;
-  /** The last time that a certificate of the node was refused; its time is a JSON string. */
-  refused: { at: string; code: string; correlation_id: string } | null;
 };
+/** With the verdict that the worker stored last. */
+export type ListedRow = NodeRow & VerdictRow;
 /** Times are JSON strings. */
 export type CertificateFacts = {
   serial: string;
@@ -47,16 +46,20 @@ export type CertificateFacts = {
 const columns = (tx: Tx) => tx`
   n.id, n.name, n.status, n.status_reason, n.revoked_at, n.created_at,
   n.address, n.provider, n.network_side,
-  p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat, p.correlation_id AS heartbeat_id,
+  p.heartbeat_at, p.instance_id, p.boot_id, p.clock_skew_ms, p.heartbeat,
   p.stream_id, p.disconnected_at, p.disconnected_why, now() AS read_at,
   (SELECT to_json(c) FROM (
      SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
      WHERE node_id = n.id ORDER BY not_after DESC, issued_at DESC LIMIT 1) c) AS issued,
   (SELECT to_json(c) FROM (
      SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
-     WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use,
-  (SELECT to_json(r) FROM (
-     SELECT at, code, correlation_id FROM node_refusals WHERE node_id = n.id) r) AS refused`;
+     WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use`;
+
+const verdictColumns = (tx: Tx) => tx`
+  v.causes, v.user_state, v.reporting, v.management, v.workload, v.access`;
+const listed = (tx: Tx) => tx`
+  SELECT ${columns(tx)}, ${verdictColumns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
+  LEFT JOIN node_verdicts v ON v.node_id = n.id AND v.classified_at > '-infinity'`;
 
 /** Filters on columns alone, which are up to date immediately after a change. */
 export type ColumnFilter = {
@@ -71,11 +74,10 @@ export async function selectNodes(
   tx: Tx,
   filter: ColumnFilter,
   page: { before: string; limit: number },
-): Promise<{ rows: NodeRow[]; total: number }> {
+): Promise<{ rows: ListedRow[]; total: number }> {
   const [rows, [counted]] = await Promise.all([
-    tx<NodeRow[]>`
-      SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
-      WHERE n.id < ${page.before} AND ${passes(tx, filter)} ORDER BY n.id DESC LIMIT ${page.limit + 1}`,
+    tx<ListedRow[]>`
+      ${listed(tx)} WHERE n.id < ${page.before} AND ${passes(tx, filter)} ORDER BY n.id DESC LIMIT ${page.limit + 1}`,
     tx<{ total: number }[]>`SELECT count(*)::int AS total FROM nodes n WHERE ${passes(tx, filter)}`,
   ]);
   return { rows, total: counted?.total ?? 0 };
@@ -91,10 +93,11 @@ function passes(tx: Tx, { state, ...filter }: ColumnFilter) {
     AND (${text}::text IS NULL OR strpos(n.name, ${text}) > 0 OR starts_with(n.id::text, ${text}))`;
 }
 
-export async function selectNodesById(tx: Tx, ids: readonly string[]): Promise<NodeRow[]> {
-  return tx<NodeRow[]>`
-    SELECT ${columns(tx)} FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
-    WHERE n.id = ANY(${ids as string[]}::uuid[]) ORDER BY n.id DESC`;
+/** In the order of the ids given. */
+export async function selectNodesById(tx: Tx, ids: readonly string[]): Promise<ListedRow[]> {
+  const rows = await tx<ListedRow[]>`${listed(tx)} WHERE n.id = ANY(${ids as string[]}::uuid[])`;
+  const places = new Map(ids.map((id, place) => [id, place]));
+  return rows.sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
 }
 
 export async function selectNode(tx: Tx, id: string): Promise<NodeRow | undefined> {

@@ -20,12 +20,15 @@ import {
   refuseSearchByReason,
   seesReasons,
 } from "../../drift/tenants/redact.ts";
+import { classifyNow } from "../../drift/verdicts/read.ts";
 import { isFiltered, matches } from "../../fleet/filter.ts";
+import { cursorAt, placeIn, worstFirst } from "../../fleet/order.ts";
 import { selectHealth } from "../presence/health.ts";
 import { selectDiagnostics } from "../presence/presence.ts";
-import { toNode, toNodeDetail } from "./describe.ts";
+import { toListed, toNodeDetail } from "./describe.ts";
 import {
   type ColumnFilter,
+  type ListedRow,
   type NodeRow,
   revokeTokensFor,
   selectNode,
@@ -36,16 +39,16 @@ import {
 import { isRevoked, moveNode } from "./state.ts";
 
 type ListQuery = Omit<OrgCall<typeof listNodes>["query"], "cursor" | "limit">;
-type PageAt = { before: string; limit: number };
+type PageAt = { cursor: string | undefined; limit: number };
 
 export function nodeRoutes(api: ApiContext): void {
   const rules = { staleAfterSeconds: api.nodes.staleAfterSeconds };
 
-  /** What needs attention and what agents reported are not columns: they are looked up in the fleet. */
+  /** What is wrong and what agents reported are no columns of a node: they are looked up in the fleet. */
   const selectFromFleet = async (
     { tx, org }: OrgCall<typeof listNodes>,
-    { name, status, ...filter }: FleetQuery,
-    page: PageAt,
+    { name, status, order, ...filter }: FleetQuery,
+    { cursor, limit }: PageAt,
   ) => {
     const found = api.fleets
       .known(org.id)
@@ -54,13 +57,16 @@ export function nodeRoutes(api: ApiContext): void {
           (name === undefined || node.name === name) &&
           (status === undefined || node.status === status) &&
           matches(node, filter),
-      )
-      .map(({ id }) => id);
-    const ids = found
-      .filter((id) => id < page.before)
-      .sort()
-      .reverse();
-    return { rows: await selectNodesById(tx, ids.slice(0, page.limit + 1)), total: found.length };
+      );
+    const worst = order === "worst" ? worstFirst(found, placeIn(listNodes, cursor)) : undefined;
+    const before = worst ? "" : pageStart(listNodes, cursor);
+    const ids = (worst ?? found.filter(({ id }) => id < before).sort((a, b) => (a.id < b.id ? 1 : -1))).map(
+      ({ id }) => id,
+    );
+    const rows = await selectNodesById(tx, ids.slice(0, limit + 1));
+    const last = worst?.[limit - 1];
+    const more = worst && worst.length > limit && last;
+    return { rows, total: found.length, next: more ? cursorAt(listNodes, last) : worst ? null : undefined };
   };
 
   orgRoute(
@@ -68,15 +74,18 @@ export function nodeRoutes(api: ApiContext): void {
     listNodes,
     async (call) => {
       const { cursor, limit, ...query } = call.query;
-      const page = { before: pageStart(listNodes, cursor), limit };
       const source = sourceOf(query);
-      const { rows, total } =
+      const { rows, total, next } =
         "columns" in source
-          ? await selectNodes(call.tx, source.columns, page)
-          : await selectFromFleet(call, source.fleet, page);
-      const toItem = (row: NodeRow) =>
-        seesReasons(call) ? toNode(row, rules) : nodeForTenant(toNode(row, rules));
-      return { ...toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem }), total };
+          ? {
+              ...(await selectNodes(call.tx, source.columns, { before: pageStart(listNodes, cursor), limit })),
+              next: undefined,
+            }
+          : await selectFromFleet(call, source.fleet, { cursor, limit });
+      const toItem = (row: ListedRow) =>
+        seesReasons(call) ? toListed(row, rules) : nodeForTenant(toListed(row, rules));
+      const page = toPage(listNodes, rows, { limit, idOf: (row) => row.id, toItem });
+      return { ...page, ...(next === undefined ? {} : { next_cursor: next }), total };
     },
     {
       waitFirst: async (call) => {
@@ -90,7 +99,8 @@ export function nodeRoutes(api: ApiContext): void {
 
   const detail = async (tx: Tx, id: string): Promise<NodeDetail> => {
     const [row, health] = await Promise.all([requireNode(tx, id), selectHealth(tx, id)]);
-    return toNodeDetail(row, health, rules);
+    const verdict = await classifyNow(tx, id, { policy: api.policy, now: row.read_at });
+    return toNodeDetail(row, { health, verdict }, rules);
   };
 
   orgRoute(api, getNode, async (call) => {
@@ -134,14 +144,15 @@ export function nodeRoutes(api: ApiContext): void {
   });
 }
 
-type FleetQuery = FleetFilter & Pick<ListQuery, "name" | "status">;
+type FleetQuery = FleetFilter & Pick<ListQuery, "name" | "status" | "order">;
 
 /** The fleet contains no retired nodes, so filters on reported values match none of them. */
 function sourceOf({ state, ...query }: ListQuery): { columns: ColumnFilter } | { fleet: FleetQuery } {
-  const { name, status, search, ...reported } = query;
+  const { name, status, search, order, ...reported } = query;
   const retired = state === "retired" || status === "retired";
   const inColumns = state === undefined || state === "present" || state === "retired";
-  if (inColumns && !isFiltered(reported) && (search === undefined || retired))
+  const byColumns = order === "newest" && search === undefined;
+  if (inColumns && !isFiltered(reported) && (byColumns || retired))
     return { columns: { name, status, state, search } };
   return { fleet: state === "retired" ? { ...query, status: "retired" } : { ...query, state } };
 }

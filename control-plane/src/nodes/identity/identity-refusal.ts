@@ -12,7 +12,7 @@ export function identityRefusal(standing: Pick<Standing, "status" | "revokedAt">
   if (standing?.revokedAt !== null) return new ApiError("identity_revoked");
   return new ApiError("identity_revoked", {
     message: "This certificate was replaced when the node was enrolled again.",
-    // As on the node's page: see `attention.ts`.
+    // As on the node's page.
     nextStep: nodeReasons.auth_failed.nextStep,
   });
 }

@@ -3,7 +3,7 @@
 
 import { RENEWAL_OVERDUE_AT } from "@holdfast/contracts/node/certificate-stage";
 import type { Metrics } from "@holdfast/service/metrics";
-import type { Queryable, Sql, Tx } from "../../database/connect.ts";
+import type { Queryable, Sql } from "../../database/connect.ts";
 
 export type LateNode = { id: string; not_after: Date };
 
@@ -12,13 +12,6 @@ export async function selectLate(system: Sql): Promise<LateNode[]> {
   return system<
     LateNode[]
   >`SELECT id, not_after FROM (${lateCertificates(system)}) AS late WHERE revoked_at IS NULL ORDER BY id`;
-}
-
-export type LateCertificate = LateNode & { not_before: Date };
-
-/** Of the one organization that the transaction is confined to. */
-export async function selectLateIn(tx: Tx): Promise<LateCertificate[]> {
-  return tx<LateCertificate[]>`SELECT id, not_before, not_after FROM (${lateCertificates(tx)}) AS late`;
 }
 
 type LateCounts = { cert_renewal_overdue: number; cert_expired: number };
