@@ -201,8 +201,12 @@ const producers: Record<string, number> = {
   // What reported codes mean as facts, and which of them can explain silence.
   "control-plane/src/drift/classify/reported.ts": 2,
   "control-plane/src/drift/classify/derive.ts": 1,
-  // Since when it is so, where a stored time says it.
-  "control-plane/src/fleet/node.ts": 1,
+  // What is measured is told in numbers; and which signals are about the agent.
+  "control-plane/src/drift/verdicts/message.ts": 1,
+  "control-plane/src/drift/verdicts/layers.ts": 1,
+  // The states of an agent that dashboards show, some of which have the name of a reason.
+  "contracts/src/endpoints/nodes.ts": 1,
+  "contracts/src/words/state-titles.ts": 1,
 };
 
 describe("the catalogue of reasons", () => {

@@ -48,9 +48,7 @@ function having(nodes: readonly FleetNode[], code: string): number {
 
 /** The largest number of nodes whose last heartbeats fall into one window; all offline nodes if that is nearly all. */
 function countOfflineTogether(nodes: readonly FleetNode[]): number {
-  const times = nodes
-    .flatMap(({ silentAt }) => silentAt ?? [])
-    .sort((a, b) => a - b);
+  const times = nodes.flatMap(({ silentAt }) => silentAt ?? []).sort((a, b) => a - b);
   let most = 0;
   let from = 0;
   times.forEach((time, index) => {

@@ -6,9 +6,13 @@ import {
 } from "@holdfast/contracts/endpoints/fleet";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { CurrentVerdict } from "../drift/verdicts/current.ts";
+import type { StoredCause } from "../drift/verdicts/stored.ts";
 import { suspectControlPlane as suspect } from "./common-cause.ts";
 import { keepHistory } from "./history.ts";
-import { blockOf, type FleetNode } from "./node.ts";
+import { blockOf, type FleetNode, toFleetNode } from "./node.ts";
+import { cursorAt, placeIn, worstFirst } from "./order.ts";
+import type { FleetRow } from "./read.ts";
 import { summarize as summarizeAt } from "./summary.ts";
 
 const at = new Date("2026-03-01T03:00:00.000Z");
@@ -16,6 +20,16 @@ const nodeApiUrl = "https://nodes.example.com:18999";
 const suspectControlPlane = (nodes: readonly FleetNode[]) => suspect(nodes, { nodeApiUrl });
 const summarize = (nodes: readonly FleetNode[], filter: FleetFilter) =>
   summarizeAt(nodes, filter, { at, nodeApiUrl });
+
+function cause(code: string, over: Partial<StoredCause> = {}): StoredCause {
+  return {
+    ...{ reason: code, spokenAs: code, signal: null, layer: "management", confidence: "high", severity: "P1" },
+    ...{ userState: "temporary", owner: "node_runtime", alsoInvolves: [], nextAction: "wait", symptoms: [] },
+    ...{ budget: { detect: 300, repair: 3_600 }, changedBy: "a heartbeat", nextStep: undefined, evidence: [] },
+    since: new Date(at.getTime() - 60_000).toISOString(),
+    ...over,
+  };
+}
 
 function made(number: number, over: Partial<FleetNode> = {}): FleetNode {
   const name = `n${String(number).padStart(4, "0")}`;
@@ -26,7 +40,9 @@ function made(number: number, over: Partial<FleetNode> = {}): FleetNode {
     status: "active",
     state,
     reason: over.reason ?? null,
-    reasons: over.reason ? [over.reason] : [],
+    causes: over.reason ? [cause(over.reason)] : [],
+    severity: over.reason ? "P1" : null,
+    silentAt: null,
     version: "1",
     block: "10.0.0.0/24",
     since: null,
@@ -36,7 +52,7 @@ function made(number: number, over: Partial<FleetNode> = {}): FleetNode {
 }
 
 const silent = (number: number, secondsAgo: number): FleetNode =>
-  made(number, { state: "silent", reason: "heartbeat_stale", since: at.getTime() - secondsAgo * 1000 });
+  made(number, { state: "silent", reason: "heartbeat_stale", silentAt: at.getTime() - secondsAgo * 1000 });
 
 describe("whether the control plane is the likely cause", () => {
   const fleet = (bad: FleetNode[], good: number) => [
@@ -98,7 +114,7 @@ describe("the fleet in numbers", () => {
       made(number, {
         state,
         version,
-        ...(notFineStates.includes(state) ? { reason: code, reasons: [code] } : {}),
+        ...(notFineStates.includes(state) ? { reason: code, causes: [cause(code)] } : {}),
       }),
     );
 
@@ -117,6 +133,143 @@ describe("the fleet in numbers", () => {
   });
 });
 
+describe("a node in the fleet", () => {
+  const ago = (seconds: number) => new Date(at.getTime() - seconds * 1000);
+  const row: FleetRow = {
+    ...{ id: "n", name: "n", status: "active", status_changed_at: ago(9_000), revoked_at: null },
+    ...{ heartbeat_at: ago(5), instance_id: "i", disconnected_at: null, classified_at: ago(1), read_at: at },
+  };
+  const stored = (causes: StoredCause[], reporting: boolean): Omit<CurrentVerdict, "pending"> => ({
+    ...{ causes, reporting, userState: "normal" },
+    layers: { management: "working", workload: "unknown", access: "unknown" },
+  });
+  const moment = { now: at, staleAfterSeconds: 120 };
+  const seen = (over: Partial<FleetRow>, verdict: Omit<CurrentVerdict, "pending"> | undefined) =>
+    toFleetNode({ ...row, ...over }, { report: undefined, verdict }, moment);
+  const silence = cause("heartbeat_stale", { signal: "node_agent_heartbeat_stale", severity: "P2" });
+
+  it.each<[string, Partial<FleetRow>, Omit<CurrentVerdict, "pending"> | undefined, string, string | null]>([
+    ["healthy", {}, stored([], true), "fine", null],
+    ["never classified", {}, undefined, "fine", null],
+    ["offline, not classified since", { heartbeat_at: ago(121) }, stored([], true), "silent", null],
+    ["offline, classified", { heartbeat_at: ago(121) }, stored([silence], false), "silent", "heartbeat_stale"],
+    [
+      "offline for a known cause",
+      { disconnected_at: ago(11) },
+      stored([cause("disk_full")], false),
+      "silent",
+      "disk_full",
+    ],
+    ["back, not classified since", {}, stored([silence], false), "fine", null],
+    ["back, with another cause", {}, stored([cause("disk_full"), silence], false), "troubled", "disk_full"],
+    ["degraded", {}, stored([cause("link_slow")], true), "troubled", "link_slow"],
+    ["never heard", { heartbeat_at: null }, stored([cause("never_heard")], false), "silent", "never_heard"],
+    ["enrolling", { heartbeat_at: null, status: "enrolling" }, stored([], false), "joining", null],
+    ["draining", { status: "draining" }, stored([], true), "draining", null],
+    [
+      "quarantined",
+      { status: "quarantined" },
+      stored([cause("node_quarantined")], true),
+      "fenced",
+      "node_quarantined",
+    ],
+  ])("DRIFT-02 DASH-01 that is %s", (_, over, verdict, state, reason) => {
+    expect(seen(over, verdict)).toMatchObject({ state, reason });
+  });
+
+  it("DRIFT-02 is as old as its cause, or as its last sign of life before there is one", () => {
+    const since = ago(777).toISOString();
+    expect(seen({}, stored([cause("disk_full", { since })], true))).toMatchObject({ since: ago(777).getTime() });
+    const lost = seen({ disconnected_at: ago(30) }, stored([], true));
+    expect(lost).toMatchObject({ since: ago(30).getTime(), silentAt: ago(30).getTime() });
+    expect(seen({ disconnected_at: ago(30) }, stored([cause("disk_full")], false)).silentAt).toBeNull();
+    expect(seen({}, stored([], true)).since).toBeNull();
+  });
+
+  it("DRIFT-02 is counted as pending only while it is offline without a cause", () => {
+    const all = [seen({ heartbeat_at: ago(121) }, stored([], true)), seen({}, stored([], true)), made(1)];
+    expect(summarize(all, {})).toMatchObject({ pending: 1, troubles: [] });
+  });
+
+  it("DRIFT-04 problems come by severity, then by how many have them, with the worst degree of each", () => {
+    const nodes = [
+      made(1, { causes: [cause("link_slow", { severity: "P2" })] }),
+      made(2, { causes: [cause("link_slow", { severity: "P2" }), cause("disk_full")] }),
+      made(3, { causes: [cause("clock_skew"), cause("link_slow", { severity: "P2" })] }),
+      made(4, { causes: [cause("clock_skew", { userState: "recovering" })] }),
+      made(5, { causes: [cause("node_quarantined", { severity: "P0", owner: "node_enrollment" })] }),
+      made(6, { causes: [cause("node_quarantined")] }),
+    ];
+    const { troubles } = summarize(nodes, {});
+    expect(troubles.map(({ code, severity, count }) => `${severity} ${code} ${count}`)).toEqual([
+      ...["P0 node_quarantined 2", "P1 clock_skew 2", "P1 disk_full 1", "P2 link_slow 3"],
+    ]);
+    expect(troubles[0]).toMatchObject({ owner_id: "node_enrollment", user_state: "temporary" });
+  });
+});
+
+describe("nodes, the worst first", () => {
+  const endpoint = { name: "listNodes" } as Parameters<typeof cursorAt>[0];
+  const ranked = fc
+    .record({
+      number: fc.integer({ min: 0, max: 999 }),
+      severity: fc.constantFrom("P0", "P1", "P2", null),
+      state: fc.constantFrom<FleetState>("silent", "troubled", "fine"),
+      since: fc.option(fc.integer({ min: 1, max: 5 })),
+    })
+    .map(({ number, ...over }) => made(number, over as Partial<FleetNode>));
+  const fleet = fc.uniqueArray(ranked, { selector: ({ id }) => id, maxLength: 40 });
+  const rank = ({ severity, state }: FleetNode) =>
+    ["P0", "P1", "P2", null].indexOf(severity ?? (state === "silent" ? "P2" : null));
+
+  it("DRIFT-04 are in the order of severity, then of how long it lasts", () => {
+    fc.assert(
+      fc.property(fleet, (nodes) => {
+        const sorted = worstFirst(nodes, undefined);
+        expect(new Set(sorted)).toEqual(new Set(nodes));
+        sorted.slice(1).forEach((node, index) => {
+          const before = sorted[index] as FleetNode;
+          expect(rank(before)).toBeLessThanOrEqual(rank(node));
+          if (rank(before) === rank(node) && rank(node) < 3 && node.since !== null && before.since !== null) {
+            expect(before.since).toBeLessThanOrEqual(node.since);
+          }
+        });
+      }),
+    );
+  });
+
+  it("DASH-01 are all found page by page, also when the last of a page has left", () => {
+    fc.assert(
+      fc.property(fleet, fc.integer({ min: 1, max: 7 }), (nodes, limit) => {
+        const found: FleetNode[] = [];
+        let cursor: string | undefined;
+        let left = nodes;
+        do {
+          const page = worstFirst(left, placeIn(endpoint, cursor)).slice(0, limit);
+          found.push(...page);
+          const last = page.at(-1);
+          cursor = last && cursorAt(endpoint, last);
+          left = left.filter((node) => node !== last);
+        } while (cursor !== undefined);
+        expect(found).toEqual(worstFirst(nodes, undefined));
+      }),
+    );
+  });
+
+  it("SEC-03 have cursors of their own", () => {
+    const text = (words: string) => Buffer.from(words).toString("base64url");
+    for (const cursor of [
+      "",
+      "x",
+      text("listNodes n0001"),
+      text("listTasks worst 1 1 a"),
+      text("listNodes worst a 1 a"),
+    ]) {
+      expect(() => placeIn(endpoint, cursor)).toThrow();
+    }
+  });
+});
+
 describe("the history of a fleet", () => {
   it("DASH-04 returns exactly the changes since a known version", () => {
     const step = fc.dictionary(
@@ -126,9 +279,9 @@ describe("the history of a fleet", () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (steps) => {
         const history = keepHistory();
-        const seen = steps.map((states, index) => {
+        const seen = steps.map((states) => {
           const nodes = Object.entries(states).map(([name, state]) => ({ ...made(0), id: name, name, state }));
-          history.record(nodes, index);
+          history.record(nodes);
           return { version: history.version(), states: new Map(Object.entries(states)) };
         });
         const last = seen.at(-1)?.states;

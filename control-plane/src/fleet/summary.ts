@@ -72,7 +72,8 @@ function troubleOf(code: string, having: readonly Having[], all: readonly FleetN
   const began = having.map(({ cause }) => Date.parse(cause.since));
   // Nodes may have it in different degrees; the worst one says how urgent it is.
   const { severity, owner, nextAction, userState } = having.reduce(
-    (worst, { cause }) => (severities.indexOf(cause.severity) < severities.indexOf(worst.severity) ? cause : worst),
+    (worst, { cause }) =>
+      severities.indexOf(cause.severity) < severities.indexOf(worst.severity) ? cause : worst,
     having[0]?.cause ?? unreachable(code),
   );
   return {

@@ -45,7 +45,8 @@ const checks: Readonly<Record<RecoveryCheck, (look: Look) => Finding>> = {
     // Whoever ends TLS has accepted the certificate that a heartbeat came with.
     const heartbeat = sources.get("heartbeat");
     const issued = last("certificate");
-    const presented = facts.heartbeat === "current" && issued && heartbeat && heartbeat.observedAt >= issued.observedAt;
+    const presented =
+      facts.heartbeat === "current" && issued && heartbeat && heartbeat.observedAt >= issued.observedAt;
     return compared ?? (presented ? { state: "done", by: heartbeat } : undefined);
   },
 

@@ -32,7 +32,13 @@ export async function selectSubject(tx: Tx, nodeId: string): Promise<Subject | u
   return row;
 }
 
-type Work = { id: string | null; finished_at: Date | null; correlation_id: string | null; expired: number; now: Date };
+type Work = {
+  id: string | null;
+  finished_at: Date | null;
+  correlation_id: string | null;
+  expired: number;
+  now: Date;
+};
 
 /** What its tasks show of a node at this moment. Nobody classifies by it, so it is read for explanations only. */
 export async function selectWork(tx: Tx, nodeId: string): Promise<Observation[]> {
@@ -52,7 +58,14 @@ export async function selectWork(tx: Tx, nodeId: string): Promise<Observation[]>
   if (row.id === null || row.finished_at === null) return [queue];
   const at = row.finished_at.getTime();
   const done: Observation = {
-    ...{ id: `task:${row.id}`, kind: "task", value: "completed", observer: "agent", observedAt: at, receivedAt: at },
+    ...{
+      id: `task:${row.id}`,
+      kind: "task",
+      value: "completed",
+      observer: "agent",
+      observedAt: at,
+      receivedAt: at,
+    },
     correlationId: row.correlation_id ?? undefined,
   };
   return [queue, done];

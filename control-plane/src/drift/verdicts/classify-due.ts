@@ -107,7 +107,9 @@ function reviewAt(verdict: Verdict, ofAllocations: number | undefined): string {
   return Number.isFinite(at) ? new Date(at).toISOString() : "infinity";
 }
 
-function changeOf(one: Pick<Due, "node_id" | "org_id" | "incident_id"> & { next: StoredCause[]; evidence: readonly Observation[] }): Change {
+function changeOf(
+  one: Pick<Due, "node_id" | "org_id" | "incident_id"> & { next: StoredCause[]; evidence: readonly Observation[] },
+): Change {
   const { node_id: nodeId, org_id: orgId, incident_id: before, next: causes, evidence } = one;
   const open = before ?? (causes.length > 0 ? uuidv7() : null);
   return { nodeId, orgId, causes, evidence, incident: { before, after: causes.length > 0 ? open : null } };

@@ -80,5 +80,4 @@ const endings: Readonly<Record<string, string>> = {
   refused: "The server refused the agent's connection",
 };
 
-const endingOf = ({ detail }: Seen) =>
-  endings[String(detail?.["why"])] ?? "The connection of the agent was lost";
+const endingOf = ({ detail }: Seen) => endings[String(detail?.["why"])] ?? "The connection of the agent was lost";
