@@ -14,7 +14,7 @@ import {
   type TestOrg,
   tokenFor,
 } from "../../testkit/api/api.ts";
-import { RACK, seedFleet } from "../../testkit/api/fleet.ts";
+import { classifyAll, RACK, seedFleet } from "../../testkit/api/fleet.ts";
 import { enrollTestNode, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
 import { quiet } from "../../testkit/api/replica.ts";
 import { openRoles } from "../../testkit/database/database.ts";
@@ -78,12 +78,13 @@ describe("the fleet in numbers", () => {
       own_side: null,
     });
     expect(summary.troubles.map(({ code, count }) => [code, count])).toEqual([
-      ["heartbeat_stale", 32],
+      ["node_quarantined", 1],
       ["disk_full", 4],
       ["clock_skew", 1],
-      ["node_quarantined", 1],
+      ["heartbeat_stale", 32],
     ]);
-    const [silent, full] = summary.troubles;
+    const [fenced, full, , silent] = summary.troubles;
+    expect(fenced).toMatchObject({ severity: "P0", owner_id: "node_enrollment" });
     expect(silent).toMatchObject({ common: [{ attribute: "block", value: "10.0.2.0/24", count: 32, of: 32 }] });
     const age = Date.parse(summary.at) - Date.parse(silent?.first_at ?? "");
     expect(age).toBeGreaterThan(590_000);
@@ -111,6 +112,8 @@ describe("looking for nodes", () => {
     [{ state: "not_fine" }, 38],
     [{ state: "present" }, SIZE],
     [{ attention: "disk_full" }, 4],
+    [{ attention: "heartbeat_stale" }, 32],
+    [{ attention: "agent_down" }, 32],
     [{ version: "1.3.2" }, 4],
     [{ capability: "gpu" }, 1],
     [{ capability: "gpu,tpu" }, 1],
@@ -128,6 +131,55 @@ describe("looking for nodes", () => {
     const shown = applyPicture([], await picture(filter));
     expect(shown.map(({ name }) => name)).toEqual(names.toSorted());
     expect((await fleet(filter)).matching).toBe(count);
+  });
+
+  it("DASH-01 DRIFT-04 lists the worst first, all of them, page by page", async () => {
+    const ask = (cursor?: string) =>
+      api.operator(ours.id)(listNodes, { query: { order: "worst", limit: 30, cursor } });
+    const first = await ask();
+    expect(first.items.slice(0, 6).map(({ attention }) => attention[0]?.severity)).toEqual([
+      ...["P0", "P1", "P1", "P1", "P1", "P1"],
+    ]);
+    expect(first.items[0]).toMatchObject({ name: "sim-00010", attention: [{ code: "node_quarantined" }] });
+    expect(first.items[6]).toMatchObject({
+      ...{ connection: "stale", agent_status: "stale", cause_pending: false },
+      layers: { management: "impaired", workload: "unknown", access: "unknown" },
+      attention: [{ code: "heartbeat_stale", reason: "agent_down", severity: "P2", confidence: "low" }],
+    });
+    const names = first.items.map(({ name }) => name);
+    for (let next = first.next_cursor; next !== null; ) {
+      const page = await ask(next);
+      names.push(...page.items.map(({ name }) => name));
+      next = page.next_cursor;
+    }
+    expect(new Set(names).size).toBe(first.total);
+    expect(names).toHaveLength(first.total);
+  });
+
+  it("DASH-01 a list shows a node that just went offline as such, with its cause still to come", async () => {
+    const node = await enrollTestNode(api, ours.id, { hostname: "just-lost" });
+    await sendHeartbeatFrom(node);
+    await classifyAll(superuser);
+    const [before] = (await api.operator(ours.id)(listNodes, { query: { name: "just-lost" } })).items;
+    expect(before).toMatchObject({
+      ...{ connection: "online", agent_status: "healthy", cause_pending: false, attention: [] },
+      layers: { management: "working" },
+    });
+    await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '121 seconds' WHERE node_id = ${node.id}`;
+    const shown = async () => (await api.operator(ours.id)(listNodes, { query: { name: "just-lost" } })).items[0];
+    expect(await shown()).toMatchObject({
+      ...{ connection: "stale", agent_status: "stale", cause_pending: true, attention: [] },
+      layers: { management: "unknown" },
+    });
+    await classifyAll(superuser);
+    expect(await shown()).toMatchObject({ cause_pending: false, attention: [{ code: "heartbeat_stale" }] });
+    await sendHeartbeatFrom(node);
+    expect(await shown()).toMatchObject({
+      ...{ connection: "online", cause_pending: true, attention: [] },
+      layers: { management: "unknown" },
+    });
+    const retire = { params: { node_id: node.id }, body: { change: "retire" as const } };
+    await api.operator(ours.id)(changeNode, retire);
   });
 
   it("DASH-01 finds a node by the beginning of its id, and pages stay in place while nodes join", async () => {
@@ -186,7 +238,11 @@ describe("the picture", () => {
 
     heard.length = 0;
     await api.operator(ours.id)(changeNode, { params, body: { change: "fence" } });
+    await classifyAll(superuser);
     await expect.poll(() => heard).toContain("fleet");
+    await expect
+      .poll(async () => (await picture({ since: first.version })).kinds)
+      .toMatchObject([{ state: "fenced", reason: "node_quarantined" }]);
     const second = await picture({ since: first.version });
     expect(second).toMatchObject({ whole: false, kinds: [{ state: "fenced", reason: "node_quarantined" }] });
     await api.operator(ours.id)(updateNode, { params, body: { name: "renamed" } });

@@ -15,6 +15,7 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
+import { classifyAll } from "../../testkit/api/fleet.ts";
 import {
   type Answer,
   enrollTestNode,
@@ -158,10 +159,13 @@ describe("a heartbeat", () => {
   it("AGENT-05 brings the agent's own findings", async () => {
     const node = await enrollTestNode(api, org.id);
     await sendHeartbeatFrom(node, { findings: [{ reason: "disk_full", detail: "/var has 0 bytes" }] });
-    const listed = await api.operator(org.id)(listNodes, { query: { name: node.name } });
-    expect(listed.items[0]?.attention).toMatchObject([
+    const expected = [
       { code: "disk_full", message: expect.stringContaining("/var has 0 bytes"), next_step: expect.any(String) },
-    ]);
+    ];
+    await expect.poll(async () => (await read(node)).attention).toMatchObject(expected);
+    await classifyAll(superuser);
+    const listed = await api.operator(org.id)(listNodes, { query: { name: node.name } });
+    expect(listed.items[0]?.attention).toMatchObject(expected);
   });
 
   it("SEC-03 with characters that the database cannot store is refused", async () => {

@@ -1,7 +1,11 @@
 // Many nodes at once, straight into the database: as they are after their heartbeats, in racks of 32 with a block of
-// addresses each. What is not ordinary about one is said by its number.
+// addresses each. What is not ordinary about one is said by its number. All of them are classified.
 
 import type { Sql } from "../../control-plane/src/database/connect.ts";
+import { type NewObservation, recordObservations } from "../../control-plane/src/drift/evidence/write.ts";
+import { defaultPolicy } from "../../control-plane/src/drift/policy.ts";
+import { classifyDue } from "../../control-plane/src/drift/verdicts/classify-due.ts";
+import { findUnnoticed } from "../../control-plane/src/drift/verdicts/find-unnoticed.ts";
 
 export type Unusual = {
   /** Silent since so many seconds. */
@@ -66,5 +70,22 @@ export async function seedFleet(
       'counters', json_build_object('identity_rejections', 0, 'tasks_started', 12, 'tasks_succeeded', 12,
         'tasks_failed', 0, 'tasks_refused', 0, 'polls_failed', 0, 'results_failed', 0, 'renewals_failed', 0))::text, '"findings" : ', '"findings":')::json
     FROM given`;
-  await superuser`ANALYZE nodes, node_presence, node_certificates`;
+  const found = await superuser<{ id: string; finding: string }[]>`
+    SELECT n.id, f->>'reason' AS finding FROM nodes n JOIN node_presence p ON p.node_id = n.id,
+      json_array_elements(p.heartbeat->'findings') f WHERE n.org_id = ${orgId}`;
+  const observedAt = new Date();
+  await recordObservations(
+    superuser,
+    found.map(({ id: nodeId, finding: key }): NewObservation => {
+      return { nodeId, kind: "finding", key, value: "present", observer: "agent", observedAt };
+    }),
+  );
+  await classifyAll(superuser);
+  await superuser`ANALYZE nodes, node_presence, node_certificates, node_verdicts`;
+}
+
+/** As the worker does, at once. */
+export async function classifyAll(superuser: Sql): Promise<void> {
+  await findUnnoticed(superuser, defaultPolicy);
+  await classifyDue(superuser, defaultPolicy);
 }

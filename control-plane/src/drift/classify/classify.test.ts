@@ -216,6 +216,41 @@ describe("what is said of a node", () => {
     expect(reasonsOf([enrolled, heartbeat(HOUR), claim])).toEqual(["agent_down"]);
   });
 
+  it("ID-02 whose replaced certificate is refused: that, also while its last heartbeat is current", () => {
+    const refused = saw("refusal", "identity_revoked", { detail: { endpoint: "node_facing", issuer: "ours" } });
+    const hours = { not_before: now - HOUR, not_after: now + 20 * HOUR };
+    const issued = (ageMs: number) => saw("certificate", "issued", { ageMs, detail: hours });
+    expect(reasonsOf([enrolled, heartbeat(5_000), issued(3_000), refused])).toEqual(["node_agent_auth_failed"]);
+    // The node works with its new one: somebody else has the old one.
+    expect(reasonsOf([enrolled, heartbeat(5_000), issued(9_000), refused])).toEqual([]);
+    expect(reasonsOf([enrolled, heartbeat(500), issued(3_000), refused])).toEqual([]);
+  });
+
+  it.each([
+    ["heartbeat_stale", [heartbeat(130_000)]],
+    ["connection_lost", [heartbeat(40_000), saw("connection", "closed", { ageMs: 20_000 })]],
+    ["never_heard", []],
+    ["api_name_unresolved", [heartbeat(HOUR), saw("diagnostic", "api_name_unresolved")]],
+    ["task_result_failed", [heartbeat(1_000), saw("finding", "present", { key: "task_result_failed" })]],
+    [
+      "terminal_gateway_unreachable",
+      [heartbeat(1), saw("finding", "present", { key: "terminal_gateway_unreachable" })],
+    ],
+    ["clock_skew", [heartbeat(1_000), saw("clock", "measured", { detail: { skew_ms: 90_000 } })]],
+    ["disk_full", [heartbeat(1_000), saw("disk", "measured", { detail: { used_percent: 99 } })]],
+    [
+      "auth_failed",
+      [heartbeat(HOUR), saw("refusal", "identity_revoked", { detail: { endpoint: "node_facing" } })],
+    ],
+    [
+      "recovery_token_missing",
+      [heartbeat(HOUR), saw("diagnostic", "cert_expired"), saw("recovery_token", "missing")],
+    ],
+    ["node_quarantined", [heartbeat(1_000), saw("standing", "quarantined", { ageMs: 500 })]],
+  ])("AGENT-06 is told in the words of what was observed: %s", (code, found) => {
+    expect(classify([enrolled, ...found], policy, now).causes.map(({ spokenAs }) => spokenAs)).toEqual([code]);
+  });
+
   it("DRIFT-15 by an agent that is newer than this server: the agent's own code", () => {
     const finding = saw("finding", "present", { key: "moon_phase" });
     expect(classify([enrolled, heartbeat(1_000), finding], policy, now).causes).toMatchObject([

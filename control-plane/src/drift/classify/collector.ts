@@ -54,6 +54,7 @@ export function createCollector(evidence: readonly Observation[], now: number) {
   return {
     now,
     facts,
+    sources: sources as ReadonlyMap<Fact, Observation>,
     review,
     expectHeartbeatBefore(at: number): void {
       silentAt = at;

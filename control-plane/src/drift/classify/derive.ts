@@ -24,6 +24,7 @@ export function deriveFacts(evidence: readonly Observation[], policy: Policy, no
   silence(collector, policy);
   standing(collector);
   refusals(collector);
+  accepted(collector);
   profile(collector);
   fullDisk(collector, policy);
   agent(collector, policy);
@@ -54,7 +55,6 @@ function silence({ last, set, review, expectHeartbeatBefore, now }: Collector, p
   if (now <= silentFrom) {
     set("heartbeat", "current", heartbeat);
     set("agent_process", "running", heartbeat);
-    set("task_wait", "succeeds", heartbeat);
     expectHeartbeatBefore(silentFrom + 1);
     return;
   }
@@ -83,7 +83,20 @@ function refusals({ fresh, set, last, facts }: Collector): void {
   if (endpoint === "public_edge" || endpoint === "node_facing") set("endpoint", endpoint, refusal);
   if (refusal.value === "cert_expired") set("local_cert", "expired", refusal);
   else if (refusal.value === "certificate_not_yet_valid") set("clock", "skewed", refusal);
-  else set("task_wait", facts.node_standing === "active" ? "identity_rejected" : "denied", refusal);
+  else if (facts.heartbeat !== "current" || isOutlived(last)) {
+    set("task_wait", facts.node_standing === "active" ? "identity_rejected" : "denied", refusal);
+  }
+}
+
+/** Whether the node got another certificate after its last heartbeat, which so says nothing about the one it uses now. */
+function isOutlived(last: Collector["last"]): boolean {
+  const [heartbeat, certificate] = [last("heartbeat"), last("certificate")];
+  return heartbeat !== undefined && certificate !== undefined && certificate.observedAt > heartbeat.observedAt;
+}
+
+function accepted({ sources, set, facts }: Collector): void {
+  const heartbeat = sources.get("heartbeat");
+  if (heartbeat && facts.heartbeat === "current") set("task_wait", "succeeds", heartbeat);
 }
 
 /** That they matched says nothing about a node that stopped reporting: its settings may be why. */
