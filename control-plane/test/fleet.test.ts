@@ -240,6 +240,7 @@ describe("the picture", () => {
     await api.operator(ours.id)(changeNode, { params, body: { change: "fence" } });
     await classifyAll(superuser);
     await expect.poll(() => heard).toContain("fleet");
+    // The state at once; its cause follows.
     await expect
       .poll(async () => (await picture({ since: first.version })).kinds)
       .toMatchObject([{ state: "fenced", reason: "node_quarantined" }]);

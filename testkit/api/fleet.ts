@@ -5,7 +5,7 @@ import type { Sql } from "../../control-plane/src/database/connect.ts";
 import { type NewObservation, recordObservations } from "../../control-plane/src/drift/evidence/write.ts";
 import { defaultPolicy } from "../../control-plane/src/drift/policy.ts";
 import { classifyDue } from "../../control-plane/src/drift/verdicts/classify-due.ts";
-import { findUnnoticed } from "../../control-plane/src/drift/verdicts/find-unnoticed.ts";
+import { findUnnoticed, noticeStandings } from "../../control-plane/src/drift/verdicts/find-unnoticed.ts";
 
 export type Unusual = {
   /** Silent since so many seconds. */
@@ -87,5 +87,6 @@ export async function seedFleet(
 /** As the worker does, at once. */
 export async function classifyAll(superuser: Sql): Promise<void> {
   await findUnnoticed(superuser, defaultPolicy);
+  await noticeStandings(superuser);
   await classifyDue(superuser, defaultPolicy);
 }

@@ -67,11 +67,12 @@ export const Node = z.strictObject({
   arch: z.string().nullable(),
   capabilities: z.array(z.string()),
   running_tasks: z.int().nullable().describe("Of all tenants. For operators of the node; null to everybody else."),
-  agent_status: NodeAgentStatus,
+  agent_status: NodeAgentStatus.nullable().describe("For operators of the node; null to everybody else."),
   user_state: z
     .enum(userStates)
-    .describe("What an affected allocation shows, unless evidence of its own says more."),
-  layers: Layers,
+    .nullable()
+    .describe("What an affected allocation shows, unless evidence of its own says more. For operators of the node."),
+  layers: Layers.nullable().describe("For operators of the node; null to everybody else."),
   attention: z
     .array(Attention)
     .describe("Independent of each other, worst first. For operators of the node; empty for everybody else."),

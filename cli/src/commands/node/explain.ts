@@ -6,11 +6,18 @@ import {
   type ContractPartState,
   type Explanation,
   explainNode,
+  type RecoveryCheckState,
 } from "@holdfast/contracts/endpoints/drift";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { owners } from "@holdfast/contracts/reasons/owners";
 import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
-import { contractPartStateTitles, contractPartTitles } from "@holdfast/contracts/words/state-titles";
+import { needsRecovery } from "@holdfast/contracts/words/recovery";
+import {
+  contractPartStateTitles,
+  contractPartTitles,
+  recoveryCheckStateTitles,
+  recoveryCheckTitles,
+} from "@holdfast/contracts/words/state-titles";
 import type { Command } from "commander";
 import { clientOf, findServerAndOrg, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
@@ -40,6 +47,7 @@ export function describeExplanation(explained: Explanation, { url }: { url: stri
     "",
     `Management ${layers.management}, workload ${layers.workload}, user access ${layers.access}.`,
     ...(incident ? [`Incident ${incident.id}, opened ${ago(incident.opened_at)}.`] : []),
+    ...(needsRecovery(explained) ? ["", ...describeChecklist(explained.checklist)] : []),
     "",
     table(parts, [
       { title: "part", of: ({ part }) => contractPartTitles[part] },
@@ -56,9 +64,25 @@ export function describeExplanation(explained: Explanation, { url }: { url: stri
       { title: "value", of: ({ value }) => value },
       { title: "observed", of: ({ observed_at, fresh }) => `${ago(observed_at)}${fresh ? "" : " (outdated)"}` },
       { title: "by", of: ({ observer }) => observer },
+      { title: "correlation id", of: ({ correlation_id }) => correlation_id },
       { title: "id", of: ({ id }) => id },
     ]),
   ].join("\n");
+}
+
+const checkShapes: Record<RecoveryCheckState, string> = { done: "●", failed: "■", unknown: "○" };
+
+function describeChecklist(checklist: Explanation["checklist"]): string[] {
+  const open = checklist.filter(({ state }) => state !== "done").length;
+  const head = open === 0 ? "Recovered: all of it was seen." : `To be seen before the node counts as recovered:`;
+  return [
+    head,
+    ...checklist.map(({ check, state, evidence, observed_at }) => {
+      const seen = evidence === null ? "" : `, ${ago(observed_at)}, evidence ${evidence}`;
+      const word = recoveryCheckStateTitles[state].title.toLowerCase();
+      return `  ${checkShapes[state]} ${recoveryCheckTitles[check]}: ${word}${seen}`;
+    }),
+  ];
 }
 
 function describeCause(cause: Cause, node: string, url: string): string[] {

@@ -4,6 +4,7 @@
 import { type Fleet, fleetStates, getFleet } from "@holdfast/contracts/endpoints/fleet";
 import { listNodes, type NodeStateFilter } from "@holdfast/contracts/endpoints/nodes";
 import { NodeStatus } from "@holdfast/contracts/node/protocol";
+import { owners } from "@holdfast/contracts/reasons/owners";
 import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 import { type Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
@@ -31,7 +32,7 @@ type ListOptions = ServerOptions & {
 
 export function addList(node: Command): void {
   withServerOptions(node.command("list"))
-    .description("summarize the fleet and list its nodes, newest first")
+    .description("summarize the fleet and list its nodes, worst first; with --json or --all newest first")
     .addOption(new Option("--status <status>", "by lifecycle status").choices(NodeStatus.options))
     .addOption(nodeStateOption())
     .addOption(new Option("--all", "include retired nodes").conflicts([...filterOptions]))
@@ -67,7 +68,8 @@ async function list(options: ListOptions): Promise<void> {
     const items = await everyPage((cursor) => client(listNodes, { query: { ...query, cursor, limit: MOST } }));
     return printResult(options, { items }, () => "");
   }
-  const page = await client(listNodes, { query: { ...query, limit: options.limit ?? 50, cursor: after } });
+  const order = options.json || state === undefined ? "newest" : "worst";
+  const page = await client(listNodes, { query: { ...query, order, limit: options.limit ?? 50, cursor: after } });
   if (options.json) return printResult(options, page, () => "");
   const { items, total, next_cursor } = page;
   const ofFleet = status === undefined && state !== "retired";
@@ -78,7 +80,7 @@ async function list(options: ListOptions): Promise<void> {
     [
       ...(fleet && fleet.total > 0 ? [...describeFleet(fleet, { retired: total - fleet.matching }), ""] : []),
       ...(ofFleet || total === 0 ? [] : [nodesInWords(total, status ?? "retired"), ""]),
-      nodeTable(items, { filtered }),
+      nodeTable(items, { filtered, now: Date.now() }),
       ...(items.length < total ? ["", cutLine({ shown: items.length, total, next_cursor })] : []),
     ].join("\n"),
   );
@@ -116,14 +118,19 @@ function describeFleet(fleet: Fleet, { retired }: { retired: number }): string[]
   return [
     ...(fleet.own_side ? [`! ${fleet.own_side.message}`, `  ${fleet.own_side.next_step}`, ""] : []),
     `${head}: ${counts}${beside}`,
+    ...(fleet.pending > 0 ? [`  ! ${fleet.pending} offline, cause being determined`] : []),
     ...fleet.troubles
       .slice(0, MOST_TROUBLES)
       .flatMap((trouble) => [
-        `  ! ${trouble.count} ${trouble.title} (${trouble.code})${since(trouble, fleet.at)}${shared(trouble)}`,
+        `  ! ${trouble.count} ${trouble.title} (${trouble.code})${urgency(trouble)}${since(trouble, fleet.at)}${shared(trouble)}`,
         `    ${trouble.next_step}`,
       ]),
     ...(others > 0 ? [`  and ${others} more reasons: holdfast node list --state unhealthy`] : []),
   ];
+}
+
+function urgency({ severity, owner_id }: Fleet["troubles"][number]): string {
+  return [severity, owner_id && owners[owner_id].title].flatMap((word) => (word ? `, ${word}` : [])).join("");
 }
 
 function since({ first_at, last_at }: Fleet["troubles"][number], now: string): string {

@@ -24,7 +24,11 @@ export function refuseSearchByReason(seesThem: boolean, { attention }: { attenti
 }
 
 export function nodeForTenant<N extends Node>(node: N): N {
-  return { ...node, status_reason: null, running_tasks: null, attention: [] };
+  return {
+    ...node,
+    ...{ status_reason: null, running_tasks: null, attention: [], cause_pending: false },
+    ...{ agent_status: null, user_state: null, layers: null },
+  };
 }
 
 export function nodeDetailForTenant(node: NodeDetail): NodeDetail {
