@@ -1,14 +1,14 @@
 // The node of a cell, with its state and reason.
 
 import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
-import { titleOf } from "@holdfast/contracts/reasons/catalogue";
-import { nodeReason } from "@holdfast/contracts/reasons/node";
+import { isReason, reasons } from "@holdfast/contracts/reasons/catalogue";
 import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 import { Button } from "../../design/controls/Button.tsx";
 import { classes } from "../../design/controls/classes.ts";
 import { duration } from "../../design/values/time.ts";
 import { useNow } from "../../design/values/use-now.ts";
 import { FleetMark } from "./FleetMark.tsx";
+import { reasonInWords } from "./words.ts";
 
 const WIDTH = 264;
 
@@ -41,8 +41,9 @@ export function CellCard({ node, at, roomWidth, onOpen }: CellCardProps) {
         )}
       </p>
       <p className="mt-1 text-ink-muted">
-        {(node.reason && (nodeReason(node.reason)?.message ?? titleOf(node.reason))) ??
-          fleetStateTitles[node.state].meaning}
+        {node.reason && isReason(node.reason)
+          ? reasons[node.reason].message
+          : (reasonInWords(node) ?? fleetStateTitles[node.state].meaning)}
       </p>
       {(node.version || node.block) && (
         <p className="mt-1 font-mono text-xs text-ink-muted">

@@ -30,9 +30,9 @@ export function FleetCard({ fleet, filters, onChange }: FleetCardProps) {
         <Headline fleet={fleet} />
         <States fleet={fleet} filters={filters} />
       </div>
-      {fleet.troubles.length > 0 && (
+      {(fleet.troubles.length > 0 || fleet.pending > 0) && (
         <div className="border-b border-line">
-          <Troubles troubles={fleet.troubles} />
+          <Troubles troubles={fleet.troubles} pending={fleet.pending} />
         </div>
       )}
       {fleet.total > 1 && filters.state !== "retired" && <PictureArea filters={filters} onChange={onChange} />}

@@ -2,7 +2,6 @@
 // related. The table below has the same nodes in accessible form.
 
 import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
-import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
@@ -12,7 +11,7 @@ import { cellSize, coloursOf, drawFleet } from "./draw.ts";
 import { type Grouping, groupNodes } from "./grouping.ts";
 import { type CellAt, cellAt, cellPosition, layOut, stepFrom } from "./layout.ts";
 import { useFindNode } from "./queries.ts";
-import { nodesInWords } from "./words.ts";
+import { nodesInWords, reasonInWords } from "./words.ts";
 
 /** Of the picture; more only where the smallest cells need it. */
 const ROOM_HEIGHT = 520;
@@ -125,7 +124,7 @@ export function Picture({ nodes, grouping }: PictureProps) {
       )}
       <p role="status" className="sr-only">
         {node &&
-          `${node.name}: ${fleetStateTitles[node.state].title}${node.reason ? `, ${titleOf(node.reason)}` : ""}`}
+          `${node.name}: ${fleetStateTitles[node.state].title}${reasonInWords(node) ? `, ${reasonInWords(node)}` : ""}`}
       </p>
     </div>
   );

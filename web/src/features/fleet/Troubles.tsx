@@ -1,6 +1,7 @@
 // The problems of the fleet by reason: how many nodes, since when, what they have in common, and the next step.
 
 import type { Fleet, Trouble } from "@holdfast/contracts/endpoints/fleet";
+import { owners } from "@holdfast/contracts/reasons/owners";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../design/controls/Button.tsx";
@@ -25,11 +26,16 @@ export function ControlPlaneSuspicion({ suspicion }: { suspicion: Fleet["own_sid
 
 const shownAtFirst = 4;
 
-export function Troubles({ troubles }: { troubles: readonly Trouble[] }) {
+export function Troubles({ troubles, pending }: Pick<Fleet, "troubles" | "pending">) {
   const [all, setAll] = useState(false);
   const shown = all ? troubles : troubles.slice(0, shownAtFirst);
   return (
     <>
+      {pending > 0 && (
+        <p className="border-b border-line px-5 py-2.5 text-ink-muted last:border-b-0">
+          {nodesInWords(pending)} offline, cause being determined
+        </p>
+      )}
       <ul
         aria-label="Problems"
         className={classes("grid gap-px overflow-hidden bg-line", shown.length > 1 && "lg:grid-cols-2")}
@@ -53,7 +59,7 @@ export function Troubles({ troubles }: { troubles: readonly Trouble[] }) {
 }
 
 function TroubleItem({ trouble }: { trouble: Trouble }) {
-  const { code, title, message, next_step } = trouble;
+  const { code, title, severity, owner_id, message, next_step } = trouble;
   return (
     <li className="bg-surface px-5 py-3.5">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
@@ -62,6 +68,9 @@ function TroubleItem({ trouble }: { trouble: Trouble }) {
         </Filter>
         <Began trouble={trouble} />
       </div>
+      <p className="text-sm text-ink-muted">
+        {[severity, owner_id && owners[owner_id].title].filter(Boolean).join(" · ")}
+      </p>
       <p className="mt-0.5">
         <Prose text={message} /> <span className="font-mono text-sm text-ink-muted">{code}</span>
       </p>

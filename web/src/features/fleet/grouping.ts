@@ -33,8 +33,12 @@ export function groupNodes(nodes: readonly PictureNode[], by: Grouping): NodeGro
 }
 
 function keyOf(node: PictureNode, by: Grouping): string {
+  if (by === "reason" && node.state === "silent" && node.reason === null) return PENDING;
   return (by === "reason" && !isNotFine(node) ? null : node[by]) ?? "";
 }
+
+/** Offline nodes whose cause is not classified yet. No code has a space. */
+const PENDING = "being determined";
 
 const withoutAny: Record<Grouping, string> = {
   state: "",
@@ -46,7 +50,7 @@ const withoutAny: Record<Grouping, string> = {
 function labelOf(key: string, by: Grouping): string {
   if (key === "") return withoutAny[by];
   if (by === "state") return fleetStateTitles[key as PictureNode["state"]].title;
-  if (by === "reason") return titleOf(key);
+  if (by === "reason") return key === PENDING ? "Cause being determined" : titleOf(key);
   return by === "version" ? `Agent ${key}` : key;
 }
 

@@ -57,7 +57,8 @@ export function useNodePage(
   const refetchInterval = useRefetchInterval();
   return useQuery({
     queryKey: ["org", org.id, "nodes", "list", { ...filter, cursor }],
-    queryFn: ({ signal }) => call(listNodes, { query: { ...filter, limit: PAGE_SIZE, cursor }, signal }),
+    queryFn: ({ signal }) =>
+      call(listNodes, { query: { ...filter, order: "worst", limit: PAGE_SIZE, cursor }, signal }),
     placeholderData: keepPreviousData,
     refetchInterval,
   });

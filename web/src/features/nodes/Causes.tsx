@@ -11,6 +11,7 @@ import { Prose } from "../../design/layout/Prose.tsx";
 import { RunbookLink } from "../../design/layout/RunbookLink.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { When } from "../../design/values/When.tsx";
+import { Correlation } from "./Correlation.tsx";
 import { useExplanation } from "./queries.ts";
 
 export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
@@ -18,13 +19,18 @@ export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
   if (explanation.error && !explanation.data)
     return <ErrorNotice error={explanation.error} onRetry={() => void explanation.refetch()} />;
   if (!explanation.data || explanation.data.healthy) return null;
-  const { causes, incident } = explanation.data;
+  const { causes, incident, evidence } = explanation.data;
+  // What the control plane measures has no id of its own; the agent's record of the same has.
+  const idOf = ({ evidence: used, reason }: Cause) =>
+    [...evidence.filter(({ id }) => used.includes(id)), ...evidence.filter(({ key }) => key === reason)].find(
+      ({ correlation_id }) => correlation_id !== null,
+    )?.correlation_id;
   return (
     <section aria-label="Causes" className="grid gap-2">
       <ul className="grid gap-2">
         {causes.map((cause) => (
           <li key={cause.reason}>
-            <Shown cause={cause} name={node.name} />
+            <Shown cause={cause} name={node.name} correlationId={idOf(cause)} />
           </li>
         ))}
       </ul>
@@ -33,7 +39,9 @@ export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
   );
 }
 
-function Shown({ cause, name }: { cause: Cause; name: string }) {
+type ShownProps = { cause: Cause; name: string; correlationId: string | null | undefined };
+
+function Shown({ cause, name, correlationId }: ShownProps) {
   const { reason, signal, severity, confidence, owner_id, symptoms } = cause;
   return (
     <Notice state={severity === "P0" ? "failed" : "degraded"} title={cause.title}>
@@ -59,6 +67,7 @@ function Shown({ cause, name }: { cause: Cause; name: string }) {
       <p className="text-sm text-ink-muted">
         Would change with <Prose text={cause.changed_by} />
       </p>
+      {correlationId && <Correlation id={correlationId} />}
       {cause.runbook && (
         <p className="text-sm text-ink-muted">
           <RunbookLink path={cause.runbook} />

@@ -9,6 +9,7 @@ import { Card } from "../../design/layout/Card.tsx";
 import { Fact, Facts } from "../../design/lists/Facts.tsx";
 import { type State, StatusMark } from "../../design/values/StatusMark.tsx";
 import { When } from "../../design/values/When.tsx";
+import { Correlation } from "./Correlation.tsx";
 import { useExplanation } from "./queries.ts";
 
 const marks: Record<ContractPartState, State> = { in_order: "ok", drifted: "degraded", unknown: "unknown" };
@@ -18,7 +19,7 @@ export function EvidenceCard({ node }: { node: Pick<Node, "id"> }) {
   const [all, setAll] = useState(false);
   if (!data) return null;
   return (
-    <Card title="Evidence" note={`management ${data.layers.management}`}>
+    <Card title="Evidence">
       <Facts className="px-5 py-1.5">
         {data.parts.map(({ part, state, observed_at }) => (
           <Fact key={part} name={contractPartTitles[part]}>
@@ -47,7 +48,7 @@ export function EvidenceCard({ node }: { node: Pick<Node, "id"> }) {
 function Observations({ evidence }: Pick<Explanation, "evidence">) {
   return (
     <ul aria-label="Observations" className="border-t border-line">
-      {evidence.map(({ id, kind, key, value, observer, observed_at, fresh }) => (
+      {evidence.map(({ id, kind, key, value, observer, observed_at, fresh, correlation_id }) => (
         <li key={id} className="border-b border-line px-5 py-2 last:border-b-0">
           <span className={fresh ? undefined : "text-ink-muted line-through decoration-1"}>
             <span className="font-mono text-sm">
@@ -60,6 +61,7 @@ function Observations({ evidence }: Pick<Explanation, "evidence">) {
             {observer}, <When at={observed_at} />
             {!fresh && ", outdated"}
           </span>
+          {correlation_id && <Correlation id={correlation_id} />}
         </li>
       ))}
     </ul>

@@ -3,12 +3,14 @@
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostHealth } from "@holdfast/contracts/node/host-health";
 import { bytesInWords } from "@holdfast/contracts/words/bytes";
+import { classes } from "../../design/controls/classes.ts";
 import { Card } from "../../design/layout/Card.tsx";
 import { Fact, Facts } from "../../design/lists/Facts.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { Tag } from "../../design/values/Tag.tsx";
 import { duration } from "../../design/values/time.ts";
 import { When } from "../../design/values/When.tsx";
+import { isCurrent } from "./AsOf.tsx";
 
 export function HealthCard({ node }: { node: NodeDetail }) {
   const { health } = node;
@@ -31,15 +33,16 @@ export function HealthCard({ node }: { node: NodeDetail }) {
         </>
       }
     >
-      <Host host={health.host} />
+      <Host host={health.host} current={isCurrent(node)} />
     </Card>
   );
 }
 
-function Host({ host }: { host: HostHealth }) {
+/** `current`: the node still reports. */
+function Host({ host, current }: { host: HostHealth; current: boolean }) {
   const { kernel, uptime_seconds, load, memory, root_disk, kvm } = host;
   return (
-    <Facts className="px-5 py-1">
+    <Facts className={classes("px-5 py-1", !current && "text-ink-muted")}>
       <Fact name="Kernel">
         <span className="font-mono text-sm">{kernel ?? "unknown"}</span>
         {uptime_seconds !== null && (
@@ -64,7 +67,7 @@ function Host({ host }: { host: HostHealth }) {
         </Fact>
       )}
       <Fact name="KVM">
-        <Kvm kvm={kvm} />
+        <Kvm kvm={kvm} current={current} />
       </Fact>
       <Fact name="VFIO">
         {host.vfio_modules.length === 0 && <span className="text-ink-muted">no module, </span>}
@@ -87,9 +90,9 @@ function Host({ host }: { host: HostHealth }) {
   );
 }
 
-function Kvm({ kvm }: { kvm: HostHealth["kvm"] }) {
+function Kvm({ kvm, current }: { kvm: HostHealth["kvm"]; current: boolean }) {
   if (!kvm.device_present) return <StatusMark state="unknown">No device</StatusMark>;
-  if (kvm.device_opens) return <StatusMark state="ok">Available</StatusMark>;
+  if (kvm.device_opens) return <StatusMark state={current ? "ok" : "unknown"}>Available</StatusMark>;
   return <StatusMark state="degraded">Present, but the agent has no access</StatusMark>;
 }
 

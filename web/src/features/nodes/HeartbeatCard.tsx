@@ -3,18 +3,26 @@
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
 import { nodeLinkTitles } from "@holdfast/contracts/words/state-titles";
+import { classes } from "../../design/controls/classes.ts";
 import { Card } from "../../design/layout/Card.tsx";
 import { Fact, Facts } from "../../design/lists/Facts.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { tookMs } from "../../design/values/time.ts";
 import { SecondsAgo, When } from "../../design/values/When.tsx";
+import { AsOf, isCurrent } from "./AsOf.tsx";
+import { nodeAgentStatusMarks } from "./node-marks.ts";
 
 export function HeartbeatCard({ node }: { node: NodeDetail }) {
   return (
     <Card title="Heartbeat" note={node.heartbeat_at && <SecondsAgo at={node.heartbeat_at} />}>
       {node.heartbeat_at ? (
-        <Facts className="px-5 py-1">
+        <Facts className={classes("px-5 py-1", !isCurrent(node) && "text-ink-muted")}>
+          <Fact name="State">
+            <StatusMark state={nodeAgentStatusMarks[node.agent_status].state}>
+              {nodeAgentStatusMarks[node.agent_status].word}
+            </StatusMark>
+          </Fact>
           {node.agent_started_at && (
             <Fact name="Agent">
               {node.agent_version && <span className="font-mono text-sm">{node.agent_version}</span>}, started{" "}
@@ -33,7 +41,7 @@ export function HeartbeatCard({ node }: { node: NodeDetail }) {
           )}
           {node.clock_skew_seconds !== null && (
             <Fact name="Clock">
-              <Skew seconds={node.clock_skew_seconds} />
+              <Skew seconds={node.clock_skew_seconds} current={isCurrent(node)} /> <AsOf node={node} />
             </Fact>
           )}
           {node.running_tasks !== null && <Running node={node} />}
@@ -70,14 +78,16 @@ function Running({ node }: { node: NodeDetail }) {
         </span>
       ) : (
         <span className="text-ink-muted">, all results delivered</span>
-      )}
+      )}{" "}
+      <AsOf node={node} />
     </Fact>
   );
 }
 
-function Skew({ seconds }: { seconds: number }) {
+/** Of a node that does not report, nobody knows how its clock is now. */
+function Skew({ seconds, current }: { seconds: number; current: boolean }) {
   const off = Math.abs(seconds);
   const words = `${tookMs(off * 1_000)} ${seconds > 0 ? "ahead" : "behind"}`;
-  if (off < 1) return <StatusMark state="ok">In sync (less than 1 s off)</StatusMark>;
-  return <StatusMark state={off > CLOCK_TOLERANCE_SECONDS ? "failed" : "ok"}>{words}</StatusMark>;
+  const state = !current ? "unknown" : off > CLOCK_TOLERANCE_SECONDS ? "failed" : "ok";
+  return <StatusMark state={state}>{off < 1 ? "In sync (less than 1 s off)" : words}</StatusMark>;
 }

@@ -3,16 +3,25 @@
 import type { NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import type { HostFacts } from "@holdfast/contracts/node/protocol";
 import { bytesInWords } from "@holdfast/contracts/words/bytes";
+import { classes } from "../../design/controls/classes.ts";
 import { Card } from "../../design/layout/Card.tsx";
 import { Fact, Facts } from "../../design/lists/Facts.tsx";
 import { Tag } from "../../design/values/Tag.tsx";
+import { AsOf, isCurrent } from "./AsOf.tsx";
 
 export function HostCard({ node }: { node: NodeDetail }) {
   const { facts } = node;
   if (!facts) return null;
   return (
-    <Card title="Machine" note={<span className="font-mono">{facts.hostname}</span>}>
-      <Facts className="px-5 py-1">
+    <Card
+      title="Machine"
+      note={
+        <>
+          <span className="font-mono">{facts.hostname}</span> <AsOf node={node} />
+        </>
+      }
+    >
+      <Facts className={classes("px-5 py-1", !isCurrent(node) && "text-ink-muted")}>
         <Fact name="System">
           {facts.os.flavour} {facts.os.version}
         </Fact>

@@ -12,11 +12,13 @@ import { NodeTasks } from "../tasks/NodeTasks.tsx";
 import { Terminals } from "../terminal/Terminals.tsx";
 import { Causes } from "./Causes.tsx";
 import { CertificateCard } from "./CertificateCard.tsx";
+import { Checklist } from "./Checklist.tsx";
 import { Diagnostics } from "./Diagnostics.tsx";
 import { EvidenceCard } from "./EvidenceCard.tsx";
 import { HealthCard } from "./HealthCard.tsx";
 import { HeartbeatCard } from "./HeartbeatCard.tsx";
 import { HostCard } from "./HostCard.tsx";
+import { LayerMarks } from "./LayerMarks.tsx";
 import { NodeActions } from "./NodeActions.tsx";
 import { Connection } from "./NodeTable.tsx";
 import { statusMarks } from "./node-marks.ts";
@@ -77,6 +79,7 @@ function Shown({ node }: { node: NodeDetail }) {
             {diagnoses && <Diagnostics node={node} />}
           </div>
           <div className="grid grid-cols-[minmax(0,1fr)] gap-6">
+            {diagnoses && <Checklist node={node} />}
             {diagnoses && <HeartbeatCard node={node} />}
             {diagnoses && <EvidenceCard node={node} />}
             {diagnoses && <CertificateCard node={node} />}
@@ -100,6 +103,7 @@ function CurrentState({ node }: { node: NodeDetail }) {
         {node.status !== "retired" && <Connection node={node} />}
         <LiveMark />
       </div>
+      {node.status !== "retired" && <LayerMarks layers={node.layers} />}
       {node.attention.length === 0 && (node.status_reason || node.status !== "active") && (
         <p className="mt-1">
           {meaning}

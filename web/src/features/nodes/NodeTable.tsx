@@ -2,19 +2,23 @@
 // on the node's page.
 
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import { owners } from "@holdfast/contracts/reasons/owners";
 import { classes } from "../../design/controls/classes.ts";
-import { Prose } from "../../design/layout/Prose.tsx";
 import { Cell, Table, wideOnly } from "../../design/lists/Table.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
-import { SecondsAgo } from "../../design/values/When.tsx";
+import { SecondsAgo, When } from "../../design/values/When.tsx";
+import { AsOf, isCurrent } from "./AsOf.tsx";
+import { LayerMarks } from "./LayerMarks.tsx";
 import { NodeLink } from "./NodeLink.tsx";
 import { connectionMarks, statusMarks } from "./node-marks.ts";
+import { pendingWords } from "./pending.ts";
 
 const columns = [
   "Name",
   "Connection",
   "Status",
-  { wide: "Attention" },
+  { wide: "Cause" },
+  { wide: "Layers" },
   { wide: "System" },
   { wide: "Agent" },
   { wide: "Running" },
@@ -32,12 +36,13 @@ export function NodeTable({ nodes }: { nodes: Node[] }) {
 
 function NodeRow({ node }: { node: Node }) {
   const { state, word } = statusMarks[node.status];
+  const old = isCurrent(node) ? undefined : "text-ink-muted";
   return (
     <tr className={node.status === "retired" ? "text-ink-muted" : undefined}>
       <Cell className="min-w-26">
         <NodeLink node={node} />
         <div className="text-sm md:hidden">
-          <Reasons node={node} />
+          <Causes node={node} />
         </div>
       </Cell>
       <Cell>
@@ -47,30 +52,41 @@ function NodeRow({ node }: { node: Node }) {
         <StatusMark state={state}>{word}</StatusMark>
       </Cell>
       <Cell className={classes(wideOnly, "max-w-96 text-sm")}>
-        <Reasons node={node} />
+        <Causes node={node} />
       </Cell>
-      <Cell className={classes(wideOnly, "whitespace-nowrap")}>
+      <Cell className={wideOnly}>{node.status !== "retired" && <LayerMarks layers={node.layers} />}</Cell>
+      <Cell className={classes(wideOnly, "whitespace-nowrap", old)}>
         {node.os ?? <span className="text-ink-muted">unknown</span>}
         {node.arch && <span className="ml-1.5 text-sm text-ink-muted">{node.arch}</span>}
       </Cell>
-      <Cell className={classes(wideOnly, "font-mono text-sm")}>{node.agent_version ?? ""}</Cell>
-      <Cell className={classes(wideOnly, "tabular-nums")}>
-        {node.running_tasks ? node.running_tasks : <span className="text-ink-muted">{node.running_tasks}</span>}
+      <Cell className={classes(wideOnly, "font-mono text-sm", old)}>{node.agent_version ?? ""}</Cell>
+      <Cell className={classes(wideOnly, "tabular-nums", old)}>
+        {node.running_tasks ? node.running_tasks : <span className="text-ink-muted">{node.running_tasks}</span>}{" "}
+        {node.running_tasks !== null && <AsOf node={node} />}
       </Cell>
     </tr>
   );
 }
 
-function Reasons({ node: { attention } }: { node: Pick<Node, "attention"> }) {
-  const [first, ...others] = attention;
-  if (!first) return null;
+/** The worst one with who repairs it, and how many others there are. */
+function Causes({ node }: { node: Node }) {
+  const [worst, ...others] = node.attention;
   return (
-    <StatusMark state="degraded" long>
-      <span title={attention.map(({ message }) => message).join("\n")}>
-        <Prose text={first.message} />
-        {others.length > 0 && <span className="font-normal"> and {others.length} more</span>}
-      </span>
-    </StatusMark>
+    <>
+      {node.cause_pending && <StatusMark state="unknown">{pendingWords(node)}</StatusMark>}
+      {worst && (
+        <StatusMark state={worst.severity === "P0" ? "failed" : "degraded"} long>
+          <span title={node.attention.map(({ message }) => message).join("\n")}>
+            {worst.title}
+            {others.length > 0 && <span className="font-normal"> and {others.length} more</span>}
+            <span className="block font-normal text-ink-muted">
+              {worst.severity} · {worst.owner_id && `${owners[worst.owner_id].title} · `}since{" "}
+              <When at={worst.since} />
+            </span>
+          </span>
+        </StatusMark>
+      )}
+    </>
   );
 }
 

@@ -59,7 +59,7 @@ export function NodesPage() {
   );
 }
 
-/** Newest first, one page at a time. The cursors of earlier pages are kept for going back. */
+/** The worst first, retired ones by age, one page at a time. The cursors of earlier pages are kept for going back. */
 function Pages({ filters, onChange }: { filters: NodeFilters; onChange: (filters: NodeFilters) => void }) {
   const [cursors, setCursors] = useState<string[]>([]);
   const page = useNodePage(listFilter(filters), cursors.at(-1));
@@ -81,20 +81,20 @@ function Pages({ filters, onChange }: { filters: NodeFilters; onChange: (filters
         {(cursors.length > 0 || next_cursor) && (
           <>
             <Button disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
-              Newer
+              Previous
             </Button>
             <Button
               disabled={!next_cursor}
               busy={page.isPlaceholderData}
               onClick={() => next_cursor && setCursors([...cursors, next_cursor])}
             >
-              Older
+              Next
             </Button>
           </>
         )}
         <p role="status">
           Showing {range} of {all}
-          {items.length > 1 && ", newest first"}
+          {items.length > 1 && (filters.state === "retired" ? ", newest first" : ", worst first")}
         </p>
       </nav>
     </>

@@ -3,6 +3,7 @@
 import { fleetStates } from "@holdfast/contracts/endpoints/fleet";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
+import { owners } from "@holdfast/contracts/reasons/owners";
 import { Link } from "@tanstack/react-router";
 import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
 import { Card } from "../../design/layout/Card.tsx";
@@ -13,6 +14,7 @@ import { useFleet, useNodePage } from "../fleet/queries.ts";
 import { ControlPlaneSuspicion } from "../fleet/Troubles.tsx";
 import { count, stateInWords } from "../fleet/words.ts";
 import { NodeLink } from "../nodes/NodeLink.tsx";
+import { pendingWords } from "../nodes/pending.ts";
 
 const mostShown = 3;
 
@@ -71,13 +73,21 @@ function Trouble({ node }: { node: Node }) {
   return (
     <li className="border-b border-line px-5 py-3 last:border-b-0">
       <NodeLink node={node} />
+      {node.cause_pending && (
+        <p className="mt-1">
+          <StatusMark state="unknown">{pendingWords(node)}</StatusMark>
+        </p>
+      )}
       {node.attention.map((item) => (
         <div key={`${item.code} ${item.message}`} className="mt-1">
-          <StatusMark state="degraded" long>
+          <StatusMark state={item.severity === "P0" ? "failed" : "degraded"} long>
             <span>
-              <Prose text={item.message} />
+              {item.title}. <Prose text={item.message} />
             </span>
           </StatusMark>
+          <p className="pl-4.5 text-sm text-ink-muted">
+            {item.severity} · {item.owner_id && owners[item.owner_id].title}
+          </p>
           <p className="pl-4.5 text-sm text-ink-muted">
             <Prose text={adviceFor(node.name, item.next_step)} />
           </p>
