@@ -29,18 +29,22 @@ const reach = (detail: string, signal = "node_agent_api_unreachable", owner = "n
   place("node_runtime_api_reachability", detail, signal, owner);
 const auth = place("node_recovery_status", "identity", "node_agent_auth_failed", "platform");
 
+/** A host that reboots returns within three minutes: until then nobody has to look. */
+const silenceAdvice =
+  /^(Wait three minutes: a host that reboots|Check that host(, network)? and agent are running\. `holdfast agent diagnose`)/;
+
 /** What the dashboard, the host and the delivered history say of a reason. */
 const reasons: Partial<Record<string, Words>> = {
   heartbeat_stale: {
     ...place("node_heartbeat", "heartbeat", "node_agent_heartbeat_stale", "node"),
     message: /^The last heartbeat came \d+ seconds ago\.$/,
-    next_step: /Check that host and agent are running\. `holdfast agent diagnose`/,
+    next_step: silenceAdvice,
   },
   connection_lost: {
     ...place("node_heartbeat", "heartbeat", "node_agent_heartbeat_stale", "node"),
     message:
       /^(The agent closed its connection|The connection of the agent was lost|The agent stopped responding, and its connection was closed) \d+ seconds? ago\.$/,
-    next_step: /Check that host, network and agent are running\. `holdfast agent diagnose`/,
+    next_step: silenceAdvice,
   },
   agent_down: {
     ...place("node_recovery_status", "agent_process", "node_agent_process_down", "node"),

@@ -85,8 +85,9 @@ export async function seedFleet(
 }
 
 /** As the worker does, at once. */
-export async function classifyAll(superuser: Sql): Promise<void> {
-  await findUnnoticed(superuser, defaultPolicy);
+export async function classifyAll(superuser: Sql, changes: Partial<typeof defaultPolicy> = {}): Promise<void> {
+  const policy = { ...defaultPolicy, ...changes };
+  await findUnnoticed(superuser, policy);
   await noticeStandings(superuser);
-  await classifyDue(superuser, defaultPolicy);
+  await classifyDue(superuser, policy);
 }

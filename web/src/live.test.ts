@@ -38,6 +38,9 @@ describe("what is read again when something changed", () => {
     ["the fleet: its picture", message("fleet", []), key("fleet", "picture", {}), true],
     ["the fleet: the list of nodes", message("fleet", []), key("nodes", "list", {}), true],
     ["the fleet: no node's page", message("fleet", []), key("nodes", "n1"), false],
+    ["a verdict: its node's page", message("verdict", ["n1"]), key("nodes", "n1"), true],
+    ["a verdict: its explanation", message("verdict", ["n1"]), key("nodes", "n1", "explanation"), true],
+    ["a verdict: not another's", message("verdict", ["n1"]), key("nodes", "n2"), false],
     ["nothing of ours: people", message("node", ["n1"]), key("members"), false],
   ])("DASH-04 %s", (_, changed, shown, expected) => {
     expect(concerns(changed, shown)).toBe(expected);

@@ -223,6 +223,11 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await causes.getByText(/looks odd/).waitFor();
     await causes.getByText("holdfast node reactivate rock-1").waitFor();
     await causes.getByText(/P0 · Node enrollment and identity · high confidence/).waitFor();
+    const layers = page.getByRole("list", { name: "Layers" });
+    await expect.poll(() => layers.textContent()).toBe("ManagementimpairedWorkloadunknownAccessunknown");
+    const recovery = page.getByRole("list", { name: "Recovery checklist" });
+    await recovery.getByText("Heartbeat current").waitFor();
+    expect(await recovery.getByRole("listitem").count()).toBe(5);
     await keepScreenshot(page, "node-fenced");
     await page.getByRole("button", { name: /Show \d+ observations/ }).click();
     // The agent's own record of it may be there, too.

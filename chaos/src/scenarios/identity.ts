@@ -3,6 +3,7 @@
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { enrolledAgain, oldCertificate } from "../faults/identity.ts";
 import type { Scenario } from "../scenario.ts";
+import type { Story } from "../story.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";
 
 export const rotated: Scenario = {
@@ -38,9 +39,10 @@ export const rejected: Scenario = {
     sightings: [
       { by: "dashboard", code: "auth_failed", within: 40 },
       { by: "host", code: "identity_revoked", within: 40 },
-      { by: "dashboard", code: "connection_lost", within: 40 },
       { by: "user", code: "task_not_taken", within: 60 },
     ],
+    // That it is offline is a symptom of the rejection.
+    before: { connection: "offline" },
   },
   async run(story) {
     await story.breaks(oldCertificate(story.lab));
@@ -49,7 +51,7 @@ export const rejected: Scenario = {
     await Promise.all([
       story.dashboardSees("auth_failed"),
       story.hostSees("identity_revoked"),
-      story.dashboardSees("connection_lost"),
+      isOffline(story),
       story.userIsRefused(),
     ]);
     await story.mends();
@@ -57,3 +59,10 @@ export const rejected: Scenario = {
     await story.recovers();
   },
 };
+
+async function isOffline({ lab }: Story): Promise<void> {
+  await until("the node is offline", PATIENCE_SECONDS, async () => {
+    const { connection } = await lab.control.operator(getNode, { params: { node_id: lab.node.id } });
+    return connection === "offline";
+  });
+}

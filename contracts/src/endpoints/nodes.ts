@@ -71,7 +71,9 @@ export const Node = z.strictObject({
   user_state: z
     .enum(userStates)
     .nullable()
-    .describe("What an affected allocation shows, unless evidence of its own says more. For operators of the node."),
+    .describe(
+      "What an affected allocation shows, unless evidence of its own says more. For operators of the node.",
+    ),
   layers: Layers.nullable().describe("For operators of the node; null to everybody else."),
   attention: z
     .array(Attention)

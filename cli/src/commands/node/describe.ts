@@ -38,7 +38,10 @@ export function nodeTable(nodes: readonly Node[], { filtered, now }: { filtered:
     ...layers.map((layer) => ({ title: layer, of: (row: Node) => row.layers && layerOf(row.layers[layer]) })),
     { title: "agent", of: (row) => row.agent_version },
     { title: "system", of: (row) => (row.os ? `${row.os} ${row.arch ?? ""}` : null) },
-    { title: "running", of: (row) => (row.running_tasks === null ? null : `${row.running_tasks}${asOf(row, now)}`) },
+    {
+      title: "running",
+      of: (row) => (row.running_tasks === null ? null : `${row.running_tasks}${asOf(row, now)}`),
+    },
     { title: "id", of: (row) => row.id },
   ]);
 }
@@ -99,7 +102,10 @@ export function describeNode(node: NodeDetail, { url }: { url: string }, now = D
     ["certificate", certificate && `expires ${localTime(certificate.not_after)}, serial ${certificate.serial}`],
     ["renewal due", certificate && (localTime(certificate.renewal_due_at) ?? null)],
     ["profile", reported(node.profile && `${node.profile.name} version ${node.profile.version}`)],
-    ["addresses", reported(setup && `api ${setup.urls.node_api}, terminals ${setup.urls.node_terminal ?? "none"}`)],
+    [
+      "addresses",
+      reported(setup && `api ${setup.urls.node_api}, terminals ${setup.urls.node_terminal ?? "none"}`),
+    ],
     ["installed in", reported(setup?.install_root)],
     ["address", reported(node.address)],
     ["provider", node.provider],

@@ -49,6 +49,8 @@ describe("groups of nodes", () => {
     const labels = (by: (typeof groupings)[number]) => groupNodes(nodes, by).map(({ label }) => label);
     expect(labels("state")).toEqual(["Offline", "Healthy"]);
     expect(labels("reason")).toEqual(["No heartbeat", "No problem"]);
+    nodes.push(made({ block: "10.0.9.0/24", state: "silent" }));
+    expect(labels("reason")).toEqual(["Cause being determined", "No heartbeat", "No problem"]);
     expect(labels("block")).toEqual(["10.0.9.0/24", "10.0.2.0/24", "10.0.10.0/24"]);
   });
 });

@@ -33,11 +33,11 @@ export function groupNodes(nodes: readonly PictureNode[], by: Grouping): NodeGro
 }
 
 function keyOf(node: PictureNode, by: Grouping): string {
-  if (by === "reason" && node.state === "silent" && node.reason === null) return PENDING;
+  if (by === "reason" && isNotFine(node) && node.reason === null) return PENDING;
   return (by === "reason" && !isNotFine(node) ? null : node[by]) ?? "";
 }
 
-/** Offline nodes whose cause is not classified yet. No code has a space. */
+/** Unhealthy nodes whose cause is not classified yet. No code has a space. */
 const PENDING = "being determined";
 
 const withoutAny: Record<Grouping, string> = {

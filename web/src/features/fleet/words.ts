@@ -1,6 +1,6 @@
 // Counts and states of the fleet as text.
 
-import type { FleetState } from "@holdfast/contracts/endpoints/fleet";
+import { type FleetState, notFineStates } from "@holdfast/contracts/endpoints/fleet";
 import type { PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { fleetStateTitles } from "@holdfast/contracts/words/state-titles";
@@ -23,5 +23,5 @@ export function nodesInWords(number: number): string {
 /** The classified reason of an unhealthy node, or that it is still to come; null: there is none to give. */
 export function reasonInWords({ state, reason }: Pick<PictureNode, "state" | "reason">): string | null {
   if (reason !== null) return titleOf(reason);
-  return state === "silent" ? "Cause being determined" : null;
+  return notFineStates.includes(state) ? "Cause being determined" : null;
 }

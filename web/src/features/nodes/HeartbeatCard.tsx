@@ -18,11 +18,13 @@ export function HeartbeatCard({ node }: { node: NodeDetail }) {
     <Card title="Heartbeat" note={node.heartbeat_at && <SecondsAgo at={node.heartbeat_at} />}>
       {node.heartbeat_at ? (
         <Facts className={classes("px-5 py-1", !isCurrent(node) && "text-ink-muted")}>
-          <Fact name="State">
-            <StatusMark state={nodeAgentStatusMarks[node.agent_status].state}>
-              {nodeAgentStatusMarks[node.agent_status].word}
-            </StatusMark>
-          </Fact>
+          {node.agent_status && (
+            <Fact name="State">
+              <StatusMark state={nodeAgentStatusMarks[node.agent_status].state}>
+                {nodeAgentStatusMarks[node.agent_status].word}
+              </StatusMark>
+            </Fact>
+          )}
           {node.agent_started_at && (
             <Fact name="Agent">
               {node.agent_version && <span className="font-mono text-sm">{node.agent_version}</span>}, started{" "}

@@ -103,7 +103,7 @@ function CurrentState({ node }: { node: NodeDetail }) {
         {node.status !== "retired" && <Connection node={node} />}
         <LiveMark />
       </div>
-      {node.status !== "retired" && <LayerMarks layers={node.layers} />}
+      {node.status !== "retired" && node.layers && <LayerMarks layers={node.layers} />}
       {node.attention.length === 0 && (node.status_reason || node.status !== "active") && (
         <p className="mt-1">
           {meaning}

@@ -54,7 +54,9 @@ function NodeRow({ node }: { node: Node }) {
       <Cell className={classes(wideOnly, "max-w-96 text-sm")}>
         <Causes node={node} />
       </Cell>
-      <Cell className={wideOnly}>{node.status !== "retired" && <LayerMarks layers={node.layers} />}</Cell>
+      <Cell className={wideOnly}>
+        {node.status !== "retired" && node.layers && <LayerMarks layers={node.layers} />}
+      </Cell>
       <Cell className={classes(wideOnly, "whitespace-nowrap", old)}>
         {node.os ?? <span className="text-ink-muted">unknown</span>}
         {node.arch && <span className="ml-1.5 text-sm text-ink-muted">{node.arch}</span>}
