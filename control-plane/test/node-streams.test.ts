@@ -205,7 +205,8 @@ describe("a stream of an agent", () => {
     cut.socket.terminate();
     await expect.poll(presence).toMatchObject({ disconnected_why: "connection_lost" });
     await superuser`
-      UPDATE node_presence SET disconnected_at = now() - interval '11 seconds' WHERE node_id = ${node.id}`;
+      UPDATE node_presence SET heartbeat_at = now() - interval '12 seconds', disconnected_at = now() - interval '11 seconds'
+      WHERE node_id = ${node.id}`;
     const offline = await operator()(getNode, { params: { node_id: node.id } });
     expect(offline.connection).toBe("offline");
     expect(offline.attention).toMatchObject([{ code: "connection_lost" }]);

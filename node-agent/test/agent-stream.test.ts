@@ -188,7 +188,8 @@ describe("an agent with a stream", () => {
     });
     const { superuser } = openRoles(api.database);
     const passTime = () => superuser`
-      UPDATE node_presence SET disconnected_at = disconnected_at - interval '11 seconds'
+      UPDATE node_presence SET heartbeat_at = heartbeat_at - interval '11 seconds',
+        disconnected_at = disconnected_at - interval '11 seconds'
       WHERE node_id = ${nodeId} AND disconnected_why = 'unresponsive' RETURNING node_id`;
     await expect.poll(passTime).toHaveLength(1);
     const { connection, link, attention } = await node(nodeId);
