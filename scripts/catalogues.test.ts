@@ -207,6 +207,7 @@ const producers: Record<string, number> = {
   // The states of an agent that dashboards show, some of which have the name of a reason.
   "contracts/src/endpoints/nodes.ts": 1,
   "contracts/src/words/state-titles.ts": 1,
+  "web/src/features/nodes/node-marks.ts": 1,
 };
 
 describe("the catalogue of reasons", () => {

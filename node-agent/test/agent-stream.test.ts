@@ -1,5 +1,6 @@
 // The agent's stream to the real api, over networks and proxies that interfere with it.
 
+import { explainNode } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
@@ -192,10 +193,9 @@ describe("an agent with a stream", () => {
         disconnected_at = disconnected_at - interval '11 seconds'
       WHERE node_id = ${nodeId} AND disconnected_why = 'unresponsive' RETURNING node_id`;
     await expect.poll(passTime).toHaveLength(1);
-    const { connection, link, attention } = await node(nodeId);
-    expect({ connection, link }).toEqual({ connection: "offline", link: null });
-    const lost = attention.find(({ code }) => code === "connection_lost");
-    expect(lost?.message).toContain("The agent stopped responding");
+    expect(await node(nodeId)).toMatchObject({ connection: "offline", link: null });
+    const { evidence } = await client(explainNode, { params: { node_id: nodeId } });
+    expect(evidence.find(({ kind }) => kind === "connection")?.detail).toEqual({ why: "unresponsive" });
     relay.heal();
     expect(await finished(id)).toMatchObject({ status: "completed" });
     expect(runs.get("into-the-void")).toBe(1);
