@@ -79,6 +79,13 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
     await page.mouse.up();
     await page.getByRole("heading", { level: 1, name: "sim-00224" }).waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/nodes\/[0-9a-f-]{36}$/);
+    // What it reported last is old, and says so; nothing of it is green.
+    await page
+      .getByRole("region", { name: "Machine" })
+      .getByText(/^as of /)
+      .waitFor();
+    await page.getByRole("region", { name: "Heartbeat" }).getByText("Not reporting").waitFor();
+    await keepScreenshot(page, "node-not-reporting");
     await page.goBack();
   });
 

@@ -2,10 +2,10 @@
 
 import type { LayerState } from "@holdfast/contracts/endpoints/drift";
 import type { UserState } from "@holdfast/contracts/reasons/vocabulary";
-import type { Queryable, Tx } from "../../database/connect.ts";
+import type { Tx } from "../../database/connect.ts";
 import { classify } from "../classify/classify.ts";
 import type { Policy } from "../classify/derive.ts";
-import { readEvidence } from "../evidence/read.ts";
+import type { Observation } from "../evidence/observation.ts";
 import type { CurrentVerdict } from "./current.ts";
 import { layersOf } from "./layers.ts";
 import { type StoredCause, storedCause } from "./stored.ts";
@@ -36,12 +36,10 @@ export function verdictIn(row: VerdictRow): Omit<CurrentVerdict, "pending"> | un
 }
 
 /** Of one node that somebody looks at: nothing stored can be newer. */
-export async function classifyNow(
-  db: Queryable,
-  nodeId: string,
+export function verdictNow(
+  evidence: readonly Observation[],
   { policy, now }: { policy: Policy; now: Date },
-): Promise<CurrentVerdict> {
-  const evidence = (await readEvidence(db, [nodeId])).get(nodeId) ?? [];
+): CurrentVerdict {
   const verdict = classify(evidence, policy, now.getTime());
   return {
     ...{ userState: verdict.userState, reporting: verdict.reporting, pending: false },

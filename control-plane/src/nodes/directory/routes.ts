@@ -14,13 +14,14 @@ import type { ApiContext } from "../../api/context.ts";
 import { pageStart, toPage } from "../../api/page.ts";
 import { type OrgCall, orgRoute } from "../../api/route.ts";
 import type { Tx } from "../../database/connect.ts";
+import { readEvidence } from "../../drift/evidence/read.ts";
 import {
   nodeDetailForTenant,
   nodeForTenant,
   refuseSearchByReason,
   seesReasons,
 } from "../../drift/tenants/redact.ts";
-import { classifyNow } from "../../drift/verdicts/read.ts";
+import { verdictNow } from "../../drift/verdicts/read.ts";
 import { isFiltered, matches } from "../../fleet/filter.ts";
 import { cursorAt, placeIn, worstFirst } from "../../fleet/order.ts";
 import { selectHealth } from "../presence/health.ts";
@@ -98,8 +99,12 @@ export function nodeRoutes(api: ApiContext): void {
   );
 
   const detail = async (tx: Tx, id: string): Promise<NodeDetail> => {
-    const [row, health] = await Promise.all([requireNode(tx, id), selectHealth(tx, id)]);
-    const verdict = await classifyNow(tx, id, { policy: api.policy, now: row.read_at });
+    const [row, health, evidence] = await Promise.all([
+      requireNode(tx, id),
+      selectHealth(tx, id),
+      readEvidence(tx, [id]),
+    ]);
+    const verdict = verdictNow(evidence.get(id) ?? [], { policy: api.policy, now: row.read_at });
     return toNodeDetail(row, { health, verdict }, rules);
   };
 
