@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { describeNode, nodeTable } from "./describe.ts";
 import { describeExplanation } from "./explain.ts";
 
+const server = { url: "https://holdfast.example" };
 const now = Date.parse("2030-01-01T12:00:00Z");
 const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
 
@@ -19,7 +20,7 @@ const cause: Node["attention"][number] = {
   ...{ owner: "node", owner_id: "node_runtime", next_action: "restart_agent", user_state: "temporary" },
   ...{ hop: "node_heartbeat", hop_detail: "heartbeat", signal: "node_agent_heartbeat_stale" },
   ...{ message: "The agent closed its connection 4 minutes ago.", next_step: "Check `holdfast node show <id>`." },
-  ...{ runbook: "docs/runbooks/node-connectivity.md", correlation_id: "of-the-heartbeat", since: ago(300) },
+  ...{ runbook: "/runbooks/connection_lost", correlation_id: "of-the-heartbeat", since: ago(300) },
 };
 const offline: Node = {
   ...{ ...healthy, name: "rock-2", id: "id-2", connection: "offline", heartbeat_at: ago(240) },
@@ -81,6 +82,7 @@ describe("nodes on the command line", () => {
         link_since: null,
       },
       ...{ clock_skew_seconds: 0, unsent_results: 1, certificate: null, profile: null, health: null },
+      ...{ setup: null, address: "10.0.0.7", provider: "metal", network_side: null },
     };
     const text = describeNode(detail, server, now);
     for (const line of [
@@ -96,6 +98,9 @@ describe("nodes on the command line", () => {
       "    connection_lost, classified as agent_down, P2, low confidence, owner host and agent service, hop node_heartbeat (heartbeat)",
       "    since 5 min ago; users see temporary",
       "    Check `holdfast node show rock-2`.",
+      "  address      10.0.0.7 (as of 4 min ago)",
+      "  provider     metal",
+      "    runbook https://holdfast.example/runbooks/connection_lost",
       "    correlation id of-the-heartbeat",
     ])
       expect(text.split("\n")).toContain(line);
@@ -111,7 +116,8 @@ describe("nodes on the command line", () => {
 describe("an explanation on the command line", () => {
   const explanation: Explanation = {
     ...{ node_id: "id-1", node_name: "rock-1", at: ago(0), headline: "rock-1 is healthy.", healthy: true },
-    ...{ user_state: "normal", causes: [], layers: healthy.layers, parts: [], incident: null, history: [] },
+    ...{ user_state: "normal", causes: [], parts: [], incident: null, history: [] },
+    layers: { management: "working", workload: "unknown", access: "unknown" },
     checklist: [
       {
         check: "heartbeat_current",
@@ -131,7 +137,7 @@ describe("an explanation on the command line", () => {
   });
 
   it("DRIFT-06 has the checklist with its evidence while a node recovers, and for an hour after it", () => {
-    const lines = describeExplanation({ ...explanation, healthy: false }).split("\n");
+    const lines = describeExplanation({ ...explanation, healthy: false }, server).split("\n");
     expect(lines).toEqual(
       expect.arrayContaining([
         "To be seen before the node counts as recovered:",
@@ -141,7 +147,7 @@ describe("an explanation on the command line", () => {
       ]),
     );
     const shown = (history: Explanation["history"]) =>
-      describeExplanation({ ...explanation, history }).includes("counts as recovered");
+      describeExplanation({ ...explanation, history }, server).includes("counts as recovered");
     expect([shown([]), shown([incident(3_599)]), shown([incident(3_601)])]).toEqual([false, true, false]);
   });
 });

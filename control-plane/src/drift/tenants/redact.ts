@@ -5,6 +5,7 @@ import type { Fleet } from "@holdfast/contracts/endpoints/fleet";
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { ActingRole, Scope } from "@holdfast/contracts/public/permissions";
+import type { FleetNode } from "../../fleet/node.ts";
 import { type Actor, holdsScope } from "../../people/actor.ts";
 
 const NEEDED: Scope = "nodes:diagnose";
@@ -36,7 +37,13 @@ export function nodeDetailForTenant(node: NodeDetail): NodeDetail {
     ...nodeForTenant(node),
     ...{ instance_id: null, boot_id: null, agent_started_at: null, link: null, link_since: null },
     ...{ clock_skew_seconds: null, unsent_results: null, certificate: null, profile: null },
+    ...{ setup: null, address: null, provider: null, network_side: null },
   };
+}
+
+/** The order of a list would tell which node is worse off. */
+export function rankedForTenant<N extends Pick<FleetNode, "severity" | "since">>(node: N): N {
+  return { ...node, severity: null, since: null };
 }
 
 export function fleetForTenant(fleet: Fleet): Fleet {

@@ -18,6 +18,7 @@ import { readEvidence } from "../../drift/evidence/read.ts";
 import {
   nodeDetailForTenant,
   nodeForTenant,
+  rankedForTenant,
   refuseSearchByReason,
   seesReasons,
 } from "../../drift/tenants/redact.ts";
@@ -47,10 +48,11 @@ export function nodeRoutes(api: ApiContext): void {
 
   /** What is wrong and what agents reported are no columns of a node: they are looked up in the fleet. */
   const selectFromFleet = async (
-    { tx, org }: OrgCall<typeof listNodes>,
+    call: OrgCall<typeof listNodes>,
     { name, status, order, ...filter }: FleetQuery,
     { cursor, limit }: PageAt,
   ) => {
+    const { tx, org } = call;
     const found = api.fleets
       .known(org.id)
       .nodes.filter(
@@ -58,7 +60,8 @@ export function nodeRoutes(api: ApiContext): void {
           (name === undefined || node.name === name) &&
           (status === undefined || node.status === status) &&
           matches(node, filter),
-      );
+      )
+      .map((node) => (seesReasons(call) ? node : rankedForTenant(node)));
     const worst = order === "worst" ? worstFirst(found, placeIn(listNodes, cursor)) : undefined;
     const before = worst ? "" : pageStart(listNodes, cursor);
     const ids = (worst ?? found.filter(({ id }) => id < before).sort((a, b) => (a.id < b.id ? 1 : -1))).map(
