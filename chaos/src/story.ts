@@ -7,7 +7,7 @@ import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/node
 import { createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { placeOf } from "@holdfast/contracts/reasons/hops";
-import { diagnosticReasons, ownerGroupOf } from "@holdfast/contracts/reasons/node";
+import { nodeReason, ownerGroupOf, unknownReason } from "@holdfast/contracts/reasons/node";
 import type { Evidence, Look, Observer, Retry, Sighting } from "./evidence.ts";
 import { traceFor } from "./expectations.ts";
 import type { Fault } from "./faults/fault.ts";
@@ -181,7 +181,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       const record = await until(`the delivered history has ${code}`, PATIENCE_SECONDS, ask, instead);
       if (!seen.some(({ by, code: known }) => by === "history" && known === code)) {
         // As the node's page presents a record.
-        const { at, signal, message, nextStep } = diagnosticReasons[record.reason];
+        const { at, signal, message, nextStep } = nodeReason(record.reason) ?? unknownReason;
         const owner = ownerGroupOf(record.reason);
         const words = { ...placeOf(at), signal, owner, message, next_step: nextStep };
         see({ by: "history", code, ...words, correlation_id: record.correlation_id });

@@ -1,6 +1,7 @@
 // Small forms that several contracts share.
 
 import { z } from "zod";
+import { reasonForm } from "./reasons/vocabulary.ts";
 
 export const Id = z
   .string()
@@ -46,5 +47,7 @@ export const Slug = z
     "2 to 40 lower-case letters, digits and hyphens, starting with a letter",
   )
   .describe("2 to 40 characters: lower-case letters, digits and hyphens, starting with a letter.");
+/** Of a reason, which need not be in this version's catalogue. */
+export const ReasonText = z.string().regex(reasonForm, "a code: lower-case letters, digits and underscores");
 /** Long enough to resist guessing under the sign-in rate limit; the upper bound keeps hashing cheap. */
 export const NewPassword = AnyText.min(12).max(200).describe("At least 12 characters.");

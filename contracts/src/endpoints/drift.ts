@@ -2,7 +2,8 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Id, ReportedText, Text, Time } from "../fields.ts";
+import { Id, ReasonText, ReportedText, Text, Time } from "../fields.ts";
+import { HostWords } from "../node/protocol.ts";
 import { reasonFields } from "../public/reason-fields.ts";
 import { ownerIds } from "../reasons/owners.ts";
 import { userStates } from "../reasons/vocabulary.ts";
@@ -136,8 +137,6 @@ export const Explanation = z.strictObject({
 });
 export type Explanation = z.infer<typeof Explanation>;
 
-const Code = z.string().regex(/^[a-z0-9_]{1,64}$/, "a code: lower-case letters, digits and underscores");
-
 /** What somebody saw who reached the host when the server could not. */
 export const HandedIn = z
   .strictObject({
@@ -148,9 +147,10 @@ export const HandedIn = z
           at: Time,
           /** The last time that it was recorded, if more than once. */
           last_at: Time.optional(),
-          reason: Code,
+          reason: ReasonText,
           detail: Text.max(400),
           correlation_id: ReportedText.max(64).nullable(),
+          host: HostWords.optional(),
         }),
       )
       .max(64)

@@ -3,8 +3,7 @@
 // agent understands a newer server.
 
 import { z } from "zod";
-import { AnyText, Id, ReportedText, Text, Time } from "../fields.ts";
-import { diagnosticReasonNames } from "../reasons/node.ts";
+import { AnyText, Id, ReasonText, ReportedText, Text, Time } from "../fields.ts";
 import { BATCH, LONGEST_WAIT_SECONDS, MOST_VERIFIER_KEYS } from "./limits.ts";
 import { EnvironmentProfile, TrustOffer, TrustVersions, VerifierKeys } from "./trust.ts";
 
@@ -221,15 +220,25 @@ export const ResultsAnswer = z.strictObject({
   verdicts: z.array(z.strictObject({ task_id: Id, verdict: Verdict })),
 });
 
+/** What the host's service manager saw when the agent ended, in the record of it (`deploy/last-words.sh`). */
+export const HostWords = z.strictObject({
+  service: z.enum(["inactive", "failed"]),
+  /** Why the agent's program could not be executed, if that was it. */
+  exec: z.enum(["format_error", "missing"]).optional(),
+});
+export type HostWords = z.infer<typeof HostWords>;
+
 export const DiagnosticRecord = z.strictObject({
   /** Counts up over the life of the agent's state directory. */
   seq: z.int().nonnegative(),
   at: z.iso.datetime(),
-  reason: z.enum(diagnosticReasonNames),
+  /** A newer agent may have one that this server does not know. */
+  reason: ReasonText,
   /** What exactly was seen; no secret. */
   detail: Text.max(400),
   instance_id: z.uuid(),
   correlation_id: ReportedText.max(64).nullable(),
+  host: HostWords.optional(),
 });
 export type DiagnosticRecord = z.infer<typeof DiagnosticRecord>;
 
@@ -242,6 +251,10 @@ export const IssuedCertificate = z.strictObject({
 });
 export type IssuedCertificate = z.infer<typeof IssuedCertificate>;
 
-export const DiagnosticsReport = z.strictObject({ records: z.array(DiagnosticRecord).min(1).max(64) });
+export const DiagnosticsReport = z.strictObject({
+  records: z.array(DiagnosticRecord).min(1).max(64),
+  /** By the clock that the records are from: how much it is off does not change when something happened. */
+  sent_at: Time.optional(),
+});
 /** The newest record the server has; the agent sends only newer ones. */
 export const DiagnosticsAnswer = z.strictObject({ seq: z.int().nonnegative() });

@@ -1,11 +1,9 @@
 // Evidence as a file: what was known of a node at a time. It can be classified again by any later version.
 
 import { z } from "zod";
-import { Time } from "../fields.ts";
+import { ReasonText as Code, Time } from "../fields.ts";
 
 export const EVIDENCE_FORMAT = "holdfast-evidence/1";
-
-const Code = z.string().regex(/^[a-z0-9_]{1,64}$/, "a code: lower-case letters, digits and underscores");
 
 export const FileObservation = z.strictObject({
   id: z.string().min(1).max(64),

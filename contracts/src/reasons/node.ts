@@ -23,9 +23,17 @@ export function nodeReason(code: string): NodeReason | undefined {
   return Object.hasOwn(nodeReasons, code) ? nodeReasons[code as NodeReasonCode] : undefined;
 }
 
+/** What is said of such a code. */
+export const unknownReason: Pick<NodeReason, "message" | "nextStep" | "at" | "signal"> = {
+  message: "The agent reports a reason that this server does not know.",
+  nextStep: "Run `holdfast agent diagnose` on the host.",
+  at: null,
+  signal: null,
+};
+
 /** A record of it reports a problem, not that all is well. */
-export function isProblem(code: NodeReasonCode): boolean {
-  return nodeReasons[code].class !== "none";
+export function isProblem(code: string): boolean {
+  return nodeReason(code)?.class !== "none";
 }
 
 /** The identity of a node is not accepted, or is missing. */

@@ -68,6 +68,9 @@ export const nextActions = {
 export type NextAction = keyof typeof nextActions;
 export const nextActionIds = Object.keys(nextActions) as [NextAction, ...NextAction[]];
 
+/** What can be the code of a reason at all: agents may have newer ones than the server. */
+export const reasonForm = /^[a-z0-9_]{1,64}$/;
+
 /** What every reason has, whoever raises it. */
 export type ReasonFacts = {
   /** A few words for headings and lists. The code is shown beside it. */

@@ -8,8 +8,9 @@ import {
   sendHeartbeat,
 } from "@holdfast/contracts/node/endpoints";
 import type { DiagnosticRecord, HeartbeatAnswer } from "@holdfast/contracts/node/protocol";
+import type { ReasonCode } from "@holdfast/contracts/reasons/catalogue";
 import { placeOf } from "@holdfast/contracts/reasons/hops";
-import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/reasons/node";
+import { isProblem, nodeReason, ownerGroupOf, unknownReason } from "@holdfast/contracts/reasons/node";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { auditForgery } from "../audit/forgeries.ts";
@@ -71,7 +72,8 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
 
   nodeRoute(nodeApi, sendDiagnostics, async ({ body, node }) => {
     const { seq, fresh } = await recordDiagnostics(api.system, node, body);
-    for (const one of nodeApi.observers) one.diagnostics?.({ nodeId: node.id, records: fresh });
+    const delivered = { nodeId: node.id, records: fresh, sentAt: body.sent_at };
+    for (const one of nodeApi.observers) one.diagnostics?.(delivered);
     for (const record of fresh.filter(isAudited).slice(-MOST_AUDITED)) await auditReport(api, node, record);
     return { seq };
   });
@@ -82,16 +84,18 @@ const MOST_AUDITED = 8;
 
 /** Terminals have audit events of their own, with the same correlation id. */
 function isAudited({ reason }: DiagnosticRecord): boolean {
-  return isProblem(reason) && diagnosticReasons[reason].class !== "terminal";
+  return isProblem(reason) && nodeReason(reason)?.class !== "terminal";
 }
 
 /** Problems that an agent reports are in the audit under the correlation id of their record. */
 async function auditReport(api: ApiContext, node: { id: string; orgId: string }, record: DiagnosticRecord) {
   const { system, log } = api;
   const { reason, detail } = record;
-  const { at, signal } = diagnosticReasons[reason];
+  const known = nodeReason(reason);
+  const { at, signal } = known ?? unknownReason;
   try {
-    await takeAttempt(system, reports, reason, node.id);
+    // A node that makes up codes gets no more than one that has a single problem.
+    await takeAttempt(system, reports, known ? reason : "unknown_reason", node.id);
   } catch (error) {
     if (error instanceof ApiError) return;
     throw error;
@@ -107,7 +111,8 @@ async function auditReport(api: ApiContext, node: { id: string; orgId: string },
   }
   const refused = reason === "trust_update_refused";
   await recordAudit(system, log, {
-    ...{ orgId, by: actor, correlationId, reason },
+    // Or a code that only a newer agent knows, which readers show in words.
+    ...{ orgId, by: actor, correlationId, reason: reason as ReasonCode },
     action: refused ? "node.trust_refuse" : "node.report",
     result: refused ? "denied" : "failed",
     target: { type: "node", id, name },

@@ -7,12 +7,7 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { type PresentedReason, presentReason } from "@holdfast/contracts/reasons/catalogue";
 import { type Place, placeOf, placeText } from "@holdfast/contracts/reasons/hops";
-import {
-  type DiagnosticReason,
-  nodeReason,
-  ownerGroupOf,
-  standsUntilAnswered,
-} from "@holdfast/contracts/reasons/node";
+import { nodeReason, ownerGroupOf, standsUntilAnswered } from "@holdfast/contracts/reasons/node";
 import { type NodeOwner, nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { isErrno } from "@holdfast/kit/files";
 import { isAlive } from "@holdfast/kit/processes";
@@ -27,8 +22,11 @@ import { toDiagnosticRecord } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
 import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
 
+/** A finding of just now, or a record, whose reason a newer agent may have written. */
+type Found = Omit<Finding, "reason"> & { reason: string };
+
 /** The hop to the server, null for a reason of a newer agent; and the name of its alert signal. */
-type Explained = Finding &
+type Explained = Found &
   Place &
   PresentedReason & {
     signal: string | null;
@@ -102,7 +100,7 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   const unknown = { apiUrl: undefined, clockSkewSeconds: undefined };
   const running = pidOf(stateDir);
   const diagnosticsProblem = history.problem ?? undefined;
-  const found = neverJoined ? [] : findings({ ...state, ...measured, ...unknown, diagnosticsProblem });
+  const found: Found[] = neverJoined ? [] : findings({ ...state, ...measured, ...unknown, diagnosticsProblem });
   if (!neverJoined && running === null && !found.some(hidesTheLock)) found.push(notRunning);
   const journal = journalOf(stateDir);
   if (journal && journal.unsent_results > 0 && history.undelivered) found.push(history.undelivered);
@@ -251,11 +249,11 @@ function terminalsText({ open, gateway }: AgentPicture["terminals"], now: number
 
 const notRunning: Finding = { reason: "agent_down", detail: "no process holds the agent's state directory" };
 /** An agent that cannot open its journal cannot lock the directory either: whether it runs is not known. */
-const hidesTheLock = ({ reason }: Finding) => reason === "disk_full" || reason === "state_dir_read_only";
+const hidesTheLock = ({ reason }: Found) => reason === "disk_full" || reason === "state_dir_read_only";
 
-type Recorded = Finding & { correlation_id?: string | null };
+type Recorded = Found & { correlation_id?: string | null };
 
-const sameAs = (one: Finding) => (other: Finding) => other.reason === one.reason;
+const sameAs = (one: Found) => (other: Found) => other.reason === one.reason;
 
 function explained({ reason, detail, correlation_id = null }: Recorded): Explained {
   // A newer agent may have written a reason that this one does not know.
@@ -282,7 +280,7 @@ type History = {
   /** Why results wait, if any do. */
   undelivered: DiagnosticRecord | undefined;
   /** Correlation id of the newest record with this reason. */
-  idOf(reason: DiagnosticReason): string | null;
+  idOf(reason: string): string | null;
   problem: string | null;
 };
 

@@ -80,12 +80,9 @@ function recordsIn(path: string): Sent[] {
   return records
     .sort((a, b) => (a.seq ?? 0) - (b.seq ?? 0))
     .slice(-MOST_RECORDS)
-    .map(({ at, last_at = at, reason, detail, correlation_id }) => ({
-      at,
-      last_at,
-      reason,
-      detail,
-      correlation_id,
+    .map(({ at, last_at = at, reason, detail, correlation_id, host }) => ({
+      ...{ at, last_at, reason, detail, correlation_id },
+      ...(host ? { host } : {}),
     }));
 }
 

@@ -4,7 +4,7 @@ import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
 import { getNode, listNodeDiagnostics, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
-import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
+import { nodeReason, unknownReason } from "@holdfast/contracts/reasons/node";
 import { Command } from "commander";
 import {
   clientOf,
@@ -65,7 +65,7 @@ export function nodeCommand(): Command {
               { title: "reason", of: (row) => `${titleOf(row.reason)} (${row.reason})` },
               {
                 title: "what to do",
-                of: (row) => adviceFor(name, diagnosticReasons[row.reason].nextStep),
+                of: (row) => adviceFor(name, (nodeReason(row.reason) ?? unknownReason).nextStep),
               },
               { title: "detail", of: (row) => row.detail },
             ]),

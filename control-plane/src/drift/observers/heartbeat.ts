@@ -2,6 +2,7 @@
 // the first heartbeat of a node that this process receives.
 
 import type { Heartbeat } from "@holdfast/contracts/node/protocol";
+import { reasonForm } from "@holdfast/contracts/reasons/vocabulary";
 import type { Recorder } from "../evidence/recorder.ts";
 import type { NewObservation } from "../evidence/write.ts";
 import { createMemory } from "./memory.ts";
@@ -12,13 +13,11 @@ export type Reported = {
   at: Date;
 };
 
-/** What is none was made up by a broken agent. */
-const isCode = /^[a-z0-9_]{1,64}$/;
-
 export function observeHeartbeats(recorder: Recorder): (reported: Reported) => void {
   const memory = createMemory();
   return ({ nodeId, heartbeat, at }) => {
-    const findings = heartbeat.findings.filter(({ reason }) => isCode.test(reason));
+    // What is no code was made up by a broken agent.
+    const findings = heartbeat.findings.filter(({ reason }) => reasonForm.test(reason));
     // An agent may find something a moment before it has recorded it: the id of the record comes later.
     const codes = findings
       .map(({ reason, correlation_id }) => `${reason}${correlation_id ? " recorded" : ""}`)

@@ -3,8 +3,9 @@
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
+import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { placeOf, placeText } from "@holdfast/contracts/reasons/hops";
-import { diagnosticReasons, isProblem, ownerGroupOf } from "@holdfast/contracts/reasons/node";
+import { isProblem, nodeReason, ownerGroupOf, unknownReason } from "@holdfast/contracts/reasons/node";
 import { nodeOwnerWords } from "@holdfast/contracts/reasons/owners";
 import { useState } from "react";
 import { Button } from "../../design/controls/Button.tsx";
@@ -49,14 +50,14 @@ export function Diagnostics({ node }: { node: Pick<Node, "id" | "name"> }) {
 }
 
 function Entry({ record, nodeName }: { record: DiagnosticRecord; nodeName: string }) {
-  const { title, message, nextStep, at } = diagnosticReasons[record.reason];
+  const { message, nextStep, at } = nodeReason(record.reason) ?? unknownReason;
   const well = !isProblem(record.reason);
   const { place } = nodeOwnerWords[ownerGroupOf(record.reason)];
   return (
     <li className="border-b border-line px-5 py-3 last:border-b-0">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
         <span className="inline-flex flex-wrap items-baseline gap-x-2">
-          <StatusMark state={well ? "ok" : "degraded"}>{title}</StatusMark>
+          <StatusMark state={well ? "ok" : "degraded"}>{titleOf(record.reason)}</StatusMark>
           <span className="font-mono text-sm text-ink-muted">{record.reason}</span>
           {at && <span className="text-sm text-ink-muted">at {placeText(placeOf(at))}</span>}
           {place && <span className="text-sm text-ink-muted">{place}</span>}
