@@ -19,7 +19,11 @@ STATE=/etc/holdfast
 UNIT=/etc/systemd/system/holdfast-agent.service
 DROP_INS=/etc/systemd/system/holdfast-agent.service.d
 COMMAND=/usr/local/bin/holdfast
+# Outside of $PREFIX: it reports that something there is missing.
+LAST_WORDS=/usr/local/bin/holdfast-agent-last-words
+RUNTIME=/run/holdfast-agent
 SERVICE=holdfast-agent.service
+SENDER=holdfast-agent-last-words.service
 TERMINALS='holdfast-terminal-*'
 # Since when RestartSteps= is known.
 BACKOFF_SINCE=254
@@ -361,6 +365,12 @@ write_units() {
 	fi
 	write_env
 	mkdir -p "$(dirname "$COMMAND")"
+	# The unit of an earlier version does not call it.
+	if [ -e "$share/last-words.sh" ]; then
+		replace "$LAST_WORDS" 0755 <"$share/last-words.sh"
+	else
+		rm -f "$LAST_WORDS"
+	fi
 	if [ -e "$COMMAND" ] && [ "$(readlink -- "$COMMAND" || true)" != "$PREFIX/current/bin/holdfast" ]; then
 		say "$COMMAND already exists and was not changed; the agent's command is $PREFIX/current/bin/holdfast."
 	else
@@ -459,12 +469,12 @@ uninstall() {
 		systemctl --quiet disable --now "$SERVICE" 2>/dev/null || true
 		# Ends what tenants left running in their terminals, too.
 		systemctl kill --kill-who=all --signal=SIGKILL "$TERMINALS" 2>/dev/null || true
-		systemctl stop "$TERMINALS" 2>/dev/null || true
+		systemctl stop "$TERMINALS" "$SENDER" 2>/dev/null || true
 	fi
 	[ -z "$remove_users" ] || for user in $users; do
 		userdel --force --remove "$user" 2>/dev/null || [ $? -eq 12 ] || fail "The user $user could not be removed." "Remove it with userdel, then run this again."
 	done
-	rm -rf "$UNIT" "$DROP_INS"
+	rm -rf "$UNIT" "$DROP_INS" "$LAST_WORDS" "$RUNTIME"
 	[ "$(readlink -- "$COMMAND" 2>/dev/null || true)" != "$PREFIX/current/bin/holdfast" ] || rm -f "$COMMAND"
 	if has systemctl && [ -d /run/systemd/system ]; then
 		systemctl daemon-reload

@@ -67,6 +67,7 @@ const agentFiles = [
   "node-agent/package.json",
   "deploy/install-agent.sh",
   "deploy/holdfast-agent.sh",
+  "deploy/last-words.sh",
 ];
 
 /**

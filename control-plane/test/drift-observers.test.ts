@@ -1,5 +1,7 @@
 // What agents send becomes evidence, and evidence a verdict.
 
+import { explainNode } from "@holdfast/contracts/endpoints/drift";
+import { listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -80,6 +82,41 @@ describe("what an agent reports", () => {
       SELECT value, correlation_id FROM node_observations WHERE node_id = ${node.id} AND kind = 'diagnostic'`;
     await expect.poll(stored).toEqual([{ value: "api_unreachable", correlation_id: "outage-1" }]);
     expect(await reasonsOf(node)).toEqual([]);
+  });
+
+  it("DRIFT-08 a reason that only a newer agent knows is stored with the others, and said to be unknown", async () => {
+    const node = await enrollTestNode(api, org.id);
+    const made = (seq: number, reason: string) => ({
+      ...{ seq, at: new Date(Date.now() - 10_000 + seq * 1_000).toISOString(), reason, detail: "full" },
+      instance_id: uuidv7(),
+      correlation_id: uuidv7(),
+    });
+    const deliver = (...records: DiagnosticRecord[]) =>
+      node.client.ask({ method: "POST", path: node.path("diagnostics"), body: { records } });
+    expect(await deliver(made(1, "api_unreachable"), made(2, "moon_phase"))).toMatchObject({ body: { seq: 2 } });
+    const params = { node_id: node.id };
+    const { items } = await api.operator(org.id)(listNodeDiagnostics, { params });
+    expect(items.map(({ reason }) => reason)).toEqual(["moon_phase", "api_unreachable"]);
+    await expect.poll(() => reasonsOf(node)).toEqual(["moon_phase"]);
+    const { causes } = await api.operator(org.id)(explainNode, { params });
+    expect(causes).toMatchObject([
+      { title: "Moon phase", message: "The agent reports a reason that this server does not know. full" },
+    ]);
+    expect(await deliver(made(3, "Moon phase"))).toMatchObject({ status: 400 });
+  });
+
+  it("AUDIT-01 a node that makes up reasons fills the audit no more than one that has a single problem", async () => {
+    const node = await enrollTestNode(api, org.id);
+    for (let delivery = 0; delivery < 4; delivery += 1) {
+      const records = Array.from({ length: 8 }, (_, index) => ({
+        ...{ seq: delivery * 8 + index, at: new Date().toISOString(), reason: `phase_${delivery}_${index}` },
+        ...{ detail: "", instance_id: uuidv7(), correlation_id: uuidv7() },
+      }));
+      await node.client.ask({ method: "POST", path: node.path("diagnostics"), body: { records } });
+    }
+    const [row] = await superuser<{ count: number }[]>`
+      SELECT count(*)::int FROM audit_events WHERE target_id = ${node.id} AND action = 'node.report'`;
+    expect(row?.count).toBe(20);
   });
 
   it("ID-14 a node that is refused is known to be alive, and why it is refused", async () => {

@@ -35,6 +35,7 @@ export function packArchive(options: {
     file(`${modules}/node-pty-linux-${arch}/package.json`, join(pty, "package.json")),
     file(`${modules}/node-pty-linux-${arch}/pty.node`, join(pty, "pty.node"), true),
     file("share/install-agent.sh", join(root, "deploy/install-agent.sh")),
+    file("share/last-words.sh", join(root, "deploy/last-words.sh")),
     file("share/holdfast-agent.service", join(root, "deploy/systemd/holdfast-agent.service")),
     file("share/LICENSE", join(root, "LICENSE")),
     file("share/licenses/node", join(nodePackage(arch, cache), "LICENSE")),

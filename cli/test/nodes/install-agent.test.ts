@@ -8,8 +8,9 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import type { Allocation } from "@holdfast/contracts/endpoints/allocations";
+import type { explainNode } from "@holdfast/contracts/endpoints/drift";
 import type { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
-import type { Node } from "@holdfast/contracts/endpoints/nodes";
+import type { listNodeDiagnostics, Node } from "@holdfast/contracts/endpoints/nodes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packArchive } from "../../../scripts/agent-archive/archive.ts";
 import { bundleAgent } from "../../../scripts/agent-archive/bundle.ts";
@@ -175,6 +176,30 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
     await expect.poll(() => guest.ask(`journalctl -u ${unit} -o cat`)).toContain("Watchdog timeout");
     await until(isConnected);
     expect(await ask(shell, "echo $$:$USER")).toBe(shellPid);
+  });
+
+  it("DRIFT-13 its last words are at the server when it crashes or is missing, and not when it is stopped", async () => {
+    const words = async () => {
+      const { items } = await json<AnswerOf<typeof listNodeDiagnostics>>(["node", "diagnostics", name]);
+      return items.flatMap(({ host, detail }) => (host ? [{ ...host, detail }] : []));
+    };
+    const before = (await words()).length;
+    await guest.ask(`systemctl stop ${unit} && systemctl start ${unit}`);
+    await until(isConnected);
+    await guest.ask(`systemctl kill --kill-who=main --signal=SIGSEGV ${unit}`);
+    await until(async () => (await words()).length === before + 1);
+    expect((await words())[0]).toMatchObject({
+      ...{ service: "failed", detail: "systemd reports signal (killed, status SEGV)" },
+    });
+    await until(isConnected);
+    const program = "/opt/holdfast-agent/current/bin/node";
+    await guest.ask(`mv ${program} ${program}.away && systemctl kill --kill-who=main --signal=SIGKILL ${unit}`);
+    await until(async () => (await words())[0]?.exec === "missing");
+    expect(await guest.ask("ls -A /run/holdfast-agent; stat -c %a /run/holdfast-agent")).toContain("700");
+    const { causes } = await json<AnswerOf<typeof explainNode>>(["node", "explain", name]);
+    expect(causes.map(({ reason }) => reason)).toContain("node_agent_binary_invalid");
+    await guest.ask(`mv ${program}.away ${program} && systemctl restart ${unit}`);
+    await until(isConnected);
   });
 
   it("AGENT-09 is upgraded in place, under the tenant's shell, and goes back from a version that does not work", async () => {

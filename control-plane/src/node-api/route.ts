@@ -47,7 +47,7 @@ export type NodeObserver = {
     instanceId: string;
     bootId: string;
   }): void;
-  diagnostics?(report: { nodeId: string; records: readonly DiagnosticRecord[] }): void;
+  diagnostics?(report: { nodeId: string; records: readonly DiagnosticRecord[]; sentAt: string | undefined }): void;
   results?(report: { nodeId: string; outcomes: readonly Outcome[]; correlationId: string }): void;
   /** A request was refused because of its certificate. */
   refusal?(refusal: NodeRefusal): void;

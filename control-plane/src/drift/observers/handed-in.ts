@@ -6,6 +6,7 @@ import type { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
 import { ApiError } from "@holdfast/contracts/errors";
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
 import type { NewObservation } from "../evidence/write.ts";
+import { observationsOfRecord } from "./diagnostics.ts";
 
 export function observationsHandedIn(
   nodeId: string,
@@ -14,11 +15,13 @@ export function observationsHandedIn(
 ): NewObservation[] {
   const at = notInFuture(handedIn.observed_at, now, "observed_at");
   const common = { nodeId, observer: "operator", observedAt: at, correlationId } as const;
-  const found: NewObservation[] = (handedIn.records ?? []).map((record, index) => ({
-    ...{ nodeId, kind: "diagnostic", value: record.reason, observer: "host", detail: { text: record.detail } },
-    observedAt: notInFuture(record.last_at ?? record.at, now, `records[${index}].at`),
-    correlationId: record.correlation_id ?? correlationId,
-  }));
+  const found = (handedIn.records ?? []).flatMap((record, index) =>
+    observationsOfRecord(record, {
+      nodeId,
+      observedAt: notInFuture(record.last_at ?? record.at, now, `records[${index}].at`),
+      correlationId: record.correlation_id ?? correlationId,
+    }),
+  );
   const { ssh, guest_agent, host_service, host_exec } = handedIn;
   if (ssh) found.push({ ...common, kind: "ssh", value: ssh });
   if (guest_agent) found.push({ ...common, kind: "guest_agent", value: guest_agent });

@@ -64,8 +64,10 @@ describe("observers", () => {
       correlation_id: null,
     });
     observe({ nodeId: "a", records: [record("2026-03-01T02:00:00Z"), record("2026-03-01T04:00:00Z")] });
+    // A host whose clock is an hour behind, and that says so.
+    observe({ nodeId: "a", records: [record("2026-03-01T01:30:00Z")], sentAt: "2026-03-01T02:00:00Z" });
     expect(seen.flat().map(({ observedAt }) => observedAt.toISOString())).toEqual([
-      ...["2026-03-01T02:00:00.000Z", "2026-03-01T03:00:00.000Z"],
+      ...["2026-03-01T02:00:00.000Z", "2026-03-01T03:00:00.000Z", "2026-03-01T02:30:00.000Z"],
     ]);
   });
 

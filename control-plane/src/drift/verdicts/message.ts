@@ -3,6 +3,7 @@
 
 import { type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
 import { isReason, reasons } from "@holdfast/contracts/reasons/catalogue";
+import { unknownReason } from "@holdfast/contracts/reasons/node";
 import { duration } from "../duration.ts";
 import type { Kind, Observation } from "../evidence/observation.ts";
 
@@ -12,16 +13,14 @@ type Spoken = { spokenAs: string; nextStep?: string | undefined; evidence: reado
 export function messageOf({ spokenAs, evidence }: Spoken, now: number): string {
   const exact = exactMessage(spokenAs, evidence, now);
   if (exact !== undefined) return exact;
-  const general = isReason(spokenAs)
-    ? reasons[spokenAs].message
-    : "The agent reports a reason that this server does not know.";
+  const general = isReason(spokenAs) ? reasons[spokenAs].message : unknownReason.message;
   const details = evidence.flatMap(({ detail }) => (typeof detail?.["text"] === "string" ? [detail["text"]] : []));
   return [general, ...new Set(details.filter((text) => text !== ""))].join(" ");
 }
 
 export function nextStepOf({ spokenAs, nextStep }: Pick<Spoken, "spokenAs" | "nextStep">): string {
   if (nextStep !== undefined) return nextStep;
-  return isReason(spokenAs) ? reasons[spokenAs].nextStep : "Run `holdfast agent diagnose` on the host.";
+  return isReason(spokenAs) ? reasons[spokenAs].nextStep : unknownReason.nextStep;
 }
 
 /** Undefined: there is nothing to measure. */
