@@ -14,6 +14,9 @@ import { observeSetups } from "./observers/setup.ts";
 import { defaultPolicy as policy } from "./policy.ts";
 
 export function observeNodes(nodeApi: NodeApi, { system, signals, log, nodes }: ApiContext): void {
+import { observeTerminals } from "./observers/terminals.ts";
+
+export function observeNodes(nodeApi: NodeApi, { system, signals, log, terminals }: ApiContext): void {
   const recorder = createRecorder({ system, signals, log });
   const acceptedProfiles = createPublished(system);
   const { requiredAgentVersion: requiredVersion } = nodes;
@@ -28,4 +31,5 @@ export function observeNodes(nodeApi: NodeApi, { system, signals, log, nodes }: 
     heartbeat: observeSetups({ recorder, acceptedProfiles, network, requiredVersion, policy, log }),
   });
   nodeApi.twinListeners.push(observeTwins(recorder));
+  terminals.outcomeListeners.push(observeTerminals(recorder));
 }

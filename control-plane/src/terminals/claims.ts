@@ -61,7 +61,7 @@ export async function recordUnclaimed(
     return undefined;
   }
   const applied = await system.begin((tx) => applyEvents(tx, log, token.session_id, [failed]));
-  for (const note of applied?.notes ?? []) terminals.metrics.note(note);
+  terminals.notice(applied);
   return token.session_id;
 }
 

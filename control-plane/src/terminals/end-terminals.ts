@@ -6,7 +6,7 @@ import type { Log } from "@holdfast/service/log";
 import { systemActor } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";
-import { applyEvents } from "./events.ts";
+import { type Applied, applyEvents } from "./events.ts";
 import type { Observed } from "./lifecycle.ts";
 import { terminalIsLive } from "./state.ts";
 
@@ -19,7 +19,13 @@ const reconciler = systemActor("reconciler");
 
 type Due = { id: string; correlation_id: string; why: "unused" | TerminalFailureCode };
 
-export async function endTerminals(system: Sql, signals: Pick<Signals, "publish">, log: Log): Promise<number> {
+/** `onEnded`: called with each after the commit. */
+export async function endTerminals(
+  system: Sql,
+  signals: Pick<Signals, "publish">,
+  log: Log,
+  onEnded: (applied: Applied) => Promise<void> = async () => undefined,
+): Promise<number> {
   let ended = 0;
   for (;;) {
     const due = await selectDue(system);
@@ -27,8 +33,9 @@ export async function endTerminals(system: Sql, signals: Pick<Signals, "publish"
       const at = new Date().toISOString();
       const event: Observed =
         why === "unused" ? { type: "unused", at } : { type: "abandoned", at, code: why, correlation_id };
-      await system.begin((tx) => applyEvents(tx, log, id, [event], { by: reconciler }));
+      const applied = await system.begin((tx) => applyEvents(tx, log, id, [event], { by: reconciler }));
       signals.publish("terminal", [id]);
+      if (applied) await onEnded(applied);
     }
     ended += due.length;
     if (due.length < BATCH) return ended;

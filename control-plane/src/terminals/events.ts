@@ -7,14 +7,17 @@ import type { Tx } from "../database/connect.ts";
 import { applyEvent, type Lifecycle, type Note, type Observed } from "./lifecycle.ts";
 import { lifecycleOf, lockSession, type SessionRow, storeLifecycle } from "./queries.ts";
 
-/** Returns undefined if the terminal does not exist. The notes are for the metrics, after the commit. */
+/** The notes are for whoever counts or judges them, after the commit. */
+export type Applied = { session: SessionRow; lifecycle: Lifecycle; notes: Note[] };
+
+/** Returns undefined if the terminal does not exist. */
 export async function applyEvents(
   tx: Tx,
   log: Log,
   sessionId: string,
   events: readonly Observed[],
   options: { by?: AuditActor } = {},
-): Promise<{ session: SessionRow; lifecycle: Lifecycle; notes: Note[] } | undefined> {
+): Promise<Applied | undefined> {
   const session = await lockSession(tx, sessionId);
   if (!session) return undefined;
   let lifecycle = lifecycleOf(session);

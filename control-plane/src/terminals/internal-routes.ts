@@ -57,7 +57,7 @@ export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext
   internalRoute(internalApi, reportTerminalEvents, async ({ params, body }) => {
     const applied = await system.begin((tx) => applyEvents(tx, log, params.session_id, body.events));
     if (!applied) throw new ApiError("terminal_session_unknown");
-    for (const note of applied.notes) terminals.metrics.note(note);
+    terminals.notice(applied);
     terminals.watch.changed(params.session_id);
     return undefined;
   });

@@ -47,9 +47,11 @@ export const terminals = defineModule({
       name: "end-terminals",
       every: 15,
       runsIn: "one worker",
-      run: async ({ system, signals, log }) => ({
-        ended: await (await import("./end-terminals.ts")).endTerminals(system, signals, log),
-      }),
+      run: async ({ system, signals, log }) => {
+        const { observeEnded } = await import("../drift/observers/terminals.ts");
+        const { endTerminals } = await import("./end-terminals.ts");
+        return { ended: await endTerminals(system, signals, log, observeEnded({ system, signals })) };
+      },
     },
     {
       name: "remove-old-terminals",

@@ -2,14 +2,22 @@
 
 import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import type { Metrics } from "@holdfast/service/metrics";
+import type { Applied } from "./events.ts";
 import type { TerminalLimits } from "./grants.ts";
 import { measureTerminals, type TerminalMetrics } from "./metrics.ts";
+import { outcomesOf, type TerminalOutcome } from "./outcomes.ts";
+import type { Place, Refusal } from "./place.ts";
 import { type TerminalWatch, watchTerminals } from "./watch.ts";
 
 export type Terminals = {
   limits: TerminalLimits;
   metrics: TerminalMetrics;
   watch: TerminalWatch;
+  outcomeListeners: ((outcome: TerminalOutcome) => void)[];
+  /** Call after the commit: counts what happened, and calls the listeners. */
+  notice(applied: Applied | undefined): void;
+  /** The state of the allocation or its node does not permit a terminal. */
+  refused(place: Place, refusal: Refusal, correlationId: string): void;
   /** Publishes to the gateways that follow this process. */
   publish(lines: readonly ServiceNews[]): void;
 };
@@ -17,6 +25,26 @@ export type Terminals = {
 export function openTerminals(
   options: Parameters<typeof watchTerminals>[0] & Pick<Terminals, "limits" | "publish"> & { metrics: Metrics },
 ): Terminals {
-  const { limits, metrics, publish, ...watched } = options;
-  return { limits, metrics: measureTerminals(metrics), watch: watchTerminals(watched), publish };
+  const { limits, publish, ...watched } = options;
+  const metrics = measureTerminals(options.metrics);
+  const outcomeListeners: Terminals["outcomeListeners"] = [];
+  return {
+    ...{ limits, metrics, outcomeListeners, publish, watch: watchTerminals(watched) },
+    refused({ node_id: nodeId, status }, { message }, correlationId) {
+      // What operators or users decided is known. That an allocation failed is not up to either.
+      if (status !== "failed") return;
+      const refusal = {
+        value: "terminal_token_mint_failed",
+        at: new Date(),
+        detail: message,
+        step: null,
+      } as const;
+      for (const tell of outcomeListeners) tell({ nodeId, ...refusal, correlationId });
+    },
+    notice(applied) {
+      if (!applied) return;
+      for (const note of applied.notes) metrics.note(note);
+      for (const outcome of outcomesOf(applied)) for (const tell of outcomeListeners) tell(outcome);
+    },
+  };
 }

@@ -41,7 +41,7 @@ import {
 import { hasEnded } from "./state.ts";
 
 export function terminalRoutes(api: ApiContext): void {
-  const { limits, metrics, watch } = api.terminals;
+  const { limits, watch } = api.terminals;
 
   orgRoute(api, createTerminalToken, async (call) => {
     const { params, body, org, actor, tx, touched, afterCommit, correlationId } = call;
@@ -61,7 +61,7 @@ export function terminalRoutes(api: ApiContext): void {
       throw new ApiError("terminal_session_unknown");
     }
     if (place.own_account && !caller.administers) throw counted(api, notForMembers(org.role));
-    refuseUnusable(api, place, purpose);
+    refuseUnusable(api, place, { purpose, correlationId });
     refuseTooMany(unused, limits.terminalsPerUser);
     const gateway = gateways.find(({ id }) => id === there?.gateway_id) ?? gateways[0];
     if (!gateway) throw counted(api, new ApiError("terminal_gateway_missing"));
@@ -142,7 +142,7 @@ export function terminalRoutes(api: ApiContext): void {
     const applied = await applyEvents(tx, api.log, session.id, [event], { by });
     touched(targetOf(session), { code: body.code, hop: terminalFailures[body.code].hop });
     afterCommit(() => {
-      for (const note of applied?.notes ?? []) metrics.note(note);
+      api.terminals.notice(applied);
       watch.closing([session.id]);
     });
     return undefined;
@@ -159,9 +159,14 @@ function isAttachable(session: SessionRow | undefined, place: Place, userKey: st
   );
 }
 
-function refuseUnusable(api: ApiContext, place: Place, purpose: "open" | "attach"): void {
+function refuseUnusable(
+  api: ApiContext,
+  place: Place,
+  { purpose, correlationId }: { purpose: "open" | "attach"; correlationId: string },
+): void {
   const refusal = refusalOf(place, purpose);
   if (!refusal) return;
+  api.terminals.refused(place, refusal, correlationId);
   const { reason, owner, message, nextStep } = refusal;
   const details = { reason, owner, allocation: place.status, node: place.node_name };
   throw counted(api, new ApiError("terminal_token_mint_failed", { message, nextStep, details }));

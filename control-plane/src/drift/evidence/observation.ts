@@ -75,6 +75,8 @@ export const observers = [
   "agent",
   "host",
   "gateway",
+  /** A page or command line of a user. */
+  "client",
   "operator",
   "preflight",
   "app_runtime",
@@ -129,7 +131,7 @@ export const freshForMs: Readonly<Record<Kind, number | null>> = {
   started: null,
   host_file: null,
   agent_build: null,
-  host_service: HOUR,
+  host_service: 24 * HOUR,
   host_exec: 24 * HOUR,
   ssh: 24 * HOUR,
   guest_agent: 24 * HOUR,

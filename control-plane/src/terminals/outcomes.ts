@@ -1,0 +1,31 @@
+// What became of terminals, for whoever judges the way to a node by it.
+
+import type { TerminalFailureCode } from "@holdfast/contracts/reasons/terminal";
+import { type ReadinessStep, readinessSteps } from "@holdfast/contracts/terminal/frames";
+import type { Applied } from "./events.ts";
+
+export type TerminalOutcome = {
+  nodeId: string;
+  value: "ready" | TerminalFailureCode;
+  at: Date;
+  /** Of a failure: what was seen, and the last step of the opening that was reached. */
+  detail: string | null;
+  step: ReadinessStep | null;
+  correlationId: string;
+};
+
+/** In the order in which they happened. */
+export function outcomesOf({ session, lifecycle, notes }: Applied): TerminalOutcome[] {
+  const { chain } = lifecycle;
+  const step = readinessSteps.findLast((one) => chain[one] !== undefined) ?? null;
+  return notes.flatMap((note): TerminalOutcome[] => {
+    const common = { nodeId: session.node_id, step };
+    if (note.type === "opened") {
+      const at = new Date(chain.pty_ready ?? session.created_at);
+      return [{ ...common, value: "ready", at, detail: null, correlationId: session.correlation_id }];
+    }
+    if (note.type === "attached" || !note.failure) return [];
+    const { code, at, detail, correlation_id } = note.failure;
+    return [{ ...common, value: code, at: new Date(at), detail, correlationId: correlation_id }];
+  });
+}
