@@ -70,7 +70,7 @@ describe("evidence", () => {
       { value: "failed", replaced: true },
       { value: "succeeded", replaced: false },
     ]);
-    const evidence = (await readEvidence(system, [node.id])).get(node.id) ?? [];
+    const evidence = (await readEvidence(system, [node.id], [])).get(node.id) ?? [];
     expect(evidence.filter(({ kind }) => kind === "ssh")).toMatchObject([
       { value: "succeeded", observer: "operator" },
     ]);

@@ -39,6 +39,7 @@ const platformTables = [
   "task_key_sets",
   "gateways",
   "installation",
+  "platform_observations",
   "processes",
   "rate_limits",
   "schema_migrations",

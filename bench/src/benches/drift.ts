@@ -116,7 +116,7 @@ async function measureOurs(fleet: Fleet): Promise<Measured> {
   const allReport = () => superuser`UPDATE node_presence SET heartbeat_at = now(), disconnected_at = NULL`;
   await allReport();
   await watchOnce(fleet);
-  const evidence = (await readEvidence(system, nodeIds.slice(0, 1))).get(nodeIds[0] ?? "") ?? [];
+  const evidence = (await readEvidence(system, nodeIds.slice(0, 1), [])).get(nodeIds[0] ?? "") ?? [];
   const one = timeEach(CLASSIFICATIONS, (n) => classify(evidence, policy, Date.now() + n));
 
   await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes'`;
@@ -156,7 +156,7 @@ async function measureOurs(fleet: Fleet): Promise<Measured> {
 }
 
 async function measureTheirs({ system, superuser, nodeIds }: Fleet): Promise<Measured> {
-  const text = JSON.stringify((await readEvidence(system, nodeIds.slice(0, 1))).get(nodeIds[0] ?? ""));
+  const text = JSON.stringify((await readEvidence(system, nodeIds.slice(0, 1), [])).get(nodeIds[0] ?? ""));
   const one = timeEach(CLASSIFICATIONS, () => (JSON.parse(text) as Observation[]).length);
   const began = performance.now();
   for (let from = 0; from < NODES; from += 500) {

@@ -52,6 +52,27 @@ export const drift = defineModule({
       },
     },
     {
+      name: "observe-control-plane",
+      every: 5,
+      runsIn: "one worker",
+      run: async ({ system, signals }) => {
+        const due = await (await import("./observers/control-plane.ts")).observeControlPlane(system);
+        if (due.length > 0) signals.publish("evidence", due);
+        return { due: due.length };
+      },
+    },
+    {
+      name: "observe-signing-ca",
+      every: 60,
+      runsIn: "each api",
+      run: async ({ system, signals, nodes }) => {
+        const { observeSigningCa } = await import("./observers/signing-ca.ts");
+        const due = await observeSigningCa(system, nodes.authority);
+        if (due.length > 0) signals.publish("evidence", due);
+        return { due: due.length };
+      },
+    },
+    {
       name: "classify-nodes",
       every: 1,
       wakeOn: ["evidence", "node_standing"],

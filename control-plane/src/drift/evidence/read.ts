@@ -3,6 +3,7 @@
 import type { Queryable } from "../../database/connect.ts";
 import { positionOf } from "../../nodes/directory/state.ts";
 import type { Observation } from "./observation.ts";
+import { type PlatformRow, platformOf } from "./platform.ts";
 
 type NodeRow = {
   id: string;
@@ -36,8 +37,12 @@ type ObservationRow = {
   correlation_id: string | null;
 };
 
-/** By node; those that do not exist are left out. */
-export async function readEvidence(db: Queryable, ids: readonly string[]): Promise<Map<string, Observation[]>> {
+/** By node; those that do not exist are left out. `platform`: what is known of the platform, which tenants' roles cannot read. */
+export async function readEvidence(
+  db: Queryable,
+  ids: readonly string[],
+  platform: readonly PlatformRow[],
+): Promise<Map<string, Observation[]>> {
   const nodes = await db<NodeRow[]>`
     SELECT n.id, n.status, n.status_reason, n.revoked_at, n.created_at, n.status_changed_at, p.heartbeat_at, p.disconnected_at,
            p.disconnected_why, p.correlation_id AS heartbeat_id, p.clock_skew_ms,
@@ -51,7 +56,9 @@ export async function readEvidence(db: Queryable, ids: readonly string[]): Promi
     SELECT id, node_id, kind, key, value, observer, detail, observed_at, seen_at, received_at, correlation_id
     FROM node_observations
     WHERE node_id = ANY(${ids as string[]}::uuid[]) AND replaced_at IS NULL`;
-  const evidence = new Map(nodes.map((node) => [node.id, keptElsewhere(node)]));
+  const evidence = new Map(
+    nodes.map((node) => [node.id, [...keptElsewhere(node), ...platformOf(platform, node.heartbeat_at)]]),
+  );
   const byId = new Map(nodes.map((node) => [node.id, node]));
   for (const row of observed) {
     const node = byId.get(row.node_id);

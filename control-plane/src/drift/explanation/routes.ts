@@ -6,6 +6,7 @@ import type { ApiContext } from "../../api/context.ts";
 import { orgRoute } from "../../api/route.ts";
 import type { Tx } from "../../database/connect.ts";
 import { classify } from "../classify/classify.ts";
+import { readPlatform } from "../evidence/platform.ts";
 import { readEvidence } from "../evidence/read.ts";
 import { recordObservationsIn } from "../evidence/write.ts";
 import { observationsHandedIn } from "../observers/handed-in.ts";
@@ -15,8 +16,9 @@ import { type Subject, selectIncidents, selectSubject, selectWork } from "./quer
 export function explanationRoutes(api: ApiContext): void {
   const explanationOf = async (tx: Tx, subject: Subject): Promise<Explanation> => {
     const { id, now } = subject;
+    const platform = await readPlatform(api.system);
     const [known, work, incidents] = await Promise.all([
-      readEvidence(tx, [id]),
+      readEvidence(tx, [id], platform),
       selectWork(tx, id),
       selectIncidents(tx, id),
     ]);

@@ -6,6 +6,7 @@ import type { Sql, Tx } from "../../database/connect.ts";
 import { classify, type Verdict } from "../classify/classify.ts";
 import type { Policy } from "../classify/derive.ts";
 import type { Observation } from "../evidence/observation.ts";
+import { readPlatform } from "../evidence/platform.ts";
 import { readEvidence } from "../evidence/read.ts";
 import { type Change, writeIncidents } from "../incidents/write.ts";
 import { fanOut } from "../tenants/fan-out.ts";
@@ -54,6 +55,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
   const evidence = await readEvidence(
     tx,
     due.map(({ node_id }) => node_id),
+    await readPlatform(tx),
   );
   const results = due.map((one) => {
     const known = evidence.get(one.node_id) ?? [];
