@@ -6,6 +6,7 @@ import { createNetworkRecord } from "../nodes/directory/network-facts.ts";
 import { createPublished } from "../profiles/published.ts";
 import { createRecorder } from "./evidence/recorder.ts";
 import { observeDiagnostics } from "./observers/diagnostics.ts";
+import { observeForeign } from "./observers/foreign-certificates.ts";
 import { observeHeartbeats } from "./observers/heartbeat.ts";
 import { observeTwins } from "./observers/instances.ts";
 import { observeRefusals } from "./observers/refusals.ts";
@@ -29,6 +30,7 @@ export function observeNodes(nodeApi: NodeApi, { system, signals, log, terminals
   });
   nodeApi.observers.push({
     heartbeat: observeSetups({ recorder, acceptedProfiles, network, requiredVersion, policy, log }),
+    foreign: observeForeign({ recorder, system, log }),
   });
   nodeApi.twinListeners.push(observeTwins(recorder));
   terminals.outcomeListeners.push(observeTerminals(recorder));

@@ -23,14 +23,26 @@ export type NodeIdentity = {
   bootId: string;
 };
 
+export type ForeignCertificate = {
+  /** The node that it names, if any. */
+  nodeId: string | undefined;
+  serial: string;
+  sha256: string;
+  /** Of the client. */
+  address: string;
+  correlationId: string;
+};
+
 export type IdentityOptions = {
-  certificates: Pick<ClientCertificates, "of">;
+  certificates: Pick<ClientCertificates, "of" | "addressOf">;
   directory: NodeDirectory;
   /** Routes that a machine without a certificate may use, as they were registered. */
   open: ReadonlySet<string>;
   onRefused(code: ErrorCode): void;
   /** A certificate that was made for a node is not accepted. */
   onNodeRefused?: ((refusal: NodeRefusal) => void) | undefined;
+  /** A certificate of an unknown issuer was refused. Anyone can cause as many as they like. */
+  onForeign?: ((claim: ForeignCertificate) => void) | undefined;
   /** An ingress forwarded something else than a certificate. */
   onForged?: ((forgery: Forgery) => void) | undefined;
   log: Log;
@@ -81,7 +93,8 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
     let presented: PresentedCertificate = { kind: "none" };
     const refuse = (error: Error) => {
       if (error instanceof ApiError) {
-        noteRefusal(options, { address: request.ip, correlationId: request.id }, presented, error.code);
+        const from = { raw: request.raw, address: request.ip, correlationId: request.id };
+        noteRefusal(options, from, presented, error.code);
       }
       done(error);
     };
@@ -123,7 +136,8 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
         return { identity: identify({ headers: request.headers, named }, presented, standing), presented };
       } catch (error) {
         const address = request.socket.remoteAddress ?? "unknown";
-        if (error instanceof ApiError) noteRefusal(options, { address, correlationId }, presented, error.code);
+        const from = { raw: request, address, correlationId };
+        if (error instanceof ApiError) noteRefusal(options, from, presented, error.code);
         throw error;
       }
     },
@@ -154,10 +168,10 @@ function limitEachNode() {
 
 const certificateCodes: ReadonlySet<ErrorCode> = new Set(certificateFaults);
 
-/** Refusals without a node's certificate are only counted: anyone can cause as many as they like. */
+/** Refusals without a node's certificate are not logged: anyone can cause as many as they like. */
 function noteRefusal(
   options: IdentityOptions,
-  request: { address: string; correlationId: string },
+  { raw, ...request }: { raw: IncomingMessage; address: string; correlationId: string },
   presented: PresentedCertificate,
   code: ErrorCode,
 ): void {
@@ -174,6 +188,10 @@ function noteRefusal(
   } else if (code === "ingress_identity_refused") {
     options.log.warn(details, "rejected a request of an ingress whose certificate is no longer accepted");
   } else {
+    if (presented.kind === "foreign") {
+      const { kind: _, ...claimed } = presented;
+      options.onForeign?.({ ...claimed, address: options.certificates.addressOf(raw), correlationId });
+    }
     options.log.debug(details, "refused a request without a node's certificate");
   }
 }

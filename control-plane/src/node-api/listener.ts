@@ -82,6 +82,9 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
       options.onNodeRefused?.(refusal);
       for (const one of observers) one.refusal?.(refusal);
     },
+    onForeign: (claim) => {
+      for (const one of observers) one.foreign?.(claim);
+    },
     onForged: options.onForged,
     log,
     now,

@@ -13,7 +13,7 @@ import { readInput } from "../api/input.ts";
 import { isRevoked, type NodeDirectory } from "../nodes/directory/standings.ts";
 import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
 import type { NodeRefusal } from "../nodes/identity/refusals.ts";
-import type { NodeIdentity } from "./identity-hook.ts";
+import type { ForeignCertificate, NodeIdentity } from "./identity-hook.ts";
 import type { Twins, UseStream } from "./streams/uses.ts";
 
 /** The node-facing listener, as its routes see it. */
@@ -51,6 +51,8 @@ export type NodeObserver = {
   results?(report: { nodeId: string; outcomes: readonly Outcome[]; correlationId: string }): void;
   /** A request was refused because of its certificate. */
   refusal?(refusal: NodeRefusal): void;
+  /** The same of a certificate that our CA has not signed. */
+  foreign?(claim: ForeignCertificate): void;
 };
 
 export type RegisteredCall = {

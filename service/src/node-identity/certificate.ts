@@ -10,7 +10,8 @@ export const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
 export type PresentedCertificate =
   | { kind: "none" }
-  | { kind: "foreign" }
+  /** Whoever presents it has its key, but nobody vouches for what it claims. */
+  | { kind: "foreign"; nodeId: string | undefined; serial: string; sha256: string }
   /** Issued by this installation, but not for a node. */
   | { kind: "other"; serial: string }
   | { kind: "node"; nodeId: string; serial: string; notBefore: Date; notAfter: Date }
@@ -42,12 +43,12 @@ export function issuersOf(authorities: readonly X509Certificate[]): Issuers {
  */
 export function readCertificate(leaf: X509Certificate | undefined, issuers: Issuers): PresentedCertificate {
   if (!leaf) return { kind: "none" };
-  if (!issuers.hasIssued(leaf)) return { kind: "foreign" };
   const serial = leaf.serialNumber.toLowerCase();
+  const nodeId = nodeSan.exec(leaf.subjectAltName ?? "")?.[1];
+  if (!issuers.hasIssued(leaf)) return { kind: "foreign", nodeId, serial, sha256: leaf.fingerprint256 };
   // Node's `keyUsage` is the extended key usage.
   if (!leaf.keyUsage?.includes(CLIENT_AUTH)) return { kind: "other", serial };
   const validity = { notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
-  const nodeId = nodeSan.exec(leaf.subjectAltName ?? "")?.[1];
   if (nodeId !== undefined) return { kind: "node", nodeId, serial, ...validity };
   const name = ingressSan.exec(leaf.subjectAltName ?? "")?.[1];
   const mark = /^CN=([\w-]{43})$/.exec(leaf.subject)?.[1];

@@ -83,7 +83,11 @@ function refusals({ fresh, set, last, facts }: Collector): void {
   if (endpoint === "public_edge" || endpoint === "node_facing") set("endpoint", endpoint, refusal);
   if (refusal.value === "cert_expired") set("local_cert", "expired", refusal);
   else if (refusal.value === "certificate_not_yet_valid") set("clock", "skewed", refusal);
-  else if (facts.heartbeat !== "current" || isOutlived(last)) {
+  else if (issuer === "earlier") {
+    // We have signed it ourselves, with a CA that is no longer trusted here.
+    set("task_wait", "ingress_mtls_rejected", refusal);
+    set("signing_ca_vs_ingress_trust", "mismatch", refusal);
+  } else if (facts.heartbeat !== "current" || isOutlived(last)) {
     set("task_wait", facts.node_standing === "active" ? "identity_rejected" : "denied", refusal);
   }
 }

@@ -18,7 +18,10 @@ export const observedValues = {
   finding: ["present", "absent"],
   /** The reason of the newest diagnostic record of the host, uploaded or handed in. */
   diagnostic: anyCode,
-  /** The code of a request refused because of its certificate. `endpoint`: where; `issuer`: whether our CA signed it. */
+  /**
+   * The code of a request refused because of its certificate. `endpoint`: where; `issuer`: `ours`,
+   * `earlier` (ours before) or `unknown`, which is a claim that anyone can make and has a `key` of its own.
+   */
   refusal: anyCode,
   /** The addresses that the node uses, against the active profile; by `key`, `api` or `terminal`. */
   profile: ["matches", "differs"],

@@ -56,12 +56,18 @@ export function isFresh(one: Observation, verdict: Verdict, now: number): boolea
   return limit === null || observedAt + limit > now;
 }
 
+/** Anyone can make it, so it says nothing about the node. */
+const isClaim = ({ detail }: Observation) => detail?.["issuer"] === "unknown";
+
 export function partsOf(evidence: readonly Observation[], verdict: Verdict, now: number): Explanation["parts"] {
   const heardAt = evidence.find(({ kind }) => kind === "heartbeat")?.observedAt ?? 0;
   const lastAt = (one: Observation) => (isCarried(one) ? Math.max(one.observedAt, heardAt) : one.observedAt);
   const used = new Set(verdict.causes.flatMap((cause) => cause.evidence.map(({ id }) => id)));
   return contractParts.map((part) => {
     const own = evidence.filter(({ kind }) => partOf[kind] === part).sort((a, b) => lastAt(b) - lastAt(a));
+    const own = evidence
+      .filter((one) => partOf[one.kind] === part && !isClaim(one))
+      .sort((a, b) => b.observedAt - a.observedAt);
     const bad = own.find(({ id }) => used.has(id));
     const good = own.find((one) => isFresh(one, verdict, now));
     const shown = bad ?? good ?? own[0];
