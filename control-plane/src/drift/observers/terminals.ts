@@ -42,15 +42,19 @@ export function observeEnded(options: { system: Sql; signals: Pick<Signals, "pub
 }
 
 /** Undefined: it does not concern the node. A gateway's clock may be ahead; nothing was observed in the future. */
-export function observationOfTerminal(outcome: TerminalOutcome, now: number): NewObservation | undefined {
+function observationOfTerminal(outcome: TerminalOutcome, now: number): NewObservation | undefined {
   const { nodeId, value, at, detail, step, correlationId } = outcome;
   if (value !== "ready" && !concernsNode(value)) return undefined;
-  const told: TerminalReason | undefined = value === "ready" ? undefined : terminalReasons[value];
+  const reason: TerminalReason | undefined = value === "ready" ? undefined : terminalReasons[value];
   return {
     ...{ nodeId, kind: "terminal", value, correlationId },
-    observer: told?.clientNoticed ? "client" : told?.hop === "terminal_token_mint" ? "control_plane" : "gateway",
+    observer: reason?.clientNoticed
+      ? "client"
+      : reason?.hop === "terminal_token_mint"
+        ? "control_plane"
+        : "gateway",
     observedAt: new Date(Math.min(at.getTime(), now)),
-    ...(told ? { detail: { text: detail ?? "", step } } : {}),
+    ...(reason ? { detail: { text: detail ?? "", step } } : {}),
   };
 }
 
