@@ -6,7 +6,7 @@ import type { Applied } from "./events.ts";
 import type { TerminalLimits } from "./grants.ts";
 import { measureTerminals, type TerminalMetrics } from "./metrics.ts";
 import { outcomesOf, type TerminalOutcome } from "./outcomes.ts";
-import type { Place, Refusal } from "./place.ts";
+import type { Place } from "./place.ts";
 import { type TerminalWatch, watchTerminals } from "./watch.ts";
 
 export type Terminals = {
@@ -17,7 +17,7 @@ export type Terminals = {
   /** Call after the commit: counts what happened, and calls the listeners. */
   notice(applied: Applied | undefined): void;
   /** The state of the allocation or its node does not permit a terminal. */
-  refused(place: Place, refusal: Refusal, correlationId: string): void;
+  refused(place: Place, correlationId: string): void;
   /** Publishes to the gateways that follow this process. */
   publish(lines: readonly ServiceNews[]): void;
 };
@@ -30,15 +30,10 @@ export function openTerminals(
   const outcomeListeners: Terminals["outcomeListeners"] = [];
   return {
     ...{ limits, metrics, outcomeListeners, publish, watch: watchTerminals(watched) },
-    refused({ node_id: nodeId, status }, { message }, correlationId) {
+    refused({ node_id: nodeId, status }, correlationId) {
       // What operators or users decided is known. That an allocation failed is not up to either.
       if (status !== "failed") return;
-      const refusal = {
-        value: "terminal_token_mint_failed",
-        at: new Date(),
-        detail: message,
-        step: null,
-      } as const;
+      const refusal = { value: "terminal_token_mint_failed", at: new Date(), step: null } as const;
       for (const tell of outcomeListeners) tell({ nodeId, ...refusal, correlationId });
     },
     notice(applied) {

@@ -8,8 +8,7 @@ export type TerminalOutcome = {
   nodeId: string;
   value: "ready" | TerminalFailureCode;
   at: Date;
-  /** Of a failure: what was seen, and the last step of the opening that was reached. */
-  detail: string | null;
+  /** The last step of the opening that was reached. */
   step: ReadinessStep | null;
   correlationId: string;
 };
@@ -22,10 +21,10 @@ export function outcomesOf({ session, lifecycle, notes }: Applied): TerminalOutc
     const common = { nodeId: session.node_id, step };
     if (note.type === "opened") {
       const at = new Date(chain.pty_ready ?? session.created_at);
-      return [{ ...common, value: "ready", at, detail: null, correlationId: session.correlation_id }];
+      return [{ ...common, value: "ready", at, correlationId: session.correlation_id }];
     }
     if (note.type === "attached" || !note.failure) return [];
-    const { code, at, detail, correlation_id } = note.failure;
-    return [{ ...common, value: code, at: new Date(at), detail, correlationId: correlation_id }];
+    const { code, at, correlation_id } = note.failure;
+    return [{ ...common, value: code, at: new Date(at), correlationId: correlation_id }];
   });
 }

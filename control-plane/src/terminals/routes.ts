@@ -166,7 +166,7 @@ function refuseUnusable(
 ): void {
   const refusal = refusalOf(place, purpose);
   if (!refusal) return;
-  api.terminals.refused(place, refusal, correlationId);
+  api.terminals.refused(place, correlationId);
   const { reason, owner, message, nextStep } = refusal;
   const details = { reason, owner, allocation: place.status, node: place.node_name };
   throw counted(api, new ApiError("terminal_token_mint_failed", { message, nextStep, details }));

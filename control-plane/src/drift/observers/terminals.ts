@@ -43,7 +43,7 @@ export function observeEnded(options: { system: Sql; signals: Pick<Signals, "pub
 
 /** Undefined: it does not concern the node. A gateway's clock may be ahead; nothing was observed in the future. */
 function observationOfTerminal(outcome: TerminalOutcome, now: number): NewObservation | undefined {
-  const { nodeId, value, at, detail, step, correlationId } = outcome;
+  const { nodeId, value, at, step, correlationId } = outcome;
   if (value !== "ready" && !concernsNode(value)) return undefined;
   const reason: TerminalReason | undefined = value === "ready" ? undefined : terminalReasons[value];
   return {
@@ -54,7 +54,8 @@ function observationOfTerminal(outcome: TerminalOutcome, now: number): NewObserv
         ? "control_plane"
         : "gateway",
     observedAt: new Date(Math.min(at.getTime(), now)),
-    ...(reason ? { detail: { text: detail ?? "", step } } : {}),
+    // Not what was seen, which may be about a user: only those who may see the terminal find it, by the correlation id.
+    ...(reason ? { detail: { step } } : {}),
   };
 }
 
