@@ -191,7 +191,7 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
     expect((await words())[0]).toMatchObject({
       ...{ service: "failed", detail: "systemd reports signal (killed, status SEGV)" },
     });
-    await until(isConnected);
+    await until(async () => (await show("ActiveState")) === "active");
     const program = "/opt/holdfast-agent/current/bin/node";
     await guest.ask(`mv ${program} ${program}.away && systemctl kill --kill-who=main --signal=SIGKILL ${unit}`);
     await until(async () => (await words())[0]?.exec === "missing");

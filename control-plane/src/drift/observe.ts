@@ -12,12 +12,10 @@ import { observeTwins } from "./observers/instances.ts";
 import { observeRefusals } from "./observers/refusals.ts";
 import { observeResults } from "./observers/results.ts";
 import { observeSetups } from "./observers/setup.ts";
+import { observeTerminals } from "./observers/terminals.ts";
 import { defaultPolicy as policy } from "./policy.ts";
 
-export function observeNodes(nodeApi: NodeApi, { system, signals, log, nodes }: ApiContext): void {
-import { observeTerminals } from "./observers/terminals.ts";
-
-export function observeNodes(nodeApi: NodeApi, { system, signals, log, terminals }: ApiContext): void {
+export function observeNodes(nodeApi: NodeApi, { system, signals, log, nodes, terminals }: ApiContext): void {
   const recorder = createRecorder({ system, signals, log });
   const acceptedProfiles = createPublished(system);
   const { requiredAgentVersion: requiredVersion } = nodes;

@@ -1,11 +1,18 @@
 import type { Outcome } from "@holdfast/contracts/node/protocol";
 import { describe, expect, it } from "vitest";
+import type { TerminalOutcome } from "../../terminals/outcomes.ts";
 import type { Recorder } from "../evidence/recorder.ts";
 import type { NewObservation } from "../evidence/write.ts";
 import { observeDiagnostics } from "./diagnostics.ts";
 import { observeHeartbeats } from "./heartbeat.ts";
 import { observeRefusals } from "./refusals.ts";
+
+
 import { observeResults } from "./results.ts";
+
+
+import { observeTerminals } from "./terminals.ts";
+
 
 const at = new Date("2026-03-01T03:00:00Z");
 
@@ -52,6 +59,23 @@ describe("observers", () => {
     expect(seen.flat().map(({ nodeId, value }) => `${nodeId} ${value}`)).toEqual([
       ...["a cert_expired", "a cert_expired", "b cert_expired", "b identity_revoked"],
     ]);
+  });
+
+  it("DRIFT-05 hand on that a terminal opened once a minute, and at once after one failed", () => {
+    const { seen, recorder } = recording();
+    let now = at.getTime();
+    const observe = observeTerminals(recorder, () => now);
+    const outcome = (value: TerminalOutcome["value"]) =>
+      observe({ nodeId: "a", value, at: new Date(now), step: null, correlationId: "c" });
+    outcome("ready");
+    outcome("ready");
+    outcome("terminal_pty_failed");
+    outcome("ready");
+    now += 59_999;
+    outcome("ready");
+    now += 1;
+    outcome("ready");
+    expect(seen.flat().map(({ value }) => value)).toEqual(["ready", "terminal_pty_failed", "ready", "ready"]);
   });
 
   it("DRIFT-08 take the time of a record from the record, but none in the future", () => {
