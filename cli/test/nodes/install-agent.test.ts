@@ -196,8 +196,10 @@ describe.skipIf(lacks("root") || lacks("nspawn"))("the agent under systemd", () 
     await guest.ask(`mv ${program} ${program}.away && systemctl kill --kill-who=main --signal=SIGKILL ${unit}`);
     await until(async () => (await words())[0]?.exec === "missing");
     expect(await guest.ask("ls -A /run/holdfast-agent; stat -c %a /run/holdfast-agent")).toContain("700");
-    const { causes } = await json<AnswerOf<typeof explainNode>>(["node", "explain", name]);
-    expect(causes.map(({ reason }) => reason)).toContain("node_agent_binary_invalid");
+    await until(async () => {
+      const { causes } = await json<AnswerOf<typeof explainNode>>(["node", "explain", name]);
+      return causes[0]?.reason === "node_agent_binary_invalid";
+    });
     await guest.ask(`mv ${program}.away ${program} && systemctl restart ${unit}`);
     await until(isConnected);
   });
