@@ -64,10 +64,9 @@ export function partsOf(evidence: readonly Observation[], verdict: Verdict, now:
   const lastAt = (one: Observation) => (isCarried(one) ? Math.max(one.observedAt, heardAt) : one.observedAt);
   const used = new Set(verdict.causes.flatMap((cause) => cause.evidence.map(({ id }) => id)));
   return contractParts.map((part) => {
-    const own = evidence.filter(({ kind }) => partOf[kind] === part).sort((a, b) => lastAt(b) - lastAt(a));
     const own = evidence
       .filter((one) => partOf[one.kind] === part && !isClaim(one))
-      .sort((a, b) => b.observedAt - a.observedAt);
+      .sort((a, b) => lastAt(b) - lastAt(a));
     const bad = own.find(({ id }) => used.has(id));
     const good = own.find((one) => isFresh(one, verdict, now));
     const shown = bad ?? good ?? own[0];

@@ -7,12 +7,9 @@ import { observeDiagnostics } from "./diagnostics.ts";
 import { observeHeartbeats } from "./heartbeat.ts";
 import { observeRefusals } from "./refusals.ts";
 
-
 import { observeResults } from "./results.ts";
 
-
 import { observeTerminals } from "./terminals.ts";
-
 
 const at = new Date("2026-03-01T03:00:00Z");
 

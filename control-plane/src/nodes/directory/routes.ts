@@ -14,6 +14,7 @@ import type { ApiContext } from "../../api/context.ts";
 import { pageStart, toPage } from "../../api/page.ts";
 import { type OrgCall, orgRoute } from "../../api/route.ts";
 import type { Tx } from "../../database/connect.ts";
+import { readPlatform } from "../../drift/evidence/platform.ts";
 import { readEvidence } from "../../drift/evidence/read.ts";
 import {
   nodeDetailForTenant,
@@ -102,10 +103,11 @@ export function nodeRoutes(api: ApiContext): void {
   );
 
   const detail = async (tx: Tx, id: string): Promise<NodeDetail> => {
+    const platform = await readPlatform(api.system);
     const [row, health, evidence] = await Promise.all([
       requireNode(tx, id),
       selectHealth(tx, id),
-      readEvidence(tx, [id]),
+      readEvidence(tx, [id], platform),
     ]);
     const verdict = verdictNow(evidence.get(id) ?? [], { policy: api.policy, now: row.read_at });
     return toNodeDetail(row, { health, verdict }, rules);
