@@ -24,6 +24,7 @@ export const AuditEvent = z.strictObject({
   result: AuditResult,
   reason: z.string().nullable().describe("The error code of a denied or failed action."),
   correlation_id: z.string(),
+  incident_id: Id.nullable().describe("The incident of the target's node that was open then."),
   details: z.record(z.string(), z.unknown()),
 });
 export type AuditEvent = z.infer<typeof AuditEvent>;
@@ -34,6 +35,7 @@ const AuditFilters = PageQuery.extend({
   target: Text.max(254).optional().describe("Id, or part of the name."),
   result: AuditResult.optional(),
   correlation_id: Text.max(64).optional(),
+  incident_id: Id.optional(),
   since: Time.optional(),
   until: Time.optional(),
 });

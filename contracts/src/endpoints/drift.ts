@@ -7,6 +7,7 @@ import { HostWords } from "../node/protocol.ts";
 import { reasonFields } from "../public/reason-fields.ts";
 import { ownerIds } from "../reasons/owners.ts";
 import { userStates } from "../reasons/vocabulary.ts";
+import { Shared } from "./incidents.ts";
 
 export const causeLayers = ["platform", "management", "workload", "access"] as const;
 export const causeConfidences = ["high", "medium", "low"] as const;
@@ -123,6 +124,10 @@ export const Explanation = z.strictObject({
     .strictObject({ id: Id, began_at: Time, opened_at: Time })
     .nullable()
     .describe("The open one, if there is one."),
+  part_of: z
+    .strictObject({ incident_id: Id, reason: z.string(), title: z.string(), shared: Shared, began_at: Time })
+    .nullable()
+    .describe("The open incident of several nodes that this node's is a symptom of."),
   history: z.array(
     z.strictObject({
       ...{ incident_id: Id, reason: z.string(), title: z.string(), severity: z.string() },

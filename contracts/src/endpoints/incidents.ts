@@ -1,8 +1,8 @@
-// Incidents of nodes: from the first cause found until none is left.
+// Incidents of nodes: from the first cause found until none is left; and those that several of them are part of.
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Id, Time } from "../fields.ts";
+import { Id, Text, Time } from "../fields.ts";
 import { EvidenceFile } from "../public/evidence-file.ts";
 import { PageQuery, pageOf } from "../public/pagination.ts";
 import { reasonFields } from "../public/reason-fields.ts";
@@ -10,10 +10,31 @@ import { userStates } from "../reasons/vocabulary.ts";
 
 export const IncidentState = z.enum(["open", "closed"]);
 
+/**
+ * What the nodes of a common cause share. `fleet`: most nodes are affected, and nothing tells them from the others.
+ * `control_plane`: it is suspected, because nodes do not go offline together by themselves.
+ */
+export const sharedAttributes = [
+  ...["ingress", "profile", "ca", "agent_version", "subnet"],
+  ...["fleet", "control_plane"],
+] as const;
+export type SharedAttribute = (typeof sharedAttributes)[number];
+
+export const Shared = z.strictObject({
+  attribute: z.enum(sharedAttributes),
+  value: z.string().nullable(),
+  suspected: z.boolean().describe("True: the cause is likely, but no observation proves it."),
+  sentence: z.string().describe("What your nodes have in common, in words."),
+});
+export type Shared = z.infer<typeof Shared>;
+
 export const Incident = z.strictObject({
   id: Id,
-  node_id: Id,
-  node_name: z.string(),
+  node_id: Id.nullable().describe("Null: of several nodes, which are in `nodes`."),
+  node_name: z.string().nullable(),
+  part_of: Id.nullable().describe("The incident of several nodes that this one is a symptom of."),
+  shared: Shared.nullable().describe("Of an incident of several nodes: what they share."),
+  node_count: z.int().describe("Of your organization's nodes that are affected, or were."),
   state: IncidentState,
   reason: z.string().describe("The worst cause at present, or the last one."),
   ...reasonFields,
@@ -27,7 +48,15 @@ export const Incident = z.strictObject({
 });
 export type Incident = z.infer<typeof Incident>;
 
+export const MOST_LISTED_NODES = 200;
+
 export const IncidentDetail = Incident.extend({
+  nodes: z
+    .array(z.strictObject({ id: Id, name: z.string(), incident_id: Id, state: IncidentState }))
+    .describe(
+      `Of an incident of several nodes, those that are still affected first; at most ${MOST_LISTED_NODES}.`,
+    ),
+  episodes: z.array(z.string()).describe("Correlation ids under which the host recorded it."),
   verdicts: z
     .array(
       z.strictObject({
@@ -50,8 +79,35 @@ export const listIncidents = endpoint({
   query: PageQuery.extend({
     node_id: Id.optional().describe("Only those of this node."),
     state: IncidentState.optional(),
+    part_of: Id.optional().describe("Only symptoms of this incident."),
+    episode: Text.max(64).optional().describe("Only those that a host recorded under this correlation id."),
   }),
   answer: pageOf(Incident),
+});
+
+export const PlatformIncident = z.strictObject({
+  id: Id,
+  state: IncidentState,
+  reason: z.string(),
+  ...reasonFields,
+  shared: Shared,
+  began_at: Time,
+  opened_at: Time,
+  closed_at: Time.nullable(),
+  node_count: z.int().describe("At present; of a closed one, at last."),
+  organization_count: z.int(),
+});
+export type PlatformIncident = z.infer<typeof PlatformIncident>;
+
+export const listPlatformIncidents = endpoint({
+  name: "listPlatformIncidents",
+  noun: "incidents",
+  method: "GET",
+  path: "/v1/platform/incidents",
+  summary: "List common causes across all organizations, newest first",
+  access: "operator",
+  query: PageQuery.extend({ state: IncidentState.optional() }),
+  answer: pageOf(PlatformIncident),
 });
 
 export const getIncident = endpoint({

@@ -30,6 +30,7 @@ export const Task = z.strictObject({
   cancel_requested_at: Time.nullable(),
   created_by: z.string(),
   correlation_id: z.string(),
+  incident_id: Id.nullable().describe("The incident of the node that was open when the task was created."),
   created_at: Time,
   expires_at: Time,
   dispatched_at: Time.nullable(),
@@ -97,12 +98,14 @@ export const listTasks = endpoint({
   method: "GET",
   path: "/v1/tasks",
   summary: "List tasks, newest first",
-  description: "Automatic health probes are left out unless their type is requested.",
+  description:
+    "Automatic health probes are left out unless their type, or the tasks of an incident, are requested.",
   access: { scope: "tasks:read" },
   query: PageQuery.extend({
     node_id: Id.optional(),
     status: TaskStatus.optional(),
     type: Text.max(64).optional(),
+    incident_id: Id.optional().describe("Only those created in the course of this incident."),
   }),
   answer: pageOf(Task),
 });

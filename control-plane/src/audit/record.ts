@@ -7,7 +7,7 @@ import type { ErrorCode } from "@holdfast/contracts/errors";
 import type { ReasonCode } from "@holdfast/contracts/reasons/catalogue";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
-import type { Queryable } from "../database/connect.ts";
+import type { Fragment, Queryable } from "../database/connect.ts";
 import { type Actor, nameOf } from "../people/actor.ts";
 
 export type AuditActor = Pick<AuditEvent, "actor_type" | "actor_id" | "actor_name" | "role">;
@@ -50,13 +50,14 @@ export function systemActor(name: string): AuditActor {
 
 export async function recordAudit(db: Queryable, log: Log, event: NewAuditEvent): Promise<void> {
   const id = uuidv7();
+  const orgId = event.target.orgId ?? event.orgId;
   await db`
     INSERT INTO audit_events (id, org_id, actor_type, actor_id, actor_name, role, action,
-      target_type, target_id, target_name, result, reason, correlation_id, details)
-    VALUES (${id}, ${event.target.orgId ?? event.orgId}, ${event.by.actor_type}, ${event.by.actor_id}, ${event.by.actor_name},
+      target_type, target_id, target_name, result, reason, correlation_id, incident_id, details)
+    VALUES (${id}, ${orgId}, ${event.by.actor_type}, ${event.by.actor_id}, ${event.by.actor_name},
       ${event.by.role}, ${event.action}, ${event.target.type}, ${event.target.id ?? null},
       ${event.target.name ?? null}, ${event.result}, ${event.reason ?? null}, ${event.correlationId},
-      ${db.json((event.details ?? {}) as never)})`;
+      ${openIncidentOf(db, orgId, event.target)}, ${db.json((event.details ?? {}) as never)})`;
   log.info(
     {
       audit_id: id,
@@ -68,6 +69,32 @@ export async function recordAudit(db: Queryable, log: Log, event: NewAuditEvent)
     },
     "audit",
   );
+}
+
+const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Of the node that the target is or is on. Only in the trail's own organization: a refused request may name any id. */
+function openIncidentOf(db: Queryable, orgId: string | null, { type, id }: AuditTarget): Fragment {
+  if (orgId === null || !id || !isUuid.test(id)) return db`NULL`;
+  const nodeId = nodeIdOf(db, type, id);
+  return nodeId
+    ? db`(SELECT v.incident_id FROM node_verdicts v WHERE v.node_id = ${nodeId} AND v.org_id = ${orgId}::uuid)`
+    : db`NULL`;
+}
+
+function nodeIdOf(db: Queryable, type: string, id: string): Fragment | undefined {
+  switch (type) {
+    case "node":
+      return db`${id}::uuid`;
+    case "allocation":
+      return db`(SELECT node_id FROM allocations WHERE id = ${id}::uuid)`;
+    case "terminal":
+      return db`(SELECT node_id FROM terminal_sessions WHERE id = ${id}::uuid)`;
+    case "task":
+      return db`(SELECT node_id FROM tasks WHERE id = ${id}::uuid)`;
+    default:
+      return undefined;
+  }
 }
 
 /** Equal for repetitions of one action by one actor for one reason; reveals neither. */

@@ -38,17 +38,18 @@ async function selectAudit(db: Queryable, filter: QueryOf<typeof listAudit>, bef
       filter.target && db`AND (target_id = ${filter.target} OR target_name ILIKE ${containing(filter.target)})`,
     result: filter.result && db`AND result = ${filter.result}`,
     correlation: filter.correlation_id && db`AND correlation_id = ${filter.correlation_id}`,
+    incident: filter.incident_id && db`AND incident_id = ${filter.incident_id}`,
     since: filter.since && db`AND at >= ${filter.since}`,
     until: filter.until && db`AND at < ${filter.until}`,
   };
   const none = db``;
   return db<AuditRow[]>`
     SELECT id, org_id, at, actor_type, actor_id, actor_name, role, action, target_type, target_id, target_name,
-           result, reason, correlation_id, details
+           result, reason, correlation_id, incident_id, details
     FROM audit_events
     WHERE id < ${before}
       ${only.actor || none} ${only.action || none} ${only.target || none} ${only.result || none}
-      ${only.correlation || none} ${only.since || none} ${only.until || none}
+      ${only.correlation || none} ${only.incident || none} ${only.since || none} ${only.until || none}
     ORDER BY id DESC LIMIT ${filter.limit + 1}`;
 }
 

@@ -89,6 +89,19 @@ export const drift = defineModule({
       },
     },
     {
+      // Not with every change: when a whole fleet fails, its nodes are compared a few times, not hundreds of times.
+      name: "relate-incidents",
+      every: 2,
+      runsIn: "one worker",
+      run: async ({ system, signals }) => {
+        const { relateIncidents } = await import("./common-cause/relate.ts");
+        const { defaultCommonCausePolicy } = await import("./policy.ts");
+        const changed = await relateIncidents(system, defaultCommonCausePolicy);
+        if (changed.length > 0) signals.publish("verdict", changed);
+        return { changed: changed.length };
+      },
+    },
+    {
       name: "remove-old-incidents",
       every: 600,
       runsIn: "one worker",

@@ -31,6 +31,8 @@ import {
 
 /** The holder has the key: a node, or another process of this installation. */
 export type Issued = { serial: string; chain: string; notBefore: Date; notAfter: Date };
+/** `issuer`: SHA-256 of the CA's certificate (DER), hex. */
+export type IssuedToNode = Issued & { issuer: string };
 /** What an ingress presents to the control plane (`chain`) and to nodes (`listenerChain`). */
 export type IssuedToIngress = { chain: string; listenerChain: string; notAfter: Date };
 export type IssuedToServer = { cert: string; key: string; notBefore: Date; notAfter: Date };
@@ -49,7 +51,7 @@ export type Authority = Issuers & {
   /** Roots and issuing CAs, for the list that the listener sends to agents. */
   certificates: readonly string[];
   /** `publicKey`, here and below: SubjectPublicKeyInfo, DER. */
-  issueToNode(node: { id: string; publicKey: Buffer }, now: Date): Issued;
+  issueToNode(node: { id: string; publicKey: Buffer }, now: Date): IssuedToNode;
   issueToServer(names: readonly string[], now: Date): IssuedToServer;
   issueToService(service: ServiceIdentity & { names: readonly string[]; publicKey: Buffer }, now: Date): Issued;
   issueToIngress(
@@ -104,6 +106,7 @@ function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
   const newest = issuing.at(-1);
   if (!newest) throw new Error("a CA without an issuing certificate");
   const behindLeaf = newest.certificate.toString();
+  const issuer = hash("sha256", newest.certificate.raw, "hex");
   const chainOf = (leaf: Made) => `${pem("CERTIFICATE", leaf.der)}${behindLeaf}`;
   const rootPem = root.certificate.toString();
   const rootSha256 = hash("sha256", root.certificate.raw, "hex");
@@ -119,7 +122,7 @@ function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
     issueToNode({ id, publicKey }, now) {
       const validity = validityFrom(now, NODE_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
       const leaf = makeNodeCertificate(newest, { id, publicKey, validity });
-      return { serial: leaf.serial, chain: chainOf(leaf), ...validity };
+      return { serial: leaf.serial, chain: chainOf(leaf), issuer, ...validity };
     },
     issueToServer(names, now) {
       const validity = validityFrom(now, SERVER_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });

@@ -2,7 +2,7 @@
 // of the node-facing listener, before its body is read, and never relies on TLS to have verified the certificate: a
 // resumed session stays "authorized" after its certificate has expired.
 
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError, type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
 import { certificateFaults } from "@holdfast/contracts/errors/nodes";
 import type { Forgery } from "@holdfast/service/forgeries";
@@ -21,6 +21,8 @@ export type NodeIdentity = {
   serial: string;
   instanceId: string;
   bootId: string;
+  /** That the node connects through; null: it connects directly. */
+  ingress: string | null;
 };
 
 export type ForeignCertificate = {
@@ -34,7 +36,7 @@ export type ForeignCertificate = {
 };
 
 export type IdentityOptions = {
-  certificates: Pick<ClientCertificates, "of" | "addressOf">;
+  certificates: Pick<ClientCertificates, "of" | "addressOf" | "ingressOf">;
   directory: NodeDirectory;
   /** Routes that a machine without a certificate may use, as they were registered. */
   open: ReadonlySet<string>;
@@ -66,7 +68,7 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
   const admit = limitEachNode();
 
   const identify = (
-    { headers, named }: { headers: IncomingHttpHeaders; named: string | undefined },
+    { request, named }: { request: IncomingMessage; named: string | undefined },
     presented: PresentedCertificate,
     standing: Standing | undefined,
   ): NodeIdentity => {
@@ -83,7 +85,9 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
       });
     }
     if (named !== undefined && named.toLowerCase() !== judged.nodeId) throw new ApiError("node_mismatch");
-    return { id: judged.nodeId, orgId: standing.orgId, serial: judged.serial, ...instanceOf(headers) };
+    const { nodeId: id, serial: used } = judged;
+    const ingress = options.certificates.ingressOf(request);
+    return { id, orgId: standing.orgId, serial: used, ...instanceOf(request.headers), ingress };
   };
 
   http.decorateRequest(identified, null);
@@ -101,7 +105,7 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
     const decide = (standing: Standing | undefined) => {
       try {
         const named = (request.params as { node_id?: string } | undefined)?.node_id;
-        const identity = identify({ headers: request.headers, named }, presented, standing);
+        const identity = identify({ request: request.raw, named }, presented, standing);
         admit(identity.id, request.raw, reply.raw);
         (request as Identified)[identified] = identity;
       } catch (error) {
@@ -133,7 +137,7 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
         presented = options.certificates.of(request);
         const standing =
           presented.kind === "node" ? await options.directory.standing(presented.nodeId) : undefined;
-        return { identity: identify({ headers: request.headers, named }, presented, standing), presented };
+        return { identity: identify({ request, named }, presented, standing), presented };
       } catch (error) {
         const address = request.socket.remoteAddress ?? "unknown";
         const from = { raw: request, address, correlationId };

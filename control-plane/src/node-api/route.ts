@@ -65,7 +65,7 @@ export type NodeCall<E> = {
   query: QueryOf<E>;
   body: BodyOf<E>;
   correlationId: string;
-  node: { id: string; orgId: string; serial: string };
+  node: { id: string; orgId: string; serial: string; ingress: string | null };
   instanceId: string;
   bootId: string;
   /** Of the stream that it came over; undefined: a request of its own. */
@@ -118,8 +118,8 @@ function callOf<E>(
   signal: () => AbortSignal,
 ): NodeCall<E> {
   const { params, query, body } = readInput(endpoint, request) as Pick<NodeCall<E>, "params" | "query" | "body">;
-  const { id, orgId, serial, instanceId, bootId } = api.identityOf(request);
-  const node = { id, orgId, serial };
+  const { id, orgId, serial, ingress, instanceId, bootId } = api.identityOf(request);
+  const node = { id, orgId, serial, ingress };
   return { params, query, body, correlationId: request.id, node, instanceId, bootId, signal };
 }
 

@@ -1,6 +1,7 @@
 // Registers this process in the installation: it records that it runs, with reports of its background jobs, and checks
 // whether other processes of its kind run. A single api sends no notifications: each costs a statement and wakes every
-// process that listens. A new replica is noticed within a second, and polls that often itself.
+// process that listens. A new replica is noticed within a second, and polls that often itself. The times in which no process
+// of a kind ran, or none reached the database, are kept: what nodes did then says nothing about them.
 
 import { hostname } from "node:os";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -30,7 +31,16 @@ export async function announceProcess(system: Sql, kind: "api" | "worker"): Prom
     const { own, shared } = splitReports(reports);
     try {
       const [row] = await system<{ others: number }[]>`
-        WITH seen AS (
+        WITH last AS (
+          SELECT max(last_seen_at) AS at FROM processes WHERE kind = ${kind}
+        ), over AS (
+          UPDATE control_plane_outages SET ended_at = now() WHERE kind = ${kind} AND ended_at IS NULL RETURNING kind
+        ), missed AS (
+          INSERT INTO control_plane_outages (kind, began_at, ended_at)
+          SELECT ${kind}, at, now() FROM last
+          WHERE at <= now() - ${PROCESS_SILENT_AFTER}::interval AND NOT EXISTS (SELECT FROM over)
+          ON CONFLICT DO NOTHING
+        ), seen AS (
           INSERT INTO processes (id, kind, version, hostname, jobs)
           VALUES (${id}, ${kind}, ${version}, ${hostname()}, ${JSON.stringify(own)}::text::jsonb)
           ON CONFLICT (id) DO UPDATE SET last_seen_at = now(), jobs = excluded.jobs
@@ -54,7 +64,13 @@ export async function announceProcess(system: Sql, kind: "api" | "worker"): Prom
     async leave(reports) {
       const { shared } = splitReports(reports);
       await system`
-        WITH stored AS (${storeShared(system, { processId: id, shared, when: system`true` })})
+        WITH stored AS (${storeShared(system, { processId: id, shared, when: system`true` })}), last AS (
+          INSERT INTO control_plane_outages (kind, began_at)
+          SELECT ${kind}, now() WHERE NOT EXISTS (
+            SELECT FROM processes
+            WHERE kind = ${kind} AND id <> ${id} AND last_seen_at > now() - ${PROCESS_SILENT_AFTER}::interval)
+          ON CONFLICT DO NOTHING
+        )
         DELETE FROM processes WHERE id = ${id}`;
     },
   };

@@ -8,6 +8,7 @@ import { SESSION_IDLE } from "../people/sessions.ts";
 
 /** Used and expired links stay a while, so that the page can say whether a link was used or has expired. */
 const LINKS_KEPT_FOR = "7 days";
+const OUTAGES_KEPT_FOR = "90 days";
 
 export async function removeExpired(system: Sql): Promise<Record<string, number>> {
   const removed = {
@@ -21,7 +22,12 @@ export async function removeExpired(system: Sql): Promise<Record<string, number>
     idempotency_keys: await system`
       DELETE FROM idempotency_keys WHERE created_at <= now() - ${IDEMPOTENCY_KEPT_FOR}::interval`,
     rate_limits: await system`DELETE FROM rate_limits WHERE window_ends_at <= now()`,
-    processes: await system`DELETE FROM processes WHERE last_seen_at <= now() - interval '1 hour'`,
+    // The last of a kind stays: an outage is counted from then on.
+    processes: await system`
+      DELETE FROM processes p WHERE last_seen_at <= now() - interval '1 hour'
+        AND EXISTS (SELECT FROM processes q WHERE q.kind = p.kind AND q.last_seen_at > p.last_seen_at)`,
+    control_plane_outages: await system`
+      DELETE FROM control_plane_outages WHERE ended_at <= now() - ${OUTAGES_KEPT_FOR}::interval`,
   };
   return Object.fromEntries(Object.entries(removed).map(([table, result]) => [table, result.count]));
 }

@@ -24,6 +24,7 @@ export type TaskRow = {
   cancel_requested_at: Date | null;
   created_by: string;
   correlation_id: string;
+  incident_id: string | null;
   created_at: Date;
   expires_at: Date;
   dispatched_at: Date | null;
@@ -33,8 +34,8 @@ export type TaskRow = {
 /** The columns of a row `t`. */
 export const taskColumns = (sql: Queryable) => sql`
   t.id, t.node_id, t.type, t.status, t.priority, t.params, t.phase, t.progress, t.timings, t.result, t.failure,
-  t.generation, t.revision, t.cancel_requested_at, t.created_by, t.correlation_id, t.created_at, t.expires_at,
-  t.dispatched_at, t.finished_at`;
+  t.generation, t.revision, t.cancel_requested_at, t.created_by, t.correlation_id, t.incident_id, t.created_at,
+  t.expires_at, t.dispatched_at, t.finished_at`;
 
 export function toTask(row: TaskRow): Task {
   return {
@@ -79,14 +80,24 @@ export async function selectTaskFor(tx: Tx, caller: Caller, id: string): Promise
 export async function selectTasks(
   tx: Tx,
   caller: Caller,
-  page: { before: string; limit: number; nodeId?: string; status?: TaskStatus; type?: string },
+  page: {
+    before: string;
+    limit: number;
+    nodeId?: string;
+    status?: TaskStatus;
+    type?: string;
+    /** With automatic probes: whatever was done in its course. */
+    incidentId?: string;
+  },
 ): Promise<TaskRow[]> {
   return tx<TaskRow[]>`
     SELECT ${taskColumns(tx)} FROM tasks t
     WHERE t.id < ${page.before} AND ${isSeenBy(tx, caller)}
       ${page.nodeId === undefined ? tx`` : tx`AND t.node_id::text = ${page.nodeId}`}
       ${page.status === undefined ? tx`` : tx`AND t.status = ${page.status}`}
-      AND ${page.type === undefined ? tx`NOT t.routine` : tx`t.type = ${page.type}`}
+      ${page.incidentId === undefined ? tx`` : tx`AND t.incident_id = ${page.incidentId}`}
+      ${page.type === undefined ? tx`` : tx`AND t.type = ${page.type}`}
+      ${page.type === undefined && page.incidentId === undefined ? tx`AND NOT t.routine` : tx``}
     ORDER BY t.id DESC LIMIT ${page.limit + 1}`;
 }
 

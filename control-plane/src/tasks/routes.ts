@@ -57,6 +57,7 @@ export function taskRoutes(api: ApiContext): void {
       nodeId: query.node_id,
       status: query.status,
       type: query.type,
+      incidentId: query.incident_id,
     });
     return toPage(listTasks, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toTask });
   });

@@ -19,6 +19,8 @@ export type ClientCertificates = {
   of(request: IncomingMessage): PresentedCertificate;
   /** Whether the connection is from an ingress, so that a certificate in a header is not forged. */
   isHandedOver(request: IncomingMessage): boolean;
+  /** The name of the ingress that the connection is from; null: the client connects directly. */
+  ingressOf(request: IncomingMessage): string | null;
   /** The client's address; an ingress forwards it. */
   addressOf(request: IncomingMessage): string;
 };
@@ -88,6 +90,7 @@ export function clientCertificates(options: ClientCertificateOptions): ClientCer
       return inHeader(request);
     },
     isHandedOver: (request) => ingressOf(request) !== undefined,
+    ingressOf: (request) => ingressOf(request)?.name ?? null,
     addressOf(request) {
       const ingress = ingressOf(request);
       const forwardedFor = request.headers["x-forwarded-for"];

@@ -12,6 +12,7 @@ type ListOptions = ServerOptions & {
   target?: string;
   result?: AuditResult;
   correlation?: string;
+  incident?: string;
   since?: string;
   until?: string;
   limit: number;
@@ -28,14 +29,16 @@ export function auditCommand(): Command {
     .option("--target <id or name>", "what it was done to; part of a name matches")
     .addOption(new Option("--result <result>").choices(AuditResult.options))
     .option("--correlation <id>", "all events of one request")
+    .option("--incident <id>", "what was done to its node in the course of this incident")
     .option("--since <time>", "ISO 8601, or an age such as 30m, 12h, 7d", parseTime)
     .option("--until <time>", "ISO 8601, or an age such as 30m, 12h, 7d", parseTime)
     .option("--limit <count>", "1 to 200", parseLimit, 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
     .option("--all", "all organizations and the platform: sign-ins, links … (operator only)")
     .action(async (options: ListOptions) => {
-      const { actor, action, target, result, correlation, since, until, limit, cursor } = options;
-      const query = { actor, action, target, result, correlation_id: correlation, since, until, limit, cursor };
+      const { actor, action, target, result, correlation, incident, since, until, limit, cursor } = options;
+      const ids = { correlation_id: correlation, incident_id: incident };
+      const query = { actor, action, target, result, ...ids, since, until, limit, cursor };
       const page = options.all
         ? await clientOf(findServer(options))(listPlatformAudit, { query })
         : await (await connect(options))(listAudit, { query });

@@ -7,17 +7,26 @@ import {
   type IncidentDetail,
   IncidentState,
   listIncidents,
+  listPlatformIncidents,
 } from "@holdfast/contracts/endpoints/incidents";
 import { owners } from "@holdfast/contracts/reasons/owners";
 import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command, Option } from "commander";
-import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
+import { clientOf, connect, findServer, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
 import { ago, localTime, nextPage, printResult, table } from "../../output.ts";
 import { wholeNumber } from "../options.ts";
 
-type ListOptions = ServerOptions & { node?: string; state?: Incident["state"]; limit?: number; cursor?: string };
+type ListOptions = ServerOptions & {
+  node?: string;
+  state?: Incident["state"];
+  partOf?: string;
+  episode?: string;
+  limit?: number;
+  cursor?: string;
+  platform?: boolean;
+};
 type ExportOptions = ServerOptions & { out?: string; verdict?: number };
 
 export function incidentCommand(): Command {
@@ -26,6 +35,9 @@ export function incidentCommand(): Command {
     .description("list incidents, newest first")
     .option("--node <node>", "only those of this node, by id or name")
     .addOption(new Option("--state <state>", "only these").choices(IncidentState.options))
+    .option("--part-of <incident>", "only the incidents of nodes that are part of this one")
+    .option("--episode <id>", "only those that a host recorded under this correlation id")
+    .option("--platform", "common causes across all organizations (operator only)")
     .option("--limit <number>", "at most as many", wholeNumber({ min: 1, max: 200 }))
     .option("--cursor <cursor>", "the next page, as printed by the previous one")
     .action(list);
@@ -49,12 +61,16 @@ export function incidentCommand(): Command {
   return incident;
 }
 
-async function list({ node, state, limit, cursor, ...options }: ListOptions): Promise<void> {
+async function list(given: ListOptions): Promise<void> {
+  const { node, state, partOf, episode, limit, cursor, platform, ...options } = given;
+  if (platform) return listPlatform(given);
   const client = await connect(options);
   const node_id = node === undefined ? undefined : (await findNode(client, node)).id;
   const query = {
     ...(node_id ? { node_id } : {}),
     ...(state ? { state } : {}),
+    ...(partOf ? { part_of: partOf } : {}),
+    ...(episode ? { episode } : {}),
     ...(limit ? { limit } : {}),
     ...(cursor ? { cursor } : {}),
   };
@@ -62,34 +78,91 @@ async function list({ node, state, limit, cursor, ...options }: ListOptions): Pr
     items.length === 0
       ? "No incidents."
       : table(items, [
-          { title: "node", of: (row) => row.node_name },
+          { title: "node", of: (row) => row.node_name ?? `${row.node_count} nodes` },
           { title: "state", of: (row) => row.state },
           { title: "reason", of: (row) => `${row.title} (${row.reason})` },
           { title: "severity", of: (row) => row.severity },
           { title: "opened", of: (row) => ago(row.opened_at) },
           { title: "lasted", of: (row) => lasted(row) },
           { title: "id", of: (row) => row.id },
+          { title: "part of", of: (row) => row.part_of },
         ]) + nextPage(items, next_cursor),
   );
 }
 
-function lasted({ opened_at, closed_at }: Incident): string | null {
+async function listPlatform({
+  node,
+  state,
+  partOf,
+  episode,
+  limit,
+  cursor,
+  ...options
+}: ListOptions): Promise<void> {
+  if (node !== undefined || partOf !== undefined || episode !== undefined) {
+    throw new UsageError("--platform cannot be combined with --node, --part-of or --episode.");
+  }
+  const query = { ...(state ? { state } : {}), ...(limit ? { limit } : {}), ...(cursor ? { cursor } : {}) };
+  const page = await clientOf(findServer(options))(listPlatformIncidents, { query });
+  printResult(options, page, ({ items, next_cursor }) =>
+    items.length === 0
+      ? "No incidents."
+      : table(items, [
+          { title: "state", of: (row) => row.state },
+          { title: "reason", of: (row) => `${row.title} (${row.reason})` },
+          { title: "nodes", of: (row) => String(row.node_count) },
+          { title: "organizations", of: (row) => String(row.organization_count) },
+          { title: "in common", of: (row) => [row.shared.attribute, row.shared.value].filter(Boolean).join(" ") },
+          { title: "opened", of: (row) => ago(row.opened_at) },
+          { title: "id", of: (row) => row.id },
+        ]) + nextPage(items, next_cursor),
+  );
+}
+
+function lasted({ opened_at, closed_at }: Pick<Incident, "opened_at" | "closed_at">): string | null {
   if (closed_at === null) return null;
   return `${Math.round((Date.parse(closed_at) - Date.parse(opened_at)) / 1000)} s`;
 }
 
 function describe(incident: IncidentDetail): string {
-  const { title, reason, severity, owner_id, next_action, closed_at, began_at, opened_at } = incident;
+  const { id, title, reason, severity, owner_id, next_action, closed_at, began_at, opened_at, shared } = incident;
+  const { part_of, episodes } = incident;
   const detectedIn = Math.round((Date.parse(opened_at) - Date.parse(began_at)) / 1000);
   return [
-    `${incident.node_name}: ${title} (${reason}), ${incident.state}`,
+    `${incident.node_name ?? `${incident.node_count} nodes`}: ${title} (${reason}), ${incident.state}`,
+    ...(shared ? [shared.sentence] : []),
     `  severity  ${severity}`,
     `  owner     ${owner_id ? owners[owner_id].title : "nobody"}`,
     `  next      ${next_action ? nextActions[next_action] : "Nothing to do."}`,
     `  began     ${localTime(began_at)}`,
     `  noticed   ${localTime(opened_at)}, after ${detectedIn} s (at most ${incident.detect_within_seconds} s)`,
     ...(closed_at ? [`  ended     ${localTime(closed_at)}, after ${lasted(incident)}`] : []),
+    ...(part_of ? [`  part of   ${part_of}: holdfast incident show ${part_of}`] : []),
+    ...(episodes.length > 0 ? [`  episodes  ${episodes.join(", ")}`] : []),
     "",
+    ...(shared ? membersOf(incident) : verdictsOf(incident)),
+    "",
+    ...(shared
+      ? [`All its incidents: holdfast incident list --part-of ${id}`]
+      : [
+          `Tasks in its course: holdfast task list --incident ${id}`,
+          `Audit: holdfast audit list --incident ${id}`,
+        ]),
+  ].join("\n");
+}
+
+function membersOf({ nodes }: IncidentDetail): string[] {
+  return [
+    table(nodes, [
+      { title: "node", of: ({ name }) => name },
+      { title: "state", of: ({ state }) => state },
+      { title: "incident", of: ({ incident_id }) => incident_id },
+    ]),
+  ];
+}
+
+function verdictsOf(incident: IncidentDetail): string[] {
+  return [
     table(
       incident.verdicts.map((verdict, index) => ({ ...verdict, number: index + 1 })),
       [
@@ -101,12 +174,16 @@ function describe(incident: IncidentDetail): string {
         },
       ],
     ),
-  ].join("\n");
+  ];
 }
 
 async function exportEvidence(id: string, { out, verdict, ...options }: ExportOptions): Promise<void> {
   const client = await connect(options);
-  const { verdicts } = await client(getIncident, { params: { incident_id: id } });
+  const { verdicts, shared } = await client(getIncident, { params: { incident_id: id } });
+  if (shared) {
+    const members = `holdfast incident list --part-of ${id}`;
+    throw new UsageError(`This incident is of several nodes. Export that of one node: \`${members}\` lists them.`);
+  }
   const chosen = verdict === undefined ? verdicts.at(-1) : verdicts[verdict - 1];
   if (!chosen) throw new UsageError(`The incident has ${verdicts.length} verdicts; choose one of them.`);
   const text = `${JSON.stringify(chosen.evidence, null, 2)}\n`;

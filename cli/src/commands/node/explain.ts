@@ -40,13 +40,14 @@ const shapes: Record<ContractPartState, string> = { in_order: "â—", drifted: "â
 
 /** `url`: of the server, which serves the runbooks, too. */
 export function describeExplanation(explained: Explanation, { url }: { url: string }): string {
-  const { headline, causes, incident, parts, evidence, layers } = explained;
+  const { headline, causes, incident, part_of, parts, evidence, layers } = explained;
   return [
     headline,
     ...causes.flatMap((cause) => ["", ...describeCause(cause, explained.node_name, url)]),
     "",
     `Management ${layers.management}, workload ${layers.workload}, user access ${layers.access}.`,
     ...(incident ? [`Incident ${incident.id}, opened ${ago(incident.opened_at)}.`] : []),
+    ...(part_of ? [`Part of incident ${part_of.incident_id}: ${part_of.shared.sentence}`] : []),
     ...(needsRecovery(explained) ? ["", ...describeChecklist(explained.checklist)] : []),
     "",
     table(parts, [

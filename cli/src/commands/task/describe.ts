@@ -25,6 +25,7 @@ export function describeTask(task: Task): string {
     ["timings", timings.join(", ") || null],
     ["deliveries", String(task.generation)],
     ["correlation", task.correlation_id],
+    ["incident", task.incident_id],
     ["params", JSON.stringify(task.params)],
   ];
   const shown = rows.filter((row): row is [string, string] => row[1] !== null);

@@ -22,6 +22,7 @@ type ListOptions = ServerOptions & {
   node?: string;
   status?: TaskStatus;
   type?: string;
+  incident?: string;
   limit: number;
   cursor?: string;
 };
@@ -40,13 +41,15 @@ export function taskCommand(): Command {
     .option("--node <id or name>", "only on this node")
     .addOption(stateOption("--status <status>", "by status", taskStatusTitles))
     .option("--type <type>", "only of this type")
+    .option("--incident <id>", "only those created in the course of this incident")
     .option("--limit <count>", "1 to 200", wholeNumber({ min: 1, max: 200 }), 50)
     .option("--cursor <cursor>", "next_cursor of the previous page")
     .action(async (options: ListOptions) => {
       const client = await connect(options);
       const node = options.node === undefined ? undefined : await findNode(client, options.node);
-      const { status, type, limit, cursor } = options;
-      const page = await client(listTasks, { query: { node_id: node?.id, status, type, limit, cursor } });
+      const { status, type, incident: incident_id, limit, cursor } = options;
+      const query = { node_id: node?.id, status, type, incident_id, limit, cursor };
+      const page = await client(listTasks, { query });
       printResult(options, page, ({ items, next_cursor }) => {
         if (items.length === 0) return "No task matches.";
         return table(items, taskRows) + nextPage(items, next_cursor);

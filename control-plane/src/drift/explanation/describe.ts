@@ -4,12 +4,13 @@ import type { Explanation, Cause as PresentedCause } from "@holdfast/contracts/e
 import { presentReason, titleOf } from "@holdfast/contracts/reasons/catalogue";
 import type { Cause, Verdict } from "../classify/classify.ts";
 import type { Policy } from "../classify/derive.ts";
+import { presentShared, titleOfCause } from "../common-cause/words.ts";
 import type { Observation } from "../evidence/observation.ts";
 import { layersOf } from "../verdicts/layers.ts";
 import { messageOf, nextStepOf } from "../verdicts/message.ts";
 import { checklistOf } from "./checklist.ts";
 import { isFresh, partsOf } from "./parts.ts";
-import type { IncidentRow } from "./queries.ts";
+import type { CommonRow, IncidentRow } from "./queries.ts";
 import { headlineOf } from "./words.ts";
 
 export function explain(
@@ -19,6 +20,7 @@ export function explain(
     verdict: Verdict;
     incidents: readonly IncidentRow[];
     policy: Policy;
+    partOf: CommonRow | undefined;
     now: Date;
   },
 ): Explanation {
@@ -38,10 +40,20 @@ export function explain(
     incident: open
       ? { id: open.id, began_at: open.began_at.toISOString(), opened_at: open.opened_at.toISOString() }
       : null,
+    part_of: presentPartOf(known.partOf),
     history: incidents.map(presentIncident),
     evidence: evidence
       .map((one) => presentEvidence(one, isFresh(one, verdict, now)))
       .sort((a, b) => (a.observed_at > b.observed_at ? -1 : 1)),
+  };
+}
+
+function presentPartOf(row: CommonRow | undefined): Explanation["part_of"] {
+  if (!row?.attribute) return null;
+  const { id, reason, attribute, value, began_at } = row;
+  return {
+    ...{ incident_id: id, reason, title: titleOfCause(row), began_at: began_at.toISOString() },
+    shared: presentShared({ ...row, attribute, value: value ?? "" }, "your nodes"),
   };
 }
 

@@ -11,20 +11,21 @@ import { readEvidence } from "../evidence/read.ts";
 import { recordObservationsIn } from "../evidence/write.ts";
 import { observationsHandedIn } from "../observers/handed-in.ts";
 import { explain } from "./describe.ts";
-import { type Subject, selectIncidents, selectSubject, selectWork } from "./queries.ts";
+import { type Subject, selectIncidents, selectPartOf, selectSubject, selectWork } from "./queries.ts";
 
 export function explanationRoutes(api: ApiContext): void {
   const explanationOf = async (tx: Tx, subject: Subject): Promise<Explanation> => {
     const { id, now } = subject;
     const platform = await readPlatform(api.system);
-    const [known, work, incidents] = await Promise.all([
+    const [known, work, incidents, partOf] = await Promise.all([
       readEvidence(tx, [id], platform),
       selectWork(tx, id),
       selectIncidents(tx, id),
+      selectPartOf(tx, id),
     ]);
     const evidence = [...(known.get(id) ?? []), ...work];
     const verdict = classify(evidence, api.policy, now.getTime());
-    return explain(subject, { evidence, verdict, incidents, policy: api.policy, now });
+    return explain(subject, { evidence, verdict, incidents, partOf, policy: api.policy, now });
   };
 
   orgRoute(api, explainNode, async ({ tx, params }) => explanationOf(tx, await required(tx, params.node_id)));

@@ -12,6 +12,10 @@ export async function removeOldIncidents(system: Sql, { days }: { days: number }
       DELETE FROM incidents WHERE id IN (
         SELECT id FROM incidents WHERE closed_at < now() - ${days} * interval '1 day' LIMIT ${BATCH})`;
     removed += count;
-    if (count < BATCH) return removed;
+    if (count < BATCH) break;
   }
+  await system`
+    DELETE FROM platform_incidents p WHERE closed_at < now() - ${days} * interval '1 day'
+      AND NOT EXISTS (SELECT FROM incidents WHERE platform_incident_id = p.id)`;
+  return removed;
 }

@@ -213,13 +213,14 @@ function readCall(
 ): Omit<NodeCall<unknown>, "signal"> {
   const takesResults = resultEndpoints.includes(endpoint);
   if (bytes > MOST_BODY_BYTES && !takesResults) throw new ApiError("body_too_large");
-  const { id, orgId, serial, instanceId, bootId } = identity;
+  const { id, orgId, serial, ingress, instanceId, bootId } = identity;
   const params = { ...frame.params, node_id: id };
   const input = readInput(endpoint, { params, query: {}, body: frame.body }) as Pick<
     NodeCall<unknown>,
     "params" | "query" | "body"
   >;
-  return { ...input, node: { id, orgId, serial }, instanceId, bootId, correlationId: frame.correlation_id };
+  const node = { id, orgId, serial, ingress };
+  return { ...input, node, instanceId, bootId, correlationId: frame.correlation_id };
 }
 
 function explained(

@@ -63,9 +63,9 @@ export async function certify(
   // certificate.
   const [row] = await tx<CertificateRow[]>`
     INSERT INTO node_certificates AS c
-      (serial, org_id, node_id, key_sha256, chain, issued_for, not_before, not_after)
+      (serial, org_id, node_id, key_sha256, chain, issuer, issued_for, not_before, not_after)
     SELECT ${issued.serial}, ${node.orgId}::uuid, ${node.id}::uuid, ${request.keySha256}::bytea, ${issued.chain},
-           ${issuedFor}, ${issued.notBefore}::timestamptz, ${issued.notAfter}::timestamptz
+           ${issued.issuer}, ${issuedFor}, ${issued.notBefore}::timestamptz, ${issued.notAfter}::timestamptz
     WHERE ${present}::text IS NULL
        OR EXISTS (SELECT FROM node_certificates WHERE serial = ${present} AND revoked_at IS NULL)
     ON CONFLICT (node_id, key_sha256) DO UPDATE SET revoked_at = c.revoked_at

@@ -6,6 +6,7 @@ import type { sendDiagnostics, sendHeartbeat } from "@holdfast/contracts/node/en
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Queryable, type Sql, type Tx } from "../../database/connect.ts";
+import { reportedAttributes } from "../../drift/common-cause/attributes.ts";
 import { createBatches } from "../../mechanisms/batches.ts";
 
 const DIAGNOSTICS_KEPT = 200;
@@ -13,7 +14,7 @@ const DIAGNOSTICS_KEPT = 200;
 type NodeRef = { id: string; orgId: string };
 type HeartbeatReport = Omit<BodyOf<typeof sendHeartbeat>, "holding">;
 type ReceivedHeartbeat = {
-  node: NodeRef & { serial: string };
+  node: NodeRef & { serial: string; ingress: string | null };
   from: { instanceId: string; bootId: string; correlationId: string; streamId?: string | undefined };
   report: HeartbeatReport;
   /** By the clock of this process, which the node's is compared with. */
@@ -93,21 +94,23 @@ async function recordHeartbeats(system: Sql, batch: readonly ReceivedHeartbeat[]
   const sorted = batch.toSorted((a, b) => (a.node.id < b.node.id ? -1 : 1));
   await system`
     INSERT INTO node_presence
-      (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id, stream_id)
-    SELECT node_id, org_id, now(), instance_id, boot_id, clock_skew_ms, heartbeat::json, correlation_id, stream_id
+      (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id, stream_id, attributes)
+    SELECT node_id, org_id, now(), instance_id, boot_id, clock_skew_ms, heartbeat::json, correlation_id, stream_id,
+           attributes::json
     FROM unnest(
       ${sorted.map(({ node }) => node.id)}::uuid[], ${sorted.map(({ node }) => node.orgId)}::uuid[],
       ${sorted.map(({ from }) => from.instanceId)}::uuid[],
       ${sorted.map(({ from }) => from.bootId)}::text[],
       ${sorted.map(({ report, at }) => clockSkewMs(report.sent_at, at))}::integer[], ${sorted.map(textOf)}::text[],
       ${sorted.map(({ from }) => from.correlationId)}::text[],
-      ${sorted.map(({ from }) => from.streamId ?? null)}::uuid[]
-    ) AS received (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id, stream_id)
+      ${sorted.map(({ from }) => from.streamId ?? null)}::uuid[],
+      ${sorted.map(({ node, report }) => JSON.stringify(reportedAttributes(report, node.ingress)))}::text[]
+    ) AS received (node_id, org_id, instance_id, boot_id, clock_skew_ms, heartbeat, correlation_id, stream_id, attributes)
     WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, instance_id = excluded.instance_id,
       boot_id = excluded.boot_id, clock_skew_ms = excluded.clock_skew_ms, heartbeat = excluded.heartbeat,
       correlation_id = excluded.correlation_id, stream_id = excluded.stream_id, disconnected_at = NULL,
-      disconnected_why = NULL`;
+      disconnected_why = NULL, attributes = excluded.attributes`;
 }
 
 /** The serial is that of the certificate presented with the request, not what the heartbeat claims. */

@@ -37,10 +37,10 @@ export async function insertTask(
 ): Promise<TaskRow | undefined> {
   const [row] = await tx<TaskRow[]>`
     INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-      signature, expires_at, created_by, correlation_id, allocation_id, routine, status)
+      signature, expires_at, created_by, correlation_id, allocation_id, routine, incident_id, status)
     SELECT ${task.id}, n.org_id, n.id, ${task.type}, ${JSON.stringify(task.params)}::text::json, ${task.idempotent},
       ${task.timeoutSeconds}, ${task.priority}, ${task.orderKey}, ${task.signature}, ${task.expiresAt},
-      ${task.by.actor_name}, ${task.correlationId}, ${task.allocationId}, ${routine}, ${initialStatus}
+      ${task.by.actor_name}, ${task.correlationId}, ${task.allocationId}, ${routine}, ${openIncident}, ${initialStatus}
     FROM nodes n
     WHERE n.id = ${task.nodeId} AND n.status = 'active' AND n.revoked_at IS NULL
       AND (${task.capabilities.length === 0} OR EXISTS (
@@ -50,6 +50,8 @@ export async function insertTask(
   return row;
 }
 
+/** Of a node `n`; found by the key of the node's verdict, and not locked. */
+const openIncident = new ConstantSql("(SELECT v.incident_id FROM node_verdicts v WHERE v.node_id = n.id)");
 const initialStatus = literal(INITIAL_STATUS);
 const claimedStatus = literal(CLAIMED_STATUS);
 const otherWaits = isWaiting("q");
@@ -85,10 +87,10 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
   const rows = await sql<MadeTask[]>`
     WITH asked AS ${tasks.length === 1 ? inlined : once} (${asked(tasks)}), made AS (
       INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-        signature, expires_at, created_by, correlation_id, allocation_id, status, generation, revision, lease_until,
-        dispatched_at)
+        signature, expires_at, created_by, correlation_id, allocation_id, incident_id, status, generation, revision,
+        lease_until, dispatched_at)
       SELECT a.id, n.org_id, n.id, a.type, a.params::json, a.idempotent, a.timeout_seconds, a.priority, a.order_key,
-        a.signature, a.expires_at, a.created_by, a.correlation_id, a.allocation_id, c.*
+        a.signature, a.expires_at, a.created_by, a.correlation_id, a.allocation_id, ${openIncident}, c.*
       FROM asked a JOIN nodes n ON n.id = a.node_id CROSS JOIN LATERAL (
         SELECT ${claimedStatus}, 1, 2, ${newLease}, now()
         -- In the order of the node's own index, which the planner then prefers to that of all queued tasks.
@@ -100,15 +102,16 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
         AND (a.capabilities = '{}' OR EXISTS (
           SELECT FROM node_presence p, json_array_elements_text(p.heartbeat #> '{facts,capabilities}') AS c (name)
           WHERE p.node_id = n.id AND c.name = ANY (a.capabilities)))
-      RETURNING t.id, t.org_id, t.node_id, t.type, t.status, t.generation, t.revision, t.created_at, t.dispatched_at
+      RETURNING t.id, t.org_id, t.node_id, t.type, t.status, t.generation, t.revision, t.created_at, t.dispatched_at,
+        t.incident_id
     ), audited AS (
       INSERT INTO audit_events (id, org_id, actor_type, actor_id, actor_name, role, action, target_type, target_id,
-        target_name, result, correlation_id, details)
+        target_name, result, correlation_id, incident_id, details)
       SELECT a.audit_id, m.org_id, a.actor_type, a.actor_id, a.created_by, a.role, 'task.create', 'task', m.id::text,
-        m.type, 'allowed', a.correlation_id, a.details::jsonb || jsonb_build_object('node_id', m.node_id)
+        m.type, 'allowed', a.correlation_id, m.incident_id, a.details::jsonb || jsonb_build_object('node_id', m.node_id)
       FROM made m JOIN asked a ON a.id = m.id
     )
-    SELECT id, status, generation, revision, created_at, dispatched_at FROM made`;
+    SELECT id, status, generation, revision, created_at, dispatched_at, incident_id FROM made`;
   const made = new Map(rows.map((row) => [row.id, row]));
   return tasks.flatMap((task) => {
     const row = made.get(task.id);
@@ -117,7 +120,8 @@ export async function insertTasks(sql: Queryable, tasks: readonly SignedNewTask[
 }
 
 /** What the database decides about a new task; the rest is as it was sent. */
-type MadeTask = Pick<TaskRow, "id" | "status" | "generation" | "revision" | "created_at" | "dispatched_at">;
+type MadeTask = Pick<TaskRow, "id" | "status" | "generation" | "revision" | "created_at" | "dispatched_at"> &
+  Pick<TaskRow, "incident_id">;
 
 function newRowOf(task: SignedNewTask, made: MadeTask): TaskRow {
   return {

@@ -19,7 +19,7 @@ export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
   if (explanation.error && !explanation.data)
     return <ErrorNotice error={explanation.error} onRetry={() => void explanation.refetch()} />;
   if (!explanation.data || explanation.data.healthy) return null;
-  const { causes, incident, evidence } = explanation.data;
+  const { causes, incident, part_of, evidence } = explanation.data;
   // What the control plane measures has no id of its own; the agent's record of the same has.
   const idOf = ({ evidence: used, reason }: Cause) =>
     [...evidence.filter(({ id }) => used.includes(id)), ...evidence.filter(({ key }) => key === reason)].find(
@@ -27,6 +27,7 @@ export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
     )?.correlation_id;
   return (
     <section aria-label="Causes" className="grid gap-2">
+      {part_of && <PartOf common={part_of} />}
       <ul className="grid gap-2">
         {causes.map((cause) => (
           <li key={cause.reason}>
@@ -36,6 +37,18 @@ export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
       </ul>
       {incident && <OpenIncident incident={incident} />}
     </section>
+  );
+}
+
+/** Before the node's own causes: repairs on one node do not end what several have in common. */
+function PartOf({ common }: { common: NonNullable<Explanation["part_of"]> }) {
+  return (
+    <Notice state="degraded" title={`Several nodes: ${common.title}`}>
+      <p>{common.shared.sentence}</p>
+      <p className="flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
+        Incident <CopyableId id={common.incident_id} label="Copy id of the incident of several nodes" />
+      </p>
+    </Notice>
   );
 }
 
