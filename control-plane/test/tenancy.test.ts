@@ -34,12 +34,14 @@ import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [
   "background_jobs",
+  "control_plane_outages",
   "known_sign_ins",
   "environment_profiles",
   "task_key_sets",
   "gateways",
   "installation",
   "platform_observations",
+  "platform_incidents",
   "processes",
   "rate_limits",
   "schema_migrations",

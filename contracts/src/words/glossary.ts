@@ -51,7 +51,8 @@ export const nouns: Record<string, string> = {
   heartbeat:
     "The agent's report, every 60 seconds and when something changes. A node that misses two of them is late.",
   hop: "One section of the path from a person through the control plane to the node. A failure names the hop.",
-  incident: "The time from the first cause found with a node until none is left, under one id.",
+  incident:
+    "The time from the first cause found with a node until none is left, under one id. Several with one cause are part of another.",
   ingress: "A proxy in front of the control plane that terminates the nodes' TLS and forwards their certificates.",
   "local operator":
     "Whoever can read the operator token on the server's machine. It may do everything, and is audited.",

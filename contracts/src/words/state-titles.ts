@@ -91,7 +91,7 @@ export const contractPartStateTitles: Record<ContractPartState, StateTitle> = {
 };
 
 export const incidentStateTitles: Record<Incident["state"], StateTitle> = {
-  open: { title: "Open", meaning: "At least one cause is found with the node." },
+  open: { title: "Open", meaning: "At least one cause is found with the node, or enough nodes share it." },
   closed: { title: "Closed", meaning: "No cause is left." },
 };
 

@@ -62,8 +62,9 @@ UPDATE incidents SET reason_since = began_at, compared = closed_at IS NOT NULL;
 ALTER TABLE incidents ALTER COLUMN reason_since SET NOT NULL;
 CREATE INDEX incidents_to_compare ON incidents (id) WHERE NOT compared;
 CREATE INDEX incidents_part_of ON incidents (part_of) WHERE part_of IS NOT NULL;
--- Whoever hands in evidence of a host links it to the incident.
+-- Whoever hands in evidence of a host links it to the incident. A repeated observation has the id of the last time.
 GRANT UPDATE (episodes) ON incidents TO holdfast_app;
+GRANT UPDATE (correlation_id) ON node_observations TO holdfast_app, holdfast_system;
 
 -- What a node may share with others, by name: its agent's version, its profile, the ingress it came through, its subnet.
 ALTER TABLE node_presence ADD COLUMN attributes json NOT NULL DEFAULT '{}';

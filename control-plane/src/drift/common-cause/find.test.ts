@@ -29,7 +29,7 @@ const old = { agent_version: "1.0" };
 const next = { agent_version: "2.0" };
 
 describe("a common cause", () => {
-  it("DRIFT-11 is named by what its nodes share and the others do not", () => {
+  it("DRIFT-04 is named by what its nodes share and the others do not", () => {
     const nodes = [...many(4, "disk_full", next), ...many(10, null, old)];
     expect(named(findCommonCauses(nodes, nothing))).toEqual([["disk_full", "agent_version", "2.0", 4]]);
   });
@@ -40,7 +40,7 @@ describe("a common cause", () => {
     [3, 3, true],
     [3, 4, false],
     [4, 4, true],
-  ] as const)("DRIFT-11 of %i affected and %i healthy nodes that share it: %s", ([bad, good, expected]) => {
+  ] as const)("DRIFT-04 of %i affected and %i healthy nodes that share it: %s", ([bad, good, expected]) => {
     const nodes = [...many(bad, "disk_full", next), ...many(good, null, next), ...many(20, null, old)];
     expect(findCommonCauses(nodes, nothing)).toHaveLength(expected ? 1 : 0);
   });
@@ -48,7 +48,7 @@ describe("a common cause", () => {
   it.for([
     [300, 1],
     [301, 0],
-  ] as const)("DRIFT-11 began within %i s: %i", ([apart, expected]) => {
+  ] as const)("DRIFT-04 began within %i s: %i", ([apart, expected]) => {
     const nodes = [
       ...many(2, "disk_full", next, 1000),
       ...many(1, "disk_full", next, 1000 - apart),
@@ -57,14 +57,14 @@ describe("a common cause", () => {
     expect(findCommonCauses(nodes, nothing)).toHaveLength(expected);
   });
 
-  it("DRIFT-11 is not what every node of the fleet shares, until most of the fleet is affected", () => {
+  it("DRIFT-04 is not what every node of the fleet shares, until most of the fleet is affected", () => {
     const few = [...many(5, "disk_full", old), ...many(5, null, old)];
     expect(findCommonCauses(few, nothing)).toEqual([]);
     const most = [...many(6, "disk_full", old), ...many(5, null, old)];
     expect(named(findCommonCauses(most, nothing))).toEqual([["disk_full", "fleet", "", 6]]);
   });
 
-  it("DRIFT-11 prefers what covers all, and of that what the fewest others share", () => {
+  it("DRIFT-04 prefers what covers all, and of that what the fewest others share", () => {
     const subnet = { ...next, subnet: "10.0.1.0/24" };
     const nodes = [...many(4, "disk_full", subnet), ...many(2, null, next), ...many(9, null, old)];
     expect(named(findCommonCauses(nodes, nothing))).toEqual([["disk_full", "subnet", "10.0.1.0/24", 4]]);
@@ -72,7 +72,7 @@ describe("a common cause", () => {
     expect(named(findCommonCauses(wider, nothing))).toEqual([["disk_full", "agent_version", "2.0", 7]]);
   });
 
-  it("DRIFT-11 of several reasons is several, and one node is part of one at most", () => {
+  it("DRIFT-04 of several reasons is several, and one node is part of one at most", () => {
     const nodes = [
       ...many(3, "disk_full", { agent_version: "2.0", subnet: "10.0.1.0/24" }),
       ...many(3, "disk_full", { agent_version: "1.0", subnet: "10.0.2.0/24" }, 5000),
@@ -86,7 +86,7 @@ describe("a common cause", () => {
     ]);
   });
 
-  it("DRIFT-11 that is open goes on while three are left, also of a large group, and takes in those that follow", () => {
+  it("DRIFT-04 that is open goes on while three are left, also of a large group, and takes in those that follow", () => {
     const open: OpenCause = {
       ...{
         reason: "disk_full",
@@ -116,7 +116,7 @@ describe("a common cause", () => {
 describe("the control plane", () => {
   const alike = { agent_version: "1.0" };
 
-  it("DRIFT-11 is suspected first when most of the fleet goes offline at once, whatever else they share", () => {
+  it("DRIFT-04 is suspected first when most of the fleet goes offline at once, whatever else they share", () => {
     const nodes = [...many(6, "agent_down", next), ...many(5, null, old)];
     expect(findCommonCauses(nodes, nothing)).toMatchObject([
       { reason: "control_plane_unreachable", attribute: "control_plane", outage: null, nodes: { length: 6 } },
@@ -125,19 +125,19 @@ describe("the control plane", () => {
     expect(named(findCommonCauses(half, nothing))).toEqual([["agent_down", "agent_version", "2.0", 5]]);
   });
 
-  it("DRIFT-11 is not suspected for nodes that went offline one after the other, or that are few", () => {
+  it("DRIFT-04 is not suspected for nodes that went offline one after the other, or that are few", () => {
     const spread = Array.from({ length: 9 }, (_, index) => node("agent_down", alike, 100 + index * 130));
     expect(findCommonCauses(spread, nothing).filter(({ attribute }) => attribute === "control_plane")).toEqual([]);
     expect(findCommonCauses(many(4, "agent_down", alike), nothing)).toEqual([]);
   });
 
-  it("DRIFT-11 is not suspected for problems that it cannot cause", () => {
+  it("DRIFT-04 is not suspected for problems that it cannot cause", () => {
     const nodes = many(9, "disk_full", alike);
     expect(named(findCommonCauses(nodes, nothing))).toEqual([["disk_full", "fleet", "", 9]]);
   });
 
   const outage = { from: NOW - 100 * SECOND, to: NOW - 40 * SECOND };
-  it("DRIFT-11 is suspected after its own outage, even for one node, while it is expected back", () => {
+  it("DRIFT-04 is suspected after its own outage, even for one node, while it is expected back", () => {
     const nodes = [node("agent_down", alike, 150), ...many(20, null, alike)];
     const at = (now: number) => findCommonCauses(nodes, { ...nothing, outages: [outage], now });
     expect(at(NOW)).toMatchObject([{ attribute: "control_plane", outage, nodes: { length: 1 } }]);
@@ -150,18 +150,18 @@ describe("the control plane", () => {
     [220, 1],
     [100, 1],
     [0, 1],
-  ] as const)("DRIFT-11 explains what began %i s ago by an outage from 100 to 40 s ago: %i", ([ago, expected]) => {
+  ] as const)("DRIFT-04 explains what began %i s ago by an outage from 100 to 40 s ago: %i", ([ago, expected]) => {
     const nodes = [node("agent_down", alike, ago), ...many(20, null, alike)];
     expect(findCommonCauses(nodes, { ...nothing, outages: [outage] })).toHaveLength(expected);
   });
 
-  it("DRIFT-11 is not suspected for a restart that no node notices", () => {
+  it("DRIFT-04 is not suspected for a restart that no node notices", () => {
     const nodes = [node("agent_down", alike, 60), ...many(20, null, alike)];
     const restart = { from: NOW - 60 * SECOND, to: NOW - 51 * SECOND };
     expect(findCommonCauses(nodes, { ...nothing, outages: [restart] })).toEqual([]);
   });
 
-  it("DRIFT-11 stays suspected until few are left, unless only an outage spoke for it", () => {
+  it("DRIFT-04 stays suspected until few are left, unless only an outage spoke for it", () => {
     const key = { reason: "control_plane_unreachable", attribute: "control_plane", value: "" } as const;
     const nodes = [...many(3, "agent_down", alike, 60), ...many(50, null, alike)];
     const at = (left: number, was: OpenCause["outage"]) =>
@@ -221,7 +221,7 @@ describe("over random fleets", () => {
       { numRuns: 5_000 },
     );
 
-  it("DRIFT-11 names nothing that its nodes do not share, and no node twice", () => {
+  it("DRIFT-04 names nothing that its nodes do not share, and no node twice", () => {
     holds((nodes, _, causes) => {
       const byId = new Map(nodes.map((one) => [one.id, one]));
       const all = causes.flatMap((cause) => cause.nodes);
@@ -241,7 +241,7 @@ describe("over random fleets", () => {
     });
   });
 
-  it("DRIFT-11 has at least as many nodes as the policy asks for, unless an outage explains them", () => {
+  it("DRIFT-04 has at least as many nodes as the policy asks for, unless an outage explains them", () => {
     holds((nodes, { open }, causes) => {
       for (const cause of causes) {
         const { attribute, nodes: ids } = cause;
@@ -255,7 +255,7 @@ describe("over random fleets", () => {
     });
   });
 
-  it("DRIFT-11 does not depend on the order of nodes, outages or open causes", () => {
+  it("DRIFT-04 does not depend on the order of nodes, outages or open causes", () => {
     fc.assert(
       fc.property(someNodes, someKnown, fc.infiniteStream(fc.nat()), (nodes, known, random) => {
         const shuffled = <One>(all: readonly One[]) =>
@@ -270,7 +270,7 @@ describe("over random fleets", () => {
     );
   });
 
-  it("DRIFT-11 a healthy node with another value never ends the largest cause of a reason", () => {
+  it("DRIFT-04 a healthy node with another value never ends the largest cause of a reason", () => {
     holds((nodes, known, causes) => {
       for (const [, ofReason] of Map.groupBy(causes, ({ reason }) => reason)) {
         const largest = Math.max(...ofReason.map((one) => one.nodes.length));
@@ -284,7 +284,7 @@ describe("over random fleets", () => {
     });
   });
 
-  it("DRIFT-11 ends when its nodes recover until too few are left", () => {
+  it("DRIFT-04 ends when its nodes recover until too few are left", () => {
     holds((nodes, known, causes) => {
       for (const cause of causes.filter(({ outage }) => outage === null)) {
         const left = new Set(cause.nodes.slice(0, policy.leastNodes - 1));

@@ -35,9 +35,8 @@ export async function selectOpen(tx: Tx): Promise<OpenRow[]> {
     WHERE closed_at IS NULL`;
 }
 
-export async function selectClosedUncompared(tx: Tx): Promise<string[]> {
-  const rows = await tx<{ id: string }[]>`
-    SELECT id FROM incidents WHERE NOT compared AND closed_at IS NOT NULL`;
+export async function selectUncompared(tx: Tx): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`SELECT id FROM incidents WHERE NOT compared`;
   return rows.map(({ id }) => id);
 }
 

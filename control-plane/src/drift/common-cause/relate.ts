@@ -13,10 +13,10 @@ import {
   isDue,
   lockCommonCauses,
   type OpenRow,
-  selectClosedUncompared,
   selectNodes,
   selectOpen,
   selectOutages,
+  selectUncompared,
 } from "./queries.ts";
 import { type IdentifiedCause, type OrgCause, orgCausesOf } from "./share.ts";
 import {
@@ -38,8 +38,8 @@ export async function relateIncidents(system: Sql, policy: CommonCausePolicy): P
 }
 
 async function relate(tx: Tx, policy: CommonCausePolicy): Promise<string[]> {
-  // Before the nodes are read: one that closes meanwhile is compared the next time.
-  const closed = await selectClosedUncompared(tx);
+  // Before the nodes are read: one that changes afterwards is compared the next time.
+  const uncompared = await selectUncompared(tx);
   const open = await selectOpen(tx);
   const outages = await selectOutages(tx, policy.returnAfterOutageMs);
   const nodes = await selectNodes(tx);
@@ -58,7 +58,7 @@ async function relate(tx: Tx, policy: CommonCausePolicy): Promise<string[]> {
   const written = await writeOrgIncidents(tx, ofOrgs);
   const changed = await linkIncidents(tx, linksOf(nodes, ofOrgs, written));
   await closeOthers(tx, platform, ofOrgs);
-  await markCompared(tx, closed);
+  await markCompared(tx, uncomparable(uncompared, nodes));
   return changed;
 }
 
@@ -76,6 +76,12 @@ function openCause({ reason, attribute, value, began_at, outage_began_at, outage
 function identified(causes: readonly CommonCause[], open: readonly OpenRow[]): IdentifiedCause[] {
   const ids = new Map(open.map((row) => [keyOf(openCause(row)), row.id]));
   return causes.map((cause) => ({ ...cause, id: ids.get(keyOf(cause)) ?? uuidv7() }));
+}
+
+/** Incidents that are over, and those of nodes that are not expected to report, such as quarantined ones. */
+function uncomparable(ids: readonly string[], nodes: readonly FleetRow[]): string[] {
+  const open = new Set(nodes.map(({ incident_id }) => incident_id));
+  return ids.filter((id) => !open.has(id));
 }
 
 /** Of the incidents that were not compared yet, or become part of another one. */

@@ -98,6 +98,12 @@ export async function closeOthers(
       WHERE r.org_id = i.org_id AND r.platform_incident_id = i.platform_incident_id)`;
 }
 
+/** They are part of nothing, unless they were until they ended. Does not wait, either. */
 export async function markCompared(tx: Tx, ids: readonly string[]): Promise<void> {
-  if (ids.length > 0) await tx`UPDATE incidents SET compared = true WHERE id = ANY(${ids as string[]}::uuid[])`;
+  if (ids.length === 0) return;
+  await tx`
+    WITH free AS (
+      SELECT id FROM incidents WHERE id = ANY(${ids as string[]}::uuid[]) FOR UPDATE SKIP LOCKED)
+    UPDATE incidents i SET compared = true, part_of = CASE WHEN i.closed_at IS NULL THEN NULL ELSE i.part_of END
+    FROM free WHERE i.id = free.id`;
 }

@@ -3,7 +3,7 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Sql, Tx } from "../../database/connect.ts";
-import { linkEpisodes } from "../incidents/episodes.ts";
+import { linkArrived } from "../incidents/episodes.ts";
 import { type Newest, type Plan, planWrites } from "./merge.ts";
 import type { Kind, Observer, Values } from "./observation.ts";
 
@@ -96,7 +96,7 @@ async function record(
   }
   await append(tx, plan.append, nodes);
   await tx`UPDATE node_verdicts SET review_at = now() WHERE node_id = ANY(${changed}::uuid[])`;
-  await linkEpisodes(tx, recordedByHosts(plan));
+  await linkArrived(tx, given);
   await removeOld(
     tx,
     plan.append.map(({ observation }) => observation),
@@ -104,15 +104,6 @@ async function record(
   if (plan.append.length > 0) await removeSurplus(tx, changed);
   return changed;
 }
-
-/** Nodes of which something was recorded that has an id of its own on the host. */
-const recordedByHosts = ({ append }: Plan<NewObservation>) => [
-  ...new Set(
-    append.flatMap(({ observation: { nodeId, kind, correlationId } }) =>
-      correlationId !== undefined && (kind === "diagnostic" || kind === "finding") ? nodeId : [],
-    ),
-  ),
-];
 
 const toGiven = (observation: NewObservation) => ({
   place: placeOf(observation.nodeId, observation.kind, observation.key ?? ""),

@@ -4,7 +4,7 @@ import type { Tx } from "../../database/connect.ts";
 import { toFile } from "../evidence/export.ts";
 import type { Observation } from "../evidence/observation.ts";
 import type { StoredCause } from "../verdicts/stored.ts";
-import { linkEpisodes } from "./episodes.ts";
+import { linkStored } from "./episodes.ts";
 
 export type Change = {
   nodeId: string;
@@ -60,9 +60,11 @@ export async function writeIncidents(tx: Tx, changes: readonly Change[]): Promis
     FROM unnest(${column(({ id }) => id)}::uuid[], ${column(({ orgId }) => orgId)}::uuid[],
       ${column(({ causes }) => JSON.stringify(causes))}::text[],
       ${column(({ evidence }) => JSON.stringify(evidence.map(toFile)))}::text[]) AS r (id, org_id, causes, evidence)`;
-  await linkEpisodes(
+  const opened = changes.filter(({ incident: { before, after } }) => before === null && after !== null);
+  if (opened.length === 0) return;
+  await linkStored(
     tx,
-    going.map(({ nodeId }) => nodeId),
+    opened.map(({ nodeId }) => nodeId),
   );
 }
 
