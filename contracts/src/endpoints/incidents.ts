@@ -10,14 +10,15 @@ import { userStates } from "../reasons/vocabulary.ts";
 
 export const IncidentState = z.enum(["open", "closed"]);
 
+/** By which nodes are told apart. Of those that are shared by as many nodes, an earlier one is named. */
+export const nodeAttributes = ["ingress", "profile", "ca", "agent_version", "subnet"] as const;
+export type NodeAttribute = (typeof nodeAttributes)[number];
+
 /**
- * What the nodes of a common cause share. `fleet`: most nodes are affected, and nothing tells them from the others.
+ * What the nodes of a common cause share. `fleet`: at least half of all nodes are affected, and nothing tells them from the others.
  * `control_plane`: it is suspected, because nodes do not go offline together by themselves.
  */
-export const sharedAttributes = [
-  ...["ingress", "profile", "ca", "agent_version", "subnet"],
-  ...["fleet", "control_plane"],
-] as const;
+export const sharedAttributes = [...nodeAttributes, "fleet", "control_plane"] as const;
 export type SharedAttribute = (typeof sharedAttributes)[number];
 
 export const Shared = z.strictObject({

@@ -30,10 +30,10 @@ export function policyOf(settings: Values<typeof policySettings>): Policy {
 export type CommonCausePolicy = {
   /** Fewer nodes may have the same problem by chance. */
   leastNodes: number;
-  /** Of the nodes that share the attribute, at least this part is affected. */
+  /** Of the nodes that share the attribute, or of all nodes, at least this part is affected. */
   shareOfAttribute: number;
   beganWithinMs: number;
-  /** Of the whole fleet, more than this part is most of it; in a smaller fleet that may be chance. */
+  /** Of the whole fleet, more than this part suspects the control plane; in a smaller fleet that may be chance. */
   mostOfFleet: number;
   leastOfFleet: number;
   /** Nodes that go offline together sent their last heartbeats, one a minute, within this time. */

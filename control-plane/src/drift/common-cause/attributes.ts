@@ -1,23 +1,15 @@
-// The attributes by which nodes with one cause are told from others. Most of them come with each heartbeat and are stored
-// beside it, so that reading those of the whole fleet does not parse its heartbeats.
+// The attributes by which nodes with one cause are told from others, and where they are read. A further one has a line in the
+// contract's list and one here: in what a heartbeat brings, or in the columns of a node.
 
-import type { SharedAttribute } from "@holdfast/contracts/endpoints/incidents";
+import type { NodeAttribute } from "@holdfast/contracts/endpoints/incidents";
 import type { Heartbeat } from "@holdfast/contracts/node/protocol";
+import { ConstantSql } from "../../database/connect.ts";
 import { blockOf } from "../../fleet/node.ts";
 
-export type NodeAttribute = Exclude<SharedAttribute, "fleet" | "control_plane">;
+/** Those that are known. */
 export type Attributes = Readonly<Partial<Record<NodeAttribute, string>>>;
 
-/** Of those that are shared by as many nodes, an earlier one is named. A further attribute is read below. */
-export const nodeAttributes = [
-  "ingress",
-  "profile",
-  "ca",
-  "agent_version",
-  "subnet",
-] as const satisfies readonly NodeAttribute[];
-
-/** Those that are stored with a heartbeat. `ingress`: the one that the request came through. */
+/** Stored beside the heartbeat: reading those of the whole fleet does not parse its heartbeats. */
 export function reportedAttributes(
   { facts, profile }: Pick<Heartbeat, "facts" | "profile">,
   ingress: string | null,
@@ -34,12 +26,20 @@ export function reportedAttributes(
 /** No ingress can have this name. */
 export const DIRECT = "direct connection";
 
-/** Of a row of the fleet. What operators set for a node goes here, too. */
-export type AttributeRow = { reported: Attributes; ca: string | null };
+/** Of a node `n` and its newest certificate `c`. */
+const columns = {
+  ca: "c.issuer",
+} as const satisfies Partial<Record<NodeAttribute, string>>;
+type Column = keyof typeof columns;
+const columnNames = Object.keys(columns) as Column[];
 
-export function attributesOf({ reported, ca }: AttributeRow): Attributes {
-  return {
-    ...reported,
-    ...(ca === null ? {} : { ca }),
-  };
+export const attributeColumns = new ConstantSql(
+  columnNames.map((name) => `${columns[name]} AS ${name}`).join(", "),
+);
+
+export type AttributeRow = { reported: Attributes } & Record<Column, string | null>;
+
+export function attributesOf(row: AttributeRow): Attributes {
+  const own = columnNames.flatMap((name): [Column, string][] => (row[name] === null ? [] : [[name, row[name]]]));
+  return { ...row.reported, ...Object.fromEntries(own) };
 }

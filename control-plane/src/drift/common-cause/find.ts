@@ -2,10 +2,10 @@
 // attribute. A pure and total function that does not depend on any order. The control plane is suspected first, because
 // machines do not fail together by themselves.
 
-import type { SharedAttribute } from "@holdfast/contracts/endpoints/incidents";
+import { nodeAttributes, type SharedAttribute } from "@holdfast/contracts/endpoints/incidents";
 import { isReason, type ReasonCode, reasons } from "@holdfast/contracts/reasons/catalogue";
 import type { CommonCausePolicy } from "../policy.ts";
-import { type Attributes, nodeAttributes } from "./attributes.ts";
+import type { Attributes } from "./attributes.ts";
 
 export type RelatedNode = {
   id: string;
@@ -46,9 +46,13 @@ export function findCommonCauses(nodes: readonly RelatedNode[], known: Known): C
   const suspicion = suspectControlPlane(affected, nodes.length, known);
   const explained = new Set(suspicion?.nodes);
   const left = affected.filter(({ id }) => !explained.has(id));
-  const sharing = countValues(nodes);
+  const fleet: Fleet = {
+    size: nodes.length,
+    sharing: countValues(nodes),
+    open: new Map(known.open.map((one) => [keyOf(one), one])),
+  };
   const named = [...Map.groupBy(left, ({ reason }) => reason)].flatMap(([reason, having]) =>
-    choose(candidatesOf(reason, having, { known, sharing, fleetSize: nodes.length }), known.policy),
+    choose(candidatesOf(reason, having, fleet, known.policy), known.policy),
   );
   return [...(suspicion ? [suspicion] : []), ...named].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
@@ -127,17 +131,23 @@ function countValues(nodes: readonly RelatedNode[]): ReadonlyMap<SharedAttribute
   );
 }
 
+type Fleet = {
+  size: number;
+  sharing: ReadonlyMap<SharedAttribute, Values>;
+  /** By their key. */
+  open: ReadonlyMap<string, OpenCause>;
+};
 type Candidate = OpenCause & { members: readonly Affected[]; isOpen: boolean; sharing: number; rank: number };
 
 function candidatesOf(
   reason: string,
   having: readonly Affected[],
-  fleet: { known: Known; sharing: ReadonlyMap<SharedAttribute, Values>; fleetSize: number },
+  fleet: Fleet,
+  policy: CommonCausePolicy,
 ): Candidate[] {
-  const { open, policy } = fleet.known;
   const found: Candidate[] = [];
   const add = (key: CauseKey, nodes: readonly Affected[], sharing: number, rank: number) => {
-    const before = open.find((one) => keyOf(one) === keyOf(key));
+    const before = fleet.open.get(keyOf(key));
     const members = before
       ? since(nodes, before.since - policy.beganWithinMs)
       : largestWindow(nodes, policy.beganWithinMs);
@@ -150,11 +160,11 @@ function candidatesOf(
     for (const [value, nodes] of Map.groupBy(having, ({ attributes }) => attributes[attribute])) {
       const sharing = value === undefined ? undefined : fleet.sharing.get(attribute)?.get(value);
       // What all nodes share tells none of them from the others.
-      if (value === undefined || sharing === undefined || sharing === fleet.fleetSize) continue;
+      if (value === undefined || sharing === undefined || sharing === fleet.size) continue;
       add({ reason, attribute, value }, nodes, sharing, rank);
     }
   });
-  add({ reason, attribute: "fleet", value: "" }, having, fleet.fleetSize, nodeAttributes.length);
+  add({ reason, attribute: "fleet", value: "" }, having, fleet.size, nodeAttributes.length);
   return found;
 }
 
@@ -163,20 +173,18 @@ function choose(candidates: readonly Candidate[], policy: CommonCausePolicy): Co
   const taken = new Set<string>();
   return candidates.toSorted(byCoverage).flatMap(({ members, isOpen, sharing, rank: _, ...cause }) => {
     const free = members.filter(({ id }) => !taken.has(id));
-    if (!suffices(cause, { count: free.length, isOpen, sharing }, policy)) return [];
+    if (!suffices({ count: free.length, isOpen, sharing }, policy)) return [];
     for (const { id } of free) taken.add(id);
     return [{ ...cause, nodes: idsOf(free) }];
   });
 }
 
+/** The fleet is what all nodes share. */
 function suffices(
-  { attribute }: CauseKey,
   { count, isOpen, sharing }: { count: number; isOpen: boolean; sharing: number },
-  policy: CommonCausePolicy,
+  { leastNodes, shareOfAttribute }: CommonCausePolicy,
 ): boolean {
-  if (isOpen) return count >= policy.leastNodes;
-  if (attribute === "fleet") return isMost(count, sharing, policy);
-  return count >= policy.leastNodes && count >= sharing * policy.shareOfAttribute;
+  return count >= leastNodes && (isOpen || count >= sharing * shareOfAttribute);
 }
 
 function byCoverage(a: Candidate, b: Candidate): number {

@@ -3,7 +3,7 @@
 import type { OwnerId } from "@holdfast/contracts/reasons/owners";
 import type { NextAction, Severity, UserState } from "@holdfast/contracts/reasons/vocabulary";
 import type { Tx } from "../../database/connect.ts";
-import type { AttributeRow } from "./attributes.ts";
+import { type AttributeRow, attributeColumns } from "./attributes.ts";
 
 /** Whether there is anything to compare. By an index and a small table: at rest this is all that is done. */
 export async function isDue(tx: Tx): Promise<boolean> {
@@ -62,7 +62,7 @@ export async function selectNodes(tx: Tx): Promise<FleetRow[]> {
   return tx<FleetRow[]>`
     SELECT n.id, n.org_id, i.id AS incident_id, i.reason, i.reason_since, i.compared, i.part_of, i.signal, i.severity,
            i.owner, i.next_action, i.user_state, i.detect_seconds, i.repair_within,
-           p.attributes AS reported, c.issuer AS ca
+           p.attributes AS reported, ${attributeColumns}
     FROM nodes n JOIN node_presence p ON p.node_id = n.id
     LEFT JOIN incidents i ON i.node_id = n.id AND i.closed_at IS NULL
     LEFT JOIN LATERAL (

@@ -1,6 +1,6 @@
-import { type SharedAttribute, sharedAttributes } from "@holdfast/contracts/endpoints/incidents";
+import { nodeAttributes, type SharedAttribute, sharedAttributes } from "@holdfast/contracts/endpoints/incidents";
 import { describe, expect, it } from "vitest";
-import { DIRECT, nodeAttributes } from "./attributes.ts";
+import { DIRECT } from "./attributes.ts";
 import { presentShared, type Spoken, titleOfCause } from "./words.ts";
 
 const at = (time: string) => new Date(`2026-03-01T${time}:30Z`);
@@ -19,7 +19,7 @@ describe("what is said about several nodes", () => {
       "1 of your nodes without an ingress in front had the same problem from 2026-03-01 14:02 UTC to 2026-03-01 14:10 UTC.",
     );
     expect(say("fleet", "")).toBe(
-      "Most nodes of this installation have the same problem. 12 of your nodes have it since 2026-03-01 14:02 UTC.",
+      "At least half of the nodes of this installation had the same problem at once. 12 of your nodes have it since 2026-03-01 14:02 UTC.",
     );
   });
 

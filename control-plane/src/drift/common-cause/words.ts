@@ -1,6 +1,6 @@
 // What is said about nodes with one cause.
 
-import type { Shared, SharedAttribute } from "@holdfast/contracts/endpoints/incidents";
+import type { NodeAttribute, Shared, SharedAttribute } from "@holdfast/contracts/endpoints/incidents";
 import { titleOf } from "@holdfast/contracts/reasons/catalogue";
 import { DIRECT } from "./attributes.ts";
 
@@ -48,12 +48,12 @@ function sentenceOf({ attribute, value, nodes, began_at, closed_at, ...outage }:
   const have = closed_at ? "had" : one ? "has" : "have";
   const until = closed_at ? `from ${minute(began_at)} to ${minute(closed_at)}` : `since ${minute(began_at)}`;
   if (attribute === "fleet") {
-    return `Most nodes of this installation ${closed_at ? "had" : "have"} the same problem. ${some} ${have} it ${until}.`;
+    return `At least half of the nodes of this installation had the same problem at once. ${some} ${have} it ${until}.`;
   }
   return `${some} ${phrases[attribute](value)} ${have} the same problem ${until}.`;
 }
 
-const phrases: Record<Exclude<SharedAttribute, "fleet" | "control_plane">, (value: string) => string> = {
+const phrases: Record<NodeAttribute, (value: string) => string> = {
   ingress: (value) => (value === DIRECT ? "without an ingress in front" : `behind ingress ${value}`),
   profile: (value) => `with profile ${value}`,
   ca: (value) => `with certificates of the CA ${value}`,

@@ -13,7 +13,7 @@ export async function writePlatformIncidents(
   ofOrgs: readonly OrgCause[],
 ): Promise<void> {
   if (causes.length === 0) return;
-  const orgs = (id: string) => ofOrgs.filter(({ cause }) => cause.id === id).length;
+  const orgs = Map.groupBy(ofOrgs, ({ cause }) => cause.id);
   await tx`
     INSERT INTO platform_incidents AS p (id, reason, attribute, value, began_at, outage_began_at, outage_ended_at, nodes,
       organizations)
@@ -23,7 +23,7 @@ export async function writePlatformIncidents(
       ${causes.map(({ since }) => timeOf(since))}::timestamptz[],
       ${causes.map(({ outage }) => timeOf(outage?.from))}::timestamptz[],
       ${causes.map(({ outage }) => timeOf(outage?.to))}::timestamptz[],
-      ${causes.map(({ nodes }) => nodes.length)}::integer[], ${causes.map(({ id }) => orgs(id))}::integer[])
+      ${causes.map(({ nodes }) => nodes.length)}::integer[], ${causes.map(({ id }) => orgs.get(id)?.length ?? 0)}::integer[])
     ON CONFLICT (id) DO UPDATE SET began_at = excluded.began_at, outage_began_at = excluded.outage_began_at,
       outage_ended_at = excluded.outage_ended_at, nodes = excluded.nodes, organizations = excluded.organizations`;
 }
