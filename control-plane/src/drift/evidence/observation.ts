@@ -97,6 +97,7 @@ type Common = {
   firstAt?: number | undefined;
   receivedAt: number;
   /** Of what made the observer see it: leads to the audit and the logs. */
+  /** Under which its observer recorded it. Not a part of what is classified. */
   correlationId?: string | undefined;
   /** Numbers and short texts that belong to it. Nothing secret. */
   detail?: Readonly<Record<string, string | number | boolean | null>> | undefined;

@@ -3,7 +3,7 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Sql, Tx } from "../../database/connect.ts";
-import { linkArrived } from "../incidents/episodes.ts";
+import { linkEpisodes } from "../incidents/episodes.ts";
 import { type Newest, type Plan, planWrites } from "./merge.ts";
 import type { Kind, Observer, Values } from "./observation.ts";
 
@@ -96,7 +96,7 @@ async function record(
   }
   await append(tx, plan.append, nodes);
   await tx`UPDATE node_verdicts SET review_at = now() WHERE node_id = ANY(${changed}::uuid[])`;
-  await linkArrived(tx, given);
+  await linkEpisodes(tx, given);
   await removeOld(
     tx,
     plan.append.map(({ observation }) => observation),

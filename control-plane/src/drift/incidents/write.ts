@@ -4,7 +4,7 @@ import type { Tx } from "../../database/connect.ts";
 import { toFile } from "../evidence/export.ts";
 import type { Observation } from "../evidence/observation.ts";
 import type { StoredCause } from "../verdicts/stored.ts";
-import { linkStored } from "./episodes.ts";
+import { episodesOf } from "./episodes.ts";
 
 export type Change = {
   nodeId: string;
@@ -34,8 +34,10 @@ export async function writeIncidents(tx: Tx, changes: readonly Change[]): Promis
   const column = <Value>(read: (one: (typeof going)[number]) => Value): Value[] => going.map(read);
   await tx`
     INSERT INTO incidents AS i (id, org_id, node_id, began_at, reason_since, reason, signal, severity, owner, next_action, user_state,
-      detect_seconds, repair_within)
-    SELECT * FROM unnest(
+      detect_seconds, repair_within, episodes)
+    SELECT id, org_id, node_id, began_at, reason_since, reason, signal, severity, owner, next_action, user_state,
+      detect_seconds, repair_within, ARRAY(SELECT json_array_elements_text(episodes::json))
+    FROM unnest(
       ${column(({ id }) => id)}::uuid[], ${column(({ orgId }) => orgId)}::uuid[],
       ${column(({ nodeId }) => nodeId)}::uuid[],
       ${column(({ causes }) => earliest(causes))}::timestamptz[],
@@ -44,8 +46,10 @@ export async function writeIncidents(tx: Tx, changes: readonly Change[]): Promis
       ${column(({ headline }) => headline.owner)}::text[], ${column(({ headline }) => headline.nextAction)}::text[],
       ${column(({ headline }) => headline.userState)}::text[],
       ${column(({ headline }) => headline.budget.detect)}::integer[],
-      ${column(({ headline }) => String(headline.budget.repair))}::text[]
-    )
+      ${column(({ headline }) => String(headline.budget.repair))}::text[],
+      ${column(({ causes, evidence }) => JSON.stringify(episodesOf(evidence, Date.parse(earliest(causes)))))}::text[]
+    ) AS r (id, org_id, node_id, began_at, reason_since, reason, signal, severity, owner, next_action, user_state,
+            detect_seconds, repair_within, episodes)
     ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, signal = excluded.signal, severity = excluded.severity,
       owner = excluded.owner, next_action = excluded.next_action, user_state = excluded.user_state,
       detect_seconds = excluded.detect_seconds, repair_within = excluded.repair_within,
@@ -60,12 +64,6 @@ export async function writeIncidents(tx: Tx, changes: readonly Change[]): Promis
     FROM unnest(${column(({ id }) => id)}::uuid[], ${column(({ orgId }) => orgId)}::uuid[],
       ${column(({ causes }) => JSON.stringify(causes))}::text[],
       ${column(({ evidence }) => JSON.stringify(evidence.map(toFile)))}::text[]) AS r (id, org_id, causes, evidence)`;
-  const opened = changes.filter(({ incident: { before, after } }) => before === null && after !== null);
-  if (opened.length === 0) return;
-  await linkStored(
-    tx,
-    opened.map(({ nodeId }) => nodeId),
-  );
 }
 
 /** ISO texts of one zone sort by time. */
