@@ -36,6 +36,8 @@ let withoutIngress: string;
 let forged: Forgery[];
 let addresses: string[];
 let reached: string[];
+/** Of the same requests. */
+let ingresses: (string | null)[] = [];
 
 beforeAll(async () => {
   ({ system } = openRoles(await createTestDatabase()));
@@ -54,6 +56,7 @@ beforeAll(async () => {
     });
     nodeRoute(listener.api, sendHeartbeat, async ({ node }): Promise<HeartbeatAnswer> => {
       reached.push(node.id);
+      ingresses.push(node.ingress);
       return { server_time: "", node: { status: "active", reason: null }, cancel: [] };
     });
     listener.http.get(getTrustBundle.path, async ({ raw }) => {
@@ -77,6 +80,7 @@ beforeEach(() => {
   forged = [];
   addresses = [];
   reached = [];
+  ingresses = [];
 });
 
 async function addNode(): Promise<string> {
@@ -133,6 +137,16 @@ describe("a certificate that an ingress hands over", () => {
     const other = await heartbeat(ingress, nodes[0] ?? "", escaped(leafOf(certificates[1] as Certificate)));
     expect(other.body["code"]).toBe("node_mismatch");
     expect(forged).toEqual([]);
+  });
+
+  it("DRIFT-04 tells which ingress the node came through, if any", async () => {
+    const id = await addNode();
+    const certificate = await forNode(id);
+    await heartbeat(connect(await forIngress()), id, escaped(leafOf(certificate)));
+    await connect(certificate).ask({
+      ...{ method: "POST", path: `/internal/v1/nodes/${id}/heartbeat`, body: heartbeatOf() },
+    });
+    expect(ingresses).toEqual(["nginx", null]);
   });
 
   it("ID-13 is judged as one that a connection shows, with the same codes", async () => {

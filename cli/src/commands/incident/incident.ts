@@ -46,7 +46,7 @@ export function incidentCommand(): Command {
     .argument("<incident>", "id")
     .action(async (id: string, options: ServerOptions) => {
       const client = await connect(options);
-      printResult(options, await client(getIncident, { params: { incident_id: id } }), describe);
+      printResult(options, await client(getIncident, { params: { incident_id: id } }), describeIncident);
     });
   withServerOptions(incident.command("export"))
     .description("write the evidence of an incident as a file that `npm run classify` reads")
@@ -124,7 +124,8 @@ function lasted({ opened_at, closed_at }: Pick<Incident, "opened_at" | "closed_a
   return `${Math.round((Date.parse(closed_at) - Date.parse(opened_at)) / 1000)} s`;
 }
 
-function describe(incident: IncidentDetail): string {
+/** Exported for its test. */
+export function describeIncident(incident: IncidentDetail): string {
   const { id, title, reason, severity, owner_id, next_action, closed_at, began_at, opened_at, shared } = incident;
   const { part_of, episodes } = incident;
   const detectedIn = Math.round((Date.parse(opened_at) - Date.parse(began_at)) / 1000);
