@@ -49,7 +49,7 @@ export async function writeOrgIncidents(tx: Tx, all: readonly OrgCause[]): Promi
       ${column(({ answer }) => answer.detect_seconds)}::integer[],
       ${column(({ answer }) => answer.repair_within)}::text[]
     ) AS r
-    ON CONFLICT (org_id, platform_incident_id) DO UPDATE SET closed_at = NULL, severity = excluded.severity,
+    ON CONFLICT (platform_incident_id, org_id) WHERE platform_incident_id IS NOT NULL DO UPDATE SET closed_at = NULL, severity = excluded.severity,
       owner = excluded.owner, next_action = excluded.next_action, user_state = excluded.user_state,
       signal = excluded.signal, detect_seconds = excluded.detect_seconds, repair_within = excluded.repair_within,
       began_at = least(i.began_at, excluded.began_at), reason_since = least(i.reason_since, excluded.reason_since),
