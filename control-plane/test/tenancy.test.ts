@@ -16,7 +16,7 @@ import { cancelTask, createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
 import { createToken, listTokens } from "@holdfast/contracts/endpoints/tokens";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import {
   addMember,
   createOrg,
@@ -91,8 +91,14 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     INSERT INTO node_refusals (node_id, org_id, serial, code, correlation_id)
     VALUES (${node.id}, ${org.id}, '00', 'identity_revoked', 'of-a-request')`;
   await client(addNodeEvidence, { params: { node_id: node.id }, body: { ssh: "failed" } });
-  await classifyDue(system, defaultPolicy);
-  const [incident] = (await client(listIncidents, {})).items;
+  // The other organization's turn may hold this node at the moment.
+  const incident = await vi.waitUntil(
+    async () => {
+      await classifyDue(system, defaultPolicy);
+      return (await client(listIncidents, {})).items[0];
+    },
+    { timeout: 10_000 },
+  );
   const allocation = await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
   await superuser`
     INSERT INTO allocation_grants (org_id, allocation_id, grantee_id, level, granted_by, expires_at)
@@ -105,7 +111,7 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
   return {
     node_id: node.id,
-    incident_id: incident?.id ?? "",
+    incident_id: incident.id,
     task_id: task.id,
     allocation_id: allocation.id,
     terminal_id: terminal.session_id,
