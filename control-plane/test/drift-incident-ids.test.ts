@@ -4,7 +4,7 @@ import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
 import { getIncident, listIncidents } from "@holdfast/contracts/endpoints/incidents";
-import { changeNode, renameNode } from "@holdfast/contracts/endpoints/nodes";
+import { changeNode, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/tasks";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -64,7 +64,7 @@ describe("an open incident", () => {
     const node = await activeNode();
     const client = api.operator(org.id);
     const incident = await ssh(node, "failed");
-    await client(renameNode, { params: { node_id: node.id }, body: { name: `renamed-${node.name}` } });
+    await client(updateNode, { params: { node_id: node.id }, body: { name: `renamed-${node.name}` } });
     await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
     const other = await activeNode();
     await client(changeNode, { params: { node_id: other.id }, body: { change: "drain" } });
@@ -82,7 +82,7 @@ describe("an open incident", () => {
     expect(incident).not.toBeNull();
     const stranger = await createOrg(api, "stranger");
     const token = await tokenFor(api, stranger, "owner");
-    const attempt = api.as(token, stranger.id)(renameNode, {
+    const attempt = api.as(token, stranger.id)(updateNode, {
       params: { node_id: node.id },
       body: { name: "mine" },
     });

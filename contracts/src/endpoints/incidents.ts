@@ -11,7 +11,15 @@ import { userStates } from "../reasons/vocabulary.ts";
 export const IncidentState = z.enum(["open", "closed"]);
 
 /** By which nodes are told apart. Of those that are shared by as many nodes, an earlier one is named. */
-export const nodeAttributes = ["ingress", "profile", "ca", "agent_version", "subnet"] as const;
+export const nodeAttributes = [
+  "ingress",
+  "profile",
+  "ca",
+  "agent_version",
+  "subnet",
+  "provider",
+  "network_side",
+] as const;
 export type NodeAttribute = (typeof nodeAttributes)[number];
 
 /**

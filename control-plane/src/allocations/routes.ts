@@ -14,6 +14,7 @@ import { pageStart, toPage } from "../api/page.ts";
 import { orgRoute } from "../api/route.ts";
 import { auditActor } from "../audit/record.ts";
 import { type Tx, withOrg } from "../database/connect.ts";
+import { seesReasons, taskForTenant } from "../drift/tenants/redact.ts";
 import { reviewNodeOf } from "../drift/tenants/review.ts";
 import { selectMember } from "../members/queries.ts";
 import { nameOf } from "../people/actor.ts";
@@ -112,7 +113,7 @@ export function allocationRoutes(api: ApiContext): void {
       api.tasks.enqueued(task);
       api.allocations.changed(row.id, undefined);
     });
-    return toTask(task);
+    return seesReasons(call) ? toTask(task) : taskForTenant(toTask(task));
   });
 
   orgRoute(api, releaseAllocation, async (call) => {

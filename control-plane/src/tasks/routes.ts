@@ -18,14 +18,19 @@ import { pageStart, toPage } from "../api/page.ts";
 import { orgRoute } from "../api/route.ts";
 import { auditActor } from "../audit/record.ts";
 import { withOrg } from "../database/connect.ts";
-import { selectTaskFor, selectTasks, toTask } from "./queries.ts";
+import { seesReasons, taskForTenant } from "../drift/tenants/redact.ts";
+import { selectTaskFor, selectTasks, type TaskRow, toTask } from "./queries.ts";
 
 export function taskRoutes(api: ApiContext): void {
   const { tasks } = api;
   const types = [...tasks.types.values()].map(describeType);
   orgRoute(api, listTaskTypes, async () => ({ items: types }));
 
-  orgRoute(api, createTask, async ({ params, body, actor, org, correlationId, tx, touched, afterCommit }) => {
+  const shown = (call: Parameters<typeof seesReasons>[0], row: TaskRow) =>
+    seesReasons(call) ? toTask(row) : taskForTenant(toTask(row));
+
+  orgRoute(api, createTask, async (call) => {
+    const { params, body, actor, org, correlationId, tx, touched, afterCommit } = call;
     const type = tasks.types.get(body.type);
     if (type && !type.byHand) {
       throw new ApiError("forbidden", {
@@ -46,7 +51,7 @@ export function taskRoutes(api: ApiContext): void {
     });
     touched({ type: "task", id: task.id, name: task.type }, { node_id: task.node_id });
     afterCommit(() => tasks.enqueued(task));
-    return toTask(task);
+    return shown(call, task);
   });
 
   orgRoute(api, listTasks, async (call) => {
@@ -59,7 +64,11 @@ export function taskRoutes(api: ApiContext): void {
       type: query.type,
       incidentId: query.incident_id,
     });
-    return toPage(listTasks, rows, { limit: query.limit, idOf: (row) => row.id, toItem: toTask });
+    return toPage(listTasks, rows, {
+      limit: query.limit,
+      idOf: (row) => row.id,
+      toItem: (row) => shown(call, row),
+    });
   });
 
   orgRoute(
@@ -68,7 +77,7 @@ export function taskRoutes(api: ApiContext): void {
     async (call) => {
       const row = await selectTaskFor(call.tx, callerOf(call), call.params.task_id);
       if (!row) throw new ApiError("not_found");
-      return toTask(row);
+      return shown(call, row);
     },
     {
       waitFirst: async (call) => {
@@ -94,7 +103,7 @@ export function taskRoutes(api: ApiContext): void {
     if (!task) throw new ApiError("not_found");
     touched({ type: "task", id: task.id, name: task.type }, { node_id: task.node_id, status: task.status });
     afterCommit(() => tasks.cancelled(task));
-    return toTask(task);
+    return shown(call, task);
   });
 }
 

@@ -116,7 +116,7 @@ describe("nodes on the command line", () => {
 describe("an explanation on the command line", () => {
   const explanation: Explanation = {
     ...{ node_id: "id-1", node_name: "rock-1", at: ago(0), headline: "rock-1 is healthy.", healthy: true },
-    ...{ user_state: "normal", causes: [], parts: [], incident: null, history: [] },
+    ...{ user_state: "normal", causes: [], parts: [], incident: null, part_of: null, history: [] },
     layers: { management: "working", workload: "unknown", access: "unknown" },
     checklist: [
       {

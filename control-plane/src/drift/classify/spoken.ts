@@ -5,6 +5,9 @@ import type { ReasonCode } from "@holdfast/contracts/reasons/catalogue";
 import { nodeReason } from "@holdfast/contracts/reasons/node";
 import type { Observation } from "../evidence/observation.ts";
 
+/** The host has no usable CA, so it can verify no server. */
+const moreExact: Partial<Record<ReasonCode, string>> = { server_tls_untrusted: "trust_bundle_invalid" };
+
 export function spokenCode(
   { reason, spokenAs }: { reason: ReasonCode; spokenAs?: ReasonCode | undefined },
   evidence: readonly Observation[],
@@ -19,5 +22,6 @@ export function spokenCode(
   const reported = evidence.flatMap(({ kind, key, value }) =>
     kind === "finding" ? (key ?? []) : kind === "diagnostic" ? value : [],
   );
-  return reported.find((code) => nodeReason(code)?.signal === reason) ?? reason;
+  const isExact = (code: string) => nodeReason(code)?.signal === reason || moreExact[reason] === code;
+  return reported.find(isExact) ?? reason;
 }

@@ -11,10 +11,11 @@ export type Attributes = Readonly<Partial<Record<NodeAttribute, string>>>;
 
 /** Stored beside the heartbeat: reading those of the whole fleet does not parse its heartbeats. */
 export function reportedAttributes(
-  { facts, profile }: Pick<Heartbeat, "facts" | "profile">,
+  { facts, profile, setup }: Pick<Heartbeat, "facts" | "profile" | "setup">,
   ingress: string | null,
 ): Attributes {
-  const subnet = facts.advertised_address === null ? null : blockOf(facts.advertised_address);
+  const address = setup?.source_address ?? facts.advertised_address;
+  const subnet = address === null ? null : blockOf(address);
   return {
     ingress: ingress ?? DIRECT,
     profile: `${profile.name} version ${profile.version}`,
@@ -29,6 +30,8 @@ export const DIRECT = "direct connection";
 /** Of a node `n` and its newest certificate `c`. */
 const columns = {
   ca: "c.issuer",
+  provider: "n.provider",
+  network_side: "n.network_side",
 } as const satisfies Partial<Record<NodeAttribute, string>>;
 type Column = keyof typeof columns;
 const columnNames = Object.keys(columns) as Column[];

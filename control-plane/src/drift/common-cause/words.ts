@@ -59,6 +59,8 @@ const phrases: Record<NodeAttribute, (value: string) => string> = {
   ca: (value) => `with certificates of the CA ${value}`,
   agent_version: (value) => `with agent version ${value}`,
   subnet: (value) => `in subnet ${value}`,
+  provider: (value) => `at provider ${value}`,
+  network_side: (value) => `on network side ${value}`,
 };
 
 function downFor(from: Date, to: Date | null): string {

@@ -80,7 +80,7 @@ function observationOf(row: ObservationRow): Observation {
     ...{ id: row.id, kind: row.kind, value: row.value, observer: row.observer },
     ...(key === "" ? {} : { key }),
     ...{ observedAt: seen_at.getTime(), firstAt: observed_at.getTime(), receivedAt: received_at.getTime() },
-    ...detail: detail ?? undefined, correlationId: correlation_id ?? undefined ,
+    ...{ detail: detail ?? undefined, correlationId: correlation_id ?? undefined },
   } as Observation;
 }
 

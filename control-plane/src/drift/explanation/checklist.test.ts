@@ -95,7 +95,7 @@ describe("the recovery checklist", () => {
     ],
     [
       "tasks that are refused",
-      [heard, issued, { ...saw("finding", "present"), key: "task_refused" } as Observation],
+      [heard, issued, saw("task_verification", "failed")],
       undefined,
       "done done done failed unknown",
     ],

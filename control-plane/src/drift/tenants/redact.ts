@@ -3,6 +3,7 @@
 
 import type { Fleet } from "@holdfast/contracts/endpoints/fleet";
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
+import type { Task } from "@holdfast/contracts/endpoints/tasks";
 import { ApiError } from "@holdfast/contracts/errors";
 import type { ActingRole, Scope } from "@holdfast/contracts/public/permissions";
 import type { FleetNode } from "../../fleet/node.ts";
@@ -44,6 +45,11 @@ export function nodeDetailForTenant(node: NodeDetail): NodeDetail {
 /** The order of a list would tell which node is worse off. */
 export function rankedForTenant<N extends Pick<FleetNode, "severity" | "since">>(node: N): N {
   return { ...node, severity: null, since: null };
+}
+
+/** Incidents are for operators: their ids would lead a tenant nowhere, and tell whose tasks had one. */
+export function taskForTenant(task: Task): Task {
+  return { ...task, incident_id: null };
 }
 
 export function fleetForTenant(fleet: Fleet): Fleet {

@@ -123,6 +123,8 @@ describe("what a stored verdict presents", () => {
   const disproved: string[] = ["agent_down", "auth_failed", "edge_rate_limited", "identity_revoked"].concat(
     "identity_retired",
     "node_quarantined",
+    // The result says why.
+    "task_refused",
   );
 
   it.each(diagnosticReasonNames.filter(isProblem))("AGENT-05 is what an agent found: %s", (code) => {
