@@ -45,7 +45,13 @@ type AuditFound = {
 type LineFound = { message: string; correlation_id: string };
 
 /** The same look before the repair and after it. */
-export type Look = { connection: string; attention: string[]; host: string[] };
+export type Look = {
+  connection: string;
+  attention: string[];
+  /** What the attention was classified as: reason, signal, severity and owner, the worst first. */
+  causes: string[];
+  host: string[];
+};
 
 /** The user's request again, after the repair. */
 export type Retry = {
@@ -58,4 +64,11 @@ export type Retry = {
   seconds: number;
 };
 
-export type Evidence = { sightings: Sighting[]; before: Look; after: Look; retry: Retry };
+export type Evidence = {
+  sightings: Sighting[];
+  before: Look;
+  after: Look;
+  retry: Retry;
+  /** What was given as a cause although the failure matrix forbids it, at any time before the repair. */
+  forbidden: string[];
+};

@@ -2,6 +2,7 @@
 // mistake there must be seen here.
 
 import type { Observer } from "./evidence.ts";
+import { readAnswerKey } from "./matrix/answer-key.ts";
 
 export type ExpectedSighting = {
   by: Observer;
@@ -207,4 +208,26 @@ function ofAnswer(code: string): ExpectedTrace {
     ...{ id: true, ofTheFault: true, delivered: null, server_log: "request", host_log: [] },
     audit: { action: "task.create", result: "allowed", reason: null, target: "task" },
   };
+}
+
+const matrix = readAnswerKey();
+const rowOf = (name: string) => matrix.find(({ row }) => row === name);
+
+/** As the page classifies what these rows are about. */
+export function causesOf(rows: readonly string[]): string[] {
+  return rows.map((name) => {
+    const { reason = null, signal = null, severity = null, owner = null } = rowOf(name) ?? {};
+    return causeText({ reason, signal, severity, owner });
+  });
+}
+
+type Classified = Record<"reason" | "signal" | "severity" | "owner", string | null>;
+
+/** Without a signal of its own, the reason may be published in its place. */
+export function causeText({ reason, signal, severity, owner }: Classified): string {
+  return [reason, signal === reason ? null : signal, severity, owner].filter((one) => one !== null).join(" ");
+}
+
+export function forbiddenOf(rows: readonly string[], said: ReadonlySet<string>): string[] {
+  return rows.flatMap((name) => rowOf(name)?.must_not_say ?? []).filter((code) => said.has(code));
 }

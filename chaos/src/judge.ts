@@ -2,13 +2,15 @@
 // every difference is named.
 
 import type { Evidence, Look, Sighting } from "./evidence.ts";
-import { type ExpectedSighting, traceFor, wordsFor } from "./expectations.ts";
+import { causesOf, type ExpectedSighting, traceFor, wordsFor } from "./expectations.ts";
 
 export type Expected = {
   /** In the order in which they are looked for; the first names the scenario's hop and signal. */
   sightings: readonly ExpectedSighting[];
   /** On the node's page before the repair, where that is not what the dashboard's sightings are. */
   before?: Partial<Look>;
+  /** Of the failure matrix: what the page must classify it as before the repair, and what it must not. None: nothing. */
+  rows?: readonly string[];
   /** What the host may say besides, or not, by chance: it is left out of what is gathered. */
   beside?: string;
 };
@@ -18,13 +20,14 @@ const RECOVERED_SECONDS = 90;
 /** An incident's id is of a request that was under way when the fault began, or of a later one. */
 const ID_SECONDS = { from: -20, to: 900 };
 
-export function judge(expected: Expected, { sightings, before, after, retry }: Evidence): string[] {
+export function judge(expected: Expected, { sightings, before, after, retry, forbidden }: Evidence): string[] {
   const codes = (by: Sighting["by"]) => expected.sightings.filter((one) => one.by === by).map(({ code }) => code);
   const seen = codes("dashboard");
   const connection = seen.includes("connection_lost") ? "offline" : undefined;
   const atFault: Look = {
     connection: connection ?? (seen.includes("heartbeat_stale") ? "stale" : "online"),
     attention: seen,
+    causes: causesOf(expected.rows ?? []),
     host: codes("host"),
     ...expected.before,
   };
@@ -32,7 +35,8 @@ export function judge(expected: Expected, { sightings, before, after, retry }: E
     ...compare("the number of sightings", sightings.length, expected.sightings.length),
     ...expected.sightings.flatMap((one, index) => judgeSighting(one, sightings[index])),
     ...compareLooks("before the repair", before, atFault),
-    ...compareLooks("after the repair", after, { connection: "online", attention: [], host: [] }),
+    ...compareLooks("after the repair", after, { connection: "online", attention: [], causes: [], host: [] }),
+    ...compare("what was given as a cause and must not be", forbidden, []),
     ...compare("the retry's status", retry.status, "completed"),
     ...compare("the retry's exit code", retry.exit_code, 0),
     ...(isUuidv7(retry.correlation_id) ? [] : [`the retry's correlation id is ${retry.correlation_id}`]),
@@ -94,6 +98,7 @@ function compareLooks(when: string, seen: Look, expected: Look): string[] {
   return [
     ...compare(`${when}: connection`, seen.connection, expected.connection),
     ...compare(`${when}: attention`, seen.attention.toSorted(), expected.attention.toSorted()),
+    ...compare(`${when}: causes`, seen.causes, expected.causes),
     ...compare(`${when}: diagnose on the host`, seen.host.toSorted(), expected.host.toSorted()),
   ];
 }

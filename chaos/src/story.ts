@@ -3,13 +3,13 @@
 // logs. Nothing looks into the database. Whether it is right is decided elsewhere (`judge.ts`).
 
 import { randomUUID } from "node:crypto";
-import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
+import { getNode, listNodeDiagnostics, type NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, type Task, terminalStatuses } from "@holdfast/contracts/endpoints/tasks";
 import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { placeOf } from "@holdfast/contracts/reasons/hops";
 import { nodeReason, ownerGroupOf, unknownReason } from "@holdfast/contracts/reasons/node";
 import type { Evidence, Look, Observer, Retry, Sighting } from "./evidence.ts";
-import { traceFor } from "./expectations.ts";
+import { forbiddenOf, traceFor } from "./expectations.ts";
 import type { Fault } from "./faults/fault.ts";
 import type { Expected } from "./judge.ts";
 import type { Lab } from "./lab/lab.ts";
@@ -89,6 +89,10 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
   let after: Look | undefined;
   let retry: Retry | undefined;
 
+  const said = new Set<string>();
+  const onAttention = (attention: NodeDetail["attention"]) => {
+    for (const { reason, signal } of attention) for (const code of [reason, signal]) if (code) said.add(code);
+  };
   const secondsSince = (from: number, to = Date.now()) => Math.round((to - from) / 100) / 10;
   const see = (sighting: Seen, at = Date.now()) => {
     const found = { audit: null, delivered: null, server_log: null, host_log: null };
@@ -126,7 +130,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
     async mends() {
       before ??= await lookUntil(
         lab,
-        expected.beside,
+        { ignored: expected.beside, onAttention },
         (one) => same(one.attention, wantedBefore.attention) && same(one.host, wantedBefore.host),
       );
       // Looked up while it is broken: an offline node is recorded as such only while it is.
@@ -159,6 +163,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
     async dashboardSees(code) {
       const item = await until(`the node's page says ${code}`, PATIENCE_SECONDS, async () => {
         const { attention } = await operator(getNode, { params });
+        onAttention(attention);
         return attention.find((one) => one.code === code && isRecorded("dashboard", code, one));
       });
       see({ by: "dashboard", code, ...judgedOf(item) });
@@ -202,7 +207,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       };
       const isWell = ({ connection, attention, host }: Look) =>
         connection === "online" && attention.length === 0 && host.length === 0;
-      after = await lookUntil(lab, expected.beside, isWell);
+      after = await lookUntil(lab, { ignored: expected.beside, onAttention: () => undefined }, isWell);
     },
     notes: (text) => void notes.push(`${text} (${secondsSince(began).toFixed(1)} s)`),
   };
@@ -217,7 +222,8 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       // What nobody expected comes last.
       const turnOf = ({ by, code }: Sighting) =>
         expected.sightings.findIndex((one) => one.by === by && one.code === code) >>> 0;
-      return { sightings: seen.toSorted((a, b) => turnOf(a) - turnOf(b)), before, after, retry };
+      const sightings = seen.toSorted((a, b) => turnOf(a) - turnOf(b));
+      return { sightings, before, after, retry, forbidden: forbiddenOf(expected.rows ?? [], said) };
     },
   };
 }

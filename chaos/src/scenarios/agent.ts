@@ -9,6 +9,7 @@ export const stopped: Scenario = {
   name: "agent-stopped",
   title: "the agent's service is stopped",
   expect: {
+    rows: ["D01"],
     sightings: [
       { by: "dashboard", code: "connection_lost", within: 25 },
       { by: "host", code: "agent_down", within: 25 },
@@ -32,6 +33,8 @@ export const outdated: Scenario = {
   name: "agent-outdated",
   title: "the agent is replaced by one that does not know a type of task yet",
   expect: {
+    rows: ["N05"],
+    before: { attention: ["node_task_claim_failed"] },
     sightings: [
       { by: "history", code: "task_refused", within: 45 },
       { by: "user", code: "task_type_unknown", within: 45 },

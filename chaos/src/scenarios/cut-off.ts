@@ -31,6 +31,7 @@ export function disconnected(reason: string, within: number): Pick<Scenario, "ex
 
 function silent(code: Silence, reason: string, within: number, more: readonly ExpectedSighting[] = []): Expected {
   return {
+    rows: ["D01"],
     sightings: [
       { by: "host", code: reason, within },
       { by: "dashboard", code, within: 40 },

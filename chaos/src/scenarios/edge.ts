@@ -21,6 +21,7 @@ export const resultRefused: Scenario = {
   name: "result-refused",
   title: "the edge lets everything pass but results",
   expect: {
+    rows: ["N06"],
     sightings: [
       { by: "dashboard", code: "task_result_failed", within: 25 },
       { by: "host", code: "task_result_failed", within: 25 },

@@ -11,6 +11,7 @@ export const fullDisk: Scenario = {
   name: "disk-full",
   title: "the file system of the agent's state is full",
   expect: {
+    rows: ["N08"],
     sightings: [
       { by: "dashboard", code: "disk_full", within: 20 },
       { by: "host", code: "disk_full", within: 20 },
@@ -29,6 +30,7 @@ export const fullDisk: Scenario = {
 };
 
 const clock: Expected = {
+  rows: ["D26"],
   sightings: [
     { by: "dashboard", code: "clock_skew", within: 20 },
     { by: "host", code: "clock_skew", within: 25 },

@@ -36,6 +36,7 @@ export const rejected: Scenario = {
   name: "certificate-rejected",
   title: "the agent starts with a certificate that was replaced: the server refuses it",
   expect: {
+    rows: ["N04"],
     sightings: [
       { by: "dashboard", code: "auth_failed", within: 40 },
       { by: "host", code: "identity_revoked", within: 40 },

@@ -105,7 +105,10 @@ export const halfOpen: Scenario = {
 export const lossAndDelay: Scenario = {
   name: "loss-and-delay",
   title: "30 % of all packets are lost and the rest takes 300 ms longer",
-  expect: { sightings: [{ by: "dashboard", code: "link_slow", within: 120 }] },
+  expect: {
+    before: { causes: ["link_slow node_agent_link_slow P2 environment_networking"] },
+    sightings: [{ by: "dashboard", code: "link_slow", within: 120 }],
+  },
   async run(story) {
     const { lab } = story;
     await story.breaks(together("a bad line", delayed(lab, 300), lossy(lab, 30)));

@@ -11,6 +11,7 @@ import type { Story } from "../story.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";
 
 const blocked: Expected = {
+  rows: ["D01"],
   sightings: [
     { by: "host", code: "task_result_failed", within: 30 },
     { by: "host", code: "api_unreachable", within: 30 },

@@ -30,11 +30,11 @@ export function openTerminals(
   const outcomeListeners: Terminals["outcomeListeners"] = [];
   return {
     ...{ limits, metrics, outcomeListeners, publish, watch: watchTerminals(watched) },
-    refused({ node_id: nodeId, status }, correlationId) {
+    refused({ id: allocationId, node_id: nodeId, status }, correlationId) {
       // What operators or users decided is known. That an allocation failed is not up to either.
       if (status !== "failed") return;
       const refusal = { value: "terminal_token_mint_failed", at: new Date(), step: null } as const;
-      for (const tell of outcomeListeners) tell({ nodeId, ...refusal, correlationId });
+      for (const tell of outcomeListeners) tell({ nodeId, allocationId, ...refusal, correlationId });
     },
     notice(applied) {
       if (!applied) return;

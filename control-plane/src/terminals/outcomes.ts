@@ -6,6 +6,7 @@ import type { Applied } from "./events.ts";
 
 export type TerminalOutcome = {
   nodeId: string;
+  allocationId: string;
   value: "ready" | TerminalFailureCode;
   at: Date;
   /** The last step of the opening that was reached. */
@@ -18,7 +19,7 @@ export function outcomesOf({ session, lifecycle, notes }: Applied): TerminalOutc
   const { chain } = lifecycle;
   const step = readinessSteps.findLast((one) => chain[one] !== undefined) ?? null;
   return notes.flatMap((note): TerminalOutcome[] => {
-    const common = { nodeId: session.node_id, step };
+    const common = { nodeId: session.node_id, allocationId: session.allocation_id, step };
     if (note.type === "opened") {
       const at = new Date(chain.pty_ready ?? session.created_at);
       return [{ ...common, value: "ready", at, correlationId: session.correlation_id }];

@@ -42,9 +42,18 @@ export const terminalRows: TerminalRow[] = [
     ),
     mend: ({ shells }) => shells.json(["allocation", "repair", shells.allocation.id]),
   },
-  row("T01", "the node is set to take no new work, so a terminal is refused", ({ shells }) =>
-    shells.json(["node", "drain", shells.node.name]),
-  ),
+  {
+    ...{ row: "T01", how: "an allocation could not be provisioned, and somebody opens a terminal of it" },
+    at: "installation",
+    async run({ shells }, injected) {
+      const { name } = shells.node;
+      // An account of the system is nobody's to have.
+      await shells.run(["allocation", "create", "--node", name, "--user", "daemon", "--json"]);
+      injected();
+      const { code } = await shells.run(["terminal", `daemon@${name}`, "--json"]);
+      if (code === 0) throw new Error("the terminal was permitted");
+    },
+  },
 ];
 
 function row(name: string, how: string, inflict: (place: Installation) => unknown): TerminalRow {

@@ -63,7 +63,7 @@ describe("observers", () => {
     let now = at.getTime();
     const observe = observeTerminals(recorder, () => now);
     const outcome = (value: TerminalOutcome["value"]) =>
-      observe({ nodeId: "a", value, at: new Date(now), step: null, correlationId: "c" });
+      observe({ nodeId: "a", allocationId: "mine", value, at: new Date(now), step: null, correlationId: "c" });
     outcome("ready");
     outcome("ready");
     outcome("terminal_pty_failed");
@@ -73,6 +73,11 @@ describe("observers", () => {
     now += 1;
     outcome("ready");
     expect(seen.flat().map(({ value }) => value)).toEqual(["ready", "terminal_pty_failed", "ready", "ready"]);
+    // Others on the node have shells that start.
+    expect(seen[1]).toMatchObject([{ detail: { allocation_id: "mine" } }]);
+    outcome("terminal_node_stream_timeout");
+    expect(seen.at(-1)).toMatchObject([{ detail: { step: null } }]);
+    expect(seen.at(-1)?.[0]?.detail).not.toHaveProperty("allocation_id");
   });
 
   it("DRIFT-08 take the time of a record from the record, but none in the future", () => {

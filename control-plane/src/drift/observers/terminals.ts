@@ -43,7 +43,7 @@ export function observeEnded(options: { system: Sql; signals: Pick<Signals, "pub
 
 /** Undefined: it does not concern the node. A gateway's clock may be ahead; nothing was observed in the future. */
 function observationOfTerminal(outcome: TerminalOutcome, now: number): NewObservation | undefined {
-  const { nodeId, value, at, step, correlationId } = outcome;
+  const { nodeId, allocationId, value, at, step, correlationId } = outcome;
   if (value !== "ready" && !concernsNode(value)) return undefined;
   const reason: TerminalReason | undefined = value === "ready" ? undefined : terminalReasons[value];
   return {
@@ -55,8 +55,13 @@ function observationOfTerminal(outcome: TerminalOutcome, now: number): NewObserv
         : "gateway",
     observedAt: new Date(Math.min(at.getTime(), now)),
     // Not what was seen, which may be about a user: only those who may see the terminal find it, by the correlation id.
-    ...(reason ? { detail: { step } } : {}),
+    ...(reason ? { detail: { step, ...(isOfAllocation(value) ? { allocation_id: allocationId } : {}) } } : {}),
   };
+}
+
+/** The way to the node works: other allocations on it are not concerned. */
+function isOfAllocation(value: TerminalOutcome["value"]): boolean {
+  return value === "terminal_pty_failed" || value === "terminal_token_mint_failed";
 }
 
 /** Limits, permissions and ends on purpose have a lower severity, or none. A refused token is reported with cause only. */
