@@ -91,6 +91,16 @@ describe("evidence", () => {
     expect(await storedOf(node, "ssh")).toHaveLength(3);
   });
 
+  it("DRIFT-01 of a process whose clock was ahead outdates nothing that follows", async () => {
+    const node = await activeNode();
+    await recordObservations(system, [ssh(node, "failed", -14 * 60)]);
+    await recordObservations(system, [ssh(node, "succeeded", 0)]);
+    expect(await storedOf(node, "ssh")).toMatchObject([
+      { value: "failed", replaced: true },
+      { value: "succeeded", replaced: false },
+    ]);
+  });
+
   it("DRIFT-01 in one batch ends as one by one", async () => {
     const [one, other] = [await activeNode(), await activeNode()];
     const values = ["failed", "failed", "succeeded", "failed", "succeeded"] as const;

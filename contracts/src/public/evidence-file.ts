@@ -9,7 +9,7 @@ export const FileObservation = z.strictObject({
   id: z.string().min(1).max(64),
   kind: Code,
   key: z.string().max(64).optional().describe("Tells several of one kind apart."),
-  value: Code,
+  value: z.string().regex(/^[a-z0-9_-]{1,64}$/, "a code, an id or a digest"),
   observer: Code,
   observed_at: Time,
   first_observed_at: Time.optional().describe("Of one that was repeated unchanged."),

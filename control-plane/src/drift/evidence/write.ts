@@ -44,7 +44,7 @@ export async function recordObservations(
 export const recordObservationsIn = (tx: Tx, given: readonly NewObservation[]): Promise<string[]> =>
   record(tx, given, []);
 
-type Locked = { node_id: string; org_id: string; incident_id: string | null };
+type Locked = { node_id: string; org_id: string; incident_id: string | null; now: Date };
 type Row = {
   id: string;
   node_id: string;
@@ -67,14 +67,15 @@ async function record(
     INSERT INTO node_verdicts AS v (node_id, org_id)
     SELECT id, org_id FROM nodes WHERE id = ANY(${ids}::uuid[]) ORDER BY id
     ON CONFLICT (node_id) DO UPDATE SET node_id = v.node_id
-    RETURNING node_id, org_id, incident_id`;
+    RETURNING node_id, org_id, incident_id, clock_timestamp() AS now`;
   const nodes = new Map(locked.map((one) => [one.node_id, one]));
   const rows = await tx<Row[]>`
     SELECT id, node_id, kind, key, value, observed_at, seen_at, detail::text FROM node_observations
     WHERE node_id = ANY(${[...nodes.keys()]}::uuid[]) AND replaced_at IS NULL`;
-  const given = [...observations, ...endedFindings(rows, observations, complete)].filter(({ nodeId }) =>
-    nodes.has(nodeId),
-  );
+  const given = [...observations, ...endedFindings(rows, observations, complete)].flatMap((one) => {
+    const node = nodes.get(one.nodeId);
+    return node ? [notInFuture(one, node.now)] : [];
+  });
   const plan = planWrites(given.map(toGiven), rows.map(toNewest), uuidv7);
   const changed = [...new Set(plan.used.map(({ nodeId }) => nodeId))].sort();
   if (changed.length === 0) return [];
@@ -103,6 +104,11 @@ async function record(
   );
   if (plan.append.length > 0) await removeSurplus(tx, changed);
   return changed;
+}
+
+/** A process whose clock was ahead would otherwise outdate all that follows, until its time has come. */
+function notInFuture(observation: NewObservation, now: Date): NewObservation {
+  return observation.observedAt > now ? { ...observation, observedAt: now } : observation;
 }
 
 const toGiven = (observation: NewObservation) => ({
