@@ -5,6 +5,7 @@ import { getIncident, listIncidents, listPlatformIncidents } from "@holdfast/con
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
@@ -12,7 +13,6 @@ import { relateIncidents } from "../src/drift/common-cause/relate.ts";
 import { recordObservations } from "../src/drift/evidence/write.ts";
 import { removeOldIncidents } from "../src/drift/incidents/remove-old.ts";
 import { defaultCommonCausePolicy as limits, defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
 
 let api: TestApi;
@@ -52,7 +52,7 @@ const silence = (ids: readonly string[]) => superuser`
   UPDATE node_presence SET heartbeat_at = now() - interval '150 seconds' WHERE node_id = ANY(${ids as string[]}::uuid[])`;
 async function look(): Promise<string[]> {
   await findUnnoticed(system, policy);
-  await classifyDue(system, policy);
+  await classifyWhatIsDue(system, policy);
   return relateIncidents(system, limits);
 }
 
@@ -159,7 +159,7 @@ describe("comparing", () => {
     await nodesOf(ours, 9, "1.0");
     await fill(mine);
     await findUnnoticed(system, policy);
-    await classifyDue(system, policy);
+    await classifyWhatIsDue(system, policy);
     const crash = system.begin(async (tx) => {
       await relateIncidents(
         { begin: (work: (inner: typeof tx) => unknown) => work(tx) } as unknown as Sql,
@@ -183,7 +183,7 @@ describe("comparing", () => {
     await nodesOf(ours, 9, "1.0");
     await fill(mine);
     await findUnnoticed(system, policy);
-    await classifyDue(system, policy);
+    await classifyWhatIsDue(system, policy);
     await superuser.begin(async (tx) => {
       await tx`SELECT FROM incidents WHERE node_id = ${mine[0] ?? ""} FOR UPDATE`;
       expect(await relateIncidents(system, limits)).toHaveLength(3);

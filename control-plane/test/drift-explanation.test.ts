@@ -4,13 +4,12 @@ import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { addNodeEvidence, explainNode } from "@holdfast/contracts/endpoints/drift";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
-import { firstHeartbeat } from "../../testkit/api/evidence.ts";
+import { classifyWhatIsDue, firstHeartbeat } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { recordObservations } from "../src/drift/evidence/write.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
 
 let api: TestApi;
@@ -27,7 +26,7 @@ beforeAll(async () => {
 const explain = ({ id }: TestNode) => api.operator(org.id)(explainNode, { params: { node_id: id } });
 async function look(): Promise<void> {
   await findUnnoticed(system, policy);
-  await classifyDue(system, policy);
+  await classifyWhatIsDue(system, policy);
 }
 
 describe("the explanation of a node", () => {

@@ -9,12 +9,12 @@ import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/ta
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { recordObservations } from "../src/drift/evidence/write.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 import { announceProcess } from "../src/platform/presence.ts";
 
 let api: TestApi;
@@ -37,7 +37,7 @@ async function activeNode(): Promise<TestNode> {
 /** Opens an incident of the node, or ends it. */
 async function ssh({ id }: TestNode, value: "failed" | "succeeded"): Promise<string | null> {
   await api.operator(org.id)(addNodeEvidence, { params: { node_id: id }, body: { ssh: value } });
-  await classifyDue(system, policy);
+  await classifyWhatIsDue(system, policy);
   const { items } = await api.operator(org.id)(listIncidents, { query: { node_id: id, state: "open" } });
   return items[0]?.id ?? null;
 }
@@ -108,10 +108,10 @@ describe("episodes of a host", () => {
     const node = await activeNode();
     await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes' WHERE node_id = ${node.id}`;
     await superuser`UPDATE node_verdicts SET review_at = now() WHERE node_id = ${node.id}`;
-    await classifyDue(system, policy);
+    await classifyWhatIsDue(system, policy);
     await sendHeartbeatFrom(node);
     await superuser`UPDATE node_verdicts SET review_at = now() WHERE node_id = ${node.id}`;
-    await classifyDue(system, policy);
+    await classifyWhatIsDue(system, policy);
     const client = api.operator(org.id);
     const [incident] = (await client(listIncidents, { query: { node_id: node.id } })).items;
     expect(incident?.state).toBe("closed");
@@ -140,7 +140,7 @@ describe("episodes of a host", () => {
         },
       ]);
     }
-    await classifyDue(system, policy);
+    await classifyWhatIsDue(system, policy);
     const [row] = await superuser<{ episodes: string[] }[]>`
       SELECT episodes FROM incidents WHERE node_id = ${node.id}`;
     expect(row?.episodes).toHaveLength(20);

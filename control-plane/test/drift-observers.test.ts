@@ -7,14 +7,13 @@ import type { DiagnosticRecord } from "@holdfast/contracts/node/protocol";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
-import { firstHeartbeat } from "../../testkit/api/evidence.ts";
+import { classifyWhatIsDue, firstHeartbeat } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, heartbeatOf, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { recordObservations } from "../src/drift/evidence/write.ts";
 import { observeSwept } from "../src/drift/observers/tasks.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
 import { moveNode } from "../src/nodes/directory/state.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
@@ -35,7 +34,7 @@ const heartbeat = (node: TestNode, findings: { reason: string; detail: string }[
 
 async function reasonsOf({ id }: TestNode): Promise<string[]> {
   await findUnnoticed(system, policy);
-  await classifyDue(system, policy);
+  await classifyWhatIsDue(system, policy);
   const [row] = await superuser<{ causes: { reason: string }[] }[]>`
     SELECT causes FROM node_verdicts WHERE node_id = ${id}`;
   return row?.causes.map(({ reason }) => reason) ?? [];

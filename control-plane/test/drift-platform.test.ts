@@ -3,13 +3,13 @@
 import { explainNode } from "@holdfast/contracts/endpoints/drift";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { observeControlPlane } from "../src/drift/observers/control-plane.ts";
 import { observeSigningCa } from "../src/drift/observers/signing-ca.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
 import { temporaryAuthority } from "../src/identity/authority.ts";
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 async function verdictOf({ id }: TestNode) {
   await findUnnoticed(system, policy);
   const due = await observeControlPlane(system);
-  await classifyDue(system, policy);
+  await classifyWhatIsDue(system, policy);
   const [row] = await superuser<{ causes: { reason: string; symptoms: string[] }[] }[]>`
     SELECT causes FROM node_verdicts WHERE node_id = ${id}`;
   return { due: due.includes(id), causes: row?.causes.map(({ reason, symptoms }) => [reason, ...symptoms]) };

@@ -5,6 +5,7 @@ import { getNode, listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, type heartbeatOf, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
@@ -12,7 +13,6 @@ import { recordObservations } from "../src/drift/evidence/write.ts";
 import { observeSwept } from "../src/drift/observers/tasks.ts";
 import { observeTasksDone } from "../src/drift/observers/tasks-done.ts";
 import { defaultPolicy, policyOf } from "../src/drift/policy.ts";
-import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
 import { sweepTasks } from "../src/tasks/sweep.ts";
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 async function look() {
   const found = await findUnnoticed(system, defaultPolicy);
-  return { found, ...(await classifyDue(system, defaultPolicy)) };
+  return { found, ...(await classifyWhatIsDue(system, defaultPolicy)) };
 }
 /** A node whose evidence is just being written is left for the next turn. */
 async function settle() {

@@ -8,6 +8,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { someSetup } from "../../testkit/agent/facts.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, heartbeatOf, hostFacts, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
@@ -15,7 +16,6 @@ import { recordObservations } from "../src/drift/evidence/write.ts";
 import { compareAllProfiles } from "../src/drift/observers/compare-all-profiles.ts";
 import { observeSetups } from "../src/drift/observers/setup.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
-import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
 import { createNetworkRecord } from "../src/nodes/directory/network-facts.ts";
 import { createPublished } from "../src/profiles/published.ts";
@@ -50,7 +50,7 @@ const heartbeat = (node: TestNode, { setup = {}, version = "0.1.0", headers = {}
 
 async function reasonsOf({ id }: TestNode): Promise<string[]> {
   await findUnnoticed(system, policy);
-  await classifyDue(system, policy);
+  await classifyWhatIsDue(system, policy);
   const [row] = await superuser<{ causes: { reason: string }[] }[]>`
     SELECT causes FROM node_verdicts WHERE node_id = ${id}`;
   return row?.causes.map(({ reason }) => reason) ?? [];

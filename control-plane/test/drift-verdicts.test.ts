@@ -4,7 +4,7 @@ import { changeNode } from "@holdfast/contracts/endpoints/nodes";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
-import { firstHeartbeat } from "../../testkit/api/evidence.ts";
+import { classifyWhatIsDue, firstHeartbeat } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
@@ -51,7 +51,7 @@ type Verdict = {
 };
 async function verdictOn({ id }: TestNode): Promise<Verdict> {
   await findUnnoticed(system, policy);
-  await classifyDue(system, policy);
+  await classifyWhatIsDue(system, policy);
   const [row] = await superuser<Verdict[]>`
     SELECT causes, incident_id, user_state FROM node_verdicts WHERE node_id = ${id}`;
   if (!row) throw new Error("the node has no verdict");
@@ -225,6 +225,19 @@ describe("an incident", () => {
     expect(await reasonsOn(node)).toEqual(["disk_full"]);
     await sendHeartbeatFrom(node);
     expect(await verdictOn(node)).toMatchObject({ causes: [], incident_id: null });
+  });
+
+  it("DRIFT-04 keeps since when a clock is wrong that every heartbeat measures anew", async () => {
+    const node = await activeNode();
+    const measured = (seconds: number) => superuser`
+      UPDATE node_presence SET clock_skew_ms = 600000, heartbeat_at = now() - ${seconds}::int * interval '1 second'
+      WHERE node_id = ${node.id}`;
+    const since = async () => (await verdictOn(node)).causes.map((one) => (one as { since?: string }).since);
+    await measured(60);
+    const [first] = await since();
+    await measured(0);
+    await superuser`UPDATE node_verdicts SET review_at = now() WHERE node_id = ${node.id}`;
+    expect(await since()).toEqual([first]);
   });
 
   it("DRIFT-04 is not opened by looking again, nor by two that look at once", async () => {

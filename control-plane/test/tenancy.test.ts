@@ -25,11 +25,11 @@ import {
   type TestOrg,
   tokenFor,
 } from "../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { type Sql, withOrg } from "../src/database/connect.ts";
 import { defaultPolicy } from "../src/drift/policy.ts";
-import { classifyDue } from "../src/drift/verdicts/classify-due.ts";
 
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [
@@ -94,7 +94,7 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   // The other organization's turn may hold this node at the moment.
   const incident = await vi.waitUntil(
     async () => {
-      await classifyDue(system, defaultPolicy);
+      await classifyWhatIsDue(system, defaultPolicy);
       return (await client(listIncidents, {})).items[0];
     },
     { timeout: 10_000 },

@@ -18,6 +18,7 @@ import {
   type TestApi,
   type TestOrg,
 } from "../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { newAllocation } from "../../testkit/api/terminals.ts";
 import { openRoles } from "../../testkit/database/database.ts";
@@ -65,7 +66,7 @@ async function classify() {
   await findUnnoticed(system, policy);
   await noticeStandings(system);
   await noticeTerminals(system);
-  return classifyDue(system, policy);
+  return classifyWhatIsDue(system, policy);
 }
 const reviewAll = () => superuser`UPDATE node_verdicts SET review_at = now()`;
 

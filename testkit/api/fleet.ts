@@ -4,8 +4,8 @@
 import type { Sql } from "../../control-plane/src/database/connect.ts";
 import { type NewObservation, recordObservations } from "../../control-plane/src/drift/evidence/write.ts";
 import { defaultPolicy } from "../../control-plane/src/drift/policy.ts";
-import { classifyDue } from "../../control-plane/src/drift/verdicts/classify-due.ts";
 import { findUnnoticed, noticeStandings } from "../../control-plane/src/drift/verdicts/find-unnoticed.ts";
+import { classifyWhatIsDue } from "./evidence.ts";
 
 export type Unusual = {
   /** Silent since so many seconds. */
@@ -89,5 +89,5 @@ export async function classifyAll(superuser: Sql, changes: Partial<typeof defaul
   const policy = { ...defaultPolicy, ...changes };
   await findUnnoticed(superuser, policy);
   await noticeStandings(superuser);
-  await classifyDue(superuser, policy);
+  await classifyWhatIsDue(superuser, policy);
 }

@@ -7,7 +7,6 @@ import { userStateTitles } from "@holdfast/contracts/words/state-titles";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { defaultPolicy } from "../../control-plane/src/drift/policy.ts";
-import { classifyDue } from "../../control-plane/src/drift/verdicts/classify-due.ts";
 import { findUnnoticed, noticeStandings } from "../../control-plane/src/drift/verdicts/find-unnoticed.ts";
 import { openSignals, type Signals } from "../../control-plane/src/mechanisms/signals.ts";
 import { lacks } from "../../scripts/facilities.mjs";
@@ -20,6 +19,7 @@ import {
   type TestApi,
   type TestOrg,
 } from "../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { quiet } from "../../testkit/api/replica.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
@@ -58,7 +58,7 @@ describe.skipIf(lacks("chromium"))("two tenants on one node", () => {
     const { system } = openRoles(api.database);
     await findUnnoticed(system, defaultPolicy);
     await noticeStandings(system);
-    const { allocations } = await classifyDue(system, defaultPolicy);
+    const { allocations } = await classifyWhatIsDue(system, defaultPolicy);
     signals.publish("allocation", allocations);
   }
 

@@ -5,9 +5,9 @@ import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import { userStateTitles } from "@holdfast/contracts/words/state-titles";
 import { beforeAll, describe, expect, it } from "vitest";
 import { defaultPolicy } from "../../../control-plane/src/drift/policy.ts";
-import { classifyDue } from "../../../control-plane/src/drift/verdicts/classify-due.ts";
 import { findUnnoticed } from "../../../control-plane/src/drift/verdicts/find-unnoticed.ts";
 import { addMember, createOrg, startTestApi } from "../../../testkit/api/api.ts";
+import { classifyWhatIsDue } from "../../../testkit/api/evidence.ts";
 import { enrollTestNode } from "../../../testkit/api/nodes.ts";
 import { sendProfileHeartbeat } from "../../../testkit/api/terminals.ts";
 import { openRoles } from "../../../testkit/database/database.ts";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await superuser`UPDATE allocations SET status = 'active', active_at = now()`;
   await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes'`;
   await findUnnoticed(system, defaultPolicy);
-  await classifyDue(system, defaultPolicy);
+  await classifyWhatIsDue(system, defaultPolicy);
 });
 
 const said = async (person: Person, ...args: string[]) => {

@@ -25,9 +25,10 @@ export function deriveFacts(evidence: readonly Observation[], policy: Policy, no
   standing(collector);
   refusals(collector);
   accepted(collector);
-  profile(collector);
+  otherAddresses(collector);
   fullDisk(collector, policy);
   agent(collector, policy);
+  rightAddresses(collector);
   host(collector, policy);
   identity(collector);
   tasks(collector);
@@ -103,15 +104,21 @@ function accepted({ sources, set, facts }: Collector): void {
   if (heartbeat && facts.heartbeat === "current") set("task_wait", "succeeds", heartbeat);
 }
 
-/** That they matched says nothing about a node that stopped reporting: its settings may be why. */
-function profile({ last, set, facts }: Collector): void {
-  const current = facts.heartbeat === "current";
-  const api = last("profile", "api");
+function otherAddresses({ last, set }: Collector): void {
+  const [api, terminal] = [last("profile", "api"), last("profile", "terminal")];
   if (api?.value === "differs") set("node_addresses", "differ_from_profile", api);
-  else if (api && current) set("node_addresses", "match_profile", api);
-  const terminal = last("profile", "terminal");
   if (terminal?.value === "differs") set("terminal_address", "differs_from_profile", terminal);
-  else if (terminal && current) set("terminal_address", "matches_profile", terminal);
+}
+
+/**
+ * After the agent's findings: it may use an address that is accepted for a while and have failed to adopt the new one. That
+ * they matched says nothing about a node that stopped reporting: its settings may be why.
+ */
+function rightAddresses({ last, set, facts }: Collector): void {
+  if (facts.heartbeat !== "current") return;
+  const [api, terminal] = [last("profile", "api"), last("profile", "terminal")];
+  if (api) set("node_addresses", "match_profile", api);
+  if (terminal) set("terminal_address", "matches_profile", terminal);
 }
 
 /** Before the agent's findings: its "nearly full" does not contradict a disk that is full. */

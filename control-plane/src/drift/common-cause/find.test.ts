@@ -202,7 +202,8 @@ const someOutages = fc.array(
   }),
   { maxLength: 2 },
 );
-const someOpen = fc.array(
+/** Of each, one is open at most: an index sees to it. */
+const someOpen = fc.uniqueArray(
   fc.record({
     reason: fc.constantFrom("disk_full", "agent_down"),
     attribute: fc.constantFrom("agent_version" as const, "subnet" as const),
@@ -210,7 +211,7 @@ const someOpen = fc.array(
     since: fc.integer({ min: 0, max: 900 }).map((seconds) => NOW - seconds * SECOND),
     outage: fc.constant(null),
   }),
-  { maxLength: 2 },
+  { maxLength: 2, selector: keyOf },
 );
 const someKnown = fc
   .record({ outages: someOutages, open: someOpen })

@@ -27,6 +27,9 @@ const KEPT_CHANGES = 20;
 /** Of all kinds and keys: a node that reports ever new codes only displaces its own evidence. */
 const KEPT_OF_NODE = 1_000;
 
+/** Each has an id of its own. Others are observed again and again, and lead to where they began. */
+const RECORD: Kind = "diagnostic";
+
 /** What was given of a node includes all findings that it has: any other one is over. */
 export type AllFindings = { nodeId: string; observedAt: Date };
 
@@ -87,7 +90,8 @@ async function record(
   if (repeat.length > 0) {
     await tx`
       UPDATE node_observations o SET seen_at = r.seen_at, detail = r.detail::json,
-        correlation_id = coalesce(o.correlation_id, r.correlation_id)
+        correlation_id = CASE WHEN o.kind = ${RECORD} THEN coalesce(r.correlation_id, o.correlation_id)
+                              ELSE coalesce(o.correlation_id, r.correlation_id) END
       FROM unnest(${repeat.map(({ id }) => id)}::uuid[],
         ${repeat.map(({ seenAt }) => new Date(seenAt))}::timestamptz[],
         ${repeat.map(({ observation }) => textOf(observation.detail))}::text[],

@@ -11,7 +11,7 @@ import { readEvidence } from "../evidence/read.ts";
 import { type Change, writeIncidents } from "../incidents/write.ts";
 import { fanOut } from "../tenants/fan-out.ts";
 import { layersOf } from "./layers.ts";
-import { type StoredCause, saysTheSame, storedCause } from "./stored.ts";
+import { type StoredCause, saysTheSame, sinceFirstSeen, storedCause } from "./stored.ts";
 
 /** As many at once as are read and written in some ten milliseconds. */
 const BATCH = 500;
@@ -60,7 +60,10 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
   const results = due.map((one) => {
     const known = evidence.get(one.node_id) ?? [];
     const verdict = classify(known, policy, one.now.getTime());
-    const causes = verdict.causes.map((cause) => storedCause(cause, known));
+    const causes = sinceFirstSeen(
+      verdict.causes.map((cause) => storedCause(cause, known)),
+      one.causes,
+    );
     const layers = layersOf(verdict, known, one.now.getTime());
     const changed = !saysTheSame(one.causes, causes);
     const { management, workload, access } = layers;

@@ -35,6 +35,14 @@ function correlationOf(
   return [...evidence, ...same].find(({ correlationId }) => correlationId !== undefined)?.correlationId;
 }
 
+/** What is measured anew with every heartbeat began when it was first seen. */
+export function sinceFirstSeen(causes: readonly StoredCause[], before: readonly StoredCause[]): StoredCause[] {
+  return causes.map((cause) => {
+    const since = before.find(({ reason }) => reason === cause.reason)?.since ?? cause.since;
+    return since < cause.since ? { ...cause, since } : cause;
+  });
+}
+
 /** Whether two verdicts say the same. When it began and which evidence it rests on may be refined meanwhile. */
 export function saysTheSame(a: readonly StoredCause[], b: readonly StoredCause[]): boolean {
   return textOf(a) === textOf(b);
