@@ -146,7 +146,9 @@ const job = (name: string) => {
 };
 async function classify(): Promise<void> {
   await job("find-silent-nodes")();
-  await job("classify-nodes")();
+  // A node of which something is being written has its turn later.
+  do await job("classify-nodes")();
+  while ((await superuser`SELECT FROM node_verdicts WHERE review_at <= now() LIMIT 1`).length > 0);
 }
 
 /** What an open page of somebody received, as text. */
