@@ -63,6 +63,25 @@ export function cloned(lab: Lab): Fault {
   };
 }
 
+/** As after a restore from a backup without its keys: the server starts, and cannot sign as before. */
+export function signingCaLost(lab: Lab): Fault {
+  const rename = (from: string, to: string) =>
+    lab.changeDatabase(
+      `UPDATE sealed_keys SET name = '${to}' || substr(name, ${from.length + 1}) WHERE name LIKE '${from}%'`,
+    );
+  return {
+    what: "the server is restarted without the CA that signs certificates of nodes",
+    async inflict() {
+      await rename("ca:", "lost:");
+      await lab.control.startApi();
+    },
+    async mend() {
+      await rename("lost:", "ca:");
+      await lab.control.startApi();
+    },
+  };
+}
+
 export const fenced = (lab: Lab): Fault => ({
   what: "an operator quarantines the node",
   inflict: () => atDesk(lab, "node", "fence", lab.node.name),

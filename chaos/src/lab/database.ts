@@ -10,6 +10,8 @@ import type { Logins } from "@holdfast/control-plane/database/settings";
 export type SharedDatabase = {
   /** A new, migrated database; returns the logins that an api runs with. */
   create(name: string): Promise<Logins>;
+  /** Runs a statement in it that no process of an installation could run. */
+  change(name: string, statement: string): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -24,6 +26,10 @@ export async function openSharedDatabase(directory: string): Promise<SharedDatab
       await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE holdfast OWNER holdfast_owner`);
       const inDatabase = (url: string) => url.replace(/\/[^/]*$/, `/${name}`);
       return { appUrl: inDatabase(logins.appUrl), systemUrl: inDatabase(logins.systemUrl) };
+    },
+    async change(name, statement) {
+      const owner = openOwner(server.superuserUrl.replace(/\/[^/]*$/, `/${name}`));
+      await owner.unsafe(statement).finally(() => owner.end({ timeout: 1 }));
     },
     async stop() {
       await admin.end({ timeout: 1 });

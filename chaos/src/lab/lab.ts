@@ -36,6 +36,8 @@ export type Lab = {
   database: OwnDatabase | undefined;
   edge: Edge | undefined;
   logins: Logins;
+  /** Runs a statement in the lab's database that no process of an installation could run. */
+  changeDatabase(statement: string): Promise<void>;
 };
 
 export type Link = "stream" | "poll";
@@ -91,7 +93,8 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   );
   if (!node) throw new Error("a lab has a node");
   const parts = { network, names: nameServer, control, node, second, database, edge };
-  return { directory, router: network.router, logins, ...parts };
+  const changeDatabase = (statement: string) => site.database.change(`lab${number}`, statement);
+  return { directory, router: network.router, logins, changeDatabase, ...parts };
 }
 
 /** At once: nobody misses any of it. `keep` is where logs are copied to. */

@@ -1,9 +1,16 @@
 // Rows about who a node is, and whether that is accepted.
 
-import { cloned, fenced, oldCertificate } from "../../faults/identity.ts";
+import { cloned, fenced, oldCertificate, signingCaLost } from "../../faults/identity.ts";
 import type { Row } from "../row.ts";
 
 export const identityRows: Row[] = [
+  {
+    row: "D05",
+    how: "the server is restarted without the CA that signs certificates of nodes",
+    at: "lab",
+    returns: true,
+    run: (scene) => scene.breaks(signingCaLost(scene.lab)),
+  },
   {
     row: "D13",
     how: "an operator quarantines the node",

@@ -8,7 +8,6 @@ const RECOVERY = "recovery tokens, which do not exist yet";
 export const missingRows: Row[] = [
   needs("D02", RECOVERY),
   needs("D03", RECOVERY),
-  needs("D05", "a comparison of the signing CA with the one that the ingress trusts"),
   needs("D06", "a comparison of the signing CA with the one that the ingress trusts"),
   needs("D09", RECOVERY),
   needs("D12", RECOVERY),

@@ -1,13 +1,9 @@
 // Rows about tasks and results.
 
-import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { anotherBuild, ofAnOldVersion, PROBE, withoutNetworkProbe } from "../../faults/builds.ts";
 import { edgeFollows } from "../../faults/edge.ts";
-import type { Fault } from "../../faults/fault.ts";
 import { agentKilled } from "../../faults/host.ts";
-import type { LabNode } from "../../lab/node.ts";
 import { PATIENCE_SECONDS, until } from "../../until.ts";
 import type { Row } from "../row.ts";
 
@@ -30,12 +26,15 @@ export const workRows: Row[] = [
   },
   {
     row: "D17",
-    how: "the agent is killed -9 during a task and starts again without its journal, so it has no result to send",
+    how: "a proxy confirms the result of a task and loses it",
     at: "lab",
+    lab: { edge: true },
     async run(scene) {
-      const task = await scene.gives({ hold_ms: 60_000 });
+      const task = await scene.gives({ hold_ms: 5_000 });
       await until("the task runs", PATIENCE_SECONDS, async () => (await scene.reads(task)).phase === "holding");
-      await scene.breaks(journalLost(scene.lab.node));
+      const page = JSON.stringify({ verdicts: [{ task_id: task.id, verdict: "accepted" }] });
+      const rule = { path: "/results", do: "answer", status: 200, page } as const;
+      await scene.breaks(edgeFollows(scene.lab, "the edge confirms results and loses them", rule));
     },
   },
   {
@@ -68,15 +67,3 @@ export const workRows: Row[] = [
     },
   },
 ];
-
-function journalLost(node: LabNode): Fault {
-  return {
-    what: "the agent has lost its journal",
-    async inflict() {
-      await node.agent().stop("SIGKILL");
-      for (const name of ["journal.a", "journal.b"]) rmSync(join(node.stateDir, name), { force: true });
-      node.startAgent();
-    },
-    mend: async () => undefined,
-  };
-}

@@ -42,7 +42,8 @@ export function agentStatusOf(
 ): NodeAgentStatus {
   for (const { signal, reason } of causes) {
     const status = reason === "node_agent_unreachable" ? "unknown" : signal && statusBySignal[signal];
-    if (status) return status;
+    // One that reports is authenticated, whatever an operator decided about it.
+    if (status && !(reporting && status === "auth_failed")) return status;
   }
   return reporting ? "healthy" : heard ? "stale" : "unknown";
 }
