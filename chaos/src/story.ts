@@ -89,10 +89,8 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
   let after: Look | undefined;
   let retry: Retry | undefined;
 
-  const said = new Set<string>();
-  const onAttention = (attention: NodeDetail["attention"]) => {
-    for (const { reason, signal } of attention) for (const code of [reason, signal]) if (code) said.add(code);
-  };
+  const said: string[] = [];
+  const onAttention = (attention: NodeDetail["attention"]) => said.push(...codesIn(attention));
   const secondsSince = (from: number, to = Date.now()) => Math.round((to - from) / 100) / 10;
   const see = (sighting: Seen, at = Date.now()) => {
     const found = { audit: null, delivered: null, server_log: null, host_log: null };
@@ -223,7 +221,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       const turnOf = ({ by, code }: Sighting) =>
         expected.sightings.findIndex((one) => one.by === by && one.code === code) >>> 0;
       const sightings = seen.toSorted((a, b) => turnOf(a) - turnOf(b));
-      return { sightings, before, after, retry, forbidden: forbiddenOf(expected.rows ?? [], said) };
+      return { sightings, before, after, retry, forbidden: forbiddenOf(expected.rows ?? [], new Set(said)) };
     },
   };
 }
@@ -231,6 +229,10 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
 /** A host and a server can notice something before the agent has recorded it: then there is no id yet. */
 function isRecorded(by: Observer, code: string, { correlation_id }: { correlation_id: string | null }): boolean {
   return correlation_id !== null || !traceFor({ by, code }).id;
+}
+
+function codesIn(attention: NodeDetail["attention"]): string[] {
+  return attention.flatMap(({ reason, signal }) => [reason, signal]).filter((code) => code !== null);
 }
 
 /** A version 7 UUID begins with the millisecond of its making. */
