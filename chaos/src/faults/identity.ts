@@ -65,20 +65,18 @@ export function cloned(lab: Lab): Fault {
 
 /** As after a restore from a backup without its keys: the server starts, and cannot sign as before. */
 export function signingCaLost(lab: Lab): Fault {
-  const rename = (from: string, to: string) =>
-    lab.changeDatabase(
-      `UPDATE sealed_keys SET name = '${to}' || substr(name, ${from.length + 1}) WHERE name LIKE '${from}%'`,
-    );
+  const change = async (...statements: string[]) => {
+    for (const statement of statements) await lab.changeDatabase(statement);
+    await lab.control.startApi();
+  };
   return {
     what: "the server is restarted without the CA that signs certificates of nodes",
-    async inflict() {
-      await rename("ca:", "lost:");
-      await lab.control.startApi();
-    },
-    async mend() {
-      await rename("lost:", "ca:");
-      await lab.control.startApi();
-    },
+    inflict: () =>
+      change(
+        "CREATE TABLE lost_keys AS SELECT * FROM sealed_keys WHERE name LIKE 'ca:%'",
+        "DELETE FROM sealed_keys WHERE name LIKE 'ca:%'",
+      ),
+    mend: () => change("INSERT INTO sealed_keys SELECT * FROM lost_keys", "DROP TABLE lost_keys"),
   };
 }
 

@@ -1,6 +1,15 @@
 import type { Explanation } from "@holdfast/contracts/endpoints/drift";
 import { describe, expect, it } from "vitest";
-import { answerOf, codesIn, differences, forbiddenIn, type KeyRow, keyFor, readAnswerKey } from "./answer-key.ts";
+import {
+  answerOf,
+  codesIn,
+  differences,
+  forbiddenIn,
+  type KeyRow,
+  keyFor,
+  readAnswerKey,
+  withAction,
+} from "./answer-key.ts";
 import { allRows } from "./rows/all.ts";
 
 const all = readAnswerKey();
@@ -97,6 +106,16 @@ describe("the answer key", () => {
 describe("the rows", () => {
   it("DRIFT-13 are those of the matrix, each once", () => {
     expect(allRows.map(({ row }) => row).toSorted()).toEqual(all.map(({ row }) => row).toSorted());
+  });
+
+  it("DRIFT-13 expect another next action only where the matrix permits it", () => {
+    const keys = allRows
+      .filter((one) => one.nextAction !== undefined)
+      .map((one) => withAction(rowOf(one.row), one.nextAction));
+    expect(keys.map(({ row, next_action }) => `${row} ${next_action}`).toSorted()).toEqual([
+      ...["D24 repair_network", "T04 repair_network", "T05 repair_endpoint_profile"],
+    ]);
+    expect(() => withAction(rowOf("D13"), "wait")).toThrow("D13 does not permit wait");
   });
 
   it("DRIFT-13 only what the matrix permits is injected", () => {

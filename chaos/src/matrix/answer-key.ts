@@ -12,6 +12,8 @@ export type KeyRow = {
   severity: string;
   owner: string;
   next_action: string;
+  /** The condition under which it is another one, which the text names. */
+  next_action_if?: string;
   detect_within_s: number;
   masks: string[];
   must_not_say: string[];
@@ -25,6 +27,13 @@ const file = new URL("../../../contracts/test/failure-matrix.json", import.meta.
 
 export function readAnswerKey(): KeyRow[] {
   return (JSON.parse(readFileSync(file, "utf8")) as { rows: KeyRow[] }).rows;
+}
+
+/** The key for a fault that meets the condition of `next_action_if`. */
+export function withAction(key: KeyRow, nextAction: string | undefined): KeyRow {
+  if (nextAction === undefined) return key;
+  if (!key.next_action_if?.includes(nextAction)) throw new Error(`${key.row} does not permit ${nextAction}`);
+  return { ...key, next_action: nextAction };
 }
 
 /** A row may yield the reason of another row; it is then answered as that one, within its own time. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { openSharedDatabase } from "../lab/database.ts";
 import type { Site } from "../lab/lab.ts";
 import { enterWorld, repository, withOwnUsers } from "../world.ts";
-import { type KeyRow, readAnswerKey } from "./answer-key.ts";
+import { type KeyRow, readAnswerKey, withAction } from "./answer-key.ts";
 import { openInstallation } from "./installation.ts";
 import { pairs, rowsOf } from "./pairs.ts";
 import { openMatrixReport } from "./report.ts";
@@ -64,8 +64,8 @@ await database.stop();
 const code = report.close() ? 0 : 1;
 process.stdout.write("", () => process.exit(code));
 
-function keyOf({ row }: Row): KeyRow {
+function keyOf({ row, nextAction }: Row): KeyRow {
   const found = all.find((one) => one.row === row);
   if (!found) throw new Error(`the matrix has no row ${row}`);
-  return found;
+  return withAction(found, nextAction);
 }

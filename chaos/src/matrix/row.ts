@@ -23,7 +23,8 @@ type AtInstallation = {
 type Injected = { at: "database"; evidence: readonly (readonly InjectedEvidence[])[] };
 type NotYet = { at: "nowhere" /** What has to be built first. */; missing: string };
 
-export type Row = { row: string; how: string } & (AtLab | AtInstallation | Injected | NotYet);
+/** `nextAction`: where the fault meets the condition under which the key gives another one. */
+export type Row = { row: string; how: string; nextAction?: string } & (AtLab | AtInstallation | Injected | NotYet);
 export type RowAt<Place extends Row["at"]> = Extract<Row, { at: Place }>;
 
 export type InjectedEvidence = { kind: string; value: string; observer: string };

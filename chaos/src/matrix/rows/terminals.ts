@@ -16,15 +16,24 @@ export const terminalRows: TerminalRow[] = [
   row("D23", "nothing listens at the gateway's public address; tasks go on", async ({ publicFront }) =>
     publicFront.lead("refused"),
   ),
-  row("T04", "the gateway's address for nodes does not respond", async ({ nodeFront }) =>
-    nodeFront.lead("silent"),
-  ),
-  row("D24", "the gateway's address for nodes refuses connections", async ({ nodeFront }) =>
-    nodeFront.lead("refused"),
-  ),
-  row("T05", "somebody takes the node's stream and tells the gateway nothing", async ({ nodeFront, stand }) =>
-    nodeFront.lead(await stand.sink()),
-  ),
+  {
+    ...row("T04", "the gateway's address for nodes is right and does not respond", async ({ nodeFront }) =>
+      nodeFront.lead("silent"),
+    ),
+    nextAction: "repair_network",
+  },
+  {
+    ...row("D24", "the gateway's address for nodes is right and refuses connections", async ({ nodeFront }) =>
+      nodeFront.lead("refused"),
+    ),
+    nextAction: "repair_network",
+  },
+  {
+    ...row("T05", "somebody takes the stream of a current agent and tells the gateway nothing", async (place) =>
+      place.nodeFront.lead(await place.stand.sink()),
+    ),
+    nextAction: "repair_endpoint_profile",
+  },
   row("T06", "a proxy ends the TLS of the node's stream", async ({ nodeFront, stand }) =>
     nodeFront.lead(await stand.tlsEnd()),
   ),

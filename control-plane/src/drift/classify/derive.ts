@@ -28,12 +28,12 @@ export function deriveFacts(evidence: readonly Observation[], policy: Policy, no
   otherAddresses(collector);
   fullDisk(collector, policy);
   agent(collector, policy);
-  rightAddresses(collector);
   host(collector, policy);
   identity(collector);
   tasks(collector);
   operations(collector);
   terminals(collector);
+  rightAddresses(collector);
   apps(collector);
   platform(collector);
   nothingHeard(collector, policy);
@@ -111,8 +111,8 @@ function otherAddresses({ last, set }: Collector): void {
 }
 
 /**
- * After the agent's findings: it may use an address that is accepted for a while and have failed to adopt the new one. That
- * they matched says nothing about a node that stopped reporting: its settings may be why.
+ * After the agent's findings and the terminals: it may use an address that is accepted for a while and have failed to adopt the
+ * new one, or somebody else may be at the right one. That they matched says nothing about a node that stopped reporting: its settings may be why.
  */
 function rightAddresses({ last, set, facts }: Collector): void {
   if (facts.heartbeat !== "current") return;
