@@ -18,7 +18,7 @@ import {
   type TestApi,
   type TestOrg,
 } from "../../testkit/api/api.ts";
-import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
+import { classifyWhatIsDue, firstHeartbeat } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { newAllocation } from "../../testkit/api/terminals.ts";
 import { openRoles } from "../../testkit/database/database.ts";
@@ -52,7 +52,7 @@ const idOf = ({ me }: Browser) => me.id ?? "";
 /** A node that reports, with an allocation of each. */
 async function sharedNode() {
   const node = await enrollTestNode(api, org.id);
-  await sendHeartbeatFrom(node);
+  await firstHeartbeat(superuser, node);
   const of = async (person: Browser) =>
     (await newAllocation(superuser, org, node.id, { userId: idOf(person) })).allocationId;
   return { node, ofAda: await of(ada), ofBob: await of(bob) };

@@ -5,7 +5,7 @@ import { type Explanation, explainNode } from "@holdfast/contracts/endpoints/dri
 import { openPool } from "@holdfast/control-plane/database/connect";
 import { type NewObservation, recordObservations } from "@holdfast/control-plane/drift/evidence/write";
 import { closeLab, type Lab, openLab, type Site } from "../lab/lab.ts";
-import { within } from "../until.ts";
+import { PATIENCE_SECONDS, until, within } from "../until.ts";
 import { answerOf, type KeyRow, problemsWith } from "./answer-key.ts";
 import type { Installation } from "./installation.ts";
 import { type PairResult, pairDifferences, rowsOf } from "./pairs.ts";
@@ -65,6 +65,13 @@ export async function runInLab(
 async function inject({ evidence }: RowAt<"database">, lab: Lab, scene: Scene, watch: Watch): Promise<void> {
   const sql = openPool({ url: lab.logins.systemUrl, application: "matrix", role: "holdfast_system", max: 1 });
   try {
+    // A busy machine may take its time to accept one.
+    await until("a connection to the database", PATIENCE_SECONDS, () =>
+      sql`SELECT 1`.then(
+        () => true,
+        () => false,
+      ),
+    );
     for (const [index, step] of evidence.entries()) {
       if (index > 0) await scene.hasCause();
       if (index === evidence.length - 1) watch.injected();

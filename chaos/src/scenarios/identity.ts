@@ -38,8 +38,8 @@ export const rejected: Scenario = {
   expect: {
     rows: ["N04"],
     sightings: [
-      { by: "dashboard", code: "auth_failed", within: 40 },
-      { by: "host", code: "identity_revoked", within: 40 },
+      { by: "dashboard", code: "auth_failed", within: 75 },
+      { by: "host", code: "identity_revoked", within: 75 },
       { by: "user", code: "task_not_taken", within: 60 },
     ],
     // That it is offline is a symptom of the rejection.
