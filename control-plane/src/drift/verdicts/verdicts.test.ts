@@ -204,10 +204,32 @@ describe("management, workload and access", () => {
     ["api_unreachable", [{ ...heard, observedAt: now - HOUR }, saw("diagnostic", "api_name_unresolved")]],
     ["api_unreachable", [{ ...heard, observedAt: now - HOUR }, saw("diagnostic", "server_tls_untrusted")]],
     ["task_result_failed", [heard, finding("task_result_failed")]],
+    // Quarantined, and authenticated all the same.
+    ["healthy", [heard, saw("standing", "quarantined")]],
     ["unknown", []],
   ])("DASH-01 the agent is %s", (expected, evidence: Observation[]) => {
     const { causes, reporting } = classify([enrolled, ...evidence], policy, now);
     expect(agentStatusOf(causes, { reporting, heard: evidence.length > 0 })).toBe(expected);
+  });
+});
+
+describe("addresses that match the profile", () => {
+  const matches = ["api", "terminal"].map((key) => ({ ...saw("profile", "matches"), key }) as Observation);
+  const found = (...evidence: Observation[]) =>
+    classify([enrolled, heard, ...matches, ...evidence], policy, now).causes.map(
+      ({ reason, nextAction }) => `${reason} ${nextAction}`,
+    );
+
+  it("DRIFT-03 leave the way to the terminal gateway as what is to be repaired", () => {
+    expect(found(saw("terminal", "terminal_node_stream_timeout"))).toEqual([
+      "terminal_node_stream_timeout repair_network",
+    ]);
+  });
+
+  it("DRIFT-03 do not disprove an agent that failed to adopt others, nor a terminal that met somebody else there", () => {
+    const drift = ["endpoint_profile_drift repair_endpoint_profile"];
+    expect(found(finding("endpoint_profile_drift"))).toEqual(drift);
+    expect(found(saw("terminal", "terminal_env_profile_drift"))).toEqual(drift);
   });
 });
 
