@@ -10,7 +10,7 @@ import { userStates } from "../reasons/vocabulary.ts";
 
 export const IncidentState = z.enum(["open", "closed"]);
 
-/** By which nodes are told apart. Of those that are shared by as many nodes, an earlier one is named. */
+/** What distinguishes nodes. Of those that are shared by as many nodes, an earlier one is named. */
 export const nodeAttributes = [
   "ingress",
   "profile",

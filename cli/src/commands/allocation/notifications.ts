@@ -1,4 +1,4 @@
-// holdfast allocation notifications: what the people of an allocation were told about the node behind it.
+// holdfast allocation notifications: notices about the node behind an allocation, to its people.
 
 import {
   type AllocationNotification,

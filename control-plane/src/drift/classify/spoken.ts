@@ -1,4 +1,4 @@
-// The code whose words a cause is told in: what was observed, where that is more exact than the reason. An agent that
+// The code whose words describe a cause: what was observed, where that is more exact than the reason. An agent that
 // cannot resolve the server's name and one that finds no route have the same reason and need different advice.
 
 import type { ReasonCode } from "@holdfast/contracts/reasons/catalogue";

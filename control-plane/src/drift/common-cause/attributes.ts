@@ -1,4 +1,4 @@
-// The attributes by which nodes with one cause are told from others, and where they are read. A further one has a line in the
+// What distinguishes nodes with one cause from others, and where it is read. A further one has a line in the
 // contract's list and one here: in what a heartbeat brings, or in the columns of a node.
 
 import type { NodeAttribute } from "@holdfast/contracts/endpoints/incidents";

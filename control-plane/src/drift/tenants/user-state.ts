@@ -1,4 +1,4 @@
-// What an allocation's people are assessed: one of five states. A node's causes reach every allocation on it, except those that
+// What an allocation's people see: one of five states. A node's causes reach every allocation on it, except those that
 // are about another one, and those that evidence of the allocation itself disproves. Pure.
 
 import { type UserState, userStates } from "@holdfast/contracts/reasons/vocabulary";
