@@ -6,7 +6,7 @@ const page = readFileSync(new URL("../../docs/reference/errors.md", import.meta.
 
 /** Those that are also reasons, and one that has a page of its own. */
 const withRunbook: string[] = [
-  ...["cert_expired", "identity_revoked", "identity_retired", "certificate_header_refused"],
+  ...["cert_expired", "identity_revoked", "identity_retired", "node_quarantined", "certificate_header_refused"],
   ...["terminal_token_mint_failed", "terminal_session_unknown", "terminal_token_refused"],
   "ingress_identity_refused",
 ];

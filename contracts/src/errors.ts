@@ -4,12 +4,13 @@
 
 import { z } from "zod";
 import { nodeErrors } from "./errors/nodes.ts";
+import { notifyErrors } from "./errors/notify.ts";
 import { peopleErrors } from "./errors/people.ts";
 import { requestErrors } from "./errors/requests.ts";
 import { workErrors } from "./errors/work.ts";
 import { runbookOf } from "./reasons/catalogue.ts";
 
-export const errorCatalogue = { ...requestErrors, ...peopleErrors, ...nodeErrors, ...workErrors };
+export const errorCatalogue = { ...requestErrors, ...peopleErrors, ...nodeErrors, ...workErrors, ...notifyErrors };
 
 export type ErrorCode = keyof typeof errorCatalogue;
 export const errorCodes = Object.keys(errorCatalogue) as [ErrorCode, ...ErrorCode[]];

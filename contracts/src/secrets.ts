@@ -16,12 +16,19 @@ export const secretPrefix = {
   enrollment: "hfe_",
   /** Bootstrap token: enrolls its one node again and again. */
   bootstrap: "hfb_",
-  /** Recovery token of a node. Reserved: nothing makes or takes one yet. */
+  /** Recovery token: a new identity for the node that has it, once. */
   recovery: "hfr_",
+  /** Of a recovery bundle: a new identity for the node that it was created for, once. */
+  bundle: "hfu_",
   /** Terminal token: one connection to the gateway. */
   terminal: "hfp_",
+  /** Signs the messages to one webhook. */
+  webhook: "hfw_",
   /** What the api and the gateway know each other by. */
   service: "hfv_",
 } as const;
 
 export type SecretKind = keyof typeof secretPrefix;
+
+/** Before a recovery bundle as one line to paste, which contains its secret: `hfbundle1.<root>.<bundle>`. */
+export const BUNDLE_LINE_PREFIX = "hfbundle1.";

@@ -6,7 +6,6 @@ import type { Environment } from "./settings.ts";
 /** By what they are for. A name leaves this table when a setting takes it as an alias. */
 const notSupportedYet = {
   "pinning the keys that sign tasks": ["GPUAAS_TASK_SIGNING_PUBKEYS"],
-  "recovering a node's identity": ["GPUAAS_RECOVERY_API_URL", "GPUAAS_RECOVERY_CA_BUNDLE_PATH"],
   "virtual machines": [
     ...["NODE_AGENT_NETWORK_BACKEND", "NODE_AGENT_NETWORK_INTERFACE", "NODE_AGENT_BASE_IMAGE_DIR"],
     ...["NODE_AGENT_CLOUD_INIT_DIR", "ALLOW_UNKNOWN_HOST_REGISTRATION"],

@@ -33,6 +33,11 @@ describe("redact", () => {
     expect(redact(`a hft_${"x".repeat(43)} b`)).toBe("a hft_[redacted] b");
   });
 
+  it("SEC-03 takes a recovery bundle out that was pasted as one line", () => {
+    const line = `hfbundle1.${"h".repeat(43)}.${"s".repeat(2000)}`;
+    expect(redact(`apply --line ${line}, and`)).toBe("apply --line hfbundle[redacted], and");
+  });
+
   it("SEC-03 takes an enrollment token out with both its halves", () => {
     const token = `hfe_${"s".repeat(43)}.${"h".repeat(43)}`;
     expect(redact(`join --token ${token} --api https://h`)).toBe("join --token hfe_[redacted] --api https://h");

@@ -6,6 +6,8 @@
 // No word boundary in front: inside a JSON string a line break is `\n`, which ends in a letter.
 // An enrollment token goes on behind a dot.
 const ownSecret = /hf[a-z]_[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]{16,})?/g;
+// A recovery bundle as one line: its secret is in the compressed part.
+const bundleLine = /hfbundle\d\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g;
 // Up to the last @ before a slash, because people forget to encode one; never past a quote, which
 // ends the URL wherever it stands in JSON. Found by what follows the scheme: looking for one took minutes
 // in a megabyte of letters.
@@ -19,6 +21,7 @@ const privateKey =
 export function redact(text: string): string {
   return text
     .replace(ownSecret, (secret) => `${secret.slice(0, 4)}[redacted]`)
+    .replace(bundleLine, "hfbundle[redacted]")
     .replace(privateKey, "[redacted private key]")
     .replace(urlPassword, "$1[redacted]@")
     .replace(bearer, "$1 [redacted]");

@@ -52,7 +52,7 @@ const EvidenceItem = z.strictObject({
   detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
 });
 
-export const layerStates = ["working", "impaired", "unknown"] as const;
+export const layerStates = ["working", "impaired", "recovering", "unknown"] as const;
 export type LayerState = (typeof layerStates)[number];
 
 /** Never one bit: that a node cannot be managed says nothing about what runs on it. */
@@ -120,6 +120,9 @@ export const Explanation = z.strictObject({
       }),
     )
     .describe("What has to be seen before the node counts as recovered."),
+  repaired_at: Time.nullable().describe(
+    "Of an incident that ends only with a verified recovery: only later evidence counts in the checklist.",
+  ),
   incident: z
     .strictObject({ id: Id, began_at: Time, opened_at: Time })
     .nullable()
@@ -128,6 +131,23 @@ export const Explanation = z.strictObject({
     .strictObject({ incident_id: Id, reason: z.string(), title: z.string(), shared: Shared, began_at: Time })
     .nullable()
     .describe("The open incident of several nodes that this node's is a symptom of."),
+  clone: z
+    .strictObject({
+      instances: z
+        .array(
+          z.strictObject({
+            holder: z.int().describe("Names this one of the two; their other ids may be equal."),
+            ...{ instance_id: z.string(), boot_id: z.string(), certificate_serial: z.string().nullable() },
+            ...{ hostname: z.string().nullable(), address: z.string().nullable() },
+            ...{ first_seen_at: Time, last_seen_at: Time },
+          }),
+        )
+        .describe("The two that use the node's identity."),
+      recommended: z.int().nullable().describe("The `holder` that is probably the original; null: undecided."),
+      why: z.array(z.string()),
+    })
+    .nullable()
+    .describe("Null: only one machine uses the node's identity, as far as is known."),
   history: z.array(
     z.strictObject({
       ...{ incident_id: Id, reason: z.string(), title: z.string(), severity: z.string() },

@@ -44,6 +44,23 @@ export const EnrollmentToken = z.strictObject({
 });
 export type EnrollmentToken = z.infer<typeof EnrollmentToken>;
 
+/** With the secret, which is shown once. */
+export const NewEnrollmentToken = EnrollmentToken.extend({
+  token: z.string().describe("Shown once. The part after the dot is the SHA-256 of the root CA."),
+  api_url: z.string().describe("The URL at which the agent enrolls."),
+  join_command: z.string().describe("For a machine that has a checkout of Holdfast."),
+  install_command: z
+    .string()
+    .nullable()
+    .describe(
+      "Command for the new machine: downloads the agent, verifies its SHA-256, installs it, enrolls the machine and " +
+        "starts it. Null while this server has no agent packed.",
+    ),
+  /** Other machines cannot reach the address: the listener is on loopback. */
+  only_this_machine: z.boolean(),
+});
+export type NewEnrollmentToken = z.infer<typeof NewEnrollmentToken>;
+
 export const createEnrollmentToken = endpoint({
   name: "createEnrollmentToken",
   noun: "nodes",
@@ -87,20 +104,7 @@ export const createEnrollmentToken = endpoint({
         problem("expires_in_minutes", `at most ${most} for a pairing token`);
       }
     }),
-  answer: EnrollmentToken.extend({
-    token: z.string().describe("Shown once. The part after the dot is the SHA-256 of the root CA."),
-    api_url: z.string().describe("The URL at which the agent enrolls."),
-    join_command: z.string().describe("For a machine that has a checkout of Holdfast."),
-    install_command: z
-      .string()
-      .nullable()
-      .describe(
-        "Command for the new machine: downloads the agent, verifies its SHA-256, installs it, enrolls the machine and " +
-          "starts it. Null while this server has no agent packed.",
-      ),
-    /** Other machines cannot reach the address: the listener is on loopback. */
-    only_this_machine: z.boolean(),
-  }),
+  answer: NewEnrollmentToken,
   errors: ["ca_unavailable", "node_change_refused", "node_retired"],
 });
 
@@ -182,6 +186,7 @@ export const enrollNode = endpoint({
     "name_taken",
     "csr_invalid",
     "ca_unavailable",
+    "ca_ingress_mismatch",
     "rate_limit_exceeded",
   ],
 });

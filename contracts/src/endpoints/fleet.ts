@@ -61,6 +61,11 @@ const Trouble = z.strictObject({
 });
 export type Trouble = z.infer<typeof Trouble>;
 
+/** Why nothing acts on many nodes at present. */
+export const brakeReasons = ["ca_mismatch", "control_plane_outage", "fleet_lost"] as const;
+
+const Brake = z.strictObject({ why: z.enum(brakeReasons), message: z.string() });
+
 export const Fleet = z.strictObject({
   at: Time,
   /** Nodes that are not retired. */
@@ -79,6 +84,8 @@ export const Fleet = z.strictObject({
   capabilities: z.array(z.strictObject({ value: z.string(), count: z.int() })),
   /** Most nodes of the organization have the same trouble at the same time: it is hardly theirs. */
   own_side: z.strictObject({ message: z.string(), next_step: z.string() }).nullable(),
+  /** The control plane is suspected, over all organizations: notifications wait. Null: it is not. */
+  brake: Brake.nullable(),
 });
 export type Fleet = z.infer<typeof Fleet>;
 
@@ -127,4 +134,41 @@ export const getFleetPicture = endpoint({
     since: Text.min(1).max(64).optional().describe("`version` of the last response."),
   }),
   answer: FleetPicture,
+});
+
+/** How far ahead the points of a forecast reach. */
+export const FORECAST_HOURS = 48;
+
+const ForecastPoint = z.strictObject({
+  at: Time,
+  lost: z.int().describe("Nodes whose certificate has expired by then, if no certificates are issued until then."),
+  recovering: z.int().describe("Of them, those with a recovery token that is still current then."),
+});
+export type ForecastPoint = z.infer<typeof ForecastPoint>;
+
+export const FleetForecast = z.strictObject({
+  at: Time,
+  nodes: z.int().describe("Nodes with a valid certificate now."),
+  /** The point at `until`. */
+  until: ForecastPoint,
+  message: z.string(),
+  points: z.array(ForecastPoint).describe(`For each full hour from now on, ${FORECAST_HOURS} hours ahead.`),
+});
+export type FleetForecast = z.infer<typeof FleetForecast>;
+
+export const getFleetForecast = endpoint({
+  name: "getFleetForecast",
+  noun: "fleet",
+  method: "GET",
+  path: "/v1/fleet/forecast",
+  summary: "Forecast how many nodes lose their identity if the control plane stays down",
+  description:
+    "A node whose certificate expires while no certificates are issued is locked out. It returns by itself if it has a current recovery token.",
+  access: { scope: "nodes:diagnose" },
+  query: z.strictObject({
+    until: Time.optional().describe(
+      `When the control plane is back: within the next ${FORECAST_HOURS} hours. Default: in 24 hours.`,
+    ),
+  }),
+  answer: FleetForecast,
 });

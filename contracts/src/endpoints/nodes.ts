@@ -11,7 +11,7 @@ import { hopDetails, hops } from "../reasons/hops.ts";
 import { nodeOwners } from "../reasons/owners.ts";
 import { userStates } from "../reasons/vocabulary.ts";
 import { causeConfidences, Layers } from "./drift.ts";
-import { NodeName } from "./enrollment.ts";
+import { NewEnrollmentToken, NodeName } from "./enrollment.ts";
 import { FleetFilter, fleetStates } from "./fleet.ts";
 
 /** Decided by the last heartbeat; `never` until the first one. */
@@ -105,6 +105,8 @@ export const NodeDetail = Node.extend({
       revoked_at: Time.nullable(),
     })
     .nullable(),
+  /** The newest that the node has and that works; null: none, so without its certificate it needs an operator. */
+  recovery_token: z.strictObject({ seq: z.int(), issued_at: Time, expires_at: Time }).nullable(),
   profile: z.strictObject({ name: z.string(), version: z.int() }).nullable(),
   /** As its agent last reported it; null: it did not. */
   setup: AgentSetup.nullable(),
@@ -200,6 +202,27 @@ export const changeNode = endpoint({
   body: z.strictObject({ change: NodeChange, reason: Text.max(200).optional() }),
   answer: NodeDetail,
   errors: ["node_change_refused"],
+});
+
+export const resolveClone = endpoint({
+  name: "resolveClone",
+  noun: "nodes",
+  method: "POST",
+  path: "/v1/nodes/{node_id}/clone-resolution",
+  summary: "Decide which of two machines with one identity keeps the node",
+  description:
+    "Revokes everything that both machines have: the node's certificates and tokens. The answer is a token with which the " +
+    "machine that is kept enrolls with a new key. The node stays quarantined until it is reactivated, and the other machine " +
+    "must be reimaged.",
+  access: { scope: "nodes:write" },
+  action: "node.resolve_clone",
+  creates: true,
+  params,
+  body: z.strictObject({
+    keep: z.int().positive().describe("The `holder` in the node's explanation, under `clone`."),
+  }),
+  answer: NewEnrollmentToken,
+  errors: ["ca_unavailable", "node_change_refused"],
 });
 
 export const listNodeDiagnostics = endpoint({

@@ -29,12 +29,32 @@ export const BackgroundJob = z.strictObject({
 });
 export type BackgroundJob = z.infer<typeof BackgroundJob>;
 
+const canaryStates = ["accepted", "rejected", "unreachable"] as const;
+
+const CanaryResult = z.strictObject({
+  endpoint: z.string().describe("Of the environment profile, such as `node_api`."),
+  url: z.string(),
+  address: z.string().nullable().describe("That the name in the URL leads to; null: to none."),
+  ingress: z.string().nullable().describe("The ingress that a canary came through last; null: none."),
+  state: z
+    .enum(canaryStates)
+    .describe(
+      "`rejected`: certificates of the signing CA are not accepted there, so none are issued. `unreachable`: not known.",
+    ),
+  why: z.string().nullable(),
+  checked_at: Time,
+});
+export type CanaryResult = z.infer<typeof CanaryResult>;
+
 const PlatformStatus = z.strictObject({
   instance_id: z.string(),
   version: z.string(),
   worker: z.strictObject({ ok: z.boolean(), last_seen_at: Time.nullable() }),
   database: z.strictObject({ ok: z.boolean(), version: z.string(), migrations: z.number().int() }),
   administrator_exists: z.boolean(),
+  canaries: z
+    .array(CanaryResult)
+    .describe("Whether each address that nodes use accepts certificates of the CA that signs theirs."),
   jobs: z.array(BackgroundJob).describe("Background jobs; counts are of the processes that run now."),
 });
 

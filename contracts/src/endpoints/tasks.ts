@@ -31,6 +31,7 @@ export const Task = z.strictObject({
   created_by: z.string(),
   correlation_id: z.string(),
   incident_id: Id.nullable().describe("The incident of the node that was open when the task was created."),
+  replays: Id.nullable().describe("The task that this one repeats."),
   created_at: Time,
   expires_at: Time,
   dispatched_at: Time.nullable(),
@@ -143,4 +144,27 @@ export const cancelTask = endpoint({
   action: "task.cancel",
   params,
   answer: Task,
+});
+
+export const replayTask = endpoint({
+  name: "replayTask",
+  noun: "tasks",
+  method: "POST",
+  path: "/v1/tasks/{task_id}/replay",
+  summary: "Run a task again that got no result",
+  description:
+    "Creates a new task with the same type and parameters, linked to the old one, which does not change. Only of a type that may " +
+    "run twice, and only if the task expired, was interrupted, or lost its lease; once for each task.",
+  access: { scope: "tasks:write" },
+  action: "task.replay",
+  creates: true,
+  params,
+  answer: Task,
+  errors: [
+    "task_not_replayable",
+    "task_type_unknown",
+    "task_params_invalid",
+    "capability_missing",
+    "node_not_active",
+  ],
 });

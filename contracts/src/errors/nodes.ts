@@ -36,6 +36,92 @@ export const nodeErrors = {
     nextStep:
       "Use it on the node that it was created for, or create one for this node: `holdfast node token create --node <id>`.",
   },
+  recovery_token_unknown: {
+    status: 401,
+    message: "This recovery token is not known to this server.",
+    retryable: false,
+    nextStep: "Enroll the node again: `holdfast node token create --node <id>`.",
+  },
+  recovery_token_expired: {
+    status: 410,
+    message: "This recovery token is too old.",
+    retryable: false,
+    nextStep: "Enroll the node again: `holdfast node token create --node <id>`.",
+  },
+  recovery_token_superseded: {
+    status: 409,
+    message: "The node has used a newer recovery token than this one.",
+    retryable: false,
+    nextStep:
+      "If this machine was restored from a snapshot, enroll the node again: `holdfast node token create --node <id>`. If it is a copy of the node, remove the copy.",
+  },
+  recovery_token_used: {
+    status: 410,
+    message: "This recovery token was already used with another key.",
+    retryable: false,
+    nextStep:
+      "Enroll the node again: `holdfast node token create --node <id>`. If nobody else should have this token, look in the audit trail for who used it.",
+  },
+  recovery_token_revoked: {
+    status: 410,
+    message: "This recovery token was revoked.",
+    retryable: false,
+    nextStep: "Enroll the node again: `holdfast node token create --node <id>`.",
+  },
+  recovery_profile_mismatch: {
+    status: 403,
+    message: "This recovery token was issued for another environment than this server's.",
+    retryable: false,
+    nextStep:
+      "Check the recovery address on the host. If the address is right, enroll the node again: `holdfast node token create --node <id>`.",
+  },
+  recovery_disabled: {
+    status: 403,
+    message: "Automatic recovery is switched off on this server.",
+    retryable: false,
+    nextStep:
+      "Enroll the node again: `holdfast node token create --node <id>`. The setting is HOLDFAST_NODE_AUTOMATIC_RECOVERY.",
+  },
+  recovery_not_needed: {
+    status: 409,
+    message: "An agent is connected as this node right now.",
+    retryable: false,
+    nextStep:
+      "If this is the only machine with this identity, it is accepted as soon as its old connection has ended. Otherwise remove the copy.",
+  },
+  bundle_unknown: {
+    status: 401,
+    message: "This recovery bundle is not one of this server, or not for this node.",
+    retryable: false,
+    nextStep: "Create one for this node: `holdfast node bundle create <node>`.",
+  },
+  bundle_expired: {
+    status: 410,
+    message: "This recovery bundle has expired.",
+    retryable: false,
+    nextStep:
+      "Create a new one: `holdfast node bundle create <node>`. The option `--expires` makes it valid for longer.",
+  },
+  bundle_used: {
+    status: 410,
+    message: "This recovery bundle was already used, with another key. Each bundle works once.",
+    retryable: false,
+    nextStep:
+      "Create a new one: `holdfast node bundle create <node>`. If nobody else should have this bundle, look in the audit trail for who used it.",
+  },
+  bundle_revoked: {
+    status: 410,
+    message: "This recovery bundle was revoked, or the node got another identity since.",
+    retryable: false,
+    nextStep: "If the node still needs one, create a new bundle: `holdfast node bundle create <node>`.",
+  },
+  node_quarantined: { status: 403, retryable: false, ...wordsOf(identityReasons.node_quarantined) },
+  host_clock_skew: {
+    status: 409,
+    message: "The clock of this host differs from the server's by more than a minute. Nothing was issued.",
+    retryable: false,
+    nextStep: "Synchronize the time on the host (`timedatectl`). The agent goes on by itself.",
+  },
   csr_invalid: {
     status: 400,
     message: "The certificate request is not a signed PKCS#10 request for an acceptable key.",
@@ -47,6 +133,14 @@ export const nodeErrors = {
     message: "This server has nodes, but not the CA that they trust. It issues no certificates.",
     retryable: true,
     nextStep: "Start the api with the database and the KEK that it had before. A new CA would cut off every node.",
+  },
+  ca_ingress_mismatch: {
+    status: 503,
+    message:
+      "Certificates of this server's CA are rejected on the way to it, so it issues none until that is repaired.",
+    retryable: true,
+    nextStep:
+      "The operator repairs the ingress first: run `holdfast ingress --once` beside it, then reload it. `holdfast status` names the address. Agents retry.",
   },
   server_clock_skew: {
     status: 503,
@@ -82,6 +176,13 @@ export const nodeErrors = {
   cert_expired: { status: 401, retryable: false, ...wordsOf(identityReasons.cert_expired) },
   identity_revoked: { status: 401, retryable: false, ...wordsOf(identityReasons.identity_revoked) },
   identity_retired: { status: 401, retryable: false, ...wordsOf(identityReasons.identity_retired) },
+  /** The certificate ended, not the identity: unlike a revoked node, this one may recover. */
+  certificate_replaced: {
+    status: 401,
+    message: "This certificate was replaced when the node was enrolled again.",
+    retryable: false,
+    nextStep: identityReasons.auth_failed.nextStep,
+  },
   certificate_header_refused: {
     status: 403,
     message: "The request has a certificate in a header, which only an ingress of this installation may send.",
@@ -141,4 +242,5 @@ export const certificateFaults = [
   "cert_expired",
   "identity_revoked",
   "identity_retired",
+  "certificate_replaced",
 ] as const satisfies readonly (keyof typeof nodeErrors)[];

@@ -17,6 +17,12 @@ export const workErrors = {
     retryable: false,
     nextStep: "Correct the fields named in details. GET /v1/task-types has the schema.",
   },
+  task_not_replayable: {
+    status: 409,
+    message: "This task cannot be replayed.",
+    retryable: false,
+    nextStep: "Create a new task if it is needed: `holdfast task run <node> <type>`.",
+  },
   capability_missing: {
     status: 409,
     message: "The node cannot run tasks of this type.",

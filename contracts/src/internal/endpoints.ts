@@ -272,7 +272,7 @@ export const admitNodeStream = endpoint({
   params: session,
   body: z.strictObject({ node_id: Id, serial: AnyText.max(64), gateway_id: Id }),
   answer: z.strictObject({ grant: TerminalGrant }),
-  errors: ["identity_revoked", "identity_retired", "terminal_session_unknown"],
+  errors: ["identity_revoked", "identity_retired", "certificate_replaced", "terminal_session_unknown"],
 });
 
 /** One line of JSON each, for as long as the gateway listens. Whatever was missed is in no later one. */

@@ -97,7 +97,7 @@ export const renewCertificate = endpoint({
   params: node,
   body: RenewRequest,
   answer: IssuedCertificate.extend({ trust_bundle: z.array(z.string()) }),
-  errors: ["csr_invalid", "ca_unavailable"],
+  errors: ["csr_invalid", "ca_unavailable", "ca_ingress_mismatch"],
 });
 
 export const sendDiagnostics = endpoint({

@@ -5,6 +5,8 @@
 import { z } from "zod";
 import { AnyText, Id, ReasonText, ReportedText, Text, Time } from "../fields.ts";
 import { BATCH, LONGEST_WAIT_SECONDS, MOST_VERIFIER_KEYS } from "./limits.ts";
+import { HeldRecoveryToken, RecoveryToken } from "./recovery.ts";
+import { AppliedBundle } from "./recovery-bundle.ts";
 import { EnvironmentProfile, TrustOffer, TrustVersions, VerifierKeys } from "./trust.ts";
 
 export { EnvironmentProfile, VerifierKeys };
@@ -68,6 +70,8 @@ export const AgentSetup = z.strictObject({
 export type AgentSetup = z.infer<typeof AgentSetup>;
 
 const Counter = z.int().nonnegative();
+/** Counts the heartbeats of a node that say what they were sent `after`. */
+const HeartbeatNumber = z.int().nonnegative();
 export const Heartbeat = z.strictObject({
   sent_at: Time,
   started_at: Time,
@@ -80,6 +84,15 @@ export const Heartbeat = z.strictObject({
   trust: TrustVersions.optional(),
   /** Not sent by agents from before it existed. */
   setup: AgentSetup.optional(),
+  /** The newest recovery token that it has; null: none. Not sent by agents from before it existed. */
+  recovery: HeldRecoveryToken.nullable().optional(),
+  /**
+   * The number of the last heartbeat that this process was answered; 0: none yet. Left out of a heartbeat that is sent beside
+   * another one, and by agents from before it existed.
+   */
+  after: HeartbeatNumber.optional(),
+  /** In the first heartbeats after an operator applied a recovery bundle on the host. */
+  applied_bundle: AppliedBundle.optional(),
   running: z.int().nonnegative(),
   unsent_results: z.int().nonnegative(),
   /** Its present self-check findings, by reason. */
@@ -103,6 +116,11 @@ export const Heartbeat = z.strictObject({
     polls_failed: Counter,
     results_failed: Counter,
     renewals_failed: Counter,
+    recovery_attempts: Counter.optional(),
+    recovery_successes: Counter.optional(),
+    recovery_failures: Counter.optional(),
+    /** Attempts that were due but not made, because the last certificate was rejected too. */
+    recovery_suppressed: Counter.optional(),
   }),
 });
 export type Heartbeat = z.infer<typeof Heartbeat>;
@@ -118,8 +136,14 @@ export const HeartbeatAnswer = z.strictObject({
   node: NodeStanding,
   /** Held tasks to stop: cancelled, or no longer this node's. */
   cancel: z.array(Id),
+  /** Of the heartbeat, if it said what it was sent `after`. */
+  number: HeartbeatNumber.optional(),
+  /** Another one is wanted now. */
+  again: z.literal(true).optional(),
   /** Present when something that the agent has is out of date. */
   trust: TrustOffer.optional(),
+  /** A newer recovery token, before the present one gets old. */
+  recovery: RecoveryToken.optional(),
   /** The same without signatures, for agents that report no `trust`. All others refuse them. */
   verifiers: VerifierKeys.optional(),
   profile: EnvironmentProfile.optional(),
@@ -163,6 +187,8 @@ export const WaitAnswer = z.strictObject({
   node: NodeStanding,
   tasks: z.array(TaskOffer),
   cancel: z.array(Id),
+  /** A heartbeat is wanted now. */
+  beat: z.literal(true).optional(),
 });
 export type WaitAnswer = z.infer<typeof WaitAnswer>;
 

@@ -58,7 +58,10 @@ export type StandingFrame = { standing: NodeStanding };
 /** This process is about to stop: the agent opens another stream, and then closes this one. */
 export type MoveFrame = { move: true };
 
-export type ApiFrame = AnswerFrame | ErrorFrame | OfferFrame | StandingFrame | MoveFrame;
+/** A heartbeat is wanted now. */
+export type BeatFrame = { beat: true };
+
+export type ApiFrame = AnswerFrame | ErrorFrame | OfferFrame | StandingFrame | MoveFrame | BeatFrame;
 
 /** Why the API closes a stream; see RFC 6455, 7.4. */
 export const streamCloseCodes = {

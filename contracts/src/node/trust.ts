@@ -2,7 +2,7 @@
 // between api and node holds, and its version only rises (ADR 15). Agents import the types alone.
 
 import { z } from "zod";
-import { Id } from "../fields.ts";
+import { Id, Time } from "../fields.ts";
 
 /** Named, versioned: where this node finds the server, and what it may probe. */
 export const EnvironmentProfile = z.strictObject({
@@ -34,7 +34,7 @@ export type VerifierKeys = z.infer<typeof VerifierKeys>;
 
 const Version = z.int().positive();
 
-function signed<K extends string, C extends z.ZodType>(kind: K, content: C) {
+export function signed<K extends string, C extends z.ZodType>(kind: K, content: C) {
   return z.strictObject({
     kind: z.literal(kind),
     version: Version,
@@ -48,7 +48,7 @@ function signed<K extends string, C extends z.ZodType>(kind: K, content: C) {
 export const SignedKeySet = signed("task_key_set", VerifierKeys);
 export type SignedKeySet = z.infer<typeof SignedKeySet>;
 
-const TrustBundle = z.strictObject({ roots: z.array(z.string()).describe("PEM, one certificate each.") });
+export const TrustBundle = z.strictObject({ roots: z.array(z.string()).describe("PEM, one certificate each.") });
 /** Signed with the key of a root; its kid is the root's SHA-256, hex. */
 export const SignedBundle = signed("trust_bundle", TrustBundle);
 export type SignedBundle = z.infer<typeof SignedBundle>;
@@ -72,6 +72,13 @@ export const SignedEnrollment = signed(
   }),
 );
 export type SignedEnrollment = z.infer<typeof SignedEnrollment>;
+
+/** Signed with the key of a root, for a host that cannot trust its own clock. */
+export const SignedServerTime = signed(
+  "server_time",
+  z.strictObject({ time: Time, nonce: z.string().describe("Of the request: an older response is not accepted.") }),
+);
+export type SignedServerTime = z.infer<typeof SignedServerTime>;
 
 /** What the node has by version; 0 is what an agent got before these were signed. */
 export const TrustVersions = z.strictObject({

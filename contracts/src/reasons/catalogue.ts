@@ -60,6 +60,8 @@ export const RUNBOOKS_PATH = "/runbooks";
 export const generalRunbooks: readonly string[] = [
   "ingress_identity_refused",
   "node-connectivity",
+  "notifications",
+  "operator-bundles",
   "rotate-task-signing-key",
 ];
 

@@ -4,9 +4,12 @@
 import {
   allocationStatusTitles,
   auditResultTitles,
+  bundleStateTitles,
+  canaryStateTitles,
   cancellingTitle,
   certificateTitles,
   contractPartStateTitles,
+  deliveryStateTitles,
   fleetStateTitles,
   incidentStateTitles,
   jobStateTitles,
@@ -34,11 +37,14 @@ export const nouns: Record<string, string> = {
     "Work that a process repeats on a schedule, such as expiring tasks. Its last result is in `holdfast status`.",
   "bootstrap token":
     "A reusable enrollment token (`hfb_`) for one node, with which a rebuilt machine enrolls again without a person.",
+  "canary certificate":
+    "A short-lived certificate that the api sends through each address that nodes use, to see whether it is accepted there.",
   cause:
     "What is wrong with a node, as far as evidence shows. Everything that it explains is a symptom and not listed beside it.",
   certificate: "The 24-hour X.509 client certificate with which an agent proves which node it is.",
   "control plane": "The processes api and worker with their PostgreSQL database: everything durable is there.",
   "correlation id": "The id of one request, in its answer, in the logs and in the audit.",
+  delivery: "A message about an incident to one receiver, with its attempts and what the receiver returned.",
   drain: "To let a node finish its running tasks and give it no new ones.",
   enroll: "To make a machine a node: it sends a token and a certificate request, and gets a certificate.",
   "environment profile":
@@ -66,6 +72,10 @@ export const nouns: Record<string, string> = {
   quarantine: "To stop a node from getting any task. Running tasks are not stopped.",
   reactivate: "To let a drained or quarantined node get tasks again.",
   reason: "The code of a failure, such as `heartbeat_stale`. Each has one title, owner and next step.",
+  receiver:
+    "A webhook or a mail address that gets a message when an incident of severity P0 opens, and one when it is over.",
+  "recovery bundle":
+    "A signed file (`holdfast node bundle create`) that gives one node a new identity, once, with everything that it needs to connect.",
   release: "To end an allocation: its terminals are closed and the node removes its user.",
   repair: "To restore an allocation's user that was deleted or damaged on the node. Its home is not changed.",
   retire: "To remove a node. This cannot be undone; the machine can be enrolled again as a new node.",
@@ -136,7 +146,14 @@ export const stateGroups: StateGroup[] = [
     titles: terminalConnectionTitles,
   },
   { heading: "Incident", field: "`state` of an incident", titles: incidentStateTitles },
+  { heading: "Delivery", field: "`state` of a delivery", titles: deliveryStateTitles },
+  { heading: "Recovery bundle", field: "`state` of a recovery bundle", titles: bundleStateTitles },
   { heading: "Audit event", field: "`result` of an audit event", titles: auditResultTitles },
   { heading: "Background job", field: "`state` of a background job", titles: jobStateTitles },
+  {
+    heading: "Canary certificate",
+    field: "`state` of a canary in the status of the platform",
+    titles: canaryStateTitles,
+  },
   { heading: "Task signing key", field: "`state` of a key", titles: taskSigningKeyTitles },
 ];

@@ -3,6 +3,7 @@
 
 import type { AllocationStatus } from "../endpoints/allocations.ts";
 import type { AuditResult } from "../endpoints/audit.ts";
+import type { BundleSummary } from "../endpoints/bundles.ts";
 import type {
   ContractPart,
   ContractPartState,
@@ -13,7 +14,8 @@ import type {
 import type { FleetState } from "../endpoints/fleet.ts";
 import type { Incident } from "../endpoints/incidents.ts";
 import type { NodeAgentStatus, NodeConnection, NodeLink } from "../endpoints/nodes.ts";
-import type { BackgroundJob } from "../endpoints/platform.ts";
+import type { DeliveryState } from "../endpoints/notify.ts";
+import type { BackgroundJob, CanaryResult } from "../endpoints/platform.ts";
 import type { TaskSigningKeyState } from "../endpoints/task-signing-keys.ts";
 import type { TaskStatus } from "../endpoints/tasks.ts";
 import type { TerminalState } from "../endpoints/terminals.ts";
@@ -57,6 +59,7 @@ export const nodeAgentStatusTitles: Record<NodeAgentStatus, StateTitle> = {
 export const layerStateTitles: Record<LayerState, StateTitle> = {
   working: { title: "Working", meaning: "Fresh evidence shows that it works." },
   impaired: { title: "Impaired", meaning: "A cause concerns it." },
+  recovering: { title: "Recovering", meaning: "The cause is gone, and the recovery is being checked." },
   unknown: { title: "Unknown", meaning: "No fresh evidence shows whether it works." },
 };
 
@@ -92,7 +95,7 @@ export const contractPartStateTitles: Record<ContractPartState, StateTitle> = {
 
 export const incidentStateTitles: Record<Incident["state"], StateTitle> = {
   open: { title: "Open", meaning: "At least one cause is found with the node, or enough nodes share it." },
-  closed: { title: "Closed", meaning: "No cause is left." },
+  closed: { title: "Closed", meaning: "No cause is left, and a recovery that needs it was verified." },
 };
 
 export const nodeLinkTitles: Record<NodeLink, StateTitle> = {
@@ -134,7 +137,7 @@ export const userStateTitles: Record<UserState, StateTitle> = {
   recovering: {
     title: "Recovering",
     meaning:
-      "The machine is being reconnected automatically. Programs on it may still be running; new terminals and changes may have to wait. You need not do anything.",
+      "The machine is being reconnected or checked automatically. Programs on it may still be running; new terminals and changes may have to wait. You need not do anything.",
   },
   operator_action_required: {
     title: "Waiting for an operator",
@@ -243,8 +246,40 @@ export const taskSigningKeyTitles: Record<TaskSigningKeyState, StateTitle> = {
   },
 };
 
+export const deliveryStateTitles: Record<DeliveryState, StateTitle> = {
+  pending: {
+    title: "Pending",
+    meaning: "The receiver has not accepted the message yet. It is sent again until it does.",
+  },
+  delivered: { title: "Delivered", meaning: "The receiver has accepted the message." },
+  failed: { title: "Failed", meaning: "The receiver has not accepted the message, and it is not sent again." },
+  cancelled: { title: "Cancelled", meaning: "The receiver was removed before it accepted the message." },
+};
+
 export const jobStateTitles: Record<BackgroundJob["state"], StateTitle> = {
   waiting: { title: "Waiting", meaning: "The job has not run yet." },
   ok: { title: "Healthy", meaning: "The last turn succeeded." },
   failing: { title: "Failing", meaning: "The last turn failed; the next one tries again." },
+};
+
+export const canaryStateTitles: Record<CanaryResult["state"], StateTitle> = {
+  accepted: { title: "Accepted", meaning: "The canary arrived at a listener of the control plane." },
+  rejected: {
+    title: "Rejected",
+    meaning: "Certificates of the signing CA are not accepted at this address, so the control plane issues none.",
+  },
+  unreachable: {
+    title: "Unreachable",
+    meaning: "The canary did not arrive. Whether certificates are accepted there is not known.",
+  },
+};
+
+export const bundleStateTitles: Record<BundleSummary["state"], StateTitle> = {
+  created: { title: "Created", meaning: "The bundle has not been used yet." },
+  used: { title: "Used", meaning: "The node got a new identity with the bundle. It cannot be used again." },
+  expired: { title: "Expired", meaning: "The bundle was not used in time." },
+  revoked: {
+    title: "Revoked",
+    meaning: "An operator revoked the bundle, or the node got another identity before it was used.",
+  },
 };

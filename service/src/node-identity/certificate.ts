@@ -15,6 +15,8 @@ export type PresentedCertificate =
   /** Issued by this installation, but not for a node. */
   | { kind: "other"; serial: string }
   | { kind: "node"; nodeId: string; serial: string; notBefore: Date; notAfter: Date }
+  /** The api's own, to see whether it arrives. It identifies nobody. */
+  | { kind: "canary"; id: string; serial: string }
   | IngressCertificate;
 
 export type IngressCertificate = {
@@ -50,6 +52,8 @@ export function readCertificate(leaf: X509Certificate | undefined, issuers: Issu
   if (!leaf.keyUsage?.includes(CLIENT_AUTH)) return { kind: "other", serial };
   const validity = { notBefore: leaf.validFromDate, notAfter: leaf.validToDate };
   if (nodeId !== undefined) return { kind: "node", nodeId, serial, ...validity };
+  const canary = canarySan.exec(leaf.subjectAltName ?? "")?.[1];
+  if (canary !== undefined) return { kind: "canary", id: canary, serial };
   const name = ingressSan.exec(leaf.subjectAltName ?? "")?.[1];
   const mark = /^CN=([\w-]{43})$/.exec(leaf.subject)?.[1];
   if (name !== undefined && mark !== undefined) return { kind: "ingress", name, mark, serial, ...validity };
@@ -66,6 +70,7 @@ export function judge(presented: PresentedCertificate, facts: { now: number; rev
     case "foreign":
       return { refused: "certificate_untrusted" };
     case "other":
+    case "canary":
     case "ingress":
       return { refused: "certificate_unusable" };
     case "node": {
@@ -79,4 +84,5 @@ export function judge(presented: PresentedCertificate, facts: { now: number; rev
 }
 
 const nodeSan = /^URI:holdfast:\/\/node\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+const canarySan = /^URI:holdfast:\/\/canary\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const ingressSan = /^URI:holdfast:\/\/ingress\/([a-z0-9-]{1,63})$/;

@@ -7,9 +7,9 @@ export const cloneReasons = {
     title: "Two hosts with one identity",
     at: "identity",
     signal: null,
-    message: "Two running agents proved at the same time that they have this node's key: a host was copied.",
+    message: "Two machines run with this node's identity at the same time: a host was copied.",
     nextStep:
-      "Quarantine the node: `holdfast node quarantine <id>`. Find out which host is the copy, wipe it, and enroll it under a new identity.",
+      "See both machines with `holdfast node explain <id>`, decide with `holdfast node resolve-clone <id> --keep <holder>`, and reimage the other one.",
     class: "security",
     owner: "security",
     severity: "P0",

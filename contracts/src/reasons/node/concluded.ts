@@ -12,6 +12,21 @@ const causesOfBacklog = [
 ] as const;
 
 export const concludedReasons = {
+  recovery_unverified: {
+    title: "Recovery not verified yet",
+    at: null,
+    signal: null,
+    message:
+      "The cause is gone. The node counts as healthy when every recovery check has passed since the repair.",
+    nextStep:
+      "Wait: Holdfast runs the checks itself. If one stays open for 10 minutes, `holdfast node explain <id>` names it.",
+    class: "identity",
+    owner: "node_enrollment",
+    severity: "P2",
+    userState: "recovering",
+    nextAction: "wait",
+    dependsOn: [],
+  },
   node_agent_unreachable: {
     title: "No evidence yet",
     at: "heartbeat",
@@ -46,7 +61,7 @@ export const concludedReasons = {
     signal: "node_agent_auth_failed",
     message: "The node's certificate has expired, and the node has no token to enroll again by itself.",
     nextStep:
-      "Enroll this node again: create a token with `holdfast node token create --node <id>`, and run `holdfast agent join` with it on the machine.",
+      "Bring the same node back: create a bundle with `holdfast node bundle create <id>` on the server, and run `holdfast agent bundle apply` with it on the machine. Or retire the node, and enroll the machine as a new one.",
     class: "rejection",
     owner: "node_enrollment",
     severity: "P1",
