@@ -129,7 +129,7 @@ describe("using one", () => {
     expect([second.id, second.name, third.id]).toEqual([first.id, "reef-1", first.id]);
     for (const old of [first, second]) {
       expect((await sendHeartbeatFrom(old)).body).toMatchObject({
-        code: "identity_revoked",
+        code: "certificate_replaced",
         message: expect.stringContaining("replaced"),
       });
     }

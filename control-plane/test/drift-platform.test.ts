@@ -11,8 +11,12 @@ import { observeControlPlane } from "../src/drift/observers/control-plane.ts";
 import { observeSigningCa } from "../src/drift/observers/signing-ca.ts";
 import { defaultPolicy as policy } from "../src/drift/policy.ts";
 import { findUnnoticed } from "../src/drift/verdicts/find-unnoticed.ts";
-import { temporaryAuthority } from "../src/identity/authority.ts";
+import { type Authority, openAuthority } from "../src/identity/authority.ts";
+import type { CaTrust } from "../src/identity/ingress-trust/decide.ts";
+import { openKeyring } from "../src/mechanisms/sealing/keyring.ts";
 
+/** As in `startTestApi`. */
+const kek = { current: { id: "local-1", key: Buffer.alloc(32, 7) } };
 let api: TestApi;
 let org: TestOrg;
 let system: Sql;
@@ -83,14 +87,30 @@ describe("the CA that signs node certificates", () => {
     const node = await enrollTestNode(api, org.id);
     await sendHeartbeatFrom(node);
     await superuser`DELETE FROM platform_observations`;
-    const authority = temporaryAuthority(new Date());
-    await observeSigningCa(system, authority);
-    expect(await parts(node)).toMatchObject([{ state: "in_order", observer: "control_plane" }]);
-    expect((await verdictOf(node)).causes).toEqual([]);
-    await observeSigningCa(system, undefined);
-    expect((await verdictOf(node)).causes).toEqual([["cert_untrusted_by_ingress"]]);
-    expect(await parts(node)).toMatchObject([{ state: "drifted" }]);
-    await observeSigningCa(system, authority);
-    expect((await verdictOf(node)).causes).toEqual([]);
+    const authority = await openAuthority(system, await openKeyring(system, kek), new Date());
+    // The api observes it, too, and may come in between.
+    const after = (by: Authority | undefined, trust: CaTrust, causes: string[][], state: string) =>
+      expect
+        .poll(
+          async () => {
+            await observeSigningCa(system, by, trust);
+            return { causes: (await verdictOf(node)).causes, parts: await parts(node) };
+          },
+          { timeout: 20_000 },
+        )
+        .toMatchObject({ causes, parts: [{ state, observer: "control_plane" }] });
+    const agrees: CaTrust = { state: "agrees" };
+    const untrusted = [["cert_untrusted_by_ingress"]];
+    await after(authority, agrees, [], "in_order");
+    await after(undefined, agrees, untrusted, "drifted");
+    await after(authority, agrees, [["recovery_unverified"]], "in_order");
+    const at = [{ url: "https://nodes.test", address: "10.0.0.5", why: "it answered HTTP 400" }];
+    await after(authority, { state: "mismatch", at }, untrusted, "drifted");
+    // A node that reports since then does not come through that ingress, or not any more.
+    await sendHeartbeatFrom(node);
+    await after(authority, { state: "mismatch", at }, [["recovery_unverified"]], "in_order");
+    await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '5 minutes' WHERE node_id = ${node.id}`;
+    await after(authority, { state: "mismatch", at }, [["cert_untrusted_by_ingress", "agent_down"]], "drifted");
+    await after(authority, { state: "unknown", at }, [["agent_down"]], "in_order");
   });
 });

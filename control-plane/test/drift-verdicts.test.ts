@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { classifyWhatIsDue, firstHeartbeat } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { completeRecoveryCheck } from "../../testkit/api/recovery.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { readEvidence } from "../src/drift/evidence/read.ts";
@@ -183,6 +184,10 @@ describe("an incident", () => {
       causes: [{ reason: "server_tls_untrusted", symptoms: ["agent_down"] }],
     });
     await sendHeartbeatFrom(node);
+    expect(await verdictOn(node)).toMatchObject({
+      ...{ incident_id: silent.incident_id, causes: [{ reason: "recovery_unverified" }] },
+    });
+    await completeRecoveryCheck(node);
     expect(await verdictOn(node)).toMatchObject({ causes: [], incident_id: null });
 
     const incidents = await superuser`
@@ -196,11 +201,12 @@ describe("an incident", () => {
       WHERE incident_id = ${silent.incident_id} ORDER BY at`;
     expect(said.map(({ reasons }) => reasons)).toEqual([
       ...["agent_down wait", "agent_down restart_agent", "server_tls_untrusted repair_certs"],
+      "recovery_unverified wait",
     ]);
     expect(await storedOf(node, "diagnostic")).toMatchObject([{ incident_id: silent.incident_id }]);
   });
 
-  it("DRIFT-04 begins and ends with a quarantine, without anything from the node", async () => {
+  it("DRIFT-04 begins with a quarantine, and ends when the recovery is verified after it", async () => {
     const node = await activeNode();
     expect(await reasonsOn(node)).toEqual([]);
     const change = (what: "fence" | "reactivate") =>
@@ -213,6 +219,10 @@ describe("an incident", () => {
     });
     await change("reactivate");
     await noticeStandings(system);
+    expect(await verdictOn(node)).toMatchObject({
+      ...{ user_state: "recovering", causes: [{ reason: "recovery_unverified" }] },
+    });
+    await completeRecoveryCheck(node);
     expect(await verdictOn(node)).toMatchObject({ causes: [], incident_id: null });
   });
 

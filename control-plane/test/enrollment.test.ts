@@ -372,7 +372,7 @@ describe("a node that is enrolled again", () => {
     expect([after.id, after.name]).toEqual([before.id, "rekeyed"]);
     expect((await sendHeartbeatFrom(after)).status).toBe(200);
     const old = await sendHeartbeatFrom(before);
-    expect(old.body).toMatchObject({ code: "identity_revoked", message: expect.stringContaining("replaced") });
+    expect(old.body).toMatchObject({ code: "certificate_replaced", message: expect.stringContaining("replaced") });
   });
 
   it("ID-09 by several tokens at once ends up with one certificate that counts", async () => {
@@ -392,7 +392,7 @@ describe("a node that is enrolled again", () => {
     expect((await sendHeartbeatFrom(node)).body["code"]).toBe("identity_revoked");
     expect(await refusal(change("reactivate"))).toBe("node_change_refused");
     const again = await enrollTestNode(api, org.id, { nodeId: node.id });
-    expect((await sendHeartbeatFrom(node)).body["code"], "with the old certificate").toBe("identity_revoked");
+    expect((await sendHeartbeatFrom(node)).body["code"], "with the old certificate").toBe("certificate_replaced");
     expect((await sendHeartbeatFrom(again)).body).toMatchObject({ node: { status: "quarantined" } });
     expect(await change("reactivate")).toMatchObject({ status: "active" });
     expect((await sendHeartbeatFrom(again)).body).toMatchObject({ node: { status: "active" } });

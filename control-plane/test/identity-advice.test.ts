@@ -156,7 +156,7 @@ const cases: Record<string, [code: string, make: () => Promise<Case>]> = {
     },
   ],
   "a certificate that a new enrollment has replaced": [
-    "identity_revoked",
+    "certificate_replaced",
     async () => {
       const machine = await replacedMachine();
       return { machine, refusal: refusalOf(await refusedHeartbeat(machine)) };

@@ -9,6 +9,7 @@ import { quiet } from "../../testkit/api/replica.ts";
 import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
 import { type Sql, withOrg } from "../src/database/connect.ts";
 import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
+import { createIssuanceGate } from "../src/identity/issuance-gate.ts";
 import { makeSecret } from "../src/mechanisms/secrets.ts";
 import { insertEnrollmentToken } from "../src/nodes/directory/queries.ts";
 import type { NodeDirectory } from "../src/nodes/directory/standings.ts";
@@ -47,11 +48,12 @@ async function tokenFor(kind: "pairing" | "bootstrap", nodeId: string | null = n
   return secret;
 }
 
+const gate = createIssuanceGate({ state: "agrees" }, quiet);
 const newRequest = () => certificateRequest(newPrivateKey(), "machine");
 
 function join(token: string, csr = newRequest()) {
   const directory = { changed: () => undefined } as unknown as NodeDirectory;
-  const deps = { system, authority, directory, log: quiet };
+  const deps = { system, authority, gate, directory, log: quiet };
   const from = { address: "127.0.0.1", correlationId: "test" };
   return enroll(deps, { token, csr, facts: hostFacts }, from);
 }
@@ -90,7 +92,7 @@ it("ID-01 a join with a bootstrap token takes no more statements than it needs",
 it("ID-03 a renewal takes no more statements than it needs", async () => {
   const { nodeId, certificate } = await join(await tokenFor("pairing"));
   const node = { id: nodeId, orgId, serial: certificate.serial };
-  const sent = await statementsOf(() => renew({ system, authority }, node, newRequest()));
+  const sent = await statementsOf(() => renew({ system, authority, gate }, node, newRequest()));
   expect(sent.at(-1)).toBe("COMMIT");
   expect(sent).toHaveLength(MOST_STATEMENTS.renewal);
 });

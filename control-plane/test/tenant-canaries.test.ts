@@ -85,6 +85,7 @@ beforeAll(async () => {
   ids.ada = await settle(ada, true);
   ids.bob = await settle(bob, false);
   plantIds();
+  await plantDelivery();
 });
 
 const nodeCertificate = () => ({ ...node.tls, id: node.id, serial: "" });
@@ -138,6 +139,18 @@ function plantIds(): void {
   plant("project_slug", project_slug ?? "", ["listProjects", "getProject"]);
 }
 
+/** A message to the organization's operators. */
+async function plantDelivery(): Promise<void> {
+  const receiver = uuidv7();
+  await superuser`
+    INSERT INTO notification_receivers (id, org_id, kind, address, creator_name)
+    VALUES (${receiver}, ${org.id}, 'mail', ${mark("receiver")}, 'test')`;
+  await superuser`
+    INSERT INTO notification_deliveries (id, org_id, receiver_id, kind, event, subject, message, state)
+    VALUES (${common.delivery_id}, ${org.id}, ${receiver}, 'mail', 'incident.opened', 'a subject',
+      ${JSON.stringify({ event: "incident.opened", title: mark("message") })}::text::json, 'failed')`;
+}
+
 const job = (name: string) => {
   const found = drift.workerJobs.find((one) => one.name === name);
   if (!found) throw new Error(`there is no job ${name}`);
@@ -173,11 +186,11 @@ const filters = () => ({
   },
 });
 const text = (name: string) => canaries.get(name)?.text ?? `not planted: ${name}`;
-const common = { session_id: uuidv7(), invitation_id: uuidv7() };
+const common = { session_id: uuidv7(), invitation_id: uuidv7(), delivery_id: uuidv7() };
 
 /** With one's own ids, and with those of the other tenant. */
 async function allSeenBy(person: Browser, orgId = org.id): Promise<Seen[]> {
-  const incident = { incident_id: text("incident_id") };
+  const incident = { incident_id: text("incident_id"), trace_id: text("incident_id") };
   const [own, others] = person === ada ? [ids.ada, ids.bob] : [ids.bob, ids.ada];
   const wanted = { orgId, filters: filters() };
   return [
@@ -313,7 +326,7 @@ describe("two tenants on one node", () => {
     const params = { allocation_id: ids.bob["allocation_id"] ?? "" };
     const { items } = await bob.client(org.id)(listAllocationNotifications, { params });
     expect(items.map(({ state, message }) => [state, message]).toReversed()).toEqual(
-      (["temporary", "operator_action_required", "normal"] as const).map((state) => [
+      (["temporary", "operator_action_required", "recovering"] as const).map((state) => [
         state,
         userStateTitles[state].meaning,
       ]),
@@ -347,10 +360,14 @@ describe("two tenants on one node", () => {
     const forbidden = (await allSeenBy(bob))
       .filter(({ status }) => status === 403)
       .map(({ endpoint }) => endpoint);
-    expect([...new Set(forbidden)].toSorted()).toEqual([
-      ...["explainNode", "getFleet", "getFleetPicture", "getIncident", "getPlatformStatus", "listAudit"],
-      ...["listEnrollmentTokens", "listIncidents", "listMemberTokens", "listNodeDiagnostics", "listNodes"],
-      ...["listPlatformAudit", "listPlatformIncidents", "listTaskSigningKeys"],
-    ]);
+    const expected = [
+      ...["explainNode", "getDelivery", "getFleet", "getFleetForecast", "getFleetPicture", "getIncident"],
+      "getPlatformStatus",
+      ...["listAudit", "listDeliveries", "listEnrollmentTokens", "listIncidents", "listMemberTokens"],
+      ...["listNodeDiagnostics", "listNodes", "listPlatformAudit", "listPlatformDeliveries"],
+      ...["getTrace", "listBundles", "listNodesWithoutToken"],
+      ...["listPlatformIncidents", "listReceivers", "listTaskSigningKeys"],
+    ];
+    expect([...new Set(forbidden)].toSorted()).toEqual(expected.toSorted());
   });
 });

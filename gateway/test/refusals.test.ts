@@ -8,6 +8,7 @@ import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL } from "@holdfast/contracts/terminal/
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { temporaryAuthority } from "../../control-plane/src/identity/authority.ts";
+import { probe } from "../../control-plane/src/identity/ingress-trust/probe.ts";
 import {
   certificateFor,
   connectClient,
@@ -51,6 +52,24 @@ describe("the network probe", () => {
     expect(await mtlsOf(await certificateFor(rig.api.authority, rig.node.id, twoDaysAgo))).toMatchObject(
       refused("cert_expired"),
     );
+  });
+});
+
+describe("a canary certificate", () => {
+  it("ID-11 is answered with what arrived, and opens no stream", async () => {
+    const { authority } = rig.api;
+    const way = { url: rig.gateway.nodeUrl, address: new URL(rig.gateway.nodeUrl).hostname };
+    const stranger = temporaryAuthority(new Date());
+    const sent = (by: typeof authority) => probe(way, { authority, canary: by.issueCanary(uuidv7(), new Date()) });
+    expect(await sent(authority)).toEqual({ state: "accepted", ingress: null });
+    expect(await sent(stranger)).toMatchObject({
+      state: "rejected",
+      why: expect.stringContaining("does not know the CA"),
+    });
+    const canary = authority.issueCanary(uuidv7(), new Date());
+    const place = { nodeId: rig.node.id, sessionId: uuidv7() };
+    const dialled = await dialNode(rig.gateway, place, { ...canary, ca: rig.node.ca });
+    expect(refusalOf(dialled)).toMatchObject({ status: 401, code: "certificate_unusable" });
   });
 });
 

@@ -7,6 +7,7 @@ import { createLog } from "@holdfast/service/log";
 import deprovision from "@holdfast/tasks/allocation.deprovision_user/contract";
 import provision from "@holdfast/tasks/allocation.provision_user/contract";
 import probe from "@holdfast/tasks/diag.health_probe/contract";
+import noop from "@holdfast/tasks/node.noop/contract";
 import type { AnyTaskType } from "@holdfast/tasks/type";
 import type { Sql } from "../../control-plane/src/database/connect.ts";
 import { openKeyring } from "../../control-plane/src/mechanisms/sealing/keyring.ts";
@@ -20,7 +21,7 @@ import { atEnd } from "../lifetime/at-end.ts";
 const KEK = Buffer.alloc(32, 7);
 export const quiet = createLog({ process: "test", level: "fatal" });
 
-const types = new Map<string, AnyTaskType>([provision, deprovision, probe].map((type) => [type.type, type]));
+const types = new Map<string, AnyTaskType>([provision, deprovision, probe, noop].map((type) => [type.type, type]));
 
 export type Replica = { engine: TaskEngine; signals: Signals };
 

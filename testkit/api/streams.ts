@@ -29,8 +29,6 @@ export type StreamOptions = {
   instanceId?: string;
   bootId?: string;
   headers?: Record<string, string>;
-  /** Does not answer pings. */
-  deaf?: boolean;
 };
 
 /** Rejects with the response, if the upgrade was refused. */
@@ -53,7 +51,6 @@ export async function openTestStream(
   const socket = new WebSocket(url, {
     ...tls,
     perMessageDeflate: false,
-    autoPong: options.deaf !== true,
     headers: {
       [INSTANCE_HEADER]: options.instanceId ?? uuidv7(),
       [BOOT_HEADER]: options.bootId ?? "boot-1",

@@ -7,19 +7,23 @@ import type { Log } from "@holdfast/service/log";
 import type { FastifyInstance } from "fastify";
 import type { AgentReleases } from "../agent-release/release.ts";
 import type { Allocations } from "../allocations/watch.ts";
+import type { FailureAudit } from "../audit/failures/failures.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Policy } from "../drift/classify/derive.ts";
 import type { Fleets } from "../fleet/view.ts";
 import type { Authority } from "../identity/authority.ts";
+import type { IssuanceGate } from "../identity/issuance-gate.ts";
 import type { InternalUpkeep } from "../internal-api/upkeep.ts";
 import type { JobReports } from "../mechanisms/background/report.ts";
 import type { DeclaredJob } from "../mechanisms/background/stored.ts";
 import type { AnswerVault } from "../mechanisms/idempotency.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import type { NodeDirectory } from "../nodes/directory/standings.ts";
+import type { Notify } from "../notify/open.ts";
 import type { Authenticator } from "../people/authenticate.ts";
 import type { Cookies } from "../people/cookies.ts";
 import type { Presence } from "../platform/presence.ts";
+import type { RecoveryPolicy } from "../recovery/settings.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
 import type { Terminals } from "../terminals/open.ts";
@@ -38,6 +42,8 @@ export type ApiContext = {
   tasks: TaskEngine;
   allocations: Allocations;
   log: Log;
+  /** Sums repeated failures up in the audit. */
+  failures: FailureAudit;
   publicUrl: string | undefined;
   /** Whether a browser's request comes from a page that this api serves. */
   isOwnOrigin: OwnOriginCheck;
@@ -45,9 +51,12 @@ export type ApiContext = {
   nodes: NodeServices;
   /** By which nodes are classified. */
   policy: Policy;
+  recovery: RecoveryPolicy;
   fleets: Fleets;
   agentReleases: AgentReleases;
   terminals: Terminals;
+  /** Messages that leave the product. */
+  notify: Notify;
   /** The jobs of all processes. */
   declaredJobs: readonly DeclaredJob[];
 };
@@ -75,6 +84,8 @@ export type NodeUpkeep = {
 export type NodeServices = {
   /** Undefined: the CA that nodes trust is missing, and no certificate is issued. */
   authority: Authority | undefined;
+  /** Asked before every certificate for a node. */
+  gate: IssuanceGate;
   directory: NodeDirectory;
   keys: Pick<TaskSigner, "verifiers" | "verifiersBeyond" | "keySet" | "keySetsAfter" | "rotate" | "refresh">;
   /**
@@ -85,6 +96,7 @@ export type NodeServices = {
   /** The URL by which agents reach the node-facing listener. */
   apiUrl(): string;
   staleAfterSeconds: number;
+  quarantineClones: boolean;
   /** An older agent is reported as such. */
   requiredAgentVersion: string;
 };

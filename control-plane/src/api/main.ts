@@ -22,6 +22,7 @@ import * as modules from "../modules.ts";
 import { createAuthenticator } from "../people/authenticate.ts";
 import { openCookies } from "../people/cookies.ts";
 import { PROCESS_SILENT_AFTER } from "../platform/presence.ts";
+import { recoveryPolicyOf } from "../recovery/settings.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import { originsOf, ownUrl } from "./addresses.ts";
 import type { ApiContext, ApiJobContext } from "./context.ts";
@@ -116,11 +117,12 @@ async function createContext(
   parts: ApiParts,
   { settings, http, log }: { settings: Values<typeof apiSettings>; http: ApiContext["http"]; log: Log },
 ): Promise<ApiContext> {
-  const { app, system, signals, tasks, allocations, terminals, fleets } = parts;
+  const { app, system, signals, tasks, allocations, terminals, fleets, failures, notify } = parts;
   return {
-    ...{ http, app, system, signals, tasks, allocations, terminals, fleets, log, declaredJobs },
+    ...{ http, app, system, signals, tasks, allocations, terminals, fleets, failures, notify, log, declaredJobs },
     nodes: parts.nodeSide.services,
     policy: policyOf(settings),
+    recovery: recoveryPolicyOf(settings),
     authenticator: createAuthenticator(system, {
       operatorTokenSha256: settings.operatorTokenSha256,
       onTouchFailed: (error) => log.warn({ err: error }, "could not record the last use"),

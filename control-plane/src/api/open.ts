@@ -6,16 +6,19 @@ import type { Log } from "@holdfast/service/log";
 import { createMetrics, type Metrics } from "@holdfast/service/metrics";
 import { loadAllContracts } from "@holdfast/tasks/registry";
 import { watchAllocations } from "../allocations/watch.ts";
+import { openFailureAudit } from "../audit/failures/failures.ts";
 import { auditForgeries } from "../audit/forgeries.ts";
 import { openPool, type Sql } from "../database/connect.ts";
 import { checkAppLogin, configuredLogins, deriveLogins, setUpDatabase } from "../database/logins.ts";
 import { createFleets } from "../fleet/view.ts";
+import { measureIngressTrust } from "../identity/ingress-trust/measure.ts";
 import { createNews } from "../internal-api/news.ts";
 import { openKeyring } from "../mechanisms/sealing/keyring.ts";
 import { openSignals } from "../mechanisms/signals.ts";
 import { openNodeSide } from "../node-api/open.ts";
 import { measureLate } from "../nodes/identity/late-certificates.ts";
 import { keepHealth } from "../nodes/presence/health.ts";
+import { openNotify } from "../notify/open.ts";
 import { ensureFirstOrganization } from "../platform/first-organization.ts";
 import { announceProcess } from "../platform/presence.ts";
 import { createTaskEngine, openTaskPools } from "../tasks/engine.ts";
@@ -49,9 +52,13 @@ export async function openParts({ settings, log, wake }: Options) {
 
   const metrics: Metrics = createMetrics("api");
   measureLate(metrics, system);
+  measureIngressTrust(metrics, system);
+  const failures = openFailureAudit(log, { windowSeconds: settings.auditDedupeWindowSeconds });
   const forgeries = auditForgeries(system, log);
+  const probe = openPool({ url: systemUrl, role: "holdfast_system", application: "holdfast-api-probe", max: 1 });
+  const notify = await openNotify({ settings, system, probe, keyring, signals, metrics, log });
   const nodeSide = await openNodeSide({
-    ...{ settings, system, keyring, signals, keys: signer, metrics, log },
+    ...{ settings, system, keyring, signals, keys: signer, failures, metrics, log },
     onForged: (forgery) => forgeries.saw("node_api", forgery),
   });
   const news = createNews({ missed: () => selectClosing(system, null), log });
@@ -62,8 +69,8 @@ export async function openParts({ settings, log, wake }: Options) {
   const { staleAfterSeconds } = nodeSide.services;
   const fleets = createFleets({ app, signals, log, staleAfterSeconds });
   return {
-    ...{ app, system, keyring, presence, signals, tasks, allocations, metrics, forgeries },
-    ...{ nodeSide, news, terminals, fleets },
+    ...{ app, system, keyring, presence, signals, tasks, allocations, metrics, failures, forgeries },
+    ...{ nodeSide, news, terminals, fleets, notify },
     /** Ends waiting requests, which would keep a listener open. */
     stopWaiting: () => Promise.all([allocations.stop(), tasks.stop(), terminals.watch.stop()]),
     async close() {
@@ -71,7 +78,7 @@ export async function openParts({ settings, log, wake }: Options) {
       forgeries.stop();
       await forgeries.settled();
       await Promise.all([signals.stop(), fleets.stop()]);
-      const pools = [app, system, taskPools.swift, taskPools.durable];
+      const pools = [app, system, probe, taskPools.swift, taskPools.durable];
       await Promise.all(pools.map((one) => one.end({ timeout: 5 })));
     },
   };

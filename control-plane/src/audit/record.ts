@@ -17,6 +17,8 @@ export type AuditTarget = {
   name?: string | null;
   /** Whose trail the event belongs to, when not that of the organization acted in. */
   orgId?: string;
+  /** What the event is a part of, when not of the request alone. */
+  correlationId?: string;
 };
 
 export type NewAuditEvent = {
@@ -27,6 +29,10 @@ export type NewAuditEvent = {
   result: AuditResult;
   /** The code of the reason; absent exactly when the action was allowed. */
   reason?: ErrorCode | ReasonCode;
+  /** What the actor used: a certificate's serial, never a secret. Only repetitions with the same one are one failure. */
+  credentialId?: string;
+  /** The app that the actor acted for; nothing sets it yet for lack of apps. */
+  appInstanceId?: string;
   correlationId: string;
   details?: Record<string, unknown>;
 };
@@ -51,17 +57,18 @@ export function systemActor(name: string): AuditActor {
 export async function recordAudit(db: Queryable, log: Log, event: NewAuditEvent): Promise<void> {
   const id = uuidv7();
   const orgId = event.target.orgId ?? event.orgId;
+  const correlationId = event.target.correlationId ?? event.correlationId;
   await db`
     INSERT INTO audit_events (id, org_id, actor_type, actor_id, actor_name, role, action,
       target_type, target_id, target_name, result, reason, correlation_id, incident_id, details)
     VALUES (${id}, ${orgId}, ${event.by.actor_type}, ${event.by.actor_id}, ${event.by.actor_name},
       ${event.by.role}, ${event.action}, ${event.target.type}, ${event.target.id ?? null},
-      ${event.target.name ?? null}, ${event.result}, ${event.reason ?? null}, ${event.correlationId},
+      ${event.target.name ?? null}, ${event.result}, ${event.reason ?? null}, ${correlationId},
       ${openIncidentOf(db, orgId, event.target)}, ${db.json((event.details ?? {}) as never)})`;
   log.info(
     {
       audit_id: id,
-      correlation_id: event.correlationId,
+      correlation_id: correlationId,
       dedupe_key_hash: dedupeKeyHash(event),
       action: event.action,
       result: event.result,
@@ -98,7 +105,10 @@ function nodeIdOf(db: Queryable, type: string, id: string): Fragment | undefined
 }
 
 /** Equal for repetitions of one action by one actor for one reason; reveals neither. */
-export function dedupeKeyHash(event: Pick<NewAuditEvent, "by" | "action" | "reason" | "target">): string {
-  const key = [event.by.actor_type, event.by.actor_id, event.target.id, event.action, event.reason];
+export function dedupeKeyHash(
+  event: Pick<NewAuditEvent, "by" | "action" | "reason" | "target" | "credentialId" | "appInstanceId">,
+): string {
+  const { by, target, appInstanceId, credentialId, action, reason } = event;
+  const key = [by.actor_type, by.actor_id, target.id, appInstanceId, credentialId, action, reason];
   return createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 16);
 }

@@ -21,6 +21,7 @@ export const drift = defineModule({
     (await import("./explanation/routes.ts")).explanationRoutes(api);
     (await import("./incidents/routes.ts")).incidentRoutes(api);
     (await import("./tenants/notifications.ts")).notificationRoutes(api);
+    (await import("./trace/routes.ts")).traceRoutes(api);
   },
   nodeRoutes: async (nodeApi, api) => (await import("./observe.ts")).observeNodes(nodeApi, api),
   liveTopics: [verdictTopic],
@@ -62,12 +63,18 @@ export const drift = defineModule({
       },
     },
     {
+      // Four times within the minute in which a mismatch has to be noticed.
       name: "observe-signing-ca",
-      every: 60,
+      every: 15,
+      atStart: true,
       runsIn: "each api",
       run: async ({ system, signals, nodes }) => {
+        const { checkIngressTrust } = await import("../identity/ingress-trust/check.ts");
         const { observeSigningCa } = await import("./observers/signing-ca.ts");
-        const due = await observeSigningCa(system, nodes.authority);
+        const { authority } = nodes;
+        const ingresses = await checkIngressTrust(system, { authority, profile: await nodes.profile() });
+        const { trust, due } = await observeSigningCa(system, authority, ingresses);
+        nodes.gate.set(trust);
         if (due.length > 0) signals.publish("evidence", due);
         return { due: due.length };
       },
@@ -86,6 +93,29 @@ export const drift = defineModule({
         if (changed.length > 0) signals.publish("verdict", changed);
         if (allocations.length > 0) signals.publish("allocation", allocations);
         return { classified, changed: changed.length, allocations: allocations.length };
+      },
+    },
+    {
+      // In the api, which has the key that signs tasks.
+      name: "check-recoveries",
+      every: 2,
+      wakeOn: ["verdict"],
+      runsIn: "each api",
+      run: async ({ system, signals, tasks, log }) => {
+        const { runRecoveryChecks } = await import("./recovery/run-checks.ts");
+        const { due, enqueued } = await runRecoveryChecks(system, tasks, log);
+        if (due.length > 0) signals.publish("evidence", due);
+        return { due: due.length, enqueued };
+      },
+    },
+    {
+      name: "release-notifications",
+      every: 5,
+      runsIn: "one worker",
+      run: async ({ system, signals }) => {
+        const sent = await (await import("./tenants/release.ts")).releaseNotifications(system);
+        if (sent.length > 0) signals.publish("allocation", sent);
+        return { sent: sent.length };
       },
     },
     {

@@ -8,7 +8,6 @@ import { createRecorder } from "./evidence/recorder.ts";
 import { observeDiagnostics } from "./observers/diagnostics.ts";
 import { observeForeign } from "./observers/foreign-certificates.ts";
 import { observeHeartbeats } from "./observers/heartbeat.ts";
-import { observeTwins } from "./observers/instances.ts";
 import { observeRefusals } from "./observers/refusals.ts";
 import { observeResults } from "./observers/results.ts";
 import { observeSetups } from "./observers/setup.ts";
@@ -30,6 +29,5 @@ export function observeNodes(nodeApi: NodeApi, { system, signals, log, nodes, te
     heartbeat: observeSetups({ recorder, acceptedProfiles, network, requiredVersion, policy, log }),
     foreign: observeForeign({ recorder, system, log }),
   });
-  nodeApi.twinListeners.push(observeTwins(recorder));
   terminals.outcomeListeners.push(observeTerminals(recorder));
 }

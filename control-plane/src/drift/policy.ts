@@ -57,3 +57,21 @@ export const defaultCommonCausePolicy: CommonCausePolicy = {
   aroundOutageMs: 120_000,
   returnAfterOutageMs: RETURN_EXPECTED_WITHIN_MS,
 };
+
+/** When the control plane is suspected, so that nothing acts on many nodes. */
+export type BrakePolicy = Pick<
+  CommonCausePolicy,
+  "leastOfFleet" | "mostOfFleet" | "leastOutageMs" | "returnAfterOutageMs"
+> & {
+  /** Nodes that were lost longer ago stay lost for another reason. */
+  lostWithinMs: number;
+  /** Later than this, a heartbeat is missing; earlier than a node counts as offline. */
+  lateAfterMs: number;
+};
+
+export const defaultBrakePolicy: BrakePolicy = {
+  ...defaultCommonCausePolicy,
+  lostWithinMs: 900_000,
+  // A heartbeat every minute.
+  lateAfterMs: 75_000,
+};

@@ -18,6 +18,6 @@ export const driftWorkerSettings = {
   incidentRetentionDays: setting(integer({ min: 1, max: 3650 }), {
     env: "HOLDFAST_INCIDENT_RETENTION_DAYS",
     default: 90,
-    help: "Days after which incidents that are over, and notifications of allocations, are removed.",
+    help: "Days after which incidents that are over, notifications of allocations, and messages to receivers are removed.",
   }),
 };

@@ -23,7 +23,7 @@ export function summarize(
   all: readonly FleetNode[],
   filter: FleetFilter,
   { at, nodeApiUrl }: { at: Date; nodeApiUrl: string },
-): Fleet {
+): Omit<Fleet, "brake"> {
   const nodes = all.filter((node) => matches(node, filter));
   const states = Object.fromEntries(fleetStates.map((state) => [state, 0])) as Record<FleetState, number>;
   for (const { state } of nodes) states[state] += 1;

@@ -11,8 +11,10 @@ import type { Sql } from "../database/connect.ts";
 import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import {
   BACK_DATED_MS,
+  CANARY_VALIDITY_MS,
   type KeyPair,
   type Made,
+  makeCanaryCertificate,
   makeIngressCertificate,
   makeIssuing,
   makeKeyPair,
@@ -35,6 +37,8 @@ export type Issued = { serial: string; chain: string; notBefore: Date; notAfter:
 export type IssuedToNode = Issued & { issuer: string };
 /** What an ingress presents to the control plane (`chain`) and to nodes (`listenerChain`). */
 export type IssuedToIngress = { chain: string; listenerChain: string; notAfter: Date };
+/** Key and chain, PEM. */
+export type IssuedCanary = { id: string; cert: string; key: string };
 export type IssuedToServer = { cert: string; key: string; notBefore: Date; notAfter: Date };
 
 export type Authority = Issuers & {
@@ -52,6 +56,7 @@ export type Authority = Issuers & {
   certificates: readonly string[];
   /** `publicKey`, here and below: SubjectPublicKeyInfo, DER. */
   issueToNode(node: { id: string; publicKey: Buffer }, now: Date): IssuedToNode;
+  issueCanary(id: string, now: Date): IssuedCanary;
   issueToServer(names: readonly string[], now: Date): IssuedToServer;
   issueToService(service: ServiceIdentity & { names: readonly string[]; publicKey: Buffer }, now: Date): Issued;
   issueToIngress(
@@ -123,6 +128,12 @@ function authorityOf(root: Signer, issuing: readonly Signer[]): Authority {
       const validity = validityFrom(now, NODE_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
       const leaf = makeNodeCertificate(newest, { id, publicKey, validity });
       return { serial: leaf.serial, chain: chainOf(leaf), issuer, ...validity };
+    },
+    issueCanary(id, now) {
+      const validity = validityFrom(now, CANARY_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });
+      const { publicKey, privateKey } = makeKeyPair();
+      const leaf = makeCanaryCertificate(newest, { id, publicKey, validity });
+      return { id, cert: chainOf(leaf), key: privateKeyPem(privateKey) };
     },
     issueToServer(names, now) {
       const validity = validityFrom(now, SERVER_VALIDITY_MS, { backDatedMs: BACK_DATED_MS, issuer: newest });

@@ -1,5 +1,5 @@
-// The six kinds of certificates: root, issuing CA, node, server of a listener, service, ingress. All keys are
-// P-256. service/src/node-identity reads what identifies a node's or an ingress's certificate.
+// The seven kinds of certificates: root, issuing CA, node, server of a listener, service, ingress, canary. All keys are
+// P-256. service/src/node-identity reads what identifies a node's, an ingress's or a canary's certificate.
 
 import { createPublicKey, type KeyObject, randomBytes, X509Certificate } from "node:crypto";
 import { newPrivateKey } from "@holdfast/kit/certificate-request";
@@ -29,6 +29,8 @@ const ISSUING_VALIDITY_MS = 731 * DAY_MS;
 export const NODE_VALIDITY_MS = 24 * HOUR_MS;
 export const SERVER_VALIDITY_MS = 7 * DAY_MS;
 export const SERVICE_VALIDITY_MS = 24 * HOUR_MS;
+/** Used at once. Longer only because the clock of an ingress may be ahead, which says nothing about what it trusts. */
+export const CANARY_VALIDITY_MS = HOUR_MS;
 /** A node whose clock is a little behind may use its certificate at once. */
 export const BACK_DATED_MS = 5 * MINUTE_MS;
 
@@ -125,6 +127,16 @@ export function makeIngressCertificate(issuer: Signer, ingress: Leaf & { name: s
     ...ingress,
     subject: ingress.mark,
     extensions: leafExtensions(ingress.publicKey, ["client"], [{ uri }]),
+  });
+}
+
+/** As a node's, but for its name: whatever verifies it would accept a node's, and nobody takes it for one. */
+export function makeCanaryCertificate(issuer: Signer, canary: Leaf & { id: string }): Made {
+  const uri = `holdfast://canary/${canary.id}`;
+  return signed(issuer, {
+    ...canary,
+    subject: canary.id,
+    extensions: leafExtensions(canary.publicKey, ["client"], [{ uri }]),
   });
 }
 

@@ -1,9 +1,12 @@
 // The node-facing listener: mutual TLS, and the identity hook decides about every request. Its own
 // certificate is created in memory and replaced while it runs.
 
+import { enrollNode, getTrustBundle } from "@holdfast/contracts/endpoints/enrollment";
+import { getServerTime, recoverNode } from "@holdfast/contracts/endpoints/recovery";
 import { ApiError } from "@holdfast/contracts/errors";
 import { sendHeartbeat, waitForTasks } from "@holdfast/contracts/node/endpoints";
 import type { HttpServer } from "@holdfast/service/http";
+import { answerCanary, CANARY_PATH } from "@holdfast/service/node-identity/canary";
 import { type ClientCertificates, clientCertificates } from "@holdfast/service/node-identity/client-certificates";
 import { hostHeadersOf, listenerNames } from "@holdfast/service/node-identity/names";
 import type { FastifyInstance } from "fastify";
@@ -43,11 +46,15 @@ export type NodeListenerOptions = MutualTlsOptions & {
   methodsOf?: (path: string) => string[];
 };
 
-/** Routes without a certificate: how a machine gets an agent, and the agent a certificate. */
-const openRoutes: ReadonlySet<string> = new Set(["/v1/trust-bundle", "/v1/enroll", ...Object.values(agentRoutes)]);
+/** Routes without a certificate: how a machine gets an agent, and the agent a certificate; and the canary, which may lose its own. */
+const openRoutes: ReadonlySet<string> = new Set([
+  ...[getTrustBundle, enrollNode, getServerTime, recoverNode].map(({ path }) => path),
+  CANARY_PATH,
+  ...Object.values(agentRoutes),
+]);
 const BODY_LIMIT = 256 * 1024;
 /** Requests that every node repeats: logging each success would hide all other lines. */
-const routine: ReadonlySet<string> = new Set([sendHeartbeat, waitForTasks].map(urlOf));
+const routine: ReadonlySet<string> = new Set([...[sendHeartbeat, waitForTasks].map(urlOf), CANARY_PATH]);
 
 export async function createNodeListener(options: NodeListenerOptions): Promise<NodeListener> {
   const { authority, directory, log, metrics } = options;
@@ -89,12 +96,13 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     log,
     now,
   });
-  const held: NodeApi["held"] = new Set();
+  http.get(CANARY_PATH, { exposeHeadRoute: false }, async (request) => answerCanary(certificates, request.raw));
+  const held: NodeApi["held"] = new Map();
   let draining = false;
   const endWaiting = paceHandshakes(http.server);
   const api: NodeApi = {
     ...{ http, directory, log, identityOf, held, isDraining: () => draining },
-    ...{ calls: new Map(), streamUses: [], pollLostListeners: [], twinListeners: [], observers },
+    ...{ calls: new Map(), streamUses: [], pollLostListeners: [], observers, heartbeatParts: [] },
   };
   const streams = serveStreams(api, {
     ...{ identify: ofUpgrade, metrics, now },
@@ -104,7 +112,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
   });
   http.addHook("preClose", async () => {
     endWaiting();
-    for (const end of held) end(new ApiError("shutting_down", { headers: { "retry-after": "1" } }));
+    for (const end of held.keys()) end(new ApiError("shutting_down", { headers: { "retry-after": "1" } }));
     await streams.stop();
   });
 
@@ -117,7 +125,7 @@ export async function createNodeListener(options: NodeListenerOptions): Promise<
     startDraining() {
       server.startDraining();
       draining = true;
-      for (const end of [...held]) end();
+      for (const end of [...held.keys()]) end();
       streams.startDraining();
     },
     stopAccepting: server.stopAccepting,

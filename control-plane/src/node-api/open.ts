@@ -8,8 +8,11 @@ import type { Metrics } from "@holdfast/service/metrics";
 import { listenerUrl } from "@holdfast/service/node-identity/names";
 import type { agentReleaseSettings } from "../agent-release/settings.ts";
 import type { NodeServices, NodeUpkeep } from "../api/context.ts";
+import type { FailureAudit } from "../audit/failures/failures.ts";
 import type { Sql } from "../database/connect.ts";
 import { openAuthority, temporaryAuthority } from "../identity/authority.ts";
+import { readIngressTrust } from "../identity/ingress-trust/check.ts";
+import { createIssuanceGate } from "../identity/issuance-gate.ts";
 import { presentNodeUrl } from "../internal-api/gateways.ts";
 import { ingressMarkOf } from "../internal-api/ingress.ts";
 import type { internalApiSettings } from "../internal-api/settings.ts";
@@ -38,7 +41,7 @@ export type NodeSide = {
 };
 
 type NodeSideSettings = Values<typeof nodeListenerSettings> &
-  Pick<Values<typeof nodeApiSettings>, "nodeHeartbeatStaleSeconds"> &
+  Pick<Values<typeof nodeApiSettings>, "nodeHeartbeatStaleSeconds" | "nodeQuarantineClones"> &
   Pick<Values<typeof agentReleaseSettings>, "agentRequiredVersion"> &
   Pick<Values<typeof terminalSettings>, "nodeTerminalUrl"> &
   Pick<Values<typeof internalApiSettings>, "ingressToken">;
@@ -49,11 +52,12 @@ export async function openNodeSide(options: {
   keyring: Keyring;
   signals: Signals;
   keys: TaskSigner;
+  failures: FailureAudit;
   metrics: Metrics;
   log: Log;
   onForged(forgery: Forgery): void;
 }): Promise<NodeSide> {
-  const { settings, system, keyring, signals, log } = options;
+  const { settings, system, keyring, signals, failures, log } = options;
   const now = new Date();
   const authority = await openAuthority(system, keyring, now);
   if (!authority) {
@@ -62,7 +66,7 @@ export async function openNodeSide(options: {
     );
   }
   const directory = createNodeDirectory(system, signals, log);
-  const refusals = openRefusals(system, log);
+  const refusals = openRefusals({ system, failures, log });
   const place = { bind: settings.nodeBind, url: settings.nodeUrl };
   const listener = await createNodeListener({
     place,
@@ -84,6 +88,8 @@ export async function openNodeSide(options: {
   return {
     services: {
       authority,
+      // What other replicas have seen counts from the start.
+      gate: createIssuanceGate(await readIngressTrust(system), log),
       directory,
       keys: options.keys,
       async profile(known = 0) {
@@ -93,6 +99,7 @@ export async function openNodeSide(options: {
       },
       apiUrl: () => apiUrl,
       staleAfterSeconds: settings.nodeHeartbeatStaleSeconds,
+      quarantineClones: settings.nodeQuarantineClones === "on",
       requiredAgentVersion: settings.agentRequiredVersion,
     },
     listener,

@@ -6,7 +6,7 @@ import type { AnswerOf, BodyOf, Endpoint, ParamsOf, QueryOf } from "@holdfast/co
 import { ApiError } from "@holdfast/contracts/errors";
 import { reportResult, reportResults } from "@holdfast/contracts/node/endpoints";
 import { MOST_RESULTS_BODY_BYTES } from "@holdfast/contracts/node/limits";
-import type { DiagnosticRecord, Heartbeat, Outcome } from "@holdfast/contracts/node/protocol";
+import type { DiagnosticRecord, Heartbeat, HeartbeatAnswer, Outcome } from "@holdfast/contracts/node/protocol";
 import type { Log } from "@holdfast/service/log";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { readInput } from "../api/input.ts";
@@ -14,7 +14,7 @@ import { isRevoked, type NodeDirectory } from "../nodes/directory/standings.ts";
 import { identityRefusal } from "../nodes/identity/identity-refusal.ts";
 import type { NodeRefusal } from "../nodes/identity/refusals.ts";
 import type { ForeignCertificate, NodeIdentity } from "./identity-hook.ts";
-import type { Twins, UseStream } from "./streams/uses.ts";
+import type { UseStream } from "./streams/uses.ts";
 
 /** The node-facing listener, as its routes see it. */
 export type NodeApi = {
@@ -23,7 +23,7 @@ export type NodeApi = {
   log: Log;
   identityOf(request: FastifyRequest): NodeIdentity;
   /** How to end each request that is being held; without a reason it returns what is available. */
-  held: Set<(reason?: ApiError) => void>;
+  held: Map<EndHeld, { nodeId: string }>;
   /** The server is about to stop: requests are no longer held. */
   isDraining(): boolean;
   /** By the names of their endpoints, for streams. */
@@ -32,10 +32,19 @@ export type NodeApi = {
   streamUses: UseStream[];
   /** Called when an agent's connection closes while its poll is held. */
   pollLostListeners: ((node: NodeIdentity) => void)[];
-  /** Called when two agents with the identity of one node have answered a challenge. */
-  twinListeners: ((twins: Twins) => void)[];
   observers: NodeObserver[];
+  /** What other modules add to the response to a heartbeat. */
+  heartbeatParts: HeartbeatPart[];
 };
+
+export type HeartbeatPart = (
+  node: { id: string; orgId: string },
+  report: Omit<Heartbeat, "sent_at">,
+) => Promise<Partial<HeartbeatAnswer>>;
+
+/** The signal's reason where a held request ends so that the agent sends a heartbeat. */
+export const heartbeatWanted = Symbol("heartbeat wanted");
+export type EndHeld = (reason?: ApiError | typeof heartbeatWanted) => void;
 
 /** Learns what agents report, after it was stored. */
 export type NodeObserver = {
@@ -133,16 +142,16 @@ function untilEnded<T>(
   const { id, serial } = api.identityOf(request);
   return new Promise<T>((resolve, reject) => {
     let controller: AbortController | undefined;
-    let over: { reason: ApiError | undefined } | undefined;
+    let over: { reason: Parameters<EndHeld>[0] } | undefined;
     const signal = () => {
       controller ??= new AbortController();
       if (over) controller.abort(over.reason);
       return controller.signal;
     };
-    const end = (reason?: ApiError) => {
+    const end: EndHeld = (reason) => {
       over ??= { reason };
       controller?.abort(reason);
-      if (reason) fail(reason);
+      if (reason instanceof ApiError) fail(reason);
     };
     const onClose = () => {
       if (reply.raw.writableEnded) return;
@@ -170,7 +179,7 @@ function untilEnded<T>(
     reply.raw.once("close", onClose);
     if (endpoint.method === "GET") {
       if (api.isDraining()) end();
-      else api.held.add(end);
+      else api.held.set(end, { nodeId: id });
     }
     try {
       // Reading the body takes time: the node may have been revoked since the hook ran.

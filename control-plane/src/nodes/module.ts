@@ -8,6 +8,8 @@ declare module "../mechanisms/signals.ts" {
   interface Topics {
     /** Ids of nodes whose status or certificates changed. */
     node_standing: true;
+    /** Ids of nodes whose identity more than one process may use. */
+    node_holders: true;
   }
 }
 
@@ -19,6 +21,7 @@ export const nodes = defineModule({
     (await import("./directory/routes.ts")).nodeRoutes(api);
     const { enrollmentRoutes, enrollmentTokenRoutes } = await import("./enrollment/routes.ts");
     enrollmentTokenRoutes(api);
+    (await import("./holders/routes.ts")).cloneRoutes(api);
     enrollmentRoutes(api);
   },
   nodeRoutes: async (nodeApi, api) => {

@@ -14,11 +14,12 @@ import { isProblem, nodeReason, ownerGroupOf, unknownReason } from "@holdfast/co
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { ApiContext } from "../api/context.ts";
 import { auditForgery } from "../audit/forgeries.ts";
-import { type AuditActor, recordAudit, systemActor } from "../audit/record.ts";
+import { type AuditActor, recordAudit } from "../audit/record.ts";
 import { takeAttempt } from "../mechanisms/rate-limit.ts";
-import { type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
-import type { Twins } from "../node-api/streams/uses.ts";
+import { heartbeatWanted, type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
+import type { NodeStream } from "../node-api/streams/uses.ts";
 import { moveNode } from "./directory/state.ts";
+import { reactToClone } from "./holders/quarantine.ts";
 import { toIssued } from "./identity/certificates.ts";
 import { renew } from "./identity/renew.ts";
 import { trustFor } from "./identity/trust.ts";
@@ -29,6 +30,7 @@ const reports = { attempts: 20, windowSeconds: 60 * 60 };
 
 export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   const presence = createPresence(api.system, api.log);
+  askForHeartbeats(nodeApi, api);
 
   nodeApi.streamUses.push(({ id: streamId, node }) => ({
     closed(why) {
@@ -37,7 +39,6 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
       void presence.disconnected({ nodeId: node.id, instanceId: node.instanceId, streamId, why });
     },
   }));
-  nodeApi.twinListeners.push((twins) => void auditTwins(api, twins));
   nodeApi.pollLostListeners.push((node) => {
     const { id: nodeId, instanceId } = node;
     void presence.disconnected({ nodeId, instanceId, streamId: undefined, why: "connection_lost" });
@@ -46,7 +47,7 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
   nodeRoute(nodeApi, sendHeartbeat, async (call): Promise<HeartbeatAnswer> => {
     const { holding, ...report } = call.body;
     const now = new Date();
-    const [{ cancel }] = await Promise.all([
+    const [{ cancel }, { number, review }] = await Promise.all([
       api.tasks.renewLeases(call.node.id, holding),
       presence.record({ node: call.node, from: call, report, at: now }),
     ]);
@@ -54,15 +55,27 @@ export function nodeFacingRoutes(nodeApi: NodeApi, api: ApiContext): void {
     for (const one of nodeApi.observers) {
       one.heartbeat?.({ nodeId: node.id, heartbeat: report, at: now, correlationId, instanceId, bootId });
     }
+    if (review?.clone) await reactToClone(api, review.clone);
+    // At whichever replica they are.
+    if (review?.askOthers) api.signals.publish("node_holders", [node.id]);
     const { status, reason } = await standingAfterHeartbeat(api, call);
-    const trust = await trustFor(api.nodes, report);
-    return { server_time: now.toISOString(), node: { status, reason }, cancel, ...trust };
+    const [trust, ...parts] = await Promise.all([
+      trustFor(api.nodes, report),
+      ...nodeApi.heartbeatParts.map((part) => part(node, report)),
+    ]);
+    return Object.assign(
+      { server_time: now.toISOString(), node: { status, reason }, cancel },
+      number === undefined ? {} : { number },
+      review?.confirm === number && number !== undefined ? { again: true } : {},
+      trust,
+      ...parts,
+    );
   });
 
   nodeRoute(nodeApi, renewCertificate, async ({ body, node, correlationId }) => {
-    const { authority } = api.nodes;
+    const { authority, gate } = api.nodes;
     if (!authority) throw new ApiError("ca_unavailable");
-    const certificate = await renew({ system: api.system, authority }, node, body.csr);
+    const certificate = await renew({ system: api.system, authority, gate }, node, body.csr);
     api.log.info({ correlation_id: correlationId, node_id: node.id, serial: certificate.serial }, "renewed");
     return { ...toIssued(certificate), trust_bundle: [...authority.trustBundle] };
   });
@@ -120,26 +133,23 @@ async function auditReport(api: ApiContext, node: { id: string; orgId: string },
   });
 }
 
-/** Two agents have proved at the same time that they have the node's key: one of them runs on a copy of the host. */
-async function auditTwins({ system, log }: ApiContext, { nodeId, orgId, instances }: Twins): Promise<void> {
-  const correlationId = uuidv7();
-  const details = instances.map(({ instanceId, bootId, serial }) => ({
-    ...{ instance_id: instanceId, boot_id: bootId, serial },
-  }));
-  log.warn({ correlation_id: correlationId, node_id: nodeId, instances: details }, "two agents run as one node");
-  try {
-    await takeAttempt(system, reports, "two_instances", nodeId);
-    const [row] = await system<{ name: string }[]>`SELECT name FROM nodes WHERE id = ${nodeId}`;
-    await recordAudit(system, log, {
-      ...{ orgId, correlationId, by: systemActor("node-api"), action: "node.two_instances", result: "failed" },
-      target: { type: "node", id: nodeId, name: row?.name ?? nodeId },
-      reason: "cloned_identity_detected",
-      details: { instances: details },
-    });
-  } catch (error) {
-    if (!(error instanceof ApiError))
-      log.error({ err: error, node_id: nodeId }, "could not audit two agents of one node");
-  }
+/** Whoever uses the identity of the node shows that it runs. One that is not connected at the moment does so within a minute. */
+function askForHeartbeats({ streamUses, held }: NodeApi, { signals }: ApiContext): void {
+  const streams = new Map<string, Set<NodeStream>>();
+  streamUses.push((stream) => {
+    const own = streams.get(stream.node.id) ?? new Set();
+    streams.set(stream.node.id, own.add(stream));
+    return {
+      closed() {
+        own.delete(stream);
+        if (own.size === 0) streams.delete(stream.node.id);
+      },
+    };
+  });
+  signals.subscribe("node_holders", (ids) => {
+    for (const id of ids) for (const stream of streams.get(id) ?? []) stream.send({ beat: true });
+    for (const [end, { nodeId }] of [...held]) if (ids.includes(nodeId)) end(heartbeatWanted);
+  });
 }
 
 /** The first heartbeat makes an enrolling node active. */

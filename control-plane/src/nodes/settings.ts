@@ -1,6 +1,6 @@
 // Settings about nodes.
 
-import { integer, setting } from "@holdfast/kit/settings";
+import { integer, oneOf, setting } from "@holdfast/kit/settings";
 
 const staleAfterSetting = setting(integer({ min: 5, max: 86_400 }), {
   env: "HOLDFAST_NODE_HEARTBEAT_STALE_SECONDS",
@@ -20,6 +20,11 @@ export const nodeApiSettings = {
     env: "HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS",
     default: 900,
     help: "Interval of the health probe of each online node: kernel, memory, virtualization, GPUs, network interfaces.",
+  }),
+  nodeQuarantineClones: setting(oneOf("on", "off"), {
+    env: "HOLDFAST_NODE_QUARANTINE_CLONES",
+    default: "on",
+    help: "Whether a node is quarantined when two machines have proved that both use its identity; `off` only reports it.",
   }),
 };
 

@@ -6,6 +6,8 @@ import { version } from "@holdfast/service/version";
 import type { ApiContext } from "../api/context.ts";
 import { operatorRoute } from "../api/route.ts";
 import type { Tx } from "../database/connect.ts";
+import { judgeWays } from "../identity/ingress-trust/decide.ts";
+import { readKnown } from "../identity/ingress-trust/store.ts";
 import { linkUrl, createAdminLink as storeAdminLink } from "../links/create.ts";
 import { selectJobs } from "../mechanisms/background/stored.ts";
 import { userIdOf } from "../people/actor.ts";
@@ -23,12 +25,18 @@ export function platformRoutes(api: ApiContext): void {
              EXISTS (SELECT FROM users WHERE operator) AS administrator_exists
       FROM installation i`;
     if (!row) throw new Error("the installation's own row is missing");
+    const known = await readKnown(tx);
     return {
       instance_id: row.instance_id,
       version,
       worker: { ok: row.worker_ok, last_seen_at: row.worker_seen_at?.toISOString() ?? null },
       database: { ok: true, version: row.server_version, migrations: row.migrations },
       administrator_exists: row.administrator_exists,
+      canaries: judgeWays(known.ways, known.now).map(
+        ({ endpoint, url, address, ingress, state, why, checkedAt }) => ({
+          ...{ endpoint, url, address: address || null, ingress, state, why, checked_at: checkedAt.toISOString() },
+        }),
+      ),
       jobs: await selectJobs(tx, api.declaredJobs, { silentAfter: PROCESS_SILENT_AFTER }),
     };
   });

@@ -40,7 +40,12 @@ export type TaskEngine = {
   attach(nodeId: string, stream: StreamOptions): TaskStream;
   renewLeases(nodeId: string, holding: Held[]): Promise<{ cancel: string[] }>;
   progress(nodeId: string, taskId: string, report: ProgressReport): Promise<{ cancel: boolean }>;
-  results(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
+  /** `instanceId`: of the agent that reports them. */
+  results(
+    nodeId: string,
+    reports: readonly TaskResultReport[],
+    from?: { instanceId: string },
+  ): Promise<{ task_id: string; verdict: Verdict }[]>;
   /** Undefined if the task does not exist. One that has ended does not change. */
   cancel(tx: Tx, taskId: string): Promise<TaskRow | undefined>;
   /** Call after the commit: notifies the node and waiting requests. */
@@ -171,7 +176,7 @@ export function createTaskEngine(options: {
       if (revision !== undefined) publish([{ id: taskId, revision, ended: false }]);
       return { cancel };
     },
-    results: (nodeId, reports) => results.report(nodeId, reports),
+    results: (nodeId, reports, from) => results.report({ nodeId, ...from }, reports),
     cancel: requestCancel,
     cancelled(task) {
       publish([{ id: task.id, revision: task.revision, ended: task.finished_at !== null }]);

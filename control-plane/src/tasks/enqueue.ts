@@ -28,6 +28,8 @@ export type NewTask = {
   correlationId: string;
   /** The allocation that the task is for: callers without access to it do not see the task. */
   allocationId?: string;
+  /** The task that it repeats. Only with an audit event of its producer. */
+  replays?: string;
   /** The details of its own audit event, beside the node. */
   details?: Record<string, unknown>;
 };
@@ -93,6 +95,7 @@ export function createEnqueue(options: {
       by: task.by,
       correlationId: task.correlationId,
       allocationId: task.allocationId ?? null,
+      replays: task.replays ?? null,
       details: task.details ?? {},
     };
     return { signed, type };

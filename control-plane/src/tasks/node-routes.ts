@@ -2,20 +2,24 @@
 
 import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import { reportProgress, reportResult, reportResults, waitForTasks } from "@holdfast/contracts/node/endpoints";
-import type { TaskResultReport, Verdict } from "@holdfast/contracts/node/protocol";
-import { type NodeApi, nodeRoute } from "../node-api/route.ts";
+import type { TaskResultReport, Verdict, WaitAnswer } from "@holdfast/contracts/node/protocol";
+import { heartbeatWanted, type NodeApi, type NodeCall, nodeRoute } from "../node-api/route.ts";
 import type { TaskEngine } from "./engine.ts";
 
+type Reported = Pick<NodeCall<unknown>, "node" | "instanceId" | "correlationId">;
+
 export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
-  nodeRoute(api, waitForTasks, async ({ query, node, instanceId, signal }) => {
+  nodeRoute(api, waitForTasks, async ({ query, node, instanceId, signal }): Promise<WaitAnswer> => {
     const { room, holding } = query;
     const waitMs = query.wait * 1000;
-    const answer = await tasks.wait(node.id, { instanceId, room, holding, waitMs, signal: signal() });
+    const ended = signal();
+    const answer = await tasks.wait(node.id, { instanceId, room, holding, waitMs, signal: ended });
     const standing = await api.directory.standing(node.id);
     return {
       node: { status: standing?.status ?? "retired", reason: standing?.reason ?? null },
       tasks: answer.tasks,
       cancel: answer.cancel,
+      ...(ended.reason === heartbeatWanted ? { beat: true } : {}),
     };
   });
 
@@ -41,22 +45,21 @@ export function nodeTaskRoutes(api: NodeApi, tasks: TaskEngine): void {
 
   nodeRoute(api, reportProgress, async ({ params, body, node }) => tasks.progress(node.id, params.task_id, body));
 
-  const store = async (nodeId: string, reports: readonly TaskResultReport[], correlationId: string) => {
-    const verdicts = await tasks.results(nodeId, reports);
+  const store = async (call: Reported, reports: readonly TaskResultReport[]) => {
+    const { node, instanceId, correlationId } = call;
+    const verdicts = await tasks.results(node.id, reports, { instanceId });
     const outcomes = reports
       .filter((_, index) => verdicts[index]?.verdict === "accepted")
       .map(({ outcome }) => outcome);
-    for (const one of api.observers) one.results?.({ nodeId, outcomes, correlationId });
+    for (const one of api.observers) one.results?.({ nodeId: node.id, outcomes, correlationId });
     return verdicts;
   };
 
-  nodeRoute(api, reportResult, async ({ params, body, node, correlationId }) => {
-    const [judged] = await store(node.id, [{ task_id: params.task_id, ...body }], correlationId);
+  nodeRoute(api, reportResult, async (call) => {
+    const [judged] = await store(call, [{ task_id: call.params.task_id, ...call.body }]);
     const verdict: Verdict = judged?.verdict ?? "unknown";
     return { verdict };
   });
 
-  nodeRoute(api, reportResults, async ({ body, node, correlationId }) => ({
-    verdicts: await store(node.id, body.results, correlationId),
-  }));
+  nodeRoute(api, reportResults, async (call) => ({ verdicts: await store(call, call.body.results) }));
 }

@@ -25,6 +25,7 @@ export type TaskRow = {
   created_by: string;
   correlation_id: string;
   incident_id: string | null;
+  replays: string | null;
   created_at: Date;
   expires_at: Date;
   dispatched_at: Date | null;
@@ -34,7 +35,7 @@ export type TaskRow = {
 /** The columns of a row `t`. */
 export const taskColumns = (sql: Queryable) => sql`
   t.id, t.node_id, t.type, t.status, t.priority, t.params, t.phase, t.progress, t.timings, t.result, t.failure,
-  t.generation, t.revision, t.cancel_requested_at, t.created_by, t.correlation_id, t.incident_id, t.created_at,
+  t.generation, t.revision, t.cancel_requested_at, t.created_by, t.correlation_id, t.incident_id, t.replays, t.created_at,
   t.expires_at, t.dispatched_at, t.finished_at`;
 
 export function toTask(row: TaskRow): Task {
@@ -66,7 +67,7 @@ export async function selectTask(tx: Queryable, id: string): Promise<TaskRow | u
 }
 
 /** For a task `t`: whether it is for no allocation, or for one that the caller has access to. */
-const isSeenBy = (tx: Tx, caller: Caller) => tx`
+export const isSeenBy = (tx: Tx, caller: Caller) => tx`
   (t.allocation_id IS NULL OR EXISTS (
     SELECT FROM allocations a WHERE a.id = t.allocation_id AND ${reaches(tx, callerSql(tx, caller), "view")}))`;
 

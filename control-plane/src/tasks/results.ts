@@ -15,13 +15,16 @@ import { commonFailure, reportedFailure } from "./failures.ts";
 import { acceptResults, type Judged, type ReportedResult } from "./transitions/accept-results.ts";
 
 export type Results = {
-  report(nodeId: string, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
+  report(node: Reporting, reports: readonly TaskResultReport[]): Promise<{ task_id: string; verdict: Verdict }[]>;
   /** Undefined if the task or its type is unknown to this server. */
   typeOf(taskId: string): Promise<AnyTaskType | undefined>;
   /** Saves a query when its result comes. */
   rememberType(taskId: string, type: string): void;
   settled(): Promise<void>;
 };
+
+/** The agent that reports results. */
+export type Reporting = { nodeId: string; instanceId?: string | undefined };
 
 export type Accepted = {
   taskId: string;
@@ -82,11 +85,11 @@ export function createResults(options: {
     rememberType,
     typeOf: async (taskId) => (await findTypes([taskId]))(taskId),
     settled: () => accepting.settled(),
-    async report(nodeId, reports) {
+    async report(node, reports) {
       const typeOf = await findTypes(reports.map((report) => report.task_id));
       return Promise.all(
         reports.map(async (report) => {
-          const judged = await accepting.add(reportedResult(nodeId, report, typeOf(report.task_id)));
+          const judged = await accepting.add(reportedResult(node, report, typeOf(report.task_id)));
           if (judged?.verdict === "revoked") throw new ApiError("identity_revoked");
           if (judged?.verdict === "accepted") typeNames.delete(report.task_id);
           return { task_id: report.task_id, verdict: judged?.verdict ?? "unknown" };
@@ -114,7 +117,11 @@ function acceptedOf(reported: ReportedResult, judged: Judged, type: string | und
   };
 }
 
-function reportedResult(nodeId: string, report: TaskResultReport, type: AnyTaskType | undefined): ReportedResult {
+function reportedResult(
+  { nodeId, instanceId }: Reporting,
+  report: TaskResultReport,
+  type: AnyTaskType | undefined,
+): ReportedResult {
   const outcome = JSON.stringify(report.outcome);
   if (Buffer.byteLength(outcome) > MOST_RESULT_BYTES) {
     throw new ApiError("result_too_large", { details: { task_id: report.task_id, limit: MOST_RESULT_BYTES } });
@@ -122,6 +129,7 @@ function reportedResult(nodeId: string, report: TaskResultReport, type: AnyTaskT
   const { event, result, failure } = settle(type, report.outcome);
   return {
     nodeId,
+    instanceId,
     taskId: report.task_id,
     generation: report.generation,
     event,

@@ -6,6 +6,7 @@ import {
   getTask,
   listTasks,
   listTaskTypes,
+  replayTask,
   type TaskTypeInfo,
 } from "@holdfast/contracts/endpoints/tasks";
 import { ApiError } from "@holdfast/contracts/errors";
@@ -20,6 +21,7 @@ import { auditActor } from "../audit/record.ts";
 import { withOrg } from "../database/connect.ts";
 import { seesReasons, taskForTenant } from "../drift/tenants/redact.ts";
 import { selectTaskFor, selectTasks, type TaskRow, toTask } from "./queries.ts";
+import { replayRefusal, selectReplayed } from "./replay.ts";
 
 export function taskRoutes(api: ApiContext): void {
   const { tasks } = api;
@@ -103,6 +105,22 @@ export function taskRoutes(api: ApiContext): void {
     if (!task) throw new ApiError("not_found");
     touched({ type: "task", id: task.id, name: task.type }, { node_id: task.node_id, status: task.status });
     afterCommit(() => tasks.cancelled(task));
+    return shown(call, task);
+  });
+
+  orgRoute(api, replayTask, async (call) => {
+    const { params, actor, org, correlationId, tx, touched, afterCommit } = call;
+    const old = await selectReplayed(tx, callerOf(call), params.task_id);
+    if (!old) throw new ApiError("not_found");
+    const refusal = replayRefusal(old, tasks.types.get(old.type));
+    if (refusal) throw new ApiError("task_not_replayable", { ...refusal, details: { type: old.type } });
+    const task = await tasks.enqueue(tx, {
+      ...{ nodeId: old.node_id, type: old.type, params: old.params, priority: old.priority, replays: old.id },
+      ...(old.allocation_id === null ? {} : { allocationId: old.allocation_id }),
+      ...{ by: auditActor(actor, org.role), correlationId },
+    });
+    touched({ type: "task", id: task.id, name: task.type }, { node_id: task.node_id, replays: old.id });
+    afterCommit(() => tasks.enqueued(task));
     return shown(call, task);
   });
 }

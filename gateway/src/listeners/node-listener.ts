@@ -14,6 +14,7 @@ import { isAllowedHost } from "@holdfast/service/hosts";
 import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
+import { answerCanary, CANARY_PATH } from "@holdfast/service/node-identity/canary";
 import {
   type Issuers,
   issuersOf,
@@ -88,6 +89,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     log,
     metrics: options.metrics,
     bodyLimit: 1024,
+    routine: new Set([CANARY_PATH]),
     isHandedOver: certificates.isHandedOver,
     onForged: options.onForged,
   });
@@ -101,6 +103,9 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
       const { nodeId } = accepted(certificates.of(request.raw), request.params.node_id.toLowerCase());
       return { node_id: nodeId };
     },
+  );
+  http.app.get(CANARY_PATH, { exposeHeadRoute: false }, async (request) =>
+    answerCanary(certificates, request.raw),
   );
   const server = http.app.server as unknown as Server;
   const peers = peerSockets();

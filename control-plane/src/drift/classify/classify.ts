@@ -1,7 +1,7 @@
 // The one place that decides what is wrong with a node. A pure and total function of evidence, policy and time. It returns
 // the independent causes, worst first; what is only a symptom of one of them is listed with it.
 
-import { causeConfidences } from "@holdfast/contracts/endpoints/drift";
+import { causeConfidences, type RecoveryCheck } from "@holdfast/contracts/endpoints/drift";
 import { isReason, type ReasonCode, reasons } from "@holdfast/contracts/reasons/catalogue";
 import type { OwnerId } from "@holdfast/contracts/reasons/owners";
 import {
@@ -42,6 +42,8 @@ export type Cause = {
   spokenAs: string;
   /** Undefined: as the catalogue says. */
   nextStep: string | undefined;
+  /** Of a recovery that is being checked: what was not seen yet. */
+  missing?: readonly RecoveryCheck[];
 };
 
 export type Verdict = {

@@ -167,7 +167,8 @@ function host({ last, fresh, set, facts }: Collector, policy: Policy): void {
   if (address?.value === "changed") set("reported_address", "differs_from_recorded", address);
 }
 
-function identity({ last, fresh, set, review, now }: Collector): void {
+function identity(collector: Collector): void {
+  const { last, fresh, set, review, now } = collector;
   const certificate = last("certificate");
   if (certificate) {
     const notBefore = Number(certificate.detail?.["not_before"]);
@@ -177,12 +178,25 @@ function identity({ last, fresh, set, review, now }: Collector): void {
     review(Math.floor(notBefore + (notAfter - notBefore) * RENEWAL_OVERDUE_AT) + 1);
     review(notAfter + 1);
   }
-  const token = last("recovery_token");
-  if (token) set("recovery_token", token.value, token);
+  recoveryToken(collector);
   const endpoint = fresh("recovery_endpoint");
   if (endpoint) set("recovery_endpoint", endpoint.value, endpoint);
-  const instances = fresh("instances");
+  // Whoever quarantined the node because of it decides when it is over, also when one of the two is silent meanwhile.
+  const instances = isQuarantined(last("standing")) ? last("instances") : fresh("instances");
   if (instances?.value === "two_or_more") set("live_instances", "two_or_more", instances);
+}
+
+function recoveryToken({ last, set, review, now }: Collector): void {
+  const token = last("recovery_token");
+  if (!token) return;
+  const expiresAt = Number(token.detail?.["expires_at"] ?? Number.POSITIVE_INFINITY);
+  if (token.value !== "current" || now <= expiresAt) set("recovery_token", token.value, token);
+  else set("recovery_token", "expired", token);
+  if (token.value === "current" && Number.isFinite(expiresAt)) review(expiresAt + 1);
+}
+
+function isQuarantined(standing: Observation | undefined): boolean {
+  return standing?.value === "quarantined" || standing?.value === "revoked";
 }
 
 const certificateWords = { current: "valid", renewal_overdue: "overdue", expired: "expired" } as const;
@@ -218,11 +232,16 @@ function apps({ fresh, set }: Collector): void {
   if (credential?.value === "failed_repeatedly") set("credential_operation", "failed_repeatedly", credential);
 }
 
-function platform({ last, fresh, set }: Collector): void {
+function platform({ last, fresh, set, facts }: Collector): void {
+  /** A node that still reports came another way than through the ingress that does not trust our CA, or keeps an older connection. */
+  const hasReportedSince = ({ firstAt, observedAt }: Observation) =>
+    facts.heartbeat === "current" && (last("heartbeat")?.observedAt ?? 0) > (firstAt ?? observedAt);
   const ready = fresh("control_plane");
   if (ready) set("control_plane", ready.value, ready);
   const trust = fresh("ca_trust");
-  if (trust) set("signing_ca_vs_ingress_trust", trust.value, trust);
+  if (trust && (trust.value === "match" || !hasReportedSince(trust))) {
+    set("signing_ca_vs_ingress_trust", trust.value, trust);
+  }
   const signing = last("signing_ca");
   if (signing) set("signing_ca", signing.value, signing);
 }
@@ -239,6 +258,13 @@ function nothingHeard({ last, set, facts, review, now }: Collector, policy: Poli
 /** What can keep a node from reporting. */
 const silenceCauses: ReadonlySet<string> = new Set([
   ...(nodeReason("agent_down")?.dependsOn ?? []),
-  ...["auth_failed", "api_unreachable", "api_name_unresolved", "state_dir_read_only", "identity_key_missing"],
+  ...[
+    "auth_failed",
+    "ingress_mtls_rejected",
+    "api_unreachable",
+    "api_name_unresolved",
+    "state_dir_read_only",
+    "identity_key_missing",
+  ],
   "trust_bundle_invalid",
 ]);

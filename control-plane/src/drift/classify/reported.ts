@@ -22,10 +22,13 @@ export const factsOfDiagnostic: Partial<Record<DiagnosticReason, Facts>> = {
   control_plane_unreachable: { ...running, task_wait: "network_failure", control_plane: "not_ready" },
   trust_bundle_invalid: { ...running, server_tls: "verify_failed" },
   auth_failed: { ...running, task_wait: "identity_rejected" },
+  ingress_mtls_rejected: { ...running, task_wait: "ingress_mtls_rejected" },
   cert_expired: { ...running, local_cert: "expired" },
   identity_revoked: { ...running, task_wait: "denied" },
   identity_retired: { ...running, task_wait: "denied" },
   recovery_enrollment_blocked: { ...running, recovery_enrollment: "blocked_before_api" },
+  // The server knows what it refused, and why.
+  recovery_refused: running,
   node_quarantined: running,
   endpoint_profile_drift: { ...running, node_addresses: "differ_from_profile" },
   task_result_failed: { ...running, result_post: "failed" },

@@ -6,13 +6,13 @@ const anyCode = null;
 
 /** The values that each kind of observation can have. */
 export const observedValues = {
-  /** Its time is all that matters. */
+  /** `instance_id` of the agent that sent it, and `serial` of the certificate that it came with. */
   heartbeat: ["received"],
   /** The agent's connection, with `why` it was closed. */
   connection: ["open", "closed"],
   /** What operators decided about the node. */
   standing: ["enrolling", "active", "draining", "quarantined", "revoked", "retired"],
-  /** The certificate that was issued last, with `not_before` and `not_after` (milliseconds). */
+  /** The certificate issued last: `not_before`, `not_after` (milliseconds), `serial`, and what it was `issued_for`. */
   certificate: ["issued"],
   /** By `key`, the code of the agent's own finding, as of its last heartbeat. */
   finding: ["present", "absent"],
@@ -29,13 +29,14 @@ export const observedValues = {
   clock: ["measured"],
   /** `used_percent` of the root file system, and `pressure_percent`, from which on the host calls it nearly full. */
   disk: ["measured"],
+  /** The newest that the node showed, with `expires_at` (milliseconds). */
   recovery_token: ["current", "missing", "expired", "consumed"],
   recovery_endpoint: ["reachable", "unreachable"],
   /** How many agents proved at the same time that they have the node's key. */
   instances: ["one", "two_or_more"],
   /** The address that the node reports, against the one on record. */
   address: ["same", "changed"],
-  /** The last task that the node completed. */
+  /** The last task that the node completed, with the `instance_id` of the agent that reported it. */
   task: ["completed"],
   /** Its queue as it is read: whether tasks are shown as current that have expired. */
   queue: ["current", "expired"],

@@ -7,10 +7,13 @@ import type { Observation, Values } from "./observation.ts";
 
 type PlatformKind = "control_plane" | "ca_trust" | "signing_ca";
 
+/** Known to be not known, which is no evidence. */
+const UNKNOWN = "unknown";
+
 export type PlatformObservation = {
   [K in PlatformKind]: {
     kind: K;
-    value: Values[K];
+    value: Values[K] | typeof UNKNOWN;
     observedAt: Date;
     seenAt: Date;
     detail?: Readonly<Record<string, string>>;
@@ -34,7 +37,11 @@ const inOrder: { [K in PlatformKind]: Values[K] } = {
 /** Of each kind. */
 const KEPT_CHANGES = 20;
 
-/** In order. Returns whether anything changed for nodes: that all is well is no news the first time. */
+/** That all is well, or not known, is no news after the same. */
+const isQuiet = (kind: PlatformKind, value: string | undefined) =>
+  value === undefined || value === inOrder[kind] || value === UNKNOWN;
+
+/** In order. Returns whether anything changed for nodes. */
 export async function recordPlatform(system: Sql, given: readonly PlatformObservation[]): Promise<boolean> {
   return system.begin(async (tx) => {
     let changed = false;
@@ -44,9 +51,10 @@ export async function recordPlatform(system: Sql, given: readonly PlatformObserv
         UPDATE platform_observations SET seen_at = greatest(seen_at, ${seenAt}), detail = ${text}::text::json
         WHERE kind = ${kind} AND replaced_at IS NULL AND value = ${value} RETURNING id`;
       if (same) continue;
-      const { count } = await tx`
-        UPDATE platform_observations SET replaced_at = now() WHERE kind = ${kind} AND replaced_at IS NULL`;
-      changed ||= count > 0 || value !== inOrder[kind];
+      const [before] = await tx<{ value: string }[]>`
+        UPDATE platform_observations SET replaced_at = now() WHERE kind = ${kind} AND replaced_at IS NULL
+        RETURNING value`;
+      changed ||= !isQuiet(kind, before?.value) || !isQuiet(kind, value);
       // Of two processes that see it first, one is enough.
       await tx`
         INSERT INTO platform_observations (id, kind, value, detail, observed_at, seen_at)
@@ -74,12 +82,14 @@ export function platformOf(rows: readonly PlatformRow[], heartbeatAt: Date | nul
   const outage = outageOf(rows);
   return [
     ...(outage && isSilencedBy(outage, heartbeatAt) ? [toObservation(outage)] : []),
-    ...[newest("ca_trust"), newest("signing_ca")].flatMap((row) => (row ? [toObservation(row)] : [])),
+    ...[newest("ca_trust"), newest("signing_ca")].flatMap((row) =>
+      row && row.value !== UNKNOWN ? [toObservation(row)] : [],
+    ),
   ];
 }
 
 /** The outage that goes on, or the last one. `seen_at` is its end then. */
-function outageOf(rows: readonly PlatformRow[]): (PlatformRow & { isOver: boolean }) | undefined {
+export function outageOf(rows: readonly PlatformRow[]): (PlatformRow & { isOver: boolean }) | undefined {
   const [now, before] = rows.filter(({ kind }) => kind === "control_plane");
   if (now?.value === "not_ready") return { ...now, isOver: false };
   return now && before?.value === "not_ready" ? { ...before, seen_at: now.observed_at, isOver: true } : undefined;

@@ -18,10 +18,17 @@ type NodeRow = {
   disconnected_at: Date | null;
   disconnected_why: string | null;
   heartbeat_id: string | null;
+  instance_id: string | null;
+  /** Of the certificate that the last heartbeat came with. */
+  heartbeat_serial: string | null;
   clock_skew_ms: number | null;
   not_before: Date | null;
   not_after: Date | null;
   issued_at: Date | null;
+  token_issued_at: Date | null;
+  token_expires_at: Date | null;
+  serial: string | null;
+  issued_for: string | null;
 };
 type ObservationRow = {
   id: string;
@@ -46,11 +53,16 @@ export async function readEvidence(
   const nodes = await db<NodeRow[]>`
     SELECT n.id, n.status, n.status_reason, n.revoked_at, n.created_at, n.status_changed_at, p.heartbeat_at, p.disconnected_at,
            p.disconnected_why, p.correlation_id AS heartbeat_id, p.clock_skew_ms,
-           p.heartbeat->'setup' IS NOT NULL AS reports_setup, c.not_before, c.not_after, c.issued_at
+           p.heartbeat->'setup' IS NOT NULL AS reports_setup, p.instance_id,
+           p.heartbeat #>> '{certificate,serial}' AS heartbeat_serial, c.not_before, c.not_after, c.issued_at, c.serial,
+           c.issued_for, t.issued_at AS token_issued_at, t.expires_at AS token_expires_at
     FROM nodes n LEFT JOIN node_presence p ON p.node_id = n.id
     LEFT JOIN LATERAL (
-      SELECT not_before, not_after, issued_at FROM node_certificates
+      SELECT not_before, not_after, issued_at, serial, issued_for FROM node_certificates
       WHERE node_id = n.id AND revoked_at IS NULL ORDER BY not_after DESC LIMIT 1) c ON true
+    LEFT JOIN LATERAL (
+      SELECT issued_at, expires_at FROM recovery_tokens
+      WHERE node_id = n.id AND revoked_at IS NULL AND held_at IS NOT NULL ORDER BY seq DESC LIMIT 1) t ON true
     WHERE n.id = ANY(${ids as string[]}::uuid[])`;
   const observed = await db<ObservationRow[]>`
     SELECT id, node_id, kind, key, value, observer, detail, observed_at, seen_at, received_at, correlation_id
@@ -101,7 +113,11 @@ function keptElsewhere(node: NodeRow): Observation[] {
   );
   if (node.heartbeat_at) {
     const correlationId = node.heartbeat_id ?? undefined;
-    add({ kind: "heartbeat", value: "received", observer: "agent", correlationId }, node.heartbeat_at);
+    const link = { instance_id: node.instance_id, serial: node.heartbeat_serial };
+    add(
+      { kind: "heartbeat", value: "received", observer: "agent", correlationId, detail: link },
+      node.heartbeat_at,
+    );
     const detail = { skew_ms: node.clock_skew_ms };
     add({ kind: "clock", value: "measured", observer: "agent", detail }, node.heartbeat_at);
   }
@@ -115,8 +131,15 @@ function keptElsewhere(node: NodeRow): Observation[] {
     );
   }
   if (node.not_before && node.not_after && node.issued_at) {
-    const detail = { not_before: node.not_before.getTime(), not_after: node.not_after.getTime() };
+    const times = { not_before: node.not_before.getTime(), not_after: node.not_after.getTime() };
+    const detail = { ...times, serial: node.serial, issued_for: node.issued_for };
     add({ kind: "certificate", value: "issued", observer: "control_plane", detail }, node.issued_at);
+  }
+  if (node.token_issued_at && node.token_expires_at) {
+    const detail = { expires_at: node.token_expires_at.getTime() };
+    add({ kind: "recovery_token", value: "current", observer: "control_plane", detail }, node.token_issued_at);
+  } else if (node.issued_at) {
+    add({ kind: "recovery_token", value: "missing", observer: "control_plane" }, node.issued_at);
   }
   return found;
 }

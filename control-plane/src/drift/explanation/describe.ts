@@ -18,13 +18,15 @@ export function explain(
   known: {
     evidence: readonly Observation[];
     verdict: Verdict;
+    proofAfter: number | undefined;
     incidents: readonly IncidentRow[];
     policy: Policy;
     partOf: CommonRow | undefined;
+    clone: Explanation["clone"];
     now: Date;
   },
 ): Explanation {
-  const { evidence, verdict, incidents, policy } = known;
+  const { evidence, verdict, incidents, policy, proofAfter } = known;
   const { causes, userState } = verdict;
   const now = known.now.getTime();
   const open = incidents.find(({ closed_at }) => closed_at === null);
@@ -35,12 +37,19 @@ export function explain(
     user_state: userState,
     causes: causes.map((cause) => presentCause(cause, now)),
     layers: layersOf(verdict, evidence, now),
-    checklist: checklistOf(evidence, { policy, now, incidentBeganAt: incidents[0]?.began_at.getTime() }),
+    checklist: checklistOf(evidence, {
+      policy,
+      now,
+      incidentBeganAt: incidents[0]?.began_at.getTime(),
+      proofAfter,
+    }),
+    repaired_at: proofAfter === undefined ? null : new Date(proofAfter).toISOString(),
     parts: partsOf(evidence, verdict, now),
     incident: open
       ? { id: open.id, began_at: open.began_at.toISOString(), opened_at: open.opened_at.toISOString() }
       : null,
     part_of: presentPartOf(known.partOf),
+    clone: known.clone,
     history: incidents.map(presentIncident),
     evidence: evidence
       .map((one) => presentEvidence(one, isFresh(one, verdict, now)))

@@ -1,7 +1,6 @@
 // SQL of explanations. Runs confined to one organization.
 
 import type { Tx } from "../../database/connect.ts";
-import type { Observation } from "../evidence/observation.ts";
 import { type IncidentRow as CommonRow, selectIncident } from "../incidents/queries.ts";
 
 export type { CommonRow };
@@ -40,43 +39,4 @@ export async function selectSubject(tx: Tx, nodeId: string): Promise<Subject | u
   const [row] = await tx<Subject[]>`
     SELECT id, name, now() AS now FROM nodes WHERE id = ${nodeId}`;
   return row;
-}
-
-type Work = {
-  id: string | null;
-  finished_at: Date | null;
-  correlation_id: string | null;
-  expired: number;
-  now: Date;
-};
-
-/** What its tasks show of a node at this moment. Nobody classifies by it, so it is read for explanations only. */
-export async function selectWork(tx: Tx, nodeId: string): Promise<Observation[]> {
-  const [row] = await tx<Work[]>`
-    SELECT done.id, done.finished_at, done.correlation_id, now() AS now,
-           (SELECT count(*)::int FROM tasks WHERE node_id = ${nodeId} AND status = 'queued' AND expires_at < now()) AS expired
-    FROM (SELECT) one LEFT JOIN LATERAL (
-      SELECT id, finished_at, correlation_id FROM (
-        SELECT id, status, finished_at, correlation_id FROM tasks WHERE node_id::text = ${nodeId} ORDER BY id DESC LIMIT 50) t
-      WHERE status = 'completed' ORDER BY finished_at DESC LIMIT 1) done ON true`;
-  if (!row) return [];
-  const now = row.now.getTime();
-  const queue: Observation = {
-    ...{ id: `queue:${nodeId}`, kind: "queue", value: row.expired > 0 ? "expired" : "current" },
-    ...{ observer: "control_plane", observedAt: now, receivedAt: now, detail: { expired: row.expired } },
-  };
-  if (row.id === null || row.finished_at === null) return [queue];
-  const at = row.finished_at.getTime();
-  const done: Observation = {
-    ...{
-      id: `task:${row.id}`,
-      kind: "task",
-      value: "completed",
-      observer: "agent",
-      observedAt: at,
-      receivedAt: at,
-    },
-    correlationId: row.correlation_id ?? undefined,
-  };
-  return [queue, done];
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { temporaryAuthority } from "../../identity/authority.ts";
+import { type Authority, temporaryAuthority } from "../../identity/authority.ts";
+import type { CaTrust } from "../../identity/ingress-trust/decide.ts";
 import { type PlatformRow, platformOf } from "../evidence/platform.ts";
 import { judgeControlPlane, SILENT_MS } from "./control-plane.ts";
 import { judgeSigningCa } from "./signing-ca.ts";
@@ -84,28 +85,69 @@ describe("an outage of the control plane", () => {
 
 describe("the signing CA", () => {
   const authority = temporaryAuthority(at(0));
-  const values = (...given: Parameters<typeof judgeSigningCa>) =>
-    judgeSigningCa(...given).map(({ value, detail }) => [value, detail?.["root"]]);
+  const agrees: CaTrust = { state: "agrees" };
+  const judged = (by: Authority | undefined, known: string | undefined, ingresses: CaTrust = agrees) => {
+    const { observations, trust } = judgeSigningCa(by, { known, ingresses, now: at(0) });
+    return { said: observations.map(({ value, detail }) => [value, detail?.["root"]]), trust: trust.state };
+  };
+  const [root = ""] = authority.rootSha256;
 
   it("DRIFT-01 is in order when it is the one from before and accepts what it signs", () => {
-    const [root = ""] = authority.rootSha256;
-    expect(values(authority, undefined, at(0))).toEqual([
-      ["unchanged", root],
-      ["match", undefined],
-    ]);
-    expect(values(authority, root, at(0))[1]).toEqual(["match", undefined]);
+    const inOrder = {
+      said: [
+        ["unchanged", root],
+        ["match", undefined],
+      ],
+      trust: "agrees",
+    };
+    expect(judged(authority, undefined)).toEqual(inOrder);
+    expect(judged(authority, root)).toEqual(inOrder);
   });
 
-  it("DRIFT-07 is not in order when it is lost, is another, or refuses what it signs, and the right one is remembered", () => {
-    expect(values(undefined, "the-right-one", at(0))).toEqual([
-      ["changed", "the-right-one"],
-      ["mismatch", undefined],
-    ]);
-    expect(values(authority, "the-right-one", at(0))).toEqual([
-      ["changed", "the-right-one"],
-      ["mismatch", undefined],
-    ]);
+  it("DRIFT-07 ID-17 is not in order when it is lost, is another, or refuses what it signs, and the right one is remembered", () => {
+    const wrong = {
+      said: [
+        ["changed", "the-right-one"],
+        ["mismatch", undefined],
+      ],
+      trust: "mismatch",
+    };
+    expect(judged(undefined, "the-right-one")).toEqual(wrong);
+    expect(judged(authority, "the-right-one")).toEqual(wrong);
     const distrusting = { ...authority, hasIssued: () => false };
-    expect(values(distrusting, undefined, at(0))[1]).toEqual(["mismatch", undefined]);
+    expect(judged(distrusting, undefined)).toMatchObject({
+      said: [
+        ["unchanged", root],
+        ["mismatch", undefined],
+      ],
+    });
+  });
+
+  it("ID-11 is compared with what canaries met, and not known where none arrived", () => {
+    const place = { url: "https://nodes.test", address: "10.0.0.5", why: "it answered HTTP 400" };
+    const { observations, trust } = judgeSigningCa(authority, {
+      ...{ known: root, now: at(0) },
+      ingresses: { state: "mismatch", at: [place] },
+    });
+    expect(trust.state).toBe("mismatch");
+    expect(observations[1]).toMatchObject({
+      value: "mismatch",
+      detail: { text: "https://nodes.test (10.0.0.5): it answered HTTP 400." },
+    });
+    expect(judged(authority, root, { state: "unknown", at: [place] })).toMatchObject({
+      said: [
+        ["unchanged", root],
+        ["unknown", undefined],
+      ],
+      trust: "unknown",
+    });
+  });
+
+  it("ID-11 that is not known is no evidence about a node", () => {
+    const row = (value: string): PlatformRow => ({
+      ...{ kind: "ca_trust", value, detail: null, observed_at: at(0), seen_at: at(0) },
+    });
+    expect(platformOf([row("unknown")], null)).toEqual([]);
+    expect(platformOf([row("mismatch")], null)).toMatchObject([{ kind: "ca_trust", value: "mismatch" }]);
   });
 });

@@ -15,7 +15,8 @@ export function observeSwept(options: { system: Sql; signals: Pick<Signals, "pub
     const byNode = Map.groupBy(counted, ({ node_id }) => node_id);
     const observedAt = new Date();
     const observations = [...byNode].map(([nodeId, tasks]): NewObservation => {
-      const common = { nodeId, observer: "control_plane", observedAt, detail: { count: tasks.length } } as const;
+      const detail = { count: tasks.length, task_id: tasks[0]?.id ?? null };
+      const common = { nodeId, observer: "control_plane", observedAt, detail } as const;
       return what === "not_delivered"
         ? { ...common, kind: "queued_tasks", value: "past_expiry" }
         : { ...common, kind: "dispatched_tasks", value: "past_lease" };

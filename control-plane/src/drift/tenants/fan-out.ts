@@ -1,11 +1,11 @@
-// Brings the verdict on nodes to their allocations: each gets its own user state, and a notification when that changes.
-// Runs in the transaction of the verdict, under the lock of the node's verdict: neither exists without the other, and what
-// is repeated writes nothing.
+// Brings the verdict on nodes to their allocations: each gets its own user state, and a notification when that changes, which
+// waits while the control plane is suspected. Runs in the transaction of the verdict, under the lock of the node's verdict:
+// neither exists without the other, and what is repeated writes nothing.
 
 import type { UserState } from "@holdfast/contracts/reasons/vocabulary";
-import { userStateTitles } from "@holdfast/contracts/words/state-titles";
-import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Tx } from "../../database/connect.ts";
+import { type Noticed, noticeOf } from "./notice.ts";
+import { insertNotifications } from "./notify.ts";
 import {
   type Affecting,
   type Assessed,
@@ -24,28 +24,36 @@ export type FannedOut = {
   reviewAt: Map<string, number>;
 };
 
-/** Of each allocation; older ones are removed as new ones are written. */
-const KEPT_NOTIFICATIONS = 100;
+type Row = { id: string; node_id: string; user_state: UserState; notified_state: UserState | null };
 
-type Row = { id: string; node_id: string; user_state: UserState };
-
-export async function fanOut(tx: Tx, verdicts: readonly NodeVerdict[]): Promise<FannedOut> {
+/** `isBraked` is asked only if there is something to say. */
+export async function fanOut(
+  tx: Tx,
+  verdicts: readonly NodeVerdict[],
+  isBraked: () => Promise<boolean>,
+): Promise<FannedOut> {
   const affected = verdicts.filter(({ causes }) => causes.some(({ userState }) => userState !== "normal"));
   const rows = await tx<Row[]>`
-    SELECT id, node_id, user_state FROM allocations WHERE status <> 'released' AND (
+    SELECT id, node_id, user_state, notified_state FROM allocations WHERE status <> 'released' AND (
       node_id = ANY(${affected.map(({ nodeId }) => nodeId)}::uuid[])
       OR (user_state <> 'normal' AND node_id = ANY(${verdicts.map(({ nodeId }) => nodeId)}::uuid[])))`;
   if (rows.length === 0) return { changed: [], reviewAt: new Map() };
   const evidence = await selectOwnEvidence(tx, rows);
   const byNode = new Map(verdicts.map((verdict) => [verdict.nodeId, verdict]));
   const reviewAt = new Map<string, number>();
-  const changes = rows.flatMap(({ id, node_id, user_state }): Change[] => {
-    const verdict = byNode.get(node_id);
+  const assessments = rows.flatMap((row) => {
+    const verdict = byNode.get(row.node_id);
     if (!verdict) return [];
-    const own = { id, evidence: evidence.get(id) ?? [] };
+    const own = { id: row.id, evidence: evidence.get(row.id) ?? [] };
     const assessed = userStateOf(verdict.causes, own, tenantPolicy, verdict.now);
-    noteReview(reviewAt, node_id, assessed);
-    return assessed.state === user_state ? [] : [{ id, state: assessed.state, incidentId: verdict.incidentId }];
+    noteReview(reviewAt, row.node_id, assessed);
+    return assessed.state === row.user_state ? [] : [{ row, next: assessed.state, verdict }];
+  });
+  if (assessments.length === 0) return { changed: [], reviewAt };
+  const braked = await isBraked();
+  const changes = assessments.map(({ row, next, verdict: { incidentId } }): Change => {
+    const { id, user_state: shown, notified_state: notified } = row;
+    return { id, state: next, incidentId, ...noticeOf({ shown, notified, next, braked }) };
   });
   await writeChanges(tx, changes);
   return { changed: changes.map(({ id }) => id), reviewAt };
@@ -80,31 +88,19 @@ async function selectOwnEvidence(tx: Tx, rows: readonly Row[]): Promise<Map<stri
   return evidence;
 }
 
-type Change = { id: string; state: UserState; incidentId: string | null };
+type Change = { id: string; state: UserState; incidentId: string | null } & Noticed;
 
 async function writeChanges(tx: Tx, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return;
   const column = <Value>(read: (change: Change) => Value): Value[] => changes.map(read);
-  const ids = column(({ id }) => id);
   await tx`
-    WITH assessed AS (
-      SELECT * FROM unnest(${ids}::uuid[], ${column(() => uuidv7())}::uuid[], ${column(({ state }) => state)}::text[],
-        ${column(({ state }) => userStateTitles[state].title)}::text[],
-        ${column(({ state }) => userStateTitles[state].meaning)}::text[],
-        ${column(({ incidentId }) => incidentId)}::uuid[]
-      ) AS t (id, notification_id, state, title, message, incident_id)
-    ), moved AS (
-      UPDATE allocations a SET user_state = assessed.state, user_state_since = now(), revision = revision + 1
-      FROM assessed WHERE a.id = assessed.id
-      RETURNING a.id, a.org_id, a.project_id
-    )
-    INSERT INTO allocation_notifications (id, org_id, project_id, allocation_id, state, title, message, incident_id)
-    SELECT assessed.notification_id, moved.org_id, moved.project_id, moved.id, assessed.state, assessed.title, assessed.message,
-           assessed.incident_id
-    FROM assessed JOIN moved ON moved.id = assessed.id`;
-  await tx`
-    DELETE FROM allocation_notifications WHERE id IN (
-      SELECT old.id FROM unnest(${ids}::uuid[]) AS a (id),
-      LATERAL (SELECT n.id FROM allocation_notifications n WHERE n.allocation_id = a.id
-        ORDER BY n.id DESC OFFSET ${KEPT_NOTIFICATIONS}) AS old)`;
+    UPDATE allocations a SET user_state = t.state, user_state_since = now(), notified_state = t.notified,
+      revision = revision + 1
+    FROM unnest(${column(({ id }) => id)}::uuid[], ${column(({ state }) => state)}::text[],
+      ${column(({ notified }) => notified)}::text[]) AS t (id, state, notified)
+    WHERE a.id = t.id`;
+  await insertNotifications(
+    tx,
+    changes.filter(({ send }) => send),
+  );
 }

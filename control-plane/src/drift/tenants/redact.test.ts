@@ -1,6 +1,16 @@
+import type { Task } from "@holdfast/contracts/endpoints/tasks";
 import { describe, expect, it } from "vitest";
 import { worstFirst } from "../../fleet/order.ts";
-import { rankedForTenant } from "./redact.ts";
+import { rankedForTenant, taskForTenant } from "./redact.ts";
+
+describe("a task for tenants", () => {
+  it("DRIFT-10 has no id of an incident, also when that is its correlation id", () => {
+    const task = { id: "task", incident_id: "incident", correlation_id: "request" } as Task;
+    expect(taskForTenant(task)).toEqual({ id: "task", incident_id: null, correlation_id: "request" });
+    const check = { ...task, correlation_id: "incident" };
+    expect(taskForTenant(check)).toEqual({ id: "task", incident_id: null, correlation_id: "task" });
+  });
+});
 
 describe("a list of nodes for tenants", () => {
   it("DRIFT-10 does not tell by its order which node is worse off", () => {

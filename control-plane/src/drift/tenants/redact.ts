@@ -37,7 +37,7 @@ export function nodeDetailForTenant(node: NodeDetail): NodeDetail {
   return {
     ...nodeForTenant(node),
     ...{ instance_id: null, boot_id: null, agent_started_at: null, link: null, link_since: null },
-    ...{ clock_skew_seconds: null, unsent_results: null, certificate: null, profile: null },
+    ...{ clock_skew_seconds: null, unsent_results: null, certificate: null, recovery_token: null, profile: null },
     ...{ setup: null, address: null, provider: null, network_side: null },
   };
 }
@@ -47,11 +47,15 @@ export function rankedForTenant<N extends Pick<FleetNode, "severity" | "since">>
   return { ...node, severity: null, since: null };
 }
 
-/** Incidents are for operators: their ids would lead a tenant nowhere, and tell whose tasks had one. */
+/**
+ * Incidents are for operators: their ids would lead a tenant nowhere, and tell whose tasks had one. The check of a recovery
+ * is recorded under that of its incident.
+ */
 export function taskForTenant(task: Task): Task {
-  return { ...task, incident_id: null };
+  const { correlation_id, incident_id, id } = task;
+  return { ...task, incident_id: null, correlation_id: correlation_id === incident_id ? id : correlation_id };
 }
 
 export function fleetForTenant(fleet: Fleet): Fleet {
-  return { ...fleet, troubles: [], own_side: null };
+  return { ...fleet, troubles: [], own_side: null, brake: null };
 }

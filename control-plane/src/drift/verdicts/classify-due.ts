@@ -3,12 +3,15 @@
 
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Sql, Tx } from "../../database/connect.ts";
+import { readBrake } from "../brake/read.ts";
 import { classify, type Verdict } from "../classify/classify.ts";
 import type { Policy } from "../classify/derive.ts";
 import type { Observation } from "../evidence/observation.ts";
 import { readPlatform } from "../evidence/platform.ts";
 import { readEvidence } from "../evidence/read.ts";
 import { type Change, writeIncidents } from "../incidents/write.ts";
+import { type Gated, gate, type OpenIncident } from "../recovery/gate.ts";
+import { readWork } from "../recovery/work.ts";
 import { fanOut } from "../tenants/fan-out.ts";
 import { layersOf } from "./layers.ts";
 import { type StoredCause, saysTheSame, sinceFirstSeen, storedCause } from "./stored.ts";
@@ -23,6 +26,8 @@ type Due = {
   reporting: boolean;
   layers: string;
   incident_id: string | null;
+  /** Of the open incident. */
+  proof_after: Date | null;
   now: Date;
 };
 
@@ -46,20 +51,31 @@ export async function classifyDue(system: Sql, policy: Policy): Promise<Classifi
 }
 
 async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
-  const due = await tx<Due[]>`
-    SELECT node_id, org_id, causes, reporting, concat_ws(' ', management, workload, access) AS layers, incident_id,
-           now() AS now
-    FROM node_verdicts
-    WHERE review_at <= now() ORDER BY review_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`;
-  if (due.length === 0) return { classified: 0, changed: [], allocations: [] };
+  const taken = await tx<Omit<Due, "proof_after">[]>`
+    SELECT node_id, org_id, causes, reporting, concat_ws(' ', management, workload, access) AS layers, incident_id, now() AS now
+    FROM node_verdicts WHERE review_at <= now() ORDER BY review_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`;
+  if (taken.length === 0) return { classified: 0, changed: [], allocations: [] };
+  const due = await withProof(tx, taken);
+  const platform = await readPlatform(tx);
   const evidence = await readEvidence(
     tx,
     due.map(({ node_id }) => node_id),
-    await readPlatform(tx),
+    platform,
+  );
+  const verdicts = new Map(
+    due.map(({ node_id, now }) => [node_id, classify(evidence.get(node_id) ?? [], policy, now.getTime())]),
+  );
+  const ending = due.filter(({ node_id, incident_id }) => incident_id !== null && isEmpty(verdicts.get(node_id)));
+  const work = await readWork(
+    tx,
+    ending.map(({ node_id }) => node_id),
   );
   const results = due.map((one) => {
-    const known = evidence.get(one.node_id) ?? [];
-    const verdict = classify(known, policy, one.now.getTime());
+    const known = [...(evidence.get(one.node_id) ?? []), ...(work.get(one.node_id) ?? [])];
+    const found = verdicts.get(one.node_id) ?? classify(known, policy, one.now.getTime());
+    const { verdict, proofAfter, checklist } = gate(found, {
+      ...{ evidence: known, incident: openIncident(one, found), policy, now: one.now.getTime() },
+    });
     const causes = sinceFirstSeen(
       verdict.causes.map((cause) => storedCause(cause, known)),
       one.causes,
@@ -69,7 +85,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
     const { management, workload, access } = layers;
     const different =
       changed || one.reporting !== verdict.reporting || one.layers !== `${management} ${workload} ${access}`;
-    return { ...one, verdict, evidence: known, next: causes, layers, changed, different };
+    return { ...one, verdict, evidence: known, next: causes, layers, changed, different, proofAfter, checklist };
   });
   const changes = results.filter(({ changed }) => changed).map(changeOf);
   await writeIncidents(tx, changes);
@@ -86,6 +102,7 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
         now: now.getTime(),
       };
     }),
+    async () => (await readBrake(tx, platform)).braked,
   );
   await tx`
     UPDATE node_verdicts v SET review_at = r.review_at, classified_at = now(), reporting = r.reporting, user_state = r.user_state,
@@ -106,16 +123,49 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
   return { classified: due.length, changed, allocations: fannedOut.changed };
 }
 
+/** A statement of its own: joined, they are compared row by row as long as PostgreSQL knows nothing about the tables. */
+async function withProof(tx: Tx, taken: readonly Omit<Due, "proof_after">[]): Promise<Due[]> {
+  const ids = taken.flatMap(({ incident_id }) => incident_id ?? []);
+  const rows =
+    ids.length === 0
+      ? []
+      : await tx<{ id: string; proof_after: Date | null }[]>`
+          SELECT id, proof_after FROM incidents WHERE id = ANY (${ids}::uuid[])`;
+  const after = new Map(rows.map(({ id, proof_after }) => [id, proof_after]));
+  return taken.map((one) => ({ ...one, proof_after: after.get(one.incident_id ?? "") ?? null }));
+}
+
 /** A node that reports is looked for by the search for silent ones; its heartbeats need no review each. */
 function reviewAt(verdict: Verdict, ofAllocations: number | undefined): string {
   const at = Math.min(verdict.reviewAt ?? Number.POSITIVE_INFINITY, ofAllocations ?? Number.POSITIVE_INFINITY);
   return Number.isFinite(at) ? new Date(at).toISOString() : "infinity";
 }
 
-function changeOf(
-  one: Pick<Due, "node_id" | "org_id" | "incident_id"> & { next: StoredCause[]; evidence: readonly Observation[] },
-): Change {
-  const { node_id: nodeId, org_id: orgId, incident_id: before, next: causes, evidence } = one;
+const isEmpty = (verdict: Verdict | undefined) => verdict?.causes.length === 0;
+
+/** With what was found before, and what is found now: an incident that is just opened may need proof already. */
+function openIncident({ incident_id, proof_after, causes }: Due, found: Verdict): OpenIncident | undefined {
+  if (incident_id === null && isEmpty(found)) return undefined;
+  const present = found.causes.map(({ reason, evidence }) => ({ reason, observed: evidence }));
+  return { proofAfter: proof_after?.getTime() ?? null, causes: [...causes, ...present] };
+}
+
+type Result = Pick<Due, "node_id" | "org_id" | "incident_id"> & {
+  next: StoredCause[];
+  evidence: readonly Observation[];
+} & Pick<Gated, "proofAfter" | "checklist">;
+
+function changeOf(one: Result): Change {
+  const {
+    node_id: nodeId,
+    org_id: orgId,
+    incident_id: before,
+    next: causes,
+    evidence,
+    proofAfter,
+    checklist,
+  } = one;
   const open = before ?? (causes.length > 0 ? uuidv7() : null);
-  return { nodeId, orgId, causes, evidence, incident: { before, after: causes.length > 0 ? open : null } };
+  const incident = { before, after: causes.length > 0 ? open : null };
+  return { nodeId, orgId, causes, evidence, incident, proofAfter, proof: checklist };
 }

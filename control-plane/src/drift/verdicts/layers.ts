@@ -5,6 +5,7 @@ import type { Layers } from "@holdfast/contracts/endpoints/drift";
 import type { NodeAgentStatus } from "@holdfast/contracts/endpoints/nodes";
 import type { Cause, Verdict } from "../classify/classify.ts";
 import { freshForMs, type Kind, type Observation } from "../evidence/observation.ts";
+import { isChecking } from "../recovery/gate.ts";
 
 export function layersOf(verdict: Verdict, evidence: readonly Observation[], now: number): Layers {
   const impaired = (...layers: string[]) => verdict.causes.some(({ layer }) => layers.includes(layer));
@@ -19,7 +20,13 @@ export function layersOf(verdict: Verdict, evidence: readonly Observation[], now
     return newest?.value === value && newest.observedAt + limit > now ? "working" : "unknown";
   };
   return {
-    management: impaired("management", "platform") ? "impaired" : verdict.reporting ? "working" : "unknown",
+    management: isChecking(verdict.causes)
+      ? "recovering"
+      : impaired("management", "platform")
+        ? "impaired"
+        : verdict.reporting
+          ? "working"
+          : "unknown",
     workload: impaired("workload") ? "impaired" : seen("app_status", "running"),
     access: impaired("access") ? "impaired" : seen("terminal", "ready"),
   };

@@ -1,21 +1,29 @@
 // What a cause says: the catalogue's words with what was measured, and how long ago. From the evidence that it rests on
 // alone, so that a stored verdict reads the same as one that was just made.
 
+import type { RecoveryCheck } from "@holdfast/contracts/endpoints/drift";
 import { type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
 import { isReason, reasons } from "@holdfast/contracts/reasons/catalogue";
 import { unknownReason } from "@holdfast/contracts/reasons/node";
+import { recoveryCheckTitles } from "@holdfast/contracts/words/state-titles";
 import { duration } from "../duration.ts";
 import type { Kind, Observation } from "../evidence/observation.ts";
 
 export type Seen = Pick<Observation, "kind" | "value" | "observedAt" | "detail">;
-type Spoken = { spokenAs: string; nextStep?: string | undefined; evidence: readonly Seen[] };
+type Spoken = {
+  spokenAs: string;
+  nextStep?: string | undefined;
+  evidence: readonly Seen[];
+  missing?: readonly RecoveryCheck[] | undefined;
+};
 
-export function messageOf({ spokenAs, evidence }: Spoken, now: number): string {
+export function messageOf({ spokenAs, evidence, missing }: Spoken, now: number): string {
   const exact = exactMessage(spokenAs, evidence, now);
   if (exact !== undefined) return exact;
   const general = isReason(spokenAs) ? reasons[spokenAs].message : unknownReason.message;
   const details = evidence.flatMap(({ detail }) => (typeof detail?.["text"] === "string" ? [detail["text"]] : []));
-  return [general, ...new Set(details.filter((text) => text !== ""))].join(" ");
+  const open = missing ? [`Not seen yet: ${missing.map((check) => recoveryCheckTitles[check]).join("; ")}.`] : [];
+  return [general, ...new Set(details.filter((text) => text !== "")), ...open].join(" ");
 }
 
 export function nextStepOf({ spokenAs, nextStep }: Pick<Spoken, "spokenAs" | "nextStep">): string {

@@ -6,6 +6,11 @@ import type { Tx } from "../../database/connect.ts";
 import { classify } from "../classify/classify.ts";
 import type { Policy } from "../classify/derive.ts";
 import type { Observation } from "../evidence/observation.ts";
+import type { PlatformRow } from "../evidence/platform.ts";
+import { readEvidence } from "../evidence/read.ts";
+import { gate } from "../recovery/gate.ts";
+import { readOpenIncidents } from "../recovery/open-incidents.ts";
+import { readWork } from "../recovery/work.ts";
 import type { CurrentVerdict } from "./current.ts";
 import { layersOf } from "./layers.ts";
 import { type StoredCause, storedCause } from "./stored.ts";
@@ -36,11 +41,17 @@ export function verdictIn(row: VerdictRow): Omit<CurrentVerdict, "pending"> | un
 }
 
 /** Of one node that somebody looks at: nothing stored can be newer. */
-export function verdictNow(
-  evidence: readonly Observation[],
-  { policy, now }: { policy: Policy; now: Date },
-): CurrentVerdict {
-  const verdict = classify(evidence, policy, now.getTime());
+export async function verdictNow(
+  tx: Tx,
+  nodeId: string,
+  { platform, policy, now }: { platform: readonly PlatformRow[]; policy: Policy; now: Date },
+): Promise<CurrentVerdict> {
+  const [known, open] = await Promise.all([readEvidence(tx, [nodeId], platform), readOpenIncidents(tx, [nodeId])]);
+  const incident = open.get(nodeId);
+  const work = incident ? await readWork(tx, [nodeId]) : new Map<string, Observation[]>();
+  const evidence = [...(known.get(nodeId) ?? []), ...(work.get(nodeId) ?? [])];
+  const found = classify(evidence, policy, now.getTime());
+  const { verdict } = gate(found, { evidence, incident, policy, now: now.getTime() });
   return {
     ...{ userState: verdict.userState, reporting: verdict.reporting, pending: false },
     causes: verdict.causes.map((cause) => storedCause(cause, evidence)),

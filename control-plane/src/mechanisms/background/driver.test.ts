@@ -120,6 +120,19 @@ describe("a background job", () => {
     expect(background.reports()).toEqual({});
   });
 
+  it("may begin with the process, and then goes on at its interval", async () => {
+    const { job, turns } = heldJob({ atStart: true });
+    const { clock } = start([job]);
+    await settle();
+    expect(turns).toHaveLength(1);
+    turns[0]?.resolve(undefined);
+    await settle();
+    await clock.advance(9);
+    expect(turns).toHaveLength(1);
+    await clock.advance(1);
+    expect(turns).toHaveLength(2);
+  });
+
   it("leaves out the turns that are due while one runs, and counts them", async () => {
     const { job, turns } = heldJob();
     const { clock, report } = start([job]);

@@ -117,6 +117,7 @@ function runJob<Context>(
     clock.repeat(everySeconds * 1000, onDue),
     ...(job.wakeOn ?? []).map((topic) => signals.subscribe(topic, wake)),
   ];
+  if (job.atStart) start(false);
   return {
     report,
     wake,

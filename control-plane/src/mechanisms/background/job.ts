@@ -17,6 +17,8 @@ export type Job<Context> = {
   name: string;
   /** Seconds between two turns; 0 turns the job off. */
   every: number | ((context: Context) => number);
+  /** The first turn begins with the process, not an interval later. */
+  atStart?: true;
   /** Signals that start a turn early. They may be lost, so the job must be right without them. */
   wakeOn?: readonly Topic[];
   runsIn: RunsIn;

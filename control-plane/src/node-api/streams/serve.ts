@@ -16,7 +16,6 @@ import type { Identification } from "../identity-hook.ts";
 import type { NodeApi } from "../route.ts";
 import { MOST_FRAME_BYTES } from "./frames.ts";
 import { type OpenStream, openStream, type StreamOptions } from "./stream.ts";
-import { watchTwins } from "./twins.ts";
 import type { StreamEnd } from "./uses.ts";
 
 export type Streams = {
@@ -54,9 +53,12 @@ export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
     ...closing,
   });
   const ends = new Map<StreamEnd, number>();
-  const twins = watchTwins((found) => {
-    for (const listener of api.twinListeners) listener(found);
-  });
+  const ofNode = new Map<string, number>();
+  const count = (nodeId: string, change: 1 | -1) => {
+    const left = (ofNode.get(nodeId) ?? 0) + change;
+    if (left > 0) ofNode.set(nodeId, left);
+    else ofNode.delete(nodeId);
+  };
   metrics.gaugeByReason(
     "holdfast_node_connections",
     "Agents that wait for work here, by their link",
@@ -77,7 +79,7 @@ export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
     if (!isAllowedHost(request.headers.host, options.hosts)) throw new ApiError("host_refused");
     options.refuseForged(request, correlationId);
     const identified = await options.identify(request, nodeId, correlationId);
-    if (twins.count(nodeId) >= MOST_OF_ONE_NODE) {
+    if ((ofNode.get(nodeId) ?? 0) >= MOST_OF_ONE_NODE) {
       throw new ApiError("rate_limit_exceeded", {
         message: `This node already has ${MOST_OF_ONE_NODE} streams open.`,
         headers: { "retry-after": "1" },
@@ -101,17 +103,17 @@ export function serveStreams(api: NodeApi, options: StreamsOptions): Streams {
       ({ identity, presented }) =>
         server.handleUpgrade(request, duplex, head, (socket) => {
           (duplex as Socket).setKeepAlive(true, KEEPALIVE_MS);
+          count(identity.id, 1);
           const stream: OpenStream = openStream(api, {
             ...{ socket, identity, presented, reportRequest, translateError, now },
             onClosed: (end) => {
+              count(identity.id, -1);
               open.delete(stream);
-              twins.closed(stream);
               ends.set(end, (ends.get(end) ?? 0) + 1);
               log.debug({ node_id: identity.id, instance_id: identity.instanceId, reason: end }, "stream closed");
             },
           });
           open.add(stream);
-          twins.opened(stream);
           // Opened while the process began to stop.
           if (api.isDraining()) stream.send({ move: true });
         }),

@@ -14,7 +14,6 @@ import { isRevoked, type Standing } from "../../nodes/directory/standings.ts";
 import { identityRefusal } from "../../nodes/identity/identity-refusal.ts";
 import { MOST_AT_ONCE, type NodeIdentity } from "../identity-hook.ts";
 import { type NodeApi, type NodeCall, type RegisteredCall, resultEndpoints, urlOf } from "../route.ts";
-import { type Challenges, createChallenges } from "./challenges.ts";
 import { readFrame } from "./frames.ts";
 import { createLiveness } from "./liveness.ts";
 import type { NodeStream, StreamEnd } from "./uses.ts";
@@ -23,7 +22,6 @@ export type OpenStream = NodeStream & {
   /** Called regularly: checks the identity, and that the agent reads what it is sent. */
   check(): void;
   close(end: StreamEnd): void;
-  challenge: Challenges["challenge"];
   /** Resolves when no call is in progress. */
   idle(): Promise<void>;
 };
@@ -75,7 +73,6 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
   const ended = () => {
     over.abort();
     unwatch();
-    challenges.end();
     for (const use of uses) use.closed?.(end ?? "connection_lost");
     options.onClosed(end ?? "connection_lost");
   };
@@ -130,11 +127,7 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
       for (const use of uses) use.heard?.();
     },
   });
-  const challenges = createChallenges((nonce) => socket.ping(nonce));
-  socket.on("pong", (data) => {
-    liveness.heard();
-    challenges.returned(data);
-  });
+  socket.on("pong", liveness.heard);
   socket.on("message", (data, isBinary) => {
     liveness.heard();
     const bytes = (data as Buffer).length;
@@ -181,7 +174,6 @@ export function openStream(api: NodeApi, options: StreamOptions): OpenStream {
       if (!liveness.check()) close("unresponsive");
     },
     close,
-    challenge: challenges.challenge,
     idle: () =>
       new Promise((resolve) => {
         whenIdle = resolve;

@@ -35,6 +35,3 @@ export type StreamUse = {
   closed?(end: StreamEnd): void;
 };
 export type UseStream = (stream: NodeStream) => StreamUse;
-
-/** Two live agents with the identity of one node. */
-export type Twins = { nodeId: string; orgId: string; instances: readonly [NodeIdentity, NodeIdentity] };

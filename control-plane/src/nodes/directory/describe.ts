@@ -71,6 +71,11 @@ export function toNodeDetail(
           revoked_at: certificate.revoked_at && utc(certificate.revoked_at),
         }
       : null,
+    recovery_token: row.recovery_token && {
+      seq: row.recovery_token.seq,
+      issued_at: utc(row.recovery_token.issued_at),
+      expires_at: utc(row.recovery_token.expires_at),
+    },
     profile: heartbeat?.profile ?? null,
     setup: heartbeat?.setup ?? null,
     ...{ address: row.address, provider: row.provider, network_side: row.network_side },

@@ -31,6 +31,7 @@ export type NodeRow = {
   /** The certificate last issued, and the one that the last heartbeat came with. */
   issued: CertificateFacts | null;
   in_use: CertificateFacts | null;
+  recovery_token: { seq: number; issued_at: string; expires_at: string } | null;
 };
 /** With the verdict that the worker stored last. */
 export type ListedRow = NodeRow & VerdictRow;
@@ -53,7 +54,11 @@ const columns = (tx: Tx) => tx`
      WHERE node_id = n.id ORDER BY not_after DESC, issued_at DESC LIMIT 1) c) AS issued,
   (SELECT to_json(c) FROM (
      SELECT serial, not_before, not_after, issued_at, revoked_at FROM node_certificates
-     WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use`;
+     WHERE node_id = n.id AND serial = p.heartbeat->'certificate'->>'serial') c) AS in_use,
+  (SELECT to_json(t) FROM (
+     SELECT seq, issued_at, expires_at FROM recovery_tokens
+     WHERE node_id = n.id AND held_at IS NOT NULL AND revoked_at IS NULL AND expires_at > now()
+     ORDER BY seq DESC LIMIT 1) t) AS recovery_token`;
 
 const verdictColumns = (tx: Tx) => tx`
   v.causes, v.user_state, v.reporting, v.management, v.workload, v.access`;

@@ -15,7 +15,6 @@ import { pageStart, toPage } from "../../api/page.ts";
 import { type OrgCall, orgRoute } from "../../api/route.ts";
 import type { Tx } from "../../database/connect.ts";
 import { readPlatform } from "../../drift/evidence/platform.ts";
-import { readEvidence } from "../../drift/evidence/read.ts";
 import {
   nodeDetailForTenant,
   nodeForTenant,
@@ -104,12 +103,8 @@ export function nodeRoutes(api: ApiContext): void {
 
   const detail = async (tx: Tx, id: string): Promise<NodeDetail> => {
     const platform = await readPlatform(api.system);
-    const [row, health, evidence] = await Promise.all([
-      requireNode(tx, id),
-      selectHealth(tx, id),
-      readEvidence(tx, [id], platform),
-    ]);
-    const verdict = verdictNow(evidence.get(id) ?? [], { policy: api.policy, now: row.read_at });
+    const [row, health] = await Promise.all([requireNode(tx, id), selectHealth(tx, id)]);
+    const verdict = await verdictNow(tx, id, { platform, policy: api.policy, now: row.read_at });
     return toNodeDetail(row, { health, verdict }, rules);
   };
 

@@ -107,13 +107,13 @@ export type Moved = { from: Position; to: Position; row: StatusRow; revokedSeria
 
 /**
  * Locks the node's row, so that changes of one node are serialized. Undefined: the node does not exist.
- * Certificates are revoked with the identity, and by a new enrollment, except the one that it issued.
+ * Certificates, recovery tokens and bundles are revoked with the identity, and by a new enrollment, except what it issued.
  */
 export async function moveNode(
   tx: Tx,
   nodeId: string,
   event: NodeEvent,
-  options: { reason?: string | undefined; keepSerial?: string } = {},
+  options: { reason?: string | undefined; keepSerial?: string; keepRecoveryTokens?: boolean } = {},
 ): Promise<Moved | (Refusal & { row: StatusRow }) | undefined> {
   const [row] = await tx<StatusRow[]>`
     SELECT id, org_id, name, status, status_reason, revoked_at FROM nodes WHERE id = ${nodeId} FOR UPDATE`;
@@ -130,7 +130,7 @@ export async function moveNode(
     RETURNING id, org_id, name, status, status_reason, revoked_at`;
   if (!changed) throw new Error("a locked node is missing");
   const ends = isRevoked(to) || event === "enrolled";
-  const revoked = ends ? await revokeCertificates(tx, nodeId, options.keepSerial ?? null) : [];
+  const revoked = ends ? await revokeIdentity(tx, nodeId, options) : [];
   return { from, to, row: changed, revokedSerials: revoked };
 }
 
@@ -139,10 +139,20 @@ function reasonAfter(event: NodeEvent, row: StatusRow): string | null {
   return event === "enrolled" ? row.status_reason : null;
 }
 
-async function revokeCertificates(tx: Tx, nodeId: string, except: string | null): Promise<string[]> {
+async function revokeIdentity(
+  tx: Tx,
+  nodeId: string,
+  { keepSerial = null, keepRecoveryTokens = false }: { keepSerial?: string | null; keepRecoveryTokens?: boolean },
+): Promise<string[]> {
   const rows = await tx<{ serial: string }[]>`
+    WITH tokens AS (
+      UPDATE recovery_tokens SET revoked_at = now()
+      WHERE node_id = ${nodeId} AND revoked_at IS NULL AND NOT ${keepRecoveryTokens}),
+    bundles AS (
+      UPDATE recovery_bundles SET revoked_at = now()
+      WHERE node_id = ${nodeId} AND revoked_at IS NULL AND used_at IS NULL)
     UPDATE node_certificates SET revoked_at = now()
-    WHERE node_id = ${nodeId} AND revoked_at IS NULL AND serial IS DISTINCT FROM ${except}
+    WHERE node_id = ${nodeId} AND revoked_at IS NULL AND serial IS DISTINCT FROM ${keepSerial}
     RETURNING serial`;
   return rows.map(({ serial }) => serial);
 }

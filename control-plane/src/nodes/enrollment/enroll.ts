@@ -9,6 +9,7 @@ import type { Log } from "@holdfast/service/log";
 import { recordAudit } from "../../audit/record.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import type { Authority } from "../../identity/authority.ts";
+import type { IssuanceGate } from "../../identity/issuance-gate.ts";
 import { type KeyRequest, readKeyRequest } from "../../identity/requests.ts";
 import { networkOf, takeAttempt } from "../../mechanisms/rate-limit.ts";
 import { hashSecret, isSecretOf } from "../../mechanisms/secrets.ts";
@@ -36,7 +37,13 @@ export type EnrollmentRequest = {
   facts: HostFacts;
 };
 
-type Dependencies = { system: Sql; authority: Authority; directory: NodeDirectory; log: Log };
+type Dependencies = {
+  system: Sql;
+  authority: Authority;
+  gate: Pick<IssuanceGate, "check">;
+  directory: NodeDirectory;
+  log: Log;
+};
 type Joined = Enrolled & { changed?: () => void };
 /** What a token was exchanged for, and the key that its certificate is for. */
 type EnrolledKey = Enrolled & { keySha256: Buffer };
@@ -65,6 +72,7 @@ export async function enroll(deps: Dependencies, request: EnrollmentRequest, fro
   try {
     // Before anything more expensive than this one query.
     if (!known) throw new ApiError("enrollment_token_unknown");
+    deps.gate.check();
     if (isSecretOf("bootstrap", secret)) {
       await takeAttempt(deps.system, bootstrapUses, "bootstrap", secretHash.toString("hex"));
     }

@@ -4,63 +4,35 @@
 import { getAgentRelease } from "@holdfast/contracts/endpoints/agent-release";
 import {
   createEnrollmentToken,
-  type EnrollmentToken,
   enrollNode,
   getTrustBundle,
   listEnrollmentTokens,
   revokeEnrollmentToken,
-  tokenMinutes,
 } from "@holdfast/contracts/endpoints/enrollment";
 import { ApiError } from "@holdfast/contracts/errors";
 import { installCommand } from "../../agent-release/install-command.ts";
 import type { ApiContext } from "../../api/context.ts";
 import { pageStart, toPage } from "../../api/page.ts";
 import { type OrgCall, orgRoute, publicRoute } from "../../api/route.ts";
-import type { Authority } from "../../identity/authority.ts";
-import { makeSecret } from "../../mechanisms/secrets.ts";
-import { onlyThisMachine } from "../../node-api/names.ts";
-import { nameOf } from "../../people/actor.ts";
-import { makerOf } from "../../tokens/queries.ts";
 import {
   holdNode,
-  insertEnrollmentToken,
   markTokenRevoked,
   selectEnrollmentToken,
   selectEnrollmentTokens,
-  type TokenRow,
 } from "../directory/queries.ts";
 import { toIssued } from "../identity/certificates.ts";
 import { trustAtEnrollment } from "../identity/trust.ts";
 import { enroll } from "./enroll.ts";
+import { issueToken, requireAuthority, toEnrollmentToken } from "./issue-token.ts";
 
 export function enrollmentTokenRoutes(api: ApiContext): void {
   orgRoute(api, createEnrollmentToken, async (call) => {
-    const { rootDigest } = requireAuthority(api);
-    const { body, org, tx } = call;
-    const { kind } = body;
-    const { secret, hash } = makeSecret(kind === "pairing" ? "enrollment" : kind);
-    const row = await insertEnrollmentToken(tx, {
-      orgId: org.id,
-      kind,
-      hash,
-      ...(await bindingOf(call)),
-      ...(await makerOf(tx, call.actor)),
-      creatorName: nameOf(call.actor),
-      expiresInMinutes: body.expires_in_minutes ?? tokenMinutes[kind].usual,
-    });
-    const { id, node_id, node_name, expires_at } = row;
+    const { kind, expires_in_minutes } = call.body;
+    const binding = await bindingOf(call);
+    const created = await issueToken(api, call, { kind, ...binding, expiresInMinutes: expires_in_minutes });
+    const { id, node_id, node_name, expires_at } = created;
     call.touched({ type: "enrollment_token", id, name: node_name }, { kind, node_id, expires_at });
-    const token = `${secret}.${rootDigest}`;
-    const apiUrl = api.nodes.apiUrl();
-    const release = api.agentReleases.current();
-    return {
-      ...toEnrollmentToken(row),
-      token,
-      api_url: apiUrl,
-      join_command: `holdfast agent join --token ${token} --api ${apiUrl}`,
-      install_command: release ? installCommand(release, { token, apiUrl, rejoin: node_id !== null }) : null,
-      only_this_machine: onlyThisMachine(apiUrl),
-    };
+    return created;
   });
 
   orgRoute(api, getAgentRelease, async () => {
@@ -106,7 +78,7 @@ export function enrollmentRoutes(api: ApiContext): void {
   publicRoute(api, enrollNode, async ({ body, address, correlationId }) => {
     const authority = requireAuthority(api);
     const { system, log, nodes } = api;
-    const deps = { system, log, authority, directory: nodes.directory };
+    const deps = { system, log, authority, gate: nodes.gate, directory: nodes.directory };
     const enrolled = await enroll(deps, body, { address, correlationId });
     return {
       ...toIssued(enrolled.certificate),
@@ -122,11 +94,6 @@ export function enrollmentRoutes(api: ApiContext): void {
       profile: await nodes.profile(),
     };
   });
-}
-
-function requireAuthority(api: ApiContext): Authority {
-  if (!api.nodes.authority) throw new ApiError("ca_unavailable");
-  return api.nodes.authority;
 }
 
 type Binding = { nodeId: string | null; nodeName: string | null };
@@ -160,20 +127,4 @@ function bootstrapFor({ id, name, status, revoked_at }: HeldNode): Binding {
     });
   }
   return { nodeId: id, nodeName: name };
-}
-
-function toEnrollmentToken(row: TokenRow): EnrollmentToken {
-  return {
-    id: row.id,
-    kind: row.kind,
-    node_id: row.node_id,
-    node_name: row.node_name,
-    created_by: row.creator_name,
-    created_at: row.created_at.toISOString(),
-    expires_at: row.expires_at.toISOString(),
-    used_at: row.used_at?.toISOString() ?? null,
-    uses: row.uses,
-    revoked_at: row.revoked_at?.toISOString() ?? null,
-    enrolled_node_id: row.enrolled_node_id,
-  };
 }

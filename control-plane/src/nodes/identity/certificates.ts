@@ -43,7 +43,7 @@ export type Certified = {
   node: { id: string; orgId: string };
   request: KeyRequest;
   clocks: Clocks;
-  issuedFor: "enrollment" | "renewal";
+  issuedFor: "enrollment" | "renewal" | "recovery";
   /** The serial of the certificate that a renewal replaces, which must not have been revoked. */
   replaces?: string;
 };

@@ -3,16 +3,11 @@
 // rejection. So whoever goes on presenting a replaced certificate has lost the identity, and must be enrolled again.
 
 import { ApiError } from "@holdfast/contracts/errors";
-import { nodeReasons } from "@holdfast/contracts/reasons/node";
 import type { Standing } from "../directory/standings.ts";
 
 /** For a revoked node or certificate. `standing` is undefined when the node does not exist. */
 export function identityRefusal(standing: Pick<Standing, "status" | "revokedAt"> | undefined): ApiError {
   if (standing?.status === "retired") return new ApiError("identity_retired");
   if (standing?.revokedAt !== null) return new ApiError("identity_revoked");
-  return new ApiError("identity_revoked", {
-    message: "This certificate was replaced when the node was enrolled again.",
-    // As on the node's page.
-    nextStep: nodeReasons.auth_failed.nextStep,
-  });
+  return new ApiError("certificate_replaced");
 }

@@ -4,6 +4,7 @@
 import { ApiError } from "@holdfast/contracts/errors";
 import type { Sql } from "../../database/connect.ts";
 import type { Authority } from "../../identity/authority.ts";
+import type { IssuanceGate } from "../../identity/issuance-gate.ts";
 import { readKeyRequest } from "../../identity/requests.ts";
 import { takeAttempt } from "../../mechanisms/rate-limit.ts";
 import { type CertificateRow, certify } from "./certificates.ts";
@@ -14,10 +15,11 @@ const renewals = { attempts: 60, windowSeconds: 60 * 60 };
 type Renewing = { id: string; orgId: string; serial: string };
 
 export async function renew(
-  { system, authority }: { system: Sql; authority: Authority },
+  { system, authority, gate }: { system: Sql; authority: Authority; gate: Pick<IssuanceGate, "check"> },
   node: Renewing,
   csr: string,
 ): Promise<CertificateRow> {
+  gate.check();
   const request = readKeyRequest(csr);
   await takeAttempt(system, renewals, "renew", node.id);
   return system.begin(async (tx) => {

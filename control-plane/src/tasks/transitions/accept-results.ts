@@ -11,6 +11,8 @@ export type ResultEvent = TaskEvent & ("result_succeeded" | "result_failed" | "r
 
 export type ReportedResult = {
   nodeId: string;
+  /** Of the agent that reports it, if that is known. */
+  instanceId?: string | undefined;
   taskId: string;
   generation: number;
   event: ResultEvent;
@@ -34,6 +36,7 @@ export type Judged = {
 
 const reported = rowsOf<ReportedResult>({
   node_id: ["uuid", (one) => one.nodeId],
+  instance_id: ["uuid", (one) => one.instanceId ?? null],
   task_id: ["uuid", (one) => one.taskId],
   delivery: ["integer", (one) => one.generation],
   event: ["text", (one) => one.event],
@@ -52,7 +55,7 @@ const isOfThisDelivery = isCurrent("t", "r.delivery");
 /** Ends the row `t` as `r` reports it. */
 const endTask = new ConstantSql(`UPDATE tasks t SET
   status = ${newStatus.text}, result = r.result::json, failure = r.failure::json, timings = r.timings::json,
-  generation = r.delivery, reported = true, lease_until = NULL, finished_at = now(), revision = t.revision + 1`);
+  generation = r.delivery, reported = true, reported_by = r.instance_id, lease_until = NULL, finished_at = now(), revision = t.revision + 1`);
 
 /** A task may occur in `results` only once. Returns one verdict for each task of its node, in no particular order. */
 export async function acceptResults(sql: Queryable, results: readonly ReportedResult[]): Promise<Judged[]> {

@@ -24,6 +24,8 @@ export type SignedNewTask = {
   by: AuditActor;
   correlationId: string;
   allocationId: string | null;
+  /** The task that it repeats. */
+  replays?: string | null;
   details: Record<string, unknown>;
   /** Its node waits for work: it is claimed in the same statement, unless older tasks wait. Never one with an order. */
   claim?: boolean;
@@ -37,10 +39,11 @@ export async function insertTask(
 ): Promise<TaskRow | undefined> {
   const [row] = await tx<TaskRow[]>`
     INSERT INTO tasks AS t (id, org_id, node_id, type, params, idempotent, timeout_seconds, priority, order_key,
-      signature, expires_at, created_by, correlation_id, allocation_id, routine, incident_id, status)
+      signature, expires_at, created_by, correlation_id, allocation_id, replays, routine, incident_id, status)
     SELECT ${task.id}, n.org_id, n.id, ${task.type}, ${JSON.stringify(task.params)}::text::json, ${task.idempotent},
       ${task.timeoutSeconds}, ${task.priority}, ${task.orderKey}, ${task.signature}, ${task.expiresAt},
-      ${task.by.actor_name}, ${task.correlationId}, ${task.allocationId}, ${routine}, ${openIncident}, ${initialStatus}
+      ${task.by.actor_name}, ${task.correlationId}, ${task.allocationId}, ${task.replays ?? null}, ${routine}, ${openIncident},
+      ${initialStatus}
     FROM nodes n
     WHERE n.id = ${task.nodeId} AND n.status = 'active' AND n.revoked_at IS NULL
       AND (${task.capabilities.length === 0} OR EXISTS (
@@ -134,7 +137,7 @@ function newRowOf(task: SignedNewTask, made: MadeTask): TaskRow {
     correlation_id: task.correlationId,
     expires_at: task.expiresAt,
     ...{ phase: null, progress: null, timings: {}, result: null, failure: null },
-    ...{ cancel_requested_at: null, finished_at: null },
+    ...{ cancel_requested_at: null, finished_at: null, replays: null },
   };
 }
 

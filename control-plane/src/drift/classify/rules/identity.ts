@@ -11,7 +11,7 @@ export const identityRules: readonly Rule[] = [
     layer: "management",
     when: { live_instances: "two_or_more" },
     confidence: "high",
-    changedBy: "only one agent that answers a challenge with the node's key",
+    changedBy: "a decision which of the two machines keeps the node",
   },
   {
     reason: "identity_revoked_or_fenced",
@@ -56,9 +56,22 @@ export const identityRules: readonly Rule[] = [
     signal: "node_agent_auth_failed",
     layer: "platform",
     when: { task_wait: "ingress_mtls_rejected" },
-    unless: { signing_ca_vs_ingress_trust: "match" },
+    // An ingress says the same of a certificate that has expired.
+    unless: { signing_ca_vs_ingress_trust: "match", local_cert: "expired" },
     confidence: "medium",
     changedBy: "a comparison of the signing CA with the CA that the ingress trusts",
+  },
+  {
+    reason: "node_agent_auth_failed",
+    signal: "node_agent_auth_failed",
+    layer: "management",
+    // The ingress accepts what the CA signs, and rejects this node's certificate: that one is at fault.
+    when: { task_wait: "ingress_mtls_rejected", signing_ca_vs_ingress_trust: "match" },
+    unless: { node_standing: ["quarantined", "revoked", "retired"], local_cert: "expired" },
+    confidence: "medium",
+    spokenAs: "auth_failed",
+    alsoInvolves: ["pki"],
+    changedBy: "a request of this node that the ingress accepts",
   },
   {
     reason: "endpoint_profile_drift",
@@ -124,9 +137,10 @@ export const identityRules: readonly Rule[] = [
     signal: "node_agent_auth_failed",
     layer: "management",
     when: {
-      ...{ task_wait: "identity_rejected", node_standing: "active" },
-      ...{ recovery_token: "current", recovery_endpoint: "reachable" },
+      ...{ task_wait: "identity_rejected", node_standing: "active", recovery_token: "current" },
     },
+    // It was refused by the api, so it can reach it.
+    unless: { recovery_endpoint: "unreachable", recovery_enrollment: "blocked_before_api" },
     confidence: "high",
     answer: { userState: "recovering", nextAction: "wait" },
     changedBy: "the next attempt of the agent to enroll again",
