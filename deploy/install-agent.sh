@@ -44,6 +44,7 @@ usage: install-agent.sh [install|upgrade] [options]
   --network-side NAME
                    where it is in the network: reported by the agent; kept in agent.env
   --rejoin         enroll again although this machine is already a node, with a token created for it
+  --new-node       enroll as a new node although this machine still has the state of another one, which was retired
   --file F         install from this archive instead of downloading one
   --sha256 HEX     SHA-256 of the archive; only for an archive that this script does not know
   --no-start       install and enroll, but do not start the agent
@@ -70,7 +71,7 @@ wrong_usage() {
 has() { command -v "$1" >/dev/null 2>&1; }
 
 main() {
-	action=install api='' token_from='' name='' provider='' network_side='' rejoin='''' file='' sha256='' start=yes keep_state='' remove_users=''
+	action=install api='' token_from='' name='' provider='' network_side='' rejoin='' new_node='' file='' sha256='' start=yes keep_state='' remove_users=''
 	case "${1:-}" in
 	install | upgrade | rollback | uninstall)
 		action=$1
@@ -106,6 +107,7 @@ read_options() {
 		--file) file=$2 && shift ;;
 		--sha256) sha256=$2 && shift ;;
 		--rejoin) rejoin=yes ;;
+		--new-node) rejoin=yes new_node=yes ;;
 		--no-start) start='' ;;
 		--keep-state) keep_state=yes ;;
 		--remove-users) remove_users=yes ;;
@@ -299,7 +301,10 @@ joined_api() { sed -n 's/^ *"api_url": "\([^"]*\)".*/\1/p' "$STATE/agent.json" 2
 join_server() {
 	node=$(sed -n 's/^ *"node_name": "\([^"]*\)".*/\1/p' "$STATE/agent.json" 2>/dev/null || true)
 	if [ -n "$node" ] && [ -f "$STATE/identity.pem" ] && [ -z "$rejoin" ]; then
-		[ -z "$token" ] || say "This machine is already the node $node; it was not enrolled again."
+		[ -z "$token" ] || {
+			say "This machine is already the node $node; it was not enrolled again."
+			say "If $node was retired and this machine shall become a new node, run the same command with --new-node."
+		}
 		return
 	fi
 	if [ -z "$token" ]; then
@@ -314,12 +319,16 @@ join_server() {
 	hfb_*)
 		keep_setting HOLDFAST_BOOTSTRAP_TOKEN "$token"
 		keep_setting HOLDFAST_NODE_API_URL "$api"
-		done_ "The bootstrap token is in $STATE/agent.env; the agent enrolls with it automatically."
-		return
+		# An agent that has an identity does not use it.
+		[ -n "$new_node" ] || {
+			done_ "The bootstrap token is in $STATE/agent.env; the agent enrolls with it automatically."
+			return
+		}
 		;;
 	esac
 	set -- agent join --token - --api "$api"
 	[ -z "$name" ] || set -- "$@" --name "$name"
+	[ -z "$new_node" ] || set -- "$@" --force
 	# The command itself prints the reason of a failure.
 	printf '%s\n' "$token" | HOLDFAST_AGENT_STATE_DIR=$STATE "$PREFIX/versions/$new/bin/holdfast" "$@" >"$PREFIX/joined.new" ||
 		fail "This machine could not be enrolled. The agent is unpacked, but was not started." "Correct the problem above, then run the same command again. If the token was used, create a new command."

@@ -190,10 +190,16 @@ const producers: Record<string, number> = {
   // Errors with the same names, and the errors that an endpoint can answer with.
   "contracts/src/errors/nodes.ts": 2,
   "contracts/src/errors/work.ts": 1,
+  "contracts/src/endpoints/recovery.ts": 1,
   "contracts/src/endpoints/terminals.ts": 1,
   "contracts/src/internal/endpoints.ts": 1,
   // The failures that the task type reports.
   "tasks/terminal.open/contract.ts": 1,
+  // Which failures a new identity would repair, and what a failed recovery becomes.
+  "node-agent/src/recovery/decide.ts": 2,
+  // Which refusals end the trial of a recovery bundle.
+  "node-agent/src/bundle/decide.ts": 1,
+  "node-agent/src/recovery/endings.ts": 2,
   // What a failed connection to the gateway becomes.
   "node-agent/src/terminals/failures.ts": 2,
   // What the metric counts.

@@ -45,7 +45,8 @@ export function agentEvents(agent: {
       history.connected(false);
       metrics.set("connection_up", 0);
       agent.onStatus?.(`not connected: ${reason}`);
-      const isDoubted = isRejection(reason) || reason === "server_tls_untrusted";
+      const isDoubted =
+        isRejection(reason) || reason === "server_tls_untrusted" || reason === "ingress_mtls_rejected";
       const joinedAgain = isDoubted && session.reconsider();
       const isOver = reason === "identity_revoked" || reason === "identity_retired";
       if (isOver && !joinedAgain) agent.endTerminals();

@@ -18,12 +18,14 @@ import { sourceAddress } from "./host/source-address.ts";
 import { HostProblem, stateFiles } from "./identity/state-directory.ts";
 import { openJournal } from "./journal/journal.ts";
 import { quickestRoundTrip, skewSecondsOf } from "./link/loop.ts";
-import { openSession } from "./link/session.ts";
+import { openSession, readKnownAgent } from "./link/session.ts";
 import type { LinkTimes } from "./link/times.ts";
 import { openLocalListener } from "./local/listener.ts";
 import { localPages } from "./local/pages.ts";
 import { createLog, type Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import { recoveredIn } from "./recovery/state.ts";
+import { openRecoveryFile } from "./recovery/state-file.ts";
 import type { agentSettings } from "./settings.ts";
 import { reasonOfTerminalFailure } from "./terminals/failures.ts";
 import { createTerminalsOnDemand } from "./terminals/on-demand.ts";
@@ -56,9 +58,12 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
   const diagnostics = openDiagnostics(stateDir, { log, instanceId });
   const host = detectHost({ agentVersion, stateDir, advertisedAddress: settings.advertiseAddress ?? null });
   const { bootId } = host;
+  const files = stateFiles(stateDir);
+  const recovery = openRecoveryFile(files, readKnownAgent(files).node_id);
   const session = openSession({
-    ...{ files: stateFiles(stateDir), apiUrl: nodeApiUrl, instanceId, bootId },
-    ...{ link: settings.link, times: options.linkTimes },
+    ...{ files, apiUrl: nodeApiUrl, instanceId, bootId },
+    ...{ link: settings.link, times: options.linkTimes, recovered: recoveredIn(recovery.read()) },
+    recovery: { apiUrl: settings.recoveryApiUrl, caPath: settings.recoveryCaPath },
   });
   const installation = watchInstallation({ stateDir, program: process.argv[1] ?? "" });
   const history = createHistory({ diagnostics, send: (records) => session.client().diagnostics(records) });
@@ -86,6 +91,10 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
     client: session.client,
     clientOver: session.clientOver,
     addresses: () => ({ joinedAt: session.agent().api_url, fixedUrl: nodeApiUrl }),
+    recovery: {
+      ...{ store: recovery, path: session.recoveryPath, instanceId, bootId },
+      givenToken: settings.recoveryToken,
+    },
     openJournal: () => {
       try {
         return openJournal(stateDir);
@@ -115,6 +124,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
         clockSkewSeconds: skewSecondsOf(link),
         roundTripMs: quickestRoundTrip(link),
         diagnosticsProblem: diagnostics.problem(),
+        unsaved: session.unsaved()?.identity,
         now: Date.now(),
       }),
     heartbeatMs: settings.heartbeatSeconds * 1000,
@@ -159,6 +169,7 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
       session.close();
       await tasks?.journal.close();
       diagnostics.close();
+      recovery.close();
     },
   };
 }

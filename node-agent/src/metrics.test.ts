@@ -20,7 +20,14 @@ describe("metrics", () => {
 
   it("AGENT-04 has a line for each counter from the first scrape on", () => {
     const text = createMetrics().text();
-    for (const name of ["identity_rejections", "tasks_succeeded", "tasks_failed", "tasks_refused"]) {
+    const ofRecovery = ["attempts", "successes", "failures", "suppressed"].map((one) => `recovery_${one}`);
+    for (const name of [
+      "identity_rejections",
+      "tasks_succeeded",
+      "tasks_failed",
+      "tasks_refused",
+      ...ofRecovery,
+    ]) {
       expect(text).toContain(`\nholdfast_agent_${name}_total 0\n`);
     }
     expect(text).toContain("\nholdfast_agent_connection_up 0\n");

@@ -26,6 +26,18 @@ const table = {
   polls_failed_total: { kind: "counter", help: "Requests for tasks, and heartbeats, that failed." },
   results_failed_total: { kind: "counter", help: "Deliveries of results that failed." },
   renewals_failed_total: { kind: "counter", help: "Attempts to renew the certificate that failed." },
+  recovery_attempts_total: { kind: "counter", help: "Requests for a new identity by recovery token." },
+  recovery_successes_total: { kind: "counter", help: "Requests for a new identity that succeeded." },
+  recovery_failures_total: { kind: "counter", help: "Requests for a new identity that failed or were refused." },
+  recovery_suppressed_total: {
+    kind: "counter",
+    help: "Requests for a new identity that were due but not made, because the last new one was rejected.",
+  },
+  recovery_token_expires_seconds: {
+    kind: "gauge",
+    unset: true,
+    help: "When the recovery token expires, Unix time.",
+  },
   terminals_open: { kind: "gauge", help: "Shells that run now, connected to the gateway or not." },
   terminal_failures_total: {
     kind: "counter",

@@ -4,7 +4,17 @@ import { isIP } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { HEARTBEAT_SECONDS } from "@holdfast/contracts/node/limits";
-import { type Environment, integer, kinds, oneOf, optional, setting } from "@holdfast/kit/settings";
+import { secretPrefix } from "@holdfast/contracts/secrets";
+import {
+  type Environment,
+  integer,
+  kinds,
+  oneOf,
+  optional,
+  readSettings,
+  setting,
+  type Values,
+} from "@holdfast/kit/settings";
 import type { LinkKind } from "./link/client.ts";
 import type { LogLevel } from "./log.ts";
 
@@ -51,6 +61,20 @@ const label = {
   parse: (text: string) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text) ? text : undefined),
 };
 
+const recoveryTokenSetting = optional(
+  {
+    allowed: "a recovery token, which begins with hfr_",
+    parse: (text) => (text.startsWith(secretPrefix.recovery) ? text : undefined),
+  },
+  {
+    env: "HOLDFAST_RECOVERY_TOKEN",
+    secret: true,
+    help:
+      "A recovery token from the operator. The agent uses it only while the server has sent it none. HOLDFAST_ENROLLMENT_TOKEN " +
+      "of a running agent works in the same way if it contains a recovery token.",
+  },
+);
+
 const bootstrapTokenSetting = optional(kinds.text, {
   env: "HOLDFAST_BOOTSTRAP_TOKEN",
   aliases: ["NODE_AGENT_BOOTSTRAP_TOKEN"],
@@ -89,6 +113,17 @@ export const agentSettings = {
     aliases: ["GPUAAS_TERMINAL_API_URL"],
     help: "On a host: node-facing URL of the terminal gateway, instead of the one in the node's profile.",
   }),
+  recoveryApiUrl: optional(httpsUrl, {
+    env: "HOLDFAST_RECOVERY_API_URL",
+    aliases: ["GPUAAS_RECOVERY_API_URL"],
+    help: "On a host: the only URL at which the agent recovers a lost identity. Default: pinned when the node joined; if it does not respond, the node-facing URL.",
+  }),
+  recoveryCaPath: optional(kinds.path, {
+    env: "HOLDFAST_RECOVERY_CA_BUNDLE_PATH",
+    aliases: ["GPUAAS_RECOVERY_CA_BUNDLE_PATH"],
+    help: "On a host: PEM file with the only CAs that are trusted for recovery. Default: recovery-ca.pem in the state directory, written when the node joined.",
+  }),
+  recoveryToken: recoveryTokenSetting,
   provider: optional(label, {
     env: "HOLDFAST_NODE_PROVIDER",
     help: "Whose machine this host is, such as a cloud or a data centre. Reported; `holdfast node set` overrides it.",
@@ -129,9 +164,19 @@ export const joinSettings = {
     env: "HOLDFAST_ENROLLMENT_TOKEN",
     aliases: ["GPUAAS_ENROLLMENT_TOKEN"],
     secret: true,
-    help: "The token for `holdfast agent join`, instead of an argument that other users could read.",
+    help:
+      "The token for `holdfast agent join`, instead of an argument that other users could read. A running agent takes a " +
+      "recovery token (hfr_…) from here as from HOLDFAST_RECOVERY_TOKEN.",
   }),
 };
+
+/** Of a running agent. Systems that Holdfast follows have one variable for tokens of both kinds. */
+export function readAgentSettings(env: Environment): Values<typeof agentSettings> {
+  const settings = readSettings(agentSettings, env);
+  const { enrollmentToken } = readSettings({ enrollmentToken: joinSettings.enrollmentToken }, env);
+  if (settings.recoveryToken !== undefined || !enrollmentToken?.startsWith(secretPrefix.recovery)) return settings;
+  return { ...settings, recoveryToken: enrollmentToken };
+}
 
 function defaultStateDirectory(env: Environment): string {
   const ofUser = env["XDG_STATE_HOME"] || join(homeDirectory(), ".local/state");

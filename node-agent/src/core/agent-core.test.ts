@@ -9,6 +9,7 @@ import { openMemoryJournal } from "../journal/in-memory.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { LinkCalls } from "../link/calls.ts";
 import { LinkFailure } from "../link/failures.ts";
+import { memoryStore } from "../recovery/state.ts";
 import { type CoreOptions, createAgentCore } from "./agent-core.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
@@ -49,6 +50,7 @@ function core(changes: Partial<CoreOptions> = {}) {
     client: () => client,
     clientOver: () => ({ heartbeat: client.heartbeat, close() {} }),
     addresses: () => ({ joinedAt: "https://a", fixedUrl: undefined }),
+    recovery: { store: memoryStore("n"), path: () => ({ urls: [], roots: [] }), instanceId: "", bootId: "" },
     openJournal: vi.fn((): Journal | undefined => openMemoryJournal()),
     loadType: loaderOf({}),
     host: () => ({}) as never,
@@ -108,6 +110,28 @@ describe("a heartbeat", () => {
     expect(new Set(times).size).toBe(1);
     expect(Date.parse(times[0] ?? "")).toBeGreaterThan(certificate.notBefore);
     expect(Date.parse(times[0] ?? "")).toBeLessThan(certificate.notAfter);
+  });
+});
+
+describe("a heartbeat that the server wants soon", () => {
+  it("ID-10 is sent at once, and says which answer it follows", async () => {
+    const sent: { after?: number }[] = [];
+    const more = [true, undefined];
+    const client = {
+      heartbeat: async (body: { after?: number }) => {
+        sent.push(body);
+        const answer = { server_time: new Date().toISOString(), node: { status: "active" }, cancel: [] };
+        const numbered = { ...answer, number: 40 + sent.length, again: more.shift() };
+        return { body: numbered, sentAt: Date.now(), receivedAt: Date.now() };
+      },
+      wait: ({ signal }: { signal: AbortSignal }) =>
+        new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("interrupted")))),
+    } as unknown as LinkCalls;
+    const { agent } = core({ client: () => client });
+    const ran = agent.run();
+    await expect.poll(() => sent.map(({ after }) => after)).toEqual([0, 41]);
+    agent.stopLink();
+    await ran;
   });
 });
 

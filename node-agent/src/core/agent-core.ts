@@ -3,33 +3,34 @@
 // or below, so both make the same ones.
 
 import type { AgentSetup, Heartbeat, HostFacts, NodeStanding } from "@holdfast/contracts/node/protocol";
+import type { HeldRecoveryToken } from "@holdfast/contracts/node/recovery";
 import { type DiagnosticReason, isRejection, nodeReason } from "@holdfast/contracts/reasons/node";
 import type { VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { type Finding, originOf } from "../diagnostics/self-checks.ts";
 import type { ExecutorOptions, TaskEvent } from "../executor/executor.ts";
 import { describe } from "../executor/outcomes.ts";
 import type { Offer } from "../identity/accept-trust.ts";
-import type { AgentFile } from "../identity/agent-file.ts";
 import type { Attempt, Situation, Way } from "../identity/trials.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { LinkCalls } from "../link/calls.ts";
 import type { Classified } from "../link/failures.ts";
-import { createLink, type Link, type LinkStatus, skewSecondsOf } from "../link/loop.ts";
+import { createHeartbeatOrder } from "../link/heartbeat-order.ts";
+import { createLink, type Link, type LinkStatus, type Offered, skewSecondsOf } from "../link/loop.ts";
 import { createResultWait } from "../link/result-wait.ts";
 import { createUpkeep, type Keeper } from "../link/upkeep.ts";
+import type { Recoverable, RecoveryHost } from "../recovery/recoveries.ts";
 import { type Counters, counterOf, noCounters } from "./counters.ts";
 import { createFindings } from "./findings.ts";
 import { buildHeartbeat } from "./heartbeat.ts";
 import { createTaskPipeline, type TaskPipeline } from "./task-pipeline.ts";
 
 /** The agent's identity and trust: on disk for a real agent, in memory for a simulated one. */
-export type AgentIdentity = Keeper & {
-  readonly nodeId: string;
-  agent(): AgentFile;
-  verifiers(): VerifierKeyring;
-  /** From the response to a heartbeat. Returns what was refused, and why. Throws when it could not be stored. */
-  learn(offer: Offer): string[];
-};
+export type AgentIdentity = Keeper &
+  Recoverable & {
+    verifiers(): VerifierKeyring;
+    /** From the response to a heartbeat. Returns what was refused, and why. Throws when it could not be stored. */
+    learn(offer: Offer): string[];
+  };
 
 export type CoreOptions = Pick<ExecutorOptions, "loadType" | "host" | "log"> & {
   identity: AgentIdentity;
@@ -38,6 +39,7 @@ export type CoreOptions = Pick<ExecutorOptions, "loadType" | "host" | "log"> & {
   /** For one request with other connection settings. */
   clientOver: (way: Way) => Pick<LinkCalls, "heartbeat"> & { close(): void };
   addresses: () => Pick<Situation, "joinedAt" | "fixedUrl">;
+  recovery: RecoveryHost;
   /** Undefined while the host cannot store one; retried before every heartbeat. */
   openJournal: () => Journal | undefined;
   facts: () => HostFacts;
@@ -79,7 +81,9 @@ export type AgentCore = {
   /** As it would be sent now. Reads only: two in a row differ in nothing but the time. */
   heartbeat(): Heartbeat;
   heartbeatNow(): Promise<void>;
-  /** Resolves when neither a renewal nor a trial of new trust is in progress. */
+  /** The newest one that is on disk. */
+  recoveryToken(): HeldRecoveryToken | null;
+  /** Resolves when no renewal, recovery or trial of new trust is in progress. */
   settled(): Promise<void>;
 };
 
@@ -93,6 +97,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     events.onCount?.(name);
   };
   let pipeline: TaskPipeline | undefined;
+  const inOrder = createHeartbeatOrder();
   const status = () => link.status();
   const skewSeconds = () => skewSecondsOf(status());
   const holding = () => pipeline?.executor.holding() ?? [];
@@ -120,10 +125,8 @@ export function createAgentCore(options: CoreOptions): AgentCore {
   };
 
   const upkeep = createUpkeep({
-    keeper: identity,
-    addresses: options.addresses,
-    connected: () => status().connected,
-    skewSeconds,
+    ...{ keeper: identity, addresses: options.addresses, recovery: options.recovery },
+    ...{ connected: () => status().connected, skewSeconds, count, record },
     request: async (way) => {
       const client = options.clientOver(way);
       try {
@@ -138,11 +141,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
       events.onAdopted?.(attempt);
       if (!status().connected) link.retryNow();
     },
-    onFailure: record,
-    onRenewalFailure: (reason, detail) => {
-      count("renewals_failed");
-      record(reason, `renewing the certificate failed: ${detail}`);
-    },
+    onRecovered: () => link.retryNow(),
     onTrustRefused: findings.trustRefused,
   });
 
@@ -152,6 +151,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
       renewalDueAt: upkeep.renewalDueAt() ?? certificate.notAfter,
       agent: { ...identity.agent(), profile },
       setup: { ...options.setup(), urls: urlsOf({ profile, apiUrl }, options.terminalUrl) },
+      recovery: upkeep.recoveryToken(),
       running: pipeline?.executor.running() ?? 0,
       unsentResults: pipeline?.journal.unsentCount() ?? 0,
       findings: findings.current(),
@@ -160,7 +160,8 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     });
   const heartbeat = () => heartbeatOver(identity.present());
 
-  const learn = (offer: Offer) => {
+  const learn = ({ recovery, ...offer }: Offered) => {
+    upkeep.learnToken(recovery);
     try {
       findings.trustRefused(identity.learn(offer));
     } catch (error) {
@@ -173,8 +174,9 @@ export function createAgentCore(options: CoreOptions): AgentCore {
     if (isRejection(failure.reason)) count("identity_rejections");
     const { reason, detail } = causeOf(failure, findings.current());
     record(reason, detail, correlationId);
+    const serial = upkeep.certificate()?.serial;
     events.onFailure?.(failure, correlationId);
-    if (failure.reason !== "edge_rate_limited") upkeep.afterFailure();
+    upkeep.afterFailure(failure, serial);
   };
   const onStanding = ({ status, reason }: NodeStanding) => {
     if (status === "quarantined") record("node_quarantined", reason ?? "no reason given");
@@ -183,7 +185,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
 
   const openLink = () =>
     createLink({
-      ...{ heartbeatMs: options.heartbeatMs, client: options.client, heartbeat, holding, learn },
+      ...{ heartbeatMs: options.heartbeatMs, client: options.client, heartbeat, inOrder, holding, learn },
       ...{ onFailure, onStanding, resultsSent: resultWait.sent },
       beforeHeartbeat: () => {
         openPipeline();
@@ -220,13 +222,17 @@ export function createAgentCore(options: CoreOptions): AgentCore {
       await link.run();
       clearInterval(checks);
     },
-    stopLink: () => link.stop(),
+    stopLink() {
+      link.stop();
+      upkeep.stop();
+    },
     status,
     openTasks: openPipeline,
     tasks: () => pipeline,
     findings: findings.current,
     heartbeat,
     heartbeatNow: () => link.heartbeatNow(),
+    recoveryToken: upkeep.recoveryToken,
     settled: upkeep.settled,
   };
 }

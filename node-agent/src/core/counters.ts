@@ -3,7 +3,8 @@
 import type { Heartbeat } from "@holdfast/contracts/node/protocol";
 import type { TaskEvent } from "../executor/executor.ts";
 
-export type Counters = Heartbeat["counters"];
+/** All of them: those of newer agents are optional for the server. */
+export type Counters = Required<Heartbeat["counters"]>;
 
 export const noCounters: Readonly<Counters> = {
   identity_rejections: 0,
@@ -14,6 +15,10 @@ export const noCounters: Readonly<Counters> = {
   polls_failed: 0,
   results_failed: 0,
   renewals_failed: 0,
+  recovery_attempts: 0,
+  recovery_successes: 0,
+  recovery_failures: 0,
+  recovery_suppressed: 0,
 };
 
 export const counterOf: Record<TaskEvent, keyof Counters> = {

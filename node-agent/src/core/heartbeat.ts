@@ -3,6 +3,7 @@
 
 import { MOST_VERIFIER_KEYS } from "@holdfast/contracts/node/limits";
 import type { AgentSetup, Heartbeat, HostFacts } from "@holdfast/contracts/node/protocol";
+import type { HeldRecoveryToken } from "@holdfast/contracts/node/recovery";
 import { redact } from "@holdfast/kit/redact";
 import type { Finding } from "../diagnostics/self-checks.ts";
 import { type AgentFile, trustVersions } from "../identity/agent-file.ts";
@@ -20,6 +21,7 @@ export function buildHeartbeat(known: {
   renewalDueAt: number;
   agent: AgentFile;
   setup: AgentSetup;
+  recovery: HeldRecoveryToken | null;
   running: number;
   unsentResults: number;
   findings: readonly Finding[];
@@ -43,6 +45,7 @@ export function buildHeartbeat(known: {
     verifier_kids: verifiers.keys.slice(0, MOST_VERIFIER_KEYS).map(({ kid }) => kid),
     trust: trustVersions(known.agent),
     setup: known.setup,
+    recovery: known.recovery,
     running: known.running,
     unsent_results: known.unsentResults,
     findings: known.findings.slice(0, MOST_FINDINGS).map(({ reason, detail }) => ({

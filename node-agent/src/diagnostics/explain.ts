@@ -17,10 +17,12 @@ import { stateFiles } from "../identity/state-directory.ts";
 import { runningAgent } from "../journal/lock.ts";
 import { type JournalSummary, readJournal } from "../journal/summary.ts";
 import { findSockets, type GatewayNote, readGatewayNote } from "../terminals/directory.ts";
+import { type BundlePicture, bundleText, lookAtBundle } from "./bundle.ts";
 import { CONNECTED } from "./connected.ts";
+import { lookAtRecovery, type RecoveryPicture, recoveryText } from "./recovery.ts";
 import { toDiagnosticRecord } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
-import { type Finding, findings, readState, rootUsedPercent, span } from "./self-checks.ts";
+import { type Finding, findings, inMemory, readState, rootUsedPercent, span } from "./self-checks.ts";
 
 /** A finding of just now, or a record, whose reason a newer agent may have written. */
 type Found = Omit<Finding, "reason"> & { reason: string };
@@ -56,6 +58,9 @@ export type AgentPicture = {
     profile: string;
   } | null;
   certificate: { not_before: string; not_after: string } | null;
+  recovery: RecoveryPicture | null;
+  /** The last recovery bundle that was applied here. */
+  bundle: BundlePicture | null;
   journal: {
     unsent_results: number;
     unfinished: { task_id: string; type: string }[];
@@ -82,6 +87,8 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
     connection: null,
     node: null,
     certificate: null,
+    recovery: null,
+    bundle: null,
     journal: null,
     terminals: { open: [], gateway: null },
     findings: [],
@@ -91,16 +98,20 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
   };
   if (!mayEnter(stateDir)) return nothing;
   const state = readState(stateDir);
-  const { agent, identity } = state;
-  const history = readHistory(stateDir, now);
+  const { agent } = state;
   const files = stateFiles(stateDir);
+  const recovery = "found" in agent ? lookAtRecovery(files, agent.found, now) : undefined;
+  // An identity that could not be written to its file yet is in force.
+  const inForce = recovery?.unsaved ? { ...state, ...inMemory(recovery.unsaved) } : state;
+  const { identity } = inForce;
+  const history = readHistory(stateDir, now);
   // A host with a bootstrap token has a history before it is a node; only a node has reached the server.
   const neverJoined = !existsSync(files.agent) && !existsSync(files.identity) && !history.reachedServer;
   const measured = { now, diskPressurePercent, rootUsedPercent: rootUsedPercent() };
   const unknown = { apiUrl: undefined, clockSkewSeconds: undefined };
   const running = pidOf(stateDir);
   const diagnosticsProblem = history.problem ?? undefined;
-  const found: Found[] = neverJoined ? [] : findings({ ...state, ...measured, ...unknown, diagnosticsProblem });
+  const found: Found[] = neverJoined ? [] : findings({ ...inForce, ...measured, ...unknown, diagnosticsProblem });
   if (!neverJoined && running === null && !found.some(hidesTheLock)) found.push(notRunning);
   const journal = journalOf(stateDir);
   if (journal && journal.unsent_results > 0 && history.undelivered) found.push(history.undelivered);
@@ -127,6 +138,8 @@ export function lookAt(stateDir: string, { now, diskPressurePercent, records = 1
             not_after: new Date(identity.found.certificate.notAfter).toISOString(),
           }
         : null,
+    recovery: recovery?.picture ?? null,
+    bundle: lookAtBundle(files),
     journal,
     terminals: terminalsOf(stateDir),
     findings: found.map((one) => explained({ correlation_id: history.idOf(one.reason), ...one })),
@@ -148,6 +161,7 @@ export function explain(picture: AgentPicture, now: number): string[] {
   if (state === "not_enrolled" && picture.records.length > 0) {
     return [
       `This machine is not a node yet; what the agent tried is in ${state_dir}.`,
+      ...bundleLines(picture),
       "",
       ...(last_problem ? [...problemLines([last_problem], picture.node), ""] : []),
       ...historyLines(picture),
@@ -156,12 +170,17 @@ export function explain(picture: AgentPicture, now: number): string[] {
   if (state === "not_enrolled") {
     return [
       `This machine is not a node: there is nothing of an agent in ${state_dir}.`,
+      ...bundleLines(picture),
       "To make it one, run on the server: holdfast node token create",
       "It prints the command to run here. If the agent keeps its state elsewhere, set HOLDFAST_AGENT_STATE_DIR.",
     ];
   }
   const problems = [...findings, ...(last_problem && !findings.some(sameAs(last_problem)) ? [last_problem] : [])];
   return [...facts(picture, now), "", ...problemLines(problems, picture.node), "", ...historyLines(picture)];
+}
+
+function bundleLines({ bundle }: AgentPicture): string[] {
+  return bundle ? [`Bundle: ${bundleText(bundle)}`] : [];
 }
 
 /** Commands name the node, so that they can be pasted. */
@@ -191,7 +210,7 @@ function historyLines({ records, records_problem }: AgentPicture): string[] {
 }
 
 function facts(picture: AgentPicture, now: number): string[] {
-  const { node, running_pid, connection, certificate, journal } = picture;
+  const { node, running_pid, connection, certificate, journal, bundle } = picture;
   const lines: [string, string][] = [
     ["State", picture.state_dir],
     ["Node", node ? `${node.name} (${node.id})` : "unknown: agent.json cannot be used"],
@@ -201,11 +220,13 @@ function facts(picture: AgentPicture, now: number): string[] {
           ["Profile", node.profile],
         ] as [string, string][])
       : []),
+    ...(bundle ? ([["Bundle", bundleText(bundle)]] as [string, string][]) : []),
     ["Process", running_pid === null ? "not running" : `running, pid ${running_pid}`],
     ...(connection
       ? ([["Connection", `${connection.detail}, since ${connection.since}`]] as [string, string][])
       : []),
     ["Certificate", certificate ? validity(certificate.not_after, now) : "none that can be used"],
+    ["Recovery", picture.recovery ? recoveryText(picture.recovery, now) : "unknown"],
     ["Journal", journal ? journalText(journal, running_pid !== null) : "none yet"],
     ["Terminals", terminalsText(picture.terminals, now)],
   ];

@@ -8,7 +8,7 @@ import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { isErrno } from "@holdfast/kit/files";
 import { type AgentFile, readAgentFile } from "../identity/agent-file.ts";
-import { readIdentity } from "../identity/identity-file.ts";
+import { type Identity, readIdentity } from "../identity/identity-file.ts";
 import { HostProblem, stateFiles } from "../identity/state-directory.ts";
 import { readTrust } from "../identity/trust-file.ts";
 
@@ -42,6 +42,8 @@ export type CheckOptions = Pick<
 > & {
   stateDir: string;
   apiUrl?: string;
+  /** In force, and not in the files yet: the disk was full when it was recovered. */
+  unsaved?: Identity | undefined;
 };
 
 /** The agent itself needs no more disk space; tasks and a renewed certificate do. */
@@ -50,8 +52,9 @@ const FULL_BELOW_BYTES = 1024 * 1024;
 const SLOW_FROM_MS = 500;
 
 /** Reads the state directory and the disks, then decides (`findings`). */
-export function selfCheck({ stateDir, apiUrl, ...known }: CheckOptions): Finding[] {
-  return findings({ ...known, ...readState(stateDir), apiUrl, rootUsedPercent: rootUsedPercent() });
+export function selfCheck({ stateDir, apiUrl, unsaved, ...known }: CheckOptions): Finding[] {
+  const state = { ...readState(stateDir), ...(unsaved ? inMemory(unsaved) : {}) };
+  return findings({ ...known, ...state, apiUrl, rootUsedPercent: rootUsedPercent() });
 }
 
 /** Those that explain others come first. */
@@ -159,6 +162,11 @@ function link({ roundTripMs }: SelfCheckFacts): Finding[] {
 }
 
 type StateFacts = Pick<SelfCheckFacts, "identity" | "trust" | "stateDir"> & { agent: Found<AgentFile> };
+
+/** The files are those from before, which are not in force any more. */
+export function inMemory(identity: Identity): Pick<StateFacts, "identity" | "trust"> {
+  return { identity: { found: identity }, trust: { found: undefined } };
+}
 
 /** The content of the state directory; also read by `holdfast agent diagnose`. */
 export function readState(directory: string): StateFacts {

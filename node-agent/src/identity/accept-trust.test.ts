@@ -198,7 +198,7 @@ describe("what a node begins with", () => {
     by.sign({ kind: "enrollment", version: 1, content: { ...content, ...changes } }) as SignedEnrollment;
 
   it("ID-01 is signed by the root of its token, for the key that it has just made", () => {
-    expect(acceptEnrollment(ours.rootPem, answer(ours), { nodeId, key })).toEqual({
+    expect(acceptEnrollment([ours.rootPem], answer(ours), { nodeId, key })).toEqual({
       keySet: content.key_set,
       bundle: content.bundle,
       profile: content.profile,
@@ -209,9 +209,9 @@ describe("what a node begins with", () => {
     const forged = { ...answer(ours), content: { ...content, key_set: keySet(5, mallory) } };
     const refused = [undefined, answer(theirs), forged, answer(ours, { node_id: nodeId.replace("1", "2") })];
     for (const offered of refused) {
-      expect(() => acceptEnrollment(ours.rootPem, offered, { nodeId, key })).toThrow(/signed/);
+      expect(() => acceptEnrollment([ours.rootPem], offered, { nodeId, key })).toThrow(/signed/);
     }
     const another = { nodeId, key: newPrivateKey() };
-    expect(() => acceptEnrollment(ours.rootPem, answer(ours), another)).toThrow(/another request/);
+    expect(() => acceptEnrollment([ours.rootPem], answer(ours), another)).toThrow(/another request/);
   });
 });

@@ -157,14 +157,16 @@ export function acceptProfile(
   return { accepted: offered.content };
 }
 
-/** The initial trust of a node, signed by the root of its token. Throws when it is not valid. */
+/** The initial trust of a node, signed by the root of its token, or by a root for recovery. Throws when it is not valid. */
 export function acceptEnrollment(
-  root: string,
+  roots: readonly string[],
   offered: SignedEnrollment | undefined,
   own: { nodeId: string; key: KeyObject },
 ): Trust {
-  if (offered?.kind !== "enrollment" || !isSignedBy(rootKeyring([root]), offered)) {
-    throw new Error("the keys, roots and addresses in the response are not signed by the root of the token");
+  if (offered?.kind !== "enrollment" || !isSignedBy(rootKeyring(roots), offered)) {
+    throw new Error(
+      "the keys, roots and addresses in the response are not signed by a root that this host trusts",
+    );
   }
   const { node_id, key_sha256, key_set, bundle, profile } = offered.content;
   if (node_id !== own.nodeId || key_sha256 !== sha256OfKey(own.key)) {
@@ -211,7 +213,7 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /** A root signs under the SHA-256 of its certificate. */
-function rootKeyring(roots: readonly string[]): VerifierKeyring {
+export function rootKeyring(roots: readonly string[]): VerifierKeyring {
   return new Map(roots.map((root) => [sha256OfRoot(root), new X509Certificate(root).publicKey]));
 }
 

@@ -14,6 +14,8 @@ export type AgentFile = {
   api_url: string;
   /** The address in use, while it is not the profile's, which has not worked from this host yet. */
   node_api?: string;
+  /** Where it gets a new identity, pinned at the join. Missing in files of agents from before recovery. */
+  recovery_api_url?: string;
   profile: EnvironmentProfile;
   verifiers: VerifierKeys;
   /** Of `verifiers`, and of the newest trust bundle that was accepted. Missing in files of agents from before versions. */

@@ -131,11 +131,14 @@ async function ask<T>(
   }
 }
 
+/** The server works, and an operator has to repair its CA or ingress before it issues certificates. */
+const issuesNothing: ReadonlySet<string> = new Set(["ca_unavailable", "ca_ingress_mismatch"]);
+
 function joinFailure(error: unknown, origin: string): JoinFailure {
   const failure = failureOf(error);
   const { reason, detail, retryAfterMs } = classify(failure);
   const correlationId = error instanceof LinkFailure ? error.correlationId : undefined;
-  const isFinal = failure.kind === "answer" && (failure.status < 500 || failure.code === "ca_unavailable");
+  const isFinal = failure.kind === "answer" && (failure.status < 500 || issuesNothing.has(failure.code ?? ""));
   if (isFinal && failure.code !== undefined) {
     const { code, excerpt, nextStep = "", retryAfterSeconds } = failure;
     const patience = retryAfterSeconds === undefined ? "" : ` (${retryAfterSeconds} s)`;
@@ -184,7 +187,7 @@ function isAboutToken(reason: DiagnosticReason): boolean {
 /** The response may have passed an ingress, which can change everything in it that is not signed. */
 function checkedTrust(answer: EnrollAnswer, key: KeyObject, root: string): Trust {
   try {
-    return acceptEnrollment(root, answer.trust, { nodeId: answer.node_id, key });
+    return acceptEnrollment([root], answer.trust, { nodeId: answer.node_id, key });
   } catch (error) {
     throw new JoinFailure("refused", "enrollment_answer_untrusted", {
       reason: "trust_update_refused",

@@ -7,10 +7,13 @@ import type { HostFacts } from "@holdfast/contracts/node/protocol";
 import { newPrivateKey, privateKeyPem } from "@holdfast/kit/certificate-request";
 import { readFileIfPresent, removeIfPresent, writeFileDurably } from "@holdfast/kit/files";
 import { UsageError } from "@holdfast/kit/settings";
+import { stagedPath } from "../bundle/staged.ts";
 import { openDiagnostics } from "../diagnostics/ring.ts";
 import { runningAgent } from "../journal/lock.ts";
 import type { Log } from "../log.ts";
 import { isLoopbackName } from "../loopback.ts";
+import { pinRecoveryRoots, recoveryUrlAtJoin } from "../recovery/path.ts";
+import { openRecoveryFile } from "../recovery/state-file.ts";
 import { trustInFile } from "./accept-trust.ts";
 import { type AgentFile, nodeApiUrl, readAgentFile, writeAgentFile } from "./agent-file.ts";
 import { enroll, fetchRoot, JoinFailure } from "./enroll.ts";
@@ -76,11 +79,16 @@ export async function join(options: JoinOptions): Promise<Joined> {
     api_url: origin,
     ...trustInFile(trust),
   };
+  agent.recovery_api_url = recoveryUrlAtJoin(agent);
   removeIfPresent(files.next);
+  // A bundle that was being tried is of the identity before this one.
+  removeIfPresent(stagedPath(files));
   writeTrust(files, trust.bundle.roots);
+  pinRecoveryRoots(files, trust.bundle.roots);
   writeAgentFile(files, agent);
   writeIdentity(files, identity);
   removeIfPresent(files.enrolling);
+  openRecoveryFile(files, agent.node_id).close();
   return {
     nodeId: identity.nodeId,
     orgId: answer.org_id,

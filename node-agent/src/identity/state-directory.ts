@@ -27,6 +27,10 @@ export type StateFiles = {
   next: string;
   /** The key of a join in progress: a retry after a lost response must use the same one. */
   enrolling: string;
+  /** Recovery token, and a recovered identity until it is in the files above. */
+  recovery: string;
+  /** The roots that a recovery server's certificate must chain to. */
+  recoveryRoots: string;
 };
 
 export function stateFiles(directory: string): StateFiles {
@@ -37,6 +41,8 @@ export function stateFiles(directory: string): StateFiles {
     agent: `${directory}/agent.json`,
     next: `${directory}/next.json`,
     enrolling: `${directory}/enrolling.pem`,
+    recovery: `${directory}/recovery.bin`,
+    recoveryRoots: `${directory}/recovery-ca.pem`,
   };
 }
 

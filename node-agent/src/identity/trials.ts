@@ -88,7 +88,7 @@ export function isDue(failures: Failures | undefined, facts: { connected: boolea
 }
 
 /** Why a combination is not tried at all: it could not be read back after a restart. */
-export function contradiction({ roots, profile }: Way): string | undefined {
+export function contradiction({ roots, profile }: Pick<Way, "roots" | "profile">): string | undefined {
   const { ca_sha256 } = profile;
   if (ca_sha256.length === 0 || roots.some((root) => ca_sha256.includes(sha256OfRoot(root)))) return undefined;
   return "the profile names none of the trusted root certificates";

@@ -35,8 +35,8 @@ export type WaitResponse = {
   cancel: string[];
   /** Undefined: as before. */
   node?: NodeStanding | undefined;
-  /** The connection is a new one, and the server should hear about it. */
-  reopened?: boolean;
+  /** The server wants a heartbeat: it asked for one, or the connection is a new one. */
+  beat?: boolean;
   /** There is nothing new, but it should be waited for anew, with what is held and taken now. */
   again?: boolean;
 };
@@ -65,7 +65,8 @@ export function pollBy(send: SendRequest): LinkCalls["wait"] {
     const timeoutMs = seconds * 1000 + WAIT_SLACK_MS;
     const answer = await send<WaitAnswer>({ call: "waitForTasks", method: "GET", path, timeoutMs, signal });
     if (!isWaitAnswer(answer.body)) throw unexpected(path);
-    return answer;
+    const { beat, ...body } = answer.body;
+    return { ...answer, body: { ...body, beat: beat === true } };
   };
 }
 

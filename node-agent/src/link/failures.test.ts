@@ -2,6 +2,7 @@ import { errorCatalogue } from "@holdfast/contracts/errors";
 import { diagnosticReasonNames } from "@holdfast/contracts/reasons/node";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { readAnswer } from "./exchange.ts";
 import { classify, type Failure, failureOf } from "./failures.ts";
 
 const noAnswer = (code: string): Failure => ({ kind: "no_answer", code, message: `it failed (${code})` });
@@ -11,6 +12,12 @@ const answered = (status: number, code?: string, excerpt = "text"): Failure => (
   code,
   excerpt,
 });
+/** As nginx 1.22 sends it. */
+const nginxPage = (sentence: string) =>
+  [
+    `<html>\r\n<head><title>400 ${sentence}</title></head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>`,
+    `<center>${sentence}</center>\r\n<hr><center>nginx/1.22.1</center>\r\n</body>\r\n</html>\r\n`,
+  ].join("\r\n");
 const identityReasons = ["auth_failed", "cert_expired", "identity_revoked", "identity_retired"];
 
 describe("classify", () => {
@@ -60,12 +67,12 @@ describe("classify", () => {
   );
 
   it.for([
-    ["ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", "auth_failed"],
-    ["ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE", "auth_failed"],
-    ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "auth_failed"],
-    ["ERR_SSL_SSLV3_ALERT_CERTIFICATE_REVOKED", "auth_failed"],
+    ["ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", "ingress_mtls_rejected"],
+    ["ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE", "ingress_mtls_rejected"],
+    ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "ingress_mtls_rejected"],
+    ["ERR_SSL_SSLV3_ALERT_CERTIFICATE_REVOKED", "ingress_mtls_rejected"],
     ["ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED", "cert_expired"],
-  ] as const)("AGENT-01 %s is a proxy that refuses our certificate", ([code, reason]) => {
+  ] as const)("AGENT-01 ID-11 %s is a proxy that refuses our certificate", ([code, reason]) => {
     expect(classify(noAnswer(code)).reason).toBe(reason);
   });
 
@@ -104,6 +111,29 @@ describe("classify", () => {
     [429, "", "edge_rate_limited"],
   ] as const)("AGENT-02 a page with %d that says %j is %s", ([status, excerpt, reason]) => {
     expect(classify(answered(status, undefined, excerpt)).reason).toBe(reason);
+  });
+
+  it.for([
+    ["The SSL certificate error", "ingress_mtls_rejected"],
+    ["No required SSL certificate was sent", "ingress_mtls_rejected"],
+    ["The plain HTTP request was sent to HTTPS port", "control_plane_unreachable"],
+  ] as const)("ID-11 nginx's page %j is %s", async ([sentence, reason]) => {
+    const thrown = await Promise.resolve()
+      .then(() =>
+        readAnswer({ status: 400, headers: {}, text: nginxPage(sentence) }, { sentAt: 0, receivedAt: 0 }),
+      )
+      .catch((error: unknown) => error);
+    expect(classify(failureOf(thrown)).reason).toBe(reason);
+  });
+
+  it.for([
+    [502, undefined, "control_plane_unreachable"],
+    [404, undefined, "control_plane_unreachable"],
+    [429, undefined, "edge_rate_limited"],
+    // The api's own answers have a code, whatever their text.
+    [400, "invalid_request", "agent_version_drift"],
+  ] as const)("ID-11 the same sentence with %d %s is not about the certificate", ([status, code, reason]) => {
+    expect(classify(answered(status, code, "The SSL certificate error")).reason).toBe(reason);
   });
 
   it("AGENT-02 passes on how long the server asks to wait", () => {

@@ -2,6 +2,7 @@
 // because everything depends on it: how long to wait, what the operator sees, and that an overloaded
 // or restarting server is never mistaken for a rejected identity.
 
+import { isCertificatePage, rejectedInHandshake } from "@holdfast/contracts/node/ingress-rejection";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { exhaustive } from "@holdfast/kit/exhaustive";
 import { HostProblem } from "../identity/state-directory.ts";
@@ -26,14 +27,13 @@ export type Classified = {
   detail: string;
   /** The Retry-After of the response. */
   retryAfterMs: number | undefined;
+  /** Of the error, if the server itself responded. */
+  code?: string | undefined;
 };
 
 /** OpenSSL's verification results and Node's own host name check: the server could not prove who it is. */
 const untrusted =
   /^(CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|ERR_TLS_CERT_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|AKID_|SUBJECT_ISSUER_MISMATCH$|ERROR_IN_CERT_|CRL_|PATH_LENGTH_EXCEEDED$)/;
-/** The peer ended the handshake because of the agent's certificate: a proxy in front verifies it. */
-const ownCertificateRefused =
-  /^ERR_SSL_(TLSV1|SSLV3|TLSV13|TLS)_ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_(UNKNOWN|REVOKED|REQUIRED)|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|NO_CERTIFICATE)$/;
 const ownCertificateExpired = /^ERR_SSL_\w+_ALERT_CERTIFICATE_EXPIRED$/;
 /** The peer does not use TLS or HTTP, or accepts connections and sends nothing. */
 const otherProtocol = /^(ERR_SSL_|EPROTO$|HPE_|ERR_HTTP_|ANSWER_|TLS_TIMEOUT$)/;
@@ -52,7 +52,8 @@ export function classify(failure: Failure): Classified {
     case "answer": {
       const { retryAfterSeconds } = failure;
       const retryAfterMs = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000;
-      return { reason: reasonOfAnswer(failure), detail: detailOfAnswer(failure), retryAfterMs };
+      const { code } = failure;
+      return { reason: reasonOfAnswer(failure), detail: detailOfAnswer(failure), retryAfterMs, code };
     }
     default:
       return exhaustive(failure);
@@ -75,7 +76,7 @@ function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
   }
   if (untrusted.test(code)) return { reason: "server_tls_untrusted", detail };
   if (ownCertificateExpired.test(code)) return { reason: "cert_expired", detail };
-  if (ownCertificateRefused.test(code)) return { reason: "auth_failed", detail };
+  if (rejectedInHandshake.test(code)) return { reason: "ingress_mtls_rejected", detail };
   if (otherProtocol.test(code)) return { reason: "control_plane_unreachable", detail };
   if (nameUnresolved.test(code)) return { reason: "api_name_unresolved", detail };
   return { reason: "api_unreachable", detail };
@@ -84,7 +85,9 @@ function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
 function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" }): DiagnosticReason {
   if (status === 429 || code === "rate_limit_exceeded") return "edge_rate_limited";
   if (code === undefined) {
-    // Not the server, but a proxy, portal or page. What it says about access is not about this node's identity.
+    // Not the server, but a proxy, portal or page. What it says about access is not about this node's identity, unless it
+    // is about the certificate itself.
+    if (isCertificatePage({ status, text: excerpt })) return "ingress_mtls_rejected";
     return status >= 400 && rateLimitPage.test(excerpt) ? "edge_rate_limited" : "control_plane_unreachable";
   }
   if (status >= 500) return "control_plane_unreachable";

@@ -2,9 +2,8 @@
 // again. decisions.ts decides what to do next; this file does it. Every failure is recorded
 // before the next attempt, and only a stop ends the loop.
 
-import type { Heartbeat, Held, NodeStanding, TaskOffer } from "@holdfast/contracts/node/protocol";
+import type { Heartbeat, HeartbeatAnswer, Held, NodeStanding, TaskOffer } from "@holdfast/contracts/node/protocol";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
-import type { Offer } from "../identity/accept-trust.ts";
 import type { LinkCalls } from "./calls.ts";
 import { type ClockSkew, certainSkewSeconds, clockSkew } from "./clock-skew.ts";
 import {
@@ -17,6 +16,7 @@ import {
   nextStep,
 } from "./decisions.ts";
 import { type Classified, classifyError, LinkFailure } from "./failures.ts";
+import type { HeartbeatOrder } from "./heartbeat-order.ts";
 
 export type LinkStatus = {
   connected: boolean;
@@ -31,9 +31,14 @@ export type LinkStatus = {
   lastStepAt: number;
 };
 
+/** New trust and tokens, in the response to a heartbeat. */
+export type Offered = Omit<HeartbeatAnswer, "server_time" | "node" | "cancel">;
+
 export type LinkOptions = {
   /** Throws a HostProblem while this host has no usable identity. */
   client: () => Pick<LinkCalls, "heartbeat" | "wait">;
+  /** Of all heartbeats of this process. */
+  inOrder: HeartbeatOrder;
   /** Refreshes what the heartbeat reports. */
   beforeHeartbeat: () => void;
   /** Has no side effects. */
@@ -47,7 +52,7 @@ export type LinkOptions = {
   /** Resolves when the results of everything that was offered are sent, or after that time. */
   resultsSent: (withinMs: number) => Promise<void>;
   /** After every heartbeat, also when it offers nothing. */
-  learn: (offer: Offer) => void;
+  learn: (offer: Offered) => void;
   /** Before every pause. */
   onFailure: (failure: Classified, correlationId: string | undefined) => void;
   /** After the first success since a failure, and at the start. */
@@ -105,12 +110,15 @@ export function createLink(options: LinkOptions): Link {
     const sentAt = now();
     const client = options.client();
     options.beforeHeartbeat();
-    const answer = await client.heartbeat({ ...options.heartbeat(), holding: options.holding() });
-    const { server_time, node, cancel, ...offer } = answer.body;
+    const answer = await options.inOrder((after) =>
+      client.heartbeat({ ...options.heartbeat(), ...after, holding: options.holding() }),
+    );
+    const { server_time, node, cancel, number: _, again, ...offer } = answer.body;
     status.skew = clockSkew({ ...answer, serverTime: Date.parse(server_time) });
     status.lastHeartbeatAt = answer.sentAt;
     status.roundTrips = [...status.roundTrips, now() - sentAt].slice(-ROUND_TRIPS_KEPT);
     state = afterHeartbeat(state, sentAt, random());
+    if (again === true) beatNow();
     options.learn(offer);
     onAnswer(node);
     options.cancel(cancel);
@@ -131,16 +139,22 @@ export function createLink(options: LinkOptions): Link {
         throw error;
       });
     if (answer === undefined) return;
-    const { node, tasks, cancel, reopened, again } = answer.body;
+    const { node, tasks, cancel, beat, again } = answer.body;
     const stopped = options.cancel(cancel);
     const taken = options.offer(tasks);
     const times = { requestedMs: seconds * 1000, tookMs: now() - startedAt };
     // Over a stream the server sends the standing when it has changed; as a response to a poll it is always there.
     const isNews = again === true || (answer.overStream === true && node !== undefined);
     state = afterWait(state, { empty: taken === 0 && stopped === 0 && !isNews, ...times }, now());
-    if (reopened) state = { ...state, heartbeatDueAt: now() };
+    if (beat) state = { ...state, heartbeatDueAt: now() };
     onAnswer(node ?? status.standing);
     if (tasks.length > 0 && !answer.overStream) await options.resultsSent(ANSWER_FIRST_MS);
+  };
+
+  const beatNow = () => {
+    state = { ...state, heartbeatDueAt: 0 };
+    interruption.abort();
+    interruption = new AbortController();
   };
 
   const onAnswer = (standing: NodeStanding | undefined) => {
@@ -187,11 +201,7 @@ export function createLink(options: LinkOptions): Link {
         });
       return beside;
     },
-    reportNow() {
-      state = { ...state, heartbeatDueAt: 0 };
-      interruption.abort();
-      interruption = new AbortController();
-    },
+    reportNow: beatNow,
     retryNow() {
       state = { ...state, pausedUntil: 0, heartbeatDueAt: 0 };
       pausing.abort();

@@ -18,9 +18,19 @@ import {
 import { isSame, withoutPresent, writeCandidates } from "../identity/candidates.ts";
 import { type Identity, writeIdentity } from "../identity/identity-file.ts";
 import { readWay } from "../identity/read-way.ts";
+import { isOfAnotherNode, isReplaced, withRecovered, writeRecovered } from "../identity/recovered.ts";
 import { HostProblem, type StateFiles } from "../identity/state-directory.ts";
 import { type Candidates, isSecure, type Way } from "../identity/trials.ts";
 import { writeTrust } from "../identity/trust-file.ts";
+import {
+  addRecoveryRoots,
+  pinIfMissing,
+  type RecoveryPath,
+  type RecoverySettings,
+  recoveryRoots,
+  recoveryUrls,
+} from "../recovery/path.ts";
+import type { Recovered } from "../recovery/state.ts";
 import { type Credentials, createLinkClient, type LinkClient, type LinkKind, type LinkTarget } from "./client.ts";
 import { lookupBy } from "./lookup.ts";
 import type { LinkInUse } from "./stream/transport.ts";
@@ -51,6 +61,14 @@ export type Session = {
   readonly lookup: LookupFunction;
   /** From the response to a heartbeat. Returns what was refused, and why. */
   learn(offer: Offer): string[];
+  /** In force from the next connection on, also while it cannot be written. */
+  recover(recovered: Recovered): void;
+  /** Retries what could not be written. Returns whether a restart would find it in the files. */
+  storeRecovered(): boolean;
+  /** In force, and not in the files yet. */
+  unsaved(): Recovered | undefined;
+  /** Throws a HostProblem when there is none that can be used. */
+  recoveryPath(): RecoveryPath;
   /** After a rejection: whether the files have changed since they were read, and are read again. */
   reconsider(): boolean;
   close(): void;
@@ -65,10 +83,15 @@ export function openSession(options: {
   /** `poll`: never opens a stream. */
   link?: LinkKind;
   times?: Partial<LinkTimes> | undefined;
+  /** From a recovery that could not be written to the files. */
+  recovered?: Recovered | undefined;
+  recovery?: RecoverySettings;
 }): Session {
   const { files, instanceId, bootId, times } = options;
-  let agent = readKnownAgent(files);
+  let agent = pinIfPossible(files, readKnownAgent(files));
   const nodeId = agent.node_id;
+  let unsaved = options.recovered && isReplaced(files, options.recovered) ? undefined : options.recovered;
+  if (unsaved) agent = withRecovered(agent, unsaved);
   secureUrl(nodeApiUrl(agent, options.apiUrl));
   let keyring = verifierKeyring(agent.verifiers);
   let open: { client: LinkClient; way: Way; candidates: Candidates } | undefined;
@@ -80,7 +103,9 @@ export function openSession(options: {
     createLinkClient({ ...{ nodeId, instanceId, bootId, link, times }, ...targetOf(way), lookup: through });
 
   const connect = () => {
-    const { way, candidates } = readWay(files, agent, options.apiUrl);
+    const { way, candidates } = unsaved
+      ? { way: wayOf(unsaved), candidates: {} }
+      : readWay(files, agent, options.apiUrl);
     if (way.identity.nodeId !== nodeId) {
       throw new HostProblem(
         "identity_key_missing",
@@ -92,12 +117,29 @@ export function openSession(options: {
     return open;
   };
 
+  const wayOf = ({ identity, trust }: Recovered): Way => ({
+    ...{ identity, roots: trust.bundle.roots, profile: agent.profile, apiUrl: apiUrl() },
+  });
+
   const keep = (candidates: Candidates) => {
     const here = open ?? connect();
     const left = withoutPresent(candidates, here.way);
     const same = isSame(left, here.candidates);
     here.candidates = left;
     if (!same) writeCandidates(files, left);
+  };
+
+  const storeRecovered = () => {
+    if (!unsaved) return true;
+    try {
+      // Whoever joined again since then has a newer identity in the files.
+      if (!isReplaced(files, unsaved)) writeRecovered(files, agent, unsaved);
+    } catch {
+      return false;
+    }
+    unsaved = undefined;
+    seen = fingerprint(files);
+    return true;
   };
 
   return {
@@ -119,8 +161,11 @@ export function openSession(options: {
     offer: (candidates) => keep({ ...(open ?? connect()).candidates, ...candidates }),
     adopt(change) {
       const here = open ?? connect();
+      storeRecovered();
       const changed = change.profile || change.apiUrl ? withProfile(agent, change) : agent;
       if (changed !== agent) writeAgentFile(files, changed);
+      // First: after a crash, what is in force is not adopted again.
+      if (change.roots) addRecoveryRoots(files, change.roots);
       if (change.roots) writeTrust(files, change.roots);
       if (change.identity) writeIdentity(files, change.identity);
       agent = changed;
@@ -141,6 +186,25 @@ export function openSession(options: {
       keep(taken.candidates);
       if (changed) writeAgentFile(files, agent);
       return taken.refused;
+    },
+    recover(recovered) {
+      unsaved = recovered;
+      agent = withRecovered(agent, recovered);
+      keyring = verifierKeyring(agent.verifiers);
+      const way = wayOf(recovered);
+      if (open) {
+        open.way = way;
+        open.candidates = {};
+        open.client.use(targetOf(way));
+      } else connect();
+    },
+    storeRecovered,
+    unsaved: () => unsaved,
+    recoveryPath() {
+      if (isOfAnotherNode(files, nodeId)) throw otherNode(files, nodeId);
+      const settings = options.recovery ?? {};
+      const roots = recoveryRoots(files, () => (open ?? connect()).way.roots, settings.caPath);
+      return { urls: recoveryUrls(agent, apiUrl(), settings.apiUrl), roots, lookup };
     },
     reconsider() {
       const now = fingerprint(files);
@@ -167,7 +231,24 @@ function credentialsOf({ identity, roots }: Way): Credentials {
   return { keyPem, chainPem, roots };
 }
 
-function readKnownAgent(files: StateFiles): AgentFile {
+/** A file system that cannot be written changes nothing: what is in force is used for recovery too. */
+function pinIfPossible(files: StateFiles, agent: AgentFile): AgentFile {
+  try {
+    return pinIfMissing(files, agent);
+  } catch {
+    return agent;
+  }
+}
+
+function otherNode(files: StateFiles, nodeId: string): HostProblem {
+  return new HostProblem(
+    "identity_key_missing",
+    `${files.agent} is of another node, and this agent runs as ${nodeId}. Restart the agent.`,
+  );
+}
+
+/** Throws a HostProblem if this machine is not a node. */
+export function readKnownAgent(files: StateFiles): AgentFile {
   const agent = readAgentFile(files);
   if (agent) return agent;
   throw new HostProblem(

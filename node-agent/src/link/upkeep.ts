@@ -1,11 +1,16 @@
-// Keeps identity, trust, profile and address current: requests a new certificate when it is due, and tries everything
-// new before it is adopted. Shared by real agents, which store files, and simulated ones, which store nothing.
+// Keeps identity, trust, profile and address current: requests a new certificate when it is due, tries everything
+// new before it is adopted, and recovers an identity that is no longer accepted. Shared by real agents, which store files, and simulated ones, which store nothing.
 
+import type { HeldRecoveryToken, RecoveryToken } from "@holdfast/contracts/node/recovery";
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
+import type { Counters } from "../core/counters.ts";
 import type { Finding } from "../diagnostics/self-checks.ts";
+import type { CertificateFacts } from "../identity/identity-file.ts";
 import { pendingOf, requestRenewal } from "../identity/renew.ts";
 import type { Attempt, Candidates, Situation, Way } from "../identity/trials.ts";
+import { createRecoveries, type Recoverable, type RecoveryHost } from "../recovery/recoveries.ts";
 import type { LinkCalls } from "./calls.ts";
+import type { Classified } from "./failures.ts";
 import { createRenewals } from "./renewals.ts";
 import { createTrialRuns } from "./trial-runs.ts";
 
@@ -19,7 +24,8 @@ export type Keeper = {
 };
 
 export type UpkeepOptions = {
-  keeper: Keeper;
+  keeper: Keeper & Recoverable;
+  recovery: RecoveryHost;
   /** Addresses that may be tried; see `Situation`. */
   addresses: () => Pick<Situation, "joinedAt" | "fixedUrl">;
   connected: () => boolean;
@@ -30,8 +36,9 @@ export type UpkeepOptions = {
   /** With the settings in force. */
   renew: LinkCalls["renew"];
   onAdopted: (attempt: Attempt) => void;
-  onFailure: (reason: DiagnosticReason, detail: string) => void;
-  onRenewalFailure: (reason: DiagnosticReason, detail: string) => void;
+  onRecovered: () => void;
+  count: (name: keyof Counters) => void;
+  record: (reason: DiagnosticReason, detail: string, correlationId?: string) => void;
   /** What the response to a renewal contained beside the certificate. */
   onTrustRefused: (refused: readonly string[]) => void;
 };
@@ -39,18 +46,26 @@ export type UpkeepOptions = {
 export type Upkeep = {
   /** When the certificate is renewed; undefined while there is none. */
   renewalDueAt(): number | undefined;
+  /** In force; undefined while there is none. */
+  certificate(): CertificateFacts | undefined;
   /** After each heartbeat. */
   afterHeartbeat(): void;
-  /** After each failure of the link that other settings might fix. */
-  afterFailure(): void;
+  /** After each failure of the link. `serial`: of the certificate that was in force then. */
+  afterFailure(failure: Classified, serial: string | undefined): void;
+  /** From the response to a heartbeat. */
+  learnToken(offered: RecoveryToken | undefined): void;
+  /** The newest recovery token that is on disk. */
+  recoveryToken(): HeldRecoveryToken | null;
   /** Offered settings that do not work, for the heartbeat. */
   findings(): Finding[];
+  /** Aborts a recovery in progress. */
+  stop(): void;
   /** Resolves when nothing is in progress. */
   settled(): Promise<void>;
 };
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
-  const { keeper, skewSeconds } = options;
+  const { keeper, skewSeconds, count, record } = options;
   const clocks = () => {
     const now = Date.now();
     return { now, serverNow: now + (skewSeconds() ?? 0) * 1000 };
@@ -73,10 +88,13 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     }),
     request: options.request,
     adopt: keeper.adopt,
-    onAdopted: options.onAdopted,
+    onAdopted: (attempt) => {
+      recoveries.afterAdoption();
+      options.onAdopted(attempt);
+    },
     onFailure: (failed) => {
       const { reason, detail } = findingOf(failed);
-      options.onFailure(reason, detail);
+      record(reason, detail);
     },
   });
 
@@ -97,20 +115,40 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
       trials.consider();
     },
     skewSeconds,
-    onFailure: options.onRenewalFailure,
+    onFailure: (reason, detail) => {
+      count("renewals_failed");
+      record(reason, `renewing the certificate failed: ${detail}`);
+    },
+  });
+
+  const triedAll = async () => {
+    await renewals.settled();
+    await trials.settled();
+  };
+  const recoveries = createRecoveries({
+    ...{ host: options.recovery, identity: keeper, skewSeconds, trialsSettled: triedAll, count, record },
+    onRecovered: options.onRecovered,
   });
 
   return {
     renewalDueAt: renewals.dueAt,
+    certificate,
     afterHeartbeat() {
+      recoveries.afterHeartbeat();
       trials.consider();
       renewals.consider();
     },
-    afterFailure: trials.consider,
+    afterFailure(failure, serial) {
+      if (failure.reason !== "edge_rate_limited") trials.consider();
+      recoveries.afterFailure(failure, serial);
+    },
+    learnToken: recoveries.learn,
+    recoveryToken: recoveries.held,
     findings: () => trials.failing().slice(0, 1).map(findingOf),
+    stop: recoveries.stop,
     settled: async () => {
-      await renewals.settled();
-      await trials.settled();
+      await recoveries.settled();
+      await triedAll();
     },
   };
 }

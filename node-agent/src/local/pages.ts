@@ -43,6 +43,8 @@ export function localPages(agent: {
       metrics.set("stream_up", link()?.kind === "stream" ? 1 : 0);
       metrics.set("tasks_running", tasks?.executor.running() ?? 0);
       metrics.set("terminals_open", agent.terminals.count());
+      const token = core.recoveryToken();
+      if (token) metrics.set("recovery_token_expires_seconds", Date.parse(token.expires_at) / 1000);
       metrics.set("results_unsent", tasks?.journal.unsentCount() ?? 0);
       return metrics.text();
     },

@@ -10,8 +10,11 @@ import type { TaskEvent } from "../executor/executor.ts";
 import type { Way } from "../identity/trials.ts";
 import { openMemoryJournal } from "../journal/in-memory.ts";
 import type { LinkKind } from "../link/client.ts";
+import { exchange } from "../link/exchange.ts";
 import { targetOf } from "../link/session.ts";
 import type { Log } from "../log.ts";
+import { recoveryUrls } from "../recovery/path.ts";
+import { memoryStore } from "../recovery/state.ts";
 import { type Character, SIMULATED } from "./character.ts";
 import { createSimClient } from "./client.ts";
 import type { Dialling } from "./dialling.ts";
@@ -90,6 +93,17 @@ export function startSimAgent(options: SimAgentOptions): SimAgent {
       return { heartbeat: trial.heartbeat, close: trial.hangUp };
     },
     addresses: () => ({ joinedAt: joined.agent.api_url, fixedUrl: undefined }),
+    recovery: {
+      ...{ store: memoryStore(nodeId), instanceId, bootId: options.bootId },
+      path: () => ({
+        urls: recoveryUrls(identity.agent(), identity.present().apiUrl, undefined),
+        ...{ roots: joined.roots, lookup: options.lookup },
+      }),
+      send: async (ask) => {
+        await options.myTurn();
+        return exchange(ask);
+      },
+    },
     openJournal: () => openMemoryJournal(),
     loadType: types.load,
     host: () => ({

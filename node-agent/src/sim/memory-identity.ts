@@ -7,6 +7,7 @@ import { takeOffer } from "../identity/accept-trust.ts";
 import { type AgentFile, verifierKeyring } from "../identity/agent-file.ts";
 import { withoutPresent } from "../identity/candidates.ts";
 import type { Identity } from "../identity/identity-file.ts";
+import { withRecovered } from "../identity/recovered.ts";
 import type { Candidates, Way } from "../identity/trials.ts";
 
 /** What a join returned. */
@@ -40,6 +41,14 @@ export function createMemoryIdentity(
       keep(candidates);
       options.onAdopted(way);
     },
+    recover(recovered) {
+      agent = withRecovered(agent, recovered);
+      keyring = options.keyringOf(agent.verifiers);
+      way = { ...way, identity: recovered.identity, roots: recovered.trust.bundle.roots, profile: agent.profile };
+      candidates = {};
+      options.onAdopted(way);
+    },
+    storeRecovered: () => true,
     learn(offer) {
       const taken = takeOffer({ agent, way, candidates }, offer);
       agent = taken.agent;

@@ -35,6 +35,7 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
   if (isRejection(reason)) return asFailure("terminal_node_stream_mtls_failed", false);
   switch (reason) {
     case "clock_skew":
+    case "ingress_mtls_rejected":
       return asFailure("terminal_node_stream_mtls_failed", false);
     case "server_tls_untrusted":
     case "endpoint_profile_drift":

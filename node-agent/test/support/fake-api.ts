@@ -26,6 +26,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Validity } from "../../../control-plane/src/identity/certificate-der.ts";
 import { type FakeAuthority, keyDigest, makeAuthority } from "../../../testkit/agent/fake-authority.ts";
 import { atEnd } from "../../../testkit/lifetime/at-end.ts";
+import { createFakeRecovery, type FakeRecovery, type RecoverBody } from "./fake-recovery.ts";
 
 export type Fault =
   | { do: "answer"; status: number; headers?: Record<string, string>; body: string }
@@ -63,6 +64,7 @@ export type FakeApi = {
   /** Makes a new node of every token. */
   ignoresNodeId: boolean;
   enrollments: { body: Record<string, unknown>; nodeId: string }[];
+  recovery: FakeRecovery;
   /** Certificates shown, by serial, in the order of requests. */
   serials: string[];
   resumed: boolean[];
@@ -142,6 +144,7 @@ export async function startFakeApi(
     diagnostics: [],
     ignoresNodeId: false,
     enrollments: [],
+    recovery: createFakeRecovery(authority, () => ({ profile: api.profile, verifiers: api.verifiers })),
     serials: [],
     resumed: [],
     requests: [],
@@ -199,11 +202,17 @@ export async function startFakeApi(
     };
     if (path === "/v1/trust-bundle") return answer({ roots: [authority.rootPem] });
     if (path === "/v1/enroll") return enroll(body as Record<string, string>, answer, response);
+    if (path === "/v1/server-time") return answer(api.recovery.signedTime(url.searchParams.get("nonce") ?? ""));
+    if (path === "/v1/recover") {
+      const recovered = await api.recovery.recover(body as RecoverBody);
+      return "code" in recovered ? refuse(response, recovered.status, recovered.code) : answer(recovered);
+    }
     const presented = socket.getPeerX509Certificate();
     const leaf = presented && new X509Certificate(presented.raw);
     if (!leaf || !authority.hasIssued(leaf)) return refuse(response, 401, "certificate_missing");
     api.serials.push(leaf.serialNumber.toLowerCase());
     api.resumed.push(socket.isSessionReused());
+    if (api.recovery.hasReplaced(leaf)) return refuse(response, 401, "identity_revoked");
     if (leaf.validToDate.getTime() < Date.now()) return refuse(response, 401, "cert_expired");
     if (path === url.pathname) return refuse(response, 404, "route_not_found");
     await serve(path, url, body, answer, request);
@@ -235,6 +244,7 @@ export async function startFakeApi(
         server_time: new Date(api.serverTime()).toISOString(),
         node: api.standing,
         cancel: heartbeat.holding.map((one) => one.task_id).filter((id) => cancelled.has(id)),
+        recovery: api.recovery.refresh(heartbeat.recovery?.seq),
         trust: {
           ...(stale ? { key_sets: [signStatement([signing], keySet)] } : {}),
           ...(heartbeat.profile.version < api.profile.version ? { profile: authority.sign(profile) } : {}),
@@ -351,7 +361,9 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
 }
 
 function json(response: ServerResponse, status: number, value: unknown): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+  const text = JSON.stringify(value);
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+  response.writeHead(status, headers).end(text);
 }
 
 function refuse(response: ServerResponse, status: number, code: string): void {

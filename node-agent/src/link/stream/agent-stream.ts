@@ -1,7 +1,14 @@
 // One open stream to the server: calls and their answers, and what the server sends without being asked.
 
 import type { Held, NodeStanding, TaskOffer } from "@holdfast/contracts/node/protocol";
-import { type ApiFrame, type ErrorFrame, streamCloseCodes } from "@holdfast/contracts/node/stream";
+import {
+  type ApiFrame,
+  type BeatFrame,
+  type ErrorFrame,
+  type MoveFrame,
+  type StandingFrame,
+  streamCloseCodes,
+} from "@holdfast/contracts/node/stream";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Request } from "../calls.ts";
 import type { Answer } from "../exchange.ts";
@@ -16,6 +23,8 @@ export type StreamEvents = {
   onCapacity(): void;
   /** The server is about to stop: another stream should be opened. */
   onMove(): void;
+  /** The server wants a heartbeat now. */
+  onBeat(): void;
   onClosed(ended: StreamEnded): void;
 };
 
@@ -133,8 +142,7 @@ export function openAgentStream({ socket, below }: Dialled, events: StreamEvents
       const taskIds = frame.tasks.map(({ task_id }) => task_id);
       capacity = afterOffer(capacity, frame.offer, taskIds);
       events.onOffer(frame.tasks, frame.cancel);
-    } else if ("standing" in frame) events.onStanding(frame.standing);
-    else if ("move" in frame) events.onMove();
+    } else announce(frame, events);
   };
 
   socket.on("message", (data) => {
@@ -204,6 +212,12 @@ export function openAgentStream({ socket, below }: Dialled, events: StreamEvents
     },
     close,
   };
+}
+
+function announce(frame: StandingFrame | MoveFrame | BeatFrame, events: StreamEvents): void {
+  if ("standing" in frame) events.onStanding(frame.standing);
+  else if ("move" in frame) events.onMove();
+  else if ("beat" in frame) events.onBeat();
 }
 
 function failureIn(

@@ -6,8 +6,8 @@ import type { WaitResponse } from "../calls.ts";
 export type Inbox = {
   offer(tasks: readonly TaskOffer[], cancel: readonly string[]): void;
   standing(standing: NodeStanding): void;
-  /** A stream has been opened; undone when the server has heard about it. */
-  reopened(isNews: boolean): void;
+  /** A stream has been opened, or the server asks for it; undone when one was sent. */
+  wantHeartbeat(isWanted: boolean): void;
   /** It should be waited for anew, with what is held and taken by then. */
   again(): void;
   isEmpty(): boolean;
@@ -21,7 +21,7 @@ type Content = {
   tasks: TaskOffer[];
   cancel: string[];
   standing: NodeStanding | undefined;
-  reopened: boolean;
+  beat: boolean;
   again: boolean;
 };
 
@@ -42,22 +42,22 @@ export function createInbox(): Inbox {
       content.standing = standing;
       wake();
     },
-    reopened(isNews) {
-      content.reopened = isNews;
-      if (isNews) wake();
+    wantHeartbeat(isWanted) {
+      content.beat = isWanted;
+      if (isWanted) wake();
     },
     again() {
       content.again = true;
       wake();
     },
     isEmpty() {
-      const { tasks, cancel, standing, reopened, again } = content;
-      return tasks.length + cancel.length === 0 && standing === undefined && !reopened && !again;
+      const { tasks, cancel, standing, beat, again } = content;
+      return tasks.length + cancel.length === 0 && standing === undefined && !beat && !again;
     },
     take() {
-      const { tasks, cancel, standing, reopened, again } = content;
+      const { tasks, cancel, standing, beat, again } = content;
       content = nothing();
-      return { tasks, cancel, node: standing, reopened, again };
+      return { tasks, cancel, node: standing, beat, again };
     },
     next: (seconds, signal) =>
       new Promise((resolve) => {
@@ -76,5 +76,5 @@ export function createInbox(): Inbox {
 }
 
 function nothing(): Content {
-  return { tasks: [], cancel: [], standing: undefined, reopened: false, again: false };
+  return { tasks: [], cancel: [], standing: undefined, beat: false, again: false };
 }

@@ -1,4 +1,5 @@
 import { EventEmitter } from "node:events";
+import { streamCloseCodes } from "@holdfast/contracts/node/stream";
 import { expect, it } from "vitest";
 import { LinkFailure } from "../failures.ts";
 import { DialFailure } from "./dial.ts";
@@ -63,4 +64,53 @@ it("AGENT-06 knows this host's end of its connection, of a stream and of request
   await polling.send({ call: "sendHeartbeat", method: "POST", path: "/heartbeat", timeoutMs: 1 });
   expect(polling.used()).toMatchObject({ kind: "poll", localAddress: "10.0.0.8" });
   polling.close();
+});
+
+const query = () => ({ seconds: 60, room: 0, holding: [], signal: new AbortController().signal });
+const socketOf = () => Object.assign(new EventEmitter(), { send() {}, close() {}, ping() {}, terminate() {} });
+
+it("ID-10 polls for a while when somebody else has opened a stream with its ids, so that they do not displace each other", async () => {
+  const sockets: EventEmitter[] = [];
+  let polls = 0;
+  const clock = { now: 0 };
+  const transport = createTransport({
+    http: {
+      send: () => Promise.reject(noStreamHere),
+      wait: async () => {
+        polls += 1;
+        return { body: { tasks: [], cancel: [] }, sentAt: 0, receivedAt: 0 };
+      },
+    },
+    dial: async () => {
+      const socket = socketOf();
+      sockets.push(socket);
+      return { socket, below: { localAddress: undefined, bytesRead: 0 } } as never;
+    },
+    now: () => clock.now,
+  });
+  await transport.wait(query());
+  const waiting = transport.wait(query());
+  await new Promise((resolve) => setImmediate(resolve));
+  sockets[0]?.emit("close", streamCloseCodes.superseded);
+  expect((await waiting).body).toMatchObject({ beat: true });
+  await transport.wait(query());
+  expect([sockets.length, polls]).toEqual([1, 1]);
+  clock.now += 30_000;
+  await transport.wait(query());
+  await expect.poll(() => sockets.length).toBe(2);
+  transport.close();
+});
+
+it("ID-10 a heartbeat that the server asks for is sent at once", async () => {
+  const socket = socketOf();
+  const transport = createTransport({
+    http: { send: () => Promise.reject(noStreamHere), wait: () => Promise.reject(noStreamHere) },
+    dial: async () => ({ socket, below: { localAddress: undefined, bytesRead: 0 } }) as never,
+  });
+  expect((await transport.wait(query())).body.beat).toBe(true);
+  const waiting = transport.wait(query());
+  await expect.poll(() => socket.listenerCount("message")).toBe(1);
+  socket.emit("message", JSON.stringify({ beat: true }));
+  expect((await waiting).body.beat).toBe(true);
+  transport.close();
 });

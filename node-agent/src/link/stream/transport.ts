@@ -78,6 +78,7 @@ export function createTransport(options: TransportOptions): Transport {
       onStanding: inbox.standing,
       onCapacity: inbox.again,
       onMove: () => moveSoon(random() * MOVE_WITHIN_MS),
+      onBeat: () => inbox.wantHeartbeat(true),
       onClosed: (ended) => onClosed(stream, ended),
     });
     if (closed || mine !== generation) {
@@ -93,7 +94,7 @@ export function createTransport(options: TransportOptions): Transport {
     used = { kind: "stream", since: Date.now(), localAddress: dialled.below.localAddress };
     older?.retire();
     pingRegularly();
-    inbox.reopened(true);
+    inbox.wantHeartbeat(true);
     return stream;
   };
 
@@ -102,6 +103,8 @@ export function createTransport(options: TransportOptions): Transport {
     current = undefined;
     clearInterval(pings);
     if (ended.livedMs > RELIABLE_MS) choice = afterSuccess(choice);
+    // Somebody else has opened a stream as this process: a copy of it. Both polling, they do not keep displacing each other.
+    if (!ended.failure && !closed) choice = afterRefusal(choice, now());
     const isCut = ended.failure?.failure.kind === "no_answer";
     cut = isCut ? ended : undefined;
     lostWith = ended.failure;
@@ -152,7 +155,7 @@ export function createTransport(options: TransportOptions): Transport {
       const answer = await (stream ? stream.call<T>(request) : polls().send<T>(request));
       if (!stream) used = withAddress(used, answer);
       // A heartbeat, in particular: the server knows about this stream.
-      else if (request.call === "sendHeartbeat") inbox.reopened(false);
+      else if (request.call === "sendHeartbeat") inbox.wantHeartbeat(false);
       return answer;
     },
     async wait(query) {
@@ -166,7 +169,7 @@ export function createTransport(options: TransportOptions): Transport {
         if (before && before.failure.kind === "answer") throw before;
         // Once, at once: a restarted server, or a proxy that cut a silent connection. Throws what is really wrong.
         await present();
-        inbox.reopened(true);
+        inbox.wantHeartbeat(true);
       }
       return { body: inbox.take(), sentAt, receivedAt: Date.now(), overStream: true };
     },
