@@ -60,9 +60,24 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/node/node.ts")).nodeCommand(),
   },
   {
+    name: "fleet",
+    summary: "all nodes at once: what is wrong, and a forecast",
+    load: async () => (await import("./commands/fleet/fleet.ts")).fleetCommand(),
+  },
+  {
     name: "incident",
     summary: "what was wrong with nodes, and when",
     load: async () => (await import("./commands/incident/incident.ts")).incidentCommand(),
+  },
+  {
+    name: "notify",
+    summary: "messages about incidents to webhooks and by mail",
+    load: async () => (await import("./commands/notify/notify.ts")).notifyCommand(),
+  },
+  {
+    name: "trace",
+    summary: "the whole story behind an id",
+    load: async () => (await import("./commands/trace/trace.ts")).traceCommand(),
   },
   {
     name: "task",

@@ -1,7 +1,8 @@
 // holdfast status: the state of each process of this machine's installation. Exit code 1 when one is unhealthy. A background job that
 // fails is a warning: it runs again at its next turn.
 
-import { type BackgroundJob, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
+import { type BackgroundJob, type CanaryResult, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
+import { summarizeCanaries } from "@holdfast/contracts/words/canaries";
 import { readSettings } from "@holdfast/kit/settings";
 import { Command } from "commander";
 import { clientOf, findLocalServer } from "../client/connect.ts";
@@ -20,6 +21,7 @@ type Status = {
   worker: Part;
   database: Part & { embedded: boolean; version: string | null };
   agent: Part & { node_id: string | null };
+  ingress: Part & { warning?: string; canaries: CanaryResult[] };
   background: Part & { warning?: string; jobs: BackgroundJob[] };
 };
 
@@ -55,12 +57,21 @@ async function readStatus(): Promise<Status> {
     const platform = await clientOf(findLocalServer())(getPlatformStatus, {});
     const worker = platform.worker.ok ? { ok: true } : { ok: false, reason: "not responding" };
     const database = { ok: true, embedded, version: platform.database.version };
-    return { api, gateway, worker, database, agent, background: { ok: true, ...summarizeJobs(platform.jobs) } };
+    const ingress = ingressOf(platform.canaries);
+    const background = { ok: true, ...summarizeJobs(platform.jobs) };
+    return { api, gateway, worker, database, agent, ingress, background };
   } catch {
     const unknown = { ok: false, reason: "unknown: the api does not respond" };
-    const background = { ...unknown, jobs: [] };
-    return { api, gateway, worker: unknown, database: { ...unknown, embedded, version }, agent, background };
+    const unread = { ingress: { ...unknown, canaries: [] }, background: { ...unknown, jobs: [] } };
+    return { api, gateway, worker: unknown, database: { ...unknown, embedded, version }, agent, ...unread };
   }
+}
+
+/** Whether certificates of the CA are accepted on the way that nodes take. */
+function ingressOf(canaries: CanaryResult[]): Status["ingress"] {
+  const { state, text } = summarizeCanaries(canaries);
+  if (state === "failed") return { ok: false, reason: text, canaries };
+  return { ok: true, ...(state === "degraded" ? { warning: text } : {}), canaries };
 }
 
 function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
@@ -72,6 +83,7 @@ function nothingRuns(dataDir: string, file: UpFile | undefined): Status {
     worker: down,
     database: { ...down, embedded: file?.database.embedded ?? true, version: file?.database.version ?? null },
     agent: { ...down, node_id: null },
+    ingress: { ...down, canaries: [] },
     background: { ...down, jobs: [] },
   };
 }
@@ -116,7 +128,8 @@ function describe(status: Status, { allJobs }: { allJobs: boolean }): string {
   return jobs === "" ? parts : `${parts}\n\n${jobs}`;
 }
 
-function remarkOn(name: keyof Status, { database, background }: Status): string {
+function remarkOn(name: keyof Status, { database, ingress, background }: Status): string {
+  if (name === "ingress") return ingress.warning ?? summarizeCanaries(ingress.canaries).text;
   if (name === "database") return `PostgreSQL ${database.version}${database.embedded ? ", embedded" : ""}`;
   if (name === "background") return background.warning ?? `${background.jobs.length} jobs`;
   return "";

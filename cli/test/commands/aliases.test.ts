@@ -47,6 +47,8 @@ const examples: Record<string, [text: string, value: unknown]> = {
   NODE_AGENT_CONTROL_PLANE_URL: ["https://holdfast.example.com", "https://holdfast.example.com"],
   NODE_AGENT_ADVERTISE_ADDR: ["10.0.0.7", "10.0.0.7"],
   GPUAAS_ENROLLMENT_TOKEN: ["hfe_x", "hfe_x"],
+  GPUAAS_RECOVERY_API_URL: ["https://recovery.example.com", "https://recovery.example.com"],
+  GPUAAS_RECOVERY_CA_BUNDLE_PATH: ["/etc/recovery.pem", "/etc/recovery.pem"],
   NODE_AGENT_BOOTSTRAP_TOKEN: ["hfb_x", "hfb_x"],
   NODE_AGENT_HOST_ID: ["vm-host-1", "vm-host-1"],
   GATEWAY_HOST: ["0.0.0.0", "0.0.0.0"],

@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getNode, type Node } from "@holdfast/contracts/endpoints/nodes";
+import type { CanaryResult } from "@holdfast/contracts/endpoints/platform";
 import { getTask, listTasks, type Task } from "@holdfast/contracts/endpoints/tasks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openInstallation, type Started, until } from "../../../testkit/processes/holdfast.ts";
@@ -26,11 +27,26 @@ describe("this machine", () => {
     expect(items).toMatchObject([{ id: node.id, status: "active", connection: "online", attention: [] }]);
     const { agent, ...parts } = await json<Record<string, { ok: boolean }>>(["status"]);
     expect(agent).toMatchObject({ ok: true, node_id: node.id, url: expect.stringMatching(/^http:/) });
-    expect(Object.keys(parts)).toEqual(["api", "gateway", "worker", "database", "background"]);
+    expect(Object.keys(parts)).toEqual(["api", "gateway", "worker", "database", "ingress", "background"]);
     expect(first.installation.upFile()).toMatchObject({
       node_api_url: (await first.up.ready).node_api_url,
       agent: { node_id: node.id, node_name: node.name, state_dir: join(first.installation.dataDir, "agent") },
     });
+  });
+
+  it("ID-11 accepts certificates of its own CA at the addresses that it publishes", async () => {
+    const canaries = async () => {
+      const { ingress } = await json<{ ingress: { canaries: CanaryResult[] } }>(["status"]);
+      return ingress.canaries.map(({ endpoint, state }) => `${endpoint} ${state}`).toSorted();
+    };
+    await expect.poll(canaries, { timeout: 60_000 }).toEqual(["node_api accepted", "node_terminal accepted"]);
+    expect((await run(["status"])).stdout).toMatch(
+      /ingress\s+● healthy\s+Certificates of the CA are accepted at https:/,
+    );
+    expect((await run(["fleet"])).stdout).toMatch(/^1 node: 1 healthy\./);
+    expect((await run(["fleet", "forecast"])).stdout).toMatch(
+      /^If the control plane stays down until .* 1 of 1 node loses/,
+    );
   });
 
   it("AGENT-08 is shown with what its agent found", async () => {

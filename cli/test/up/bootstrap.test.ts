@@ -128,7 +128,7 @@ describe("holdfast agent run with a bootstrap token", () => {
     const older = startAgent(hostNamed("reef-8", made, a));
     const node = await online("reef-8");
     const newer = startAgent(hostNamed("reef-8", made, b));
-    await diagnosed(a, "identity_revoked");
+    await diagnosed(a, "auth_failed");
     await works("reef-8");
     expect(await listed(made.id), "the older one does not take it back").toMatchObject({ uses: 2 });
     const { items } = await json<{ items: AuditEvent[] }>(["audit", "list", "--target", node.id]);

@@ -1,4 +1,4 @@
-// holdfast agent join, run, diagnose: commands for a host that is, or becomes, a node.
+// holdfast agent join, run, diagnose, bundle: commands for a host that is, or becomes, a node.
 
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
@@ -8,6 +8,7 @@ import { Command, Option } from "commander";
 import { exitCodes, Refusal, UnreachableError } from "../../failure.ts";
 import { printResult, printWarnings } from "../../output.ts";
 import { readAllInput } from "../../prompt.ts";
+import { addBundle } from "./bundle.ts";
 
 type JoinOptions = { token?: string; api?: string; name?: string; force?: boolean; json?: boolean };
 
@@ -38,6 +39,7 @@ export function agentCommand(): Command {
     .description("explain the state of this machine's agent, without contacting the server")
     .option("--json", "print JSON")
     .action(diagnose);
+  addBundle(agent);
   return agent;
 }
 

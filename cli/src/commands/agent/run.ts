@@ -3,13 +3,13 @@
 
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { runProcess } from "@holdfast/kit/lifecycle";
-import { readSettings } from "@holdfast/kit/settings";
+import { superviseBundles } from "@holdfast/node-agent/bundle/supervise";
 import { hasIdentity } from "@holdfast/node-agent/identity/has-identity";
 import { HostProblem } from "@holdfast/node-agent/identity/state-directory";
 import { createLog, type Log } from "@holdfast/node-agent/log";
 import { type AgentSettings, type RunningAgent, startAgent } from "@holdfast/node-agent/main";
 import { openServiceManager, type ServiceManager } from "@holdfast/node-agent/service-manager";
-import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
+import { agentSettings, joinSettings, readAgentSettings } from "@holdfast/node-agent/settings";
 
 export async function runAgent(): Promise<void> {
   let log = createLog();
@@ -25,10 +25,10 @@ export async function runAgent(): Promise<void> {
       },
     },
     async () => {
-      const settings = readSettings(agentSettings, process.env);
-      // Only joining needs them; left here, every process that a task starts would inherit them.
+      const settings = readAgentSettings(process.env);
+      // Left here, every process that a task starts would inherit them.
       const { enrollmentToken, bootstrapToken } = joinSettings;
-      for (const { env, aliases } of [enrollmentToken, bootstrapToken]) {
+      for (const { env, aliases } of [enrollmentToken, bootstrapToken, agentSettings.recoveryToken]) {
         for (const name of [env, ...aliases]) delete process.env[name];
       }
       log = createLog({ level: settings.logLevel });
@@ -54,8 +54,11 @@ async function start(
 ): Promise<RunningAgent> {
   const settings = { ...others, bootstrapToken: undefined };
   const onStatus = manager?.status;
-  const begin = () => startAgent(settings, { log, onStatus });
-  if (bootstrapToken === undefined || hasIdentity(settings.stateDir)) return begin();
-  const { startUnjoined } = await import("@holdfast/node-agent/bootstrap");
-  return startUnjoined({ ...settings, bootstrapToken }, { log, start: begin, onStatus });
+  const startWith = async (inForce: AgentSettings) => {
+    const begin = () => startAgent(inForce, { log, onStatus });
+    if (bootstrapToken === undefined || hasIdentity(inForce.stateDir)) return begin();
+    const { startUnjoined } = await import("@holdfast/node-agent/bootstrap");
+    return startUnjoined({ ...inForce, bootstrapToken }, { log, start: begin, onStatus });
+  };
+  return superviseBundles({ settings, log, start: startWith });
 }

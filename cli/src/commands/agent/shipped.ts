@@ -2,6 +2,8 @@
 // where the bundle begins that is shipped to other machines (scripts/agent-archive/), so that whatever says
 // "run `holdfast agent diagnose`" is right there too.
 
+import type { Command as CommandType } from "commander";
+
 const installed = `
 Managing this installation, as root:
   upgrade --file …   install another version; on the server, \`holdfast node release\` prints a command that downloads it
@@ -27,9 +29,11 @@ if (args.join(" ") === "agent run") {
     .version(agentVersion)
     .addCommand(agentCommand().addHelpText("after", installed))
     .showHelpAfterError("Run `holdfast agent --help` for the list of commands.");
-  for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
-    command.exitOverride();
-  }
+  const withChildren = (command: CommandType): CommandType[] => [
+    command,
+    ...command.commands.flatMap(withChildren),
+  ];
+  for (const command of withChildren(program)) command.exitOverride();
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Explanation } from "@holdfast/contracts/endpoints/drift";
+import type { Cause, Explanation } from "@holdfast/contracts/endpoints/drift";
 import type { Node, NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { describe, expect, it } from "vitest";
 import { describeNode, nodeTable } from "./describe.ts";
@@ -81,7 +81,14 @@ describe("nodes on the command line", () => {
         link: null,
         link_since: null,
       },
-      ...{ clock_skew_seconds: 0, unsent_results: 1, certificate: null, profile: null, health: null },
+      ...{
+        clock_skew_seconds: 0,
+        unsent_results: 1,
+        certificate: null,
+        recovery_token: null,
+        profile: null,
+        health: null,
+      },
       ...{ setup: null, address: "10.0.0.7", provider: "metal", network_side: null },
     };
     const text = describeNode(detail, server, now);
@@ -116,7 +123,8 @@ describe("nodes on the command line", () => {
 describe("an explanation on the command line", () => {
   const explanation: Explanation = {
     ...{ node_id: "id-1", node_name: "rock-1", at: ago(0), headline: "rock-1 is healthy.", healthy: true },
-    ...{ user_state: "normal", causes: [], parts: [], incident: null, part_of: null, history: [] },
+    ...{ user_state: "normal", causes: [], parts: [], incident: null, part_of: null, clone: null, history: [] },
+    repaired_at: null,
     layers: { management: "working", workload: "unknown", access: "unknown" },
     checklist: [
       {
@@ -146,8 +154,43 @@ describe("an explanation on the command line", () => {
         expect.stringMatching(/^ {2}■ No expired tasks shown as current: failed, \d+ ms ago, evidence queue:1$/),
       ]),
     );
+    const repaired_at = new Date(2030, 0, 1, 12, 0, 0).toISOString();
+    expect(describeExplanation({ ...explanation, healthy: false, repaired_at }, server)).toContain(
+      "To be seen after 2030-01-01 12:00:00 before the node counts as recovered:",
+    );
     const shown = (history: Explanation["history"]) =>
       describeExplanation({ ...explanation, history }, server).includes("counts as recovered");
     expect([shown([]), shown([incident(3_599)]), shown([incident(3_601)])]).toEqual([false, true, false]);
+  });
+
+  const causeWith = (next_action: Cause["next_action"]): Cause => ({
+    ...{
+      reason: "node_quarantined",
+      title: "Quarantined",
+      severity: "P0",
+      owner_id: "node_enrollment",
+      runbook: null,
+    },
+    ...{ message: "", next_step: "", signal: null, layer: "management", confidence: "high", next_action },
+    ...{ user_state: "normal", also_involves: [], budget: { detect_seconds: 60, repair: 900 }, since: ago(60) },
+    ...{ symptoms: [], evidence: [], changed_by: "" },
+  });
+
+  it("DASH-08 offers the one next action, with what it does and does not do, and its command", () => {
+    const lines = (action: Cause["next_action"]) =>
+      describeExplanation({ ...explanation, healthy: false, causes: [causeWith(action)] }, server).split("\n");
+    expect(lines("reactivate")).toEqual(
+      expect.arrayContaining([
+        "  Reactivate node",
+        "    + Ends the quarantine: the node gets tasks again.",
+        "    - It does not renew or replace the node's certificate.",
+        "    > holdfast node reactivate rock-1",
+      ]),
+    );
+    expect(lines("sync_time")).toContain(
+      "    > on the host: `timedatectl set-ntp true`, then `timedatectl status`.",
+    );
+    expect(lines("wait").some((line) => line.startsWith("    > expected to be over by "))).toBe(true);
+    expect(lines("replay_task").some((line) => line.startsWith("    >"))).toBe(false);
   });
 });

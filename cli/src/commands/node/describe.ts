@@ -47,7 +47,7 @@ export function nodeTable(nodes: readonly Node[], { filtered, now }: { filtered:
 }
 
 const layers = ["management", "workload", "access"] as const;
-const layerShapes: Record<LayerState, string> = { working: "●", impaired: "■", unknown: "○" };
+const layerShapes: Record<LayerState, string> = { working: "●", impaired: "■", recovering: "◐", unknown: "○" };
 const layerOf = (state: LayerState) => `${layerShapes[state]} ${layerStateTitles[state].title.toLowerCase()}`;
 
 /** The worst one; the others are on the node's page. */
@@ -65,6 +65,11 @@ function pendingWords(connection: NodeConnection): string {
 /** What an agent reported is as old as its last heartbeat; only of an online node is it so now. */
 function asOf({ connection, heartbeat_at }: Pick<Node, "connection" | "heartbeat_at">, now: number): string {
   return connection === "online" || heartbeat_at === null ? "" : ` (as of ${ago(heartbeat_at, now)})`;
+}
+
+function recoveryOf({ recovery_token }: NodeDetail): string {
+  if (!recovery_token) return "no token confirmed by the node; without one it cannot recover by itself";
+  return `by itself, with a token that works until ${localTime(recovery_token.expires_at)}`;
 }
 
 /** `url`: of the server, which serves the runbooks, too. */
@@ -101,6 +106,7 @@ export function describeNode(node: NodeDetail, { url }: { url: string }, now = D
     ],
     ["certificate", certificate && `expires ${localTime(certificate.not_after)}, serial ${certificate.serial}`],
     ["renewal due", certificate && (localTime(certificate.renewal_due_at) ?? null)],
+    ["recovery", certificate && recoveryOf(node)],
     ["profile", reported(node.profile && `${node.profile.name} version ${node.profile.version}`)],
     [
       "addresses",

@@ -8,9 +8,11 @@ import {
   explainNode,
   type RecoveryCheckState,
 } from "@holdfast/contracts/endpoints/drift";
+import type { ActionWay } from "@holdfast/contracts/reasons/actions";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { owners } from "@holdfast/contracts/reasons/owners";
 import { nextActions } from "@holdfast/contracts/reasons/vocabulary";
+import { type OfferedAction, offeredAction } from "@holdfast/contracts/words/actions";
 import { needsRecovery } from "@holdfast/contracts/words/recovery";
 import {
   contractPartStateTitles,
@@ -22,6 +24,7 @@ import type { Command } from "commander";
 import { clientOf, findServerAndOrg, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
 import { ago, localTime, printResult, table } from "../../output.ts";
+import { describeClone } from "./describe-clone.ts";
 
 export function addExplain(node: Command): void {
   withServerOptions(node.command("explain"))
@@ -43,12 +46,16 @@ export function describeExplanation(explained: Explanation, { url }: { url: stri
   const { headline, causes, incident, part_of, parts, evidence, layers } = explained;
   return [
     headline,
-    ...causes.flatMap((cause) => ["", ...describeCause(cause, explained.node_name, url)]),
+    ...causes.flatMap((cause) => [
+      ...["", ...describeCause(cause, explained.node_name, url)],
+      ...describeAction(offeredAction(cause, explained)),
+    ]),
     "",
     `Management ${layers.management}, workload ${layers.workload}, user access ${layers.access}.`,
     ...(incident ? [`Incident ${incident.id}, opened ${ago(incident.opened_at)}.`] : []),
     ...(part_of ? [`Part of incident ${part_of.incident_id}: ${part_of.shared.sentence}`] : []),
-    ...(needsRecovery(explained) ? ["", ...describeChecklist(explained.checklist)] : []),
+    ...(explained.clone ? ["", "Two machines use this node's identity:", ...describeClone(explained.clone)] : []),
+    ...(needsRecovery(explained) ? ["", ...describeChecklist(explained)] : []),
     "",
     table(parts, [
       { title: "part", of: ({ part }) => contractPartTitles[part] },
@@ -73,9 +80,11 @@ export function describeExplanation(explained: Explanation, { url }: { url: stri
 
 const checkShapes: Record<RecoveryCheckState, string> = { done: "●", failed: "■", unknown: "○" };
 
-function describeChecklist(checklist: Explanation["checklist"]): string[] {
+function describeChecklist({ checklist, repaired_at }: Pick<Explanation, "checklist" | "repaired_at">): string[] {
   const open = checklist.filter(({ state }) => state !== "done").length;
-  const head = open === 0 ? "Recovered: all of it was seen." : `To be seen before the node counts as recovered:`;
+  const after = repaired_at === null ? "" : ` after ${localTime(repaired_at)}`;
+  const head =
+    open === 0 ? "Recovered: all of it was seen." : `To be seen${after} before the node counts as recovered:`;
   return [
     head,
     ...checklist.map(({ check, state, evidence, observed_at }) => {
@@ -85,6 +94,22 @@ function describeChecklist(checklist: Explanation["checklist"]): string[] {
     }),
   ];
 }
+
+/** What the next action does and does not do, and its command or where else it is carried out. */
+function describeAction({ title, does, doesNot, way, command, until }: OfferedAction): string[] {
+  const limit = until === null ? [] : [`expected to be over by ${localTime(new Date(until).toISOString())}`];
+  const how = way.by === "person" ? [`${places[way.where]}: ${way.how}`] : command === null ? limit : [command];
+  return [
+    `  ${title}`,
+    ...does.map((one) => `    + ${one}`),
+    ...doesNot.map((one) => `    - ${one}`),
+    ...how.map((one) => `    > ${one}`),
+  ];
+}
+
+const places: Record<Extract<ActionWay, { by: "person" }>["where"], string> = {
+  ...{ host: "on the host", server: "on the server", provider: "at the provider", page: "in Holdfast" },
+};
 
 function describeCause(cause: Cause, node: string, url: string): string[] {
   const { reason, signal, title, severity, confidence, owner_id, next_action, symptoms, since } = cause;

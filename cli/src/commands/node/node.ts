@@ -15,17 +15,20 @@ import {
 } from "../../client/connect.ts";
 import { findNode } from "../../client/find-node.ts";
 import { localTime, printResult, table } from "../../output.ts";
+import { bundleCommand } from "./bundle.ts";
 import { addChanges } from "./changes.ts";
 import { describeNode } from "./describe.ts";
 import { addEvidence } from "./evidence.ts";
 import { addExplain } from "./explain.ts";
 import { addList } from "./list.ts";
+import { addResolveClone } from "./resolve-clone.ts";
 import { addSet } from "./set.ts";
 import { tokenCommand } from "./token.ts";
 
 export function nodeCommand(): Command {
   const node = new Command("node").description("nodes of an organization");
   node.addCommand(tokenCommand());
+  node.addCommand(bundleCommand());
   addList(node);
   withServerOptions(node.command("show"))
     .description("show a node: host, heartbeat, certificate and problems")
@@ -86,5 +89,6 @@ export function nodeCommand(): Command {
       );
     });
   addChanges(node);
+  addResolveClone(node);
   return node;
 }

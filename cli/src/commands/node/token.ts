@@ -9,6 +9,7 @@ import {
   revokeEnrollmentToken,
   tokenMinutes,
 } from "@holdfast/contracts/endpoints/enrollment";
+import { revokeRecoveryTokens } from "@holdfast/contracts/endpoints/recovery";
 import { UsageError } from "@holdfast/kit/settings";
 import { Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
@@ -43,14 +44,20 @@ export function tokenCommand(): Command {
         },
       });
       printResult(options, created, () =>
-        [
-          ...(options.bootstrap ? howToKeep(created) : howToJoin(created)),
-          ...(created.only_this_machine
-            ? [
-                `Only this machine can reach ${created.api_url}. For other machines, set HOLDFAST_NODE_API_BIND and HOLDFAST_NODE_API_URL.`,
-              ]
-            : []),
-        ].join("\n"),
+        [...(options.bootstrap ? howToKeep(created) : howToJoin(created)), ...reachableFrom(created)].join("\n"),
+      );
+    });
+  withServerOptions(token.command("revoke-recovery"))
+    .description("revoke the recovery tokens of a node; while it is connected it gets a new one")
+    .argument("<node>", "id or name")
+    .action(async (wanted: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const { id, name } = await findNode(client, wanted);
+      const answer = await client(revokeRecoveryTokens, { params: { node_id: id } });
+      printResult(options, answer, ({ revoked }) =>
+        revoked === 0
+          ? `${name} has no recovery token that works.`
+          : `The recovery tokens of ${name} are revoked.`,
       );
     });
   withServerOptions(token.command("list"))
@@ -111,7 +118,15 @@ async function bootstrapFor(client: Client, node: string | undefined): Promise<N
 
 type Created = AnswerOf<typeof createEnrollmentToken>;
 
-function howToJoin({ install_command, join_command, node_name, node_id, expires_at }: Created): string[] {
+/** Nothing, where other machines can reach the server, too. */
+export function reachableFrom({ only_this_machine, api_url }: Created): string[] {
+  if (!only_this_machine) return [];
+  return [
+    `Only this machine can reach ${api_url}. For other machines, set HOLDFAST_NODE_API_BIND and HOLDFAST_NODE_API_URL.`,
+  ];
+}
+
+export function howToJoin({ install_command, join_command, node_name, node_id, expires_at }: Created): string[] {
   const machine = node_id ? `the machine of ${node_name}` : "the new machine";
   const once = `It works once and expires ${localTime(expires_at)}.`;
   if (install_command === null)

@@ -26,6 +26,7 @@ export function describeTask(task: Task): string {
     ["deliveries", String(task.generation)],
     ["correlation", task.correlation_id],
     ["incident", task.incident_id],
+    ["replays", task.replays],
     ["params", JSON.stringify(task.params)],
   ];
   const shown = rows.filter((row): row is [string, string] => row[1] !== null);

@@ -1,10 +1,11 @@
-// holdfast task: run tasks on nodes, list, show and cancel them.
+// holdfast task: run tasks on nodes, list, show, cancel and replay them.
 
 import {
   cancelTask,
   getTask,
   listTasks,
   listTaskTypes,
+  replayTask,
   type TaskStatus,
   terminalStatuses,
 } from "@holdfast/contracts/endpoints/tasks";
@@ -73,6 +74,19 @@ export function taskCommand(): Command {
         if (terminalStatuses.has(status)) return `Task ${id} has already ended: ${status}.`;
         return `Cancellation requested; the node has not confirmed it yet. \`holdfast task show ${id}\` shows when it has.`;
       });
+    });
+  withServerOptions(task.command("replay"))
+    .description("run a task again that got no result, if it may run twice")
+    .argument("<id>")
+    .action(async (id: string, options: ServerOptions) => {
+      const client = await connect(options);
+      const replayed = await client(replayTask, { params: { task_id: id } });
+      printResult(
+        options,
+        replayed,
+        (made) =>
+          `Task ${made.id} created, which repeats ${id}. \`holdfast task show ${made.id}\` shows its result.`,
+      );
     });
   return task;
 }
