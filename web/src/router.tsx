@@ -120,6 +120,12 @@ const task = createRoute({
   component: lazyPage(() => import("./features/tasks/TaskPage.tsx"), "TaskPage"),
 });
 
+const trace = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/trace/$traceId",
+  component: lazyPage(() => import("./features/trace/TracePage.tsx"), "TracePage"),
+});
+
 const allocations = createRoute({
   getParentRoute: () => signedIn,
   path: "/allocations",
@@ -201,6 +207,12 @@ const tokens = createRoute({
   component: lazyPage(() => import("./features/organization/TokensTab.tsx"), "TokensTab"),
 });
 
+const notifications = createRoute({
+  getParentRoute: () => organization,
+  path: "/notifications",
+  component: lazyPage(() => import("./features/notify/NotificationsTab.tsx"), "NotificationsTab"),
+});
+
 const settings = createRoute({
   getParentRoute: () => organization,
   path: "/settings",
@@ -217,13 +229,14 @@ export const router = createRouter({
       nodes,
       node,
       task,
+      trace,
       allocations,
       allocation,
       myTerminals,
       audit,
       backgroundJobs,
       account,
-      organization.addChildren([organizationStart, projects, members, tokens, settings]),
+      organization.addChildren([organizationStart, projects, members, tokens, notifications, settings]),
     ]),
     fullWindow.addChildren([terminal]),
   ]),

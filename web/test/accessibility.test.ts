@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";
+import { createReceiver, testReceiver } from "@holdfast/contracts/endpoints/notify";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { createToken } from "@holdfast/contracts/endpoints/tokens";
@@ -47,6 +48,7 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   },
   "running a task": { path: () => `/nodes/${ids.node}`, open: () => button("Run a task") },
   "a task": { path: () => `/tasks/${ids.task}` },
+  "a trace": { path: () => `/trace/${ids.task}` },
   allocations: { path: () => "/allocations" },
   "a new allocation": {
     path: () => "/allocations?add=yes",
@@ -69,6 +71,12 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   "inviting a member": { path: () => "/organization/members", open: () => button("Invite member") },
   tokens: { path: () => "/organization/tokens" },
   "a new token": { path: () => "/organization/tokens", open: () => button("New token") },
+  notifications: { path: () => "/organization/notifications" },
+  "a new receiver": { path: () => "/organization/notifications", open: () => button("New receiver") },
+  "a receiver's actions": {
+    path: () => "/organization/notifications",
+    open: () => button(/^Actions for receiver/),
+  },
   "the organization's settings": { path: () => "/organization/settings" },
   account: { path: () => "/account" },
   // All of it is the same again some eighty times.
@@ -94,7 +102,7 @@ it("OPS-01 is looked for on every page that the app has", () => {
 
 describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
   beforeAll(async () => {
-    api = await startTestApi();
+    api = await startTestApi({ env: { HOLDFAST_NOTIFY_ALLOW_PRIVATE: "127.0.0.1" } });
     const org = await createOrg(api, "reef");
     await addMember(api, org, "ada@reef.example", "owner");
     await addMember(api, org, "bob@reef.example", "member");
@@ -109,6 +117,8 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     await own(inviteMember, { body: { email: "next@reef.example" } });
     await own(createToken, { body: { name: "script", role: "member" } });
     await own(createEnrollmentToken, { body: {} });
+    const receiver = await own(createReceiver, { body: { url: "http://127.0.0.1:1/hook" } });
+    await own(testReceiver, { params: { receiver_id: receiver.id } });
     const asked = { params: { node_id: node.id }, body: { type: "node.noop", params: { echo: "hello" } } };
     ids.node = node.id;
     ids.task = (await own(createTask, asked)).id;

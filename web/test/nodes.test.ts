@@ -221,7 +221,7 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
     await own()(changeNode, { params: { node_id: nodeId }, body: { change: "fence", reason: "looks odd" } });
     const causes = page.getByRole("region", { name: "Causes" });
     await causes.getByText(/looks odd/).waitFor();
-    await causes.getByText("holdfast node reactivate rock-1").waitFor();
+    await causes.getByText("holdfast node reactivate rock-1").first().waitFor();
     await causes.getByText(/P0 · Node enrollment and identity · high confidence/).waitFor();
     const layers = page.getByRole("list", { name: "Layers" });
     await expect.poll(() => layers.textContent()).toMatch(/^ManagementimpairedWorkload\w+Access\w+$/);

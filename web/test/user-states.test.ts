@@ -21,6 +21,7 @@ import {
 } from "../../testkit/api/api.ts";
 import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { completeRecoveryCheck } from "../../testkit/api/recovery.ts";
 import { quiet } from "../../testkit/api/replica.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
 import { openRoles } from "../../testkit/database/database.ts";
@@ -105,9 +106,14 @@ describe.skipIf(lacks("chromium"))("two tenants on one node", () => {
     await page.goto(`${api.url}/allocations/${ofBob}`);
     await status.getByText(title).waitFor();
     await api.operator(kelp.id)(changeNode, { params: { node_id: node.id }, body: { change: "reactivate" } });
+    // Its disk is in order again, too.
     await sendHeartbeatFrom(node);
+    await classify();
+    await status.getByText(userStateTitles.recovering.title).waitFor();
+    await completeRecoveryCheck(node);
     await expect
       .poll(async () => {
+        await sendHeartbeatFrom(node);
         await classify();
         return status.getByText("Ready").count();
       })

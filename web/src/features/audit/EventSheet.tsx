@@ -8,6 +8,7 @@ import { Fact, Facts } from "../../design/lists/Facts.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { When } from "../../design/values/When.tsx";
+import { TraceLink } from "../trace/TraceLink.tsx";
 import { resultMarks } from "./result-marks.ts";
 
 /** The platform's listing also says in which organization. */
@@ -72,7 +73,14 @@ export function EventSheet({ event, onClose, onFollow }: EventSheetProps) {
               <Button className="mt-1.5 block" onClick={() => onFollow(event.correlation_id)}>
                 Show all with this correlation id
               </Button>
+              {event.org_id === undefined && <TraceLink id={event.id} />}
             </Fact>
+            {event.incident_id && event.org_id === undefined && (
+              <Fact name="Incident id">
+                <CopyableId id={event.incident_id} label="Copy incident id" />
+                <TraceLink id={event.incident_id} of="incident" />
+              </Fact>
+            )}
           </Facts>
           <Details details={event.details} />
         </>

@@ -24,6 +24,15 @@ export function ControlPlaneSuspicion({ suspicion }: { suspicion: Fleet["own_sid
   );
 }
 
+export function BrakeNotice({ brake }: { brake: Fleet["brake"] }) {
+  if (!brake) return null;
+  return (
+    <div role="status" className="mb-4">
+      <Notice state="degraded" title={brake.message} />
+    </div>
+  );
+}
+
 const shownAtFirst = 4;
 
 export function Troubles({ troubles, pending }: Pick<Fleet, "troubles" | "pending">) {

@@ -1,6 +1,13 @@
 // The queries of the fleet page. The keys are those that live.ts invalidates; of the picture only changes are requested.
 
-import { type Fleet, type FleetFilter, getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
+import {
+  type Fleet,
+  type FleetFilter,
+  type FleetForecast,
+  getFleet,
+  getFleetForecast,
+  getFleetPicture,
+} from "@holdfast/contracts/endpoints/fleet";
 import { listNodes, type Node } from "@holdfast/contracts/endpoints/nodes";
 import { applyPicture, type PictureNode } from "@holdfast/contracts/public/fleet-picture";
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -16,6 +23,19 @@ export function useFleet(filter: FleetFilter = {}): UseQueryResult<Fleet> {
     queryFn: ({ signal }) => call(getFleet, { query: filter, signal }),
     placeholderData: keepPreviousData,
     refetchInterval,
+  });
+}
+
+/** Changes by the hour: not with every change of the fleet. */
+const FORECAST_EVERY_MS = 60_000;
+
+export function useForecast(): UseQueryResult<FleetForecast> {
+  const { org, call } = useActing();
+  return useQuery({
+    queryKey: ["org", org.id, "forecast"],
+    queryFn: ({ signal }) => call(getFleetForecast, { signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: FORECAST_EVERY_MS,
   });
 }
 

@@ -5,13 +5,16 @@ import type { Cause, Explanation } from "@holdfast/contracts/endpoints/drift";
 import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { owners } from "@holdfast/contracts/reasons/owners";
+import { type OfferedAction, offeredAction } from "@holdfast/contracts/words/actions";
 import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
 import { Notice } from "../../design/feedback/Notice.tsx";
 import { Prose } from "../../design/layout/Prose.tsx";
 import { RunbookLink } from "../../design/layout/RunbookLink.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { When } from "../../design/values/When.tsx";
+import { TraceLink } from "../trace/TraceLink.tsx";
 import { Correlation } from "./Correlation.tsx";
+import { NextAction } from "./NextAction.tsx";
 import { useExplanation } from "./queries.ts";
 
 export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
@@ -31,7 +34,10 @@ export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
       <ul className="grid gap-2">
         {causes.map((cause) => (
           <li key={cause.reason}>
-            <Shown cause={cause} name={node.name} correlationId={idOf(cause)} />
+            <Shown
+              {...{ cause, node, correlationId: idOf(cause) }}
+              action={offeredAction(cause, explanation.data)}
+            />
           </li>
         ))}
       </ul>
@@ -47,14 +53,20 @@ function PartOf({ common }: { common: NonNullable<Explanation["part_of"]> }) {
       <p>{common.shared.sentence}</p>
       <p className="flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
         Incident <CopyableId id={common.incident_id} label="Copy id of the incident of several nodes" />
+        <TraceLink id={common.incident_id} of="incident of several nodes" />
       </p>
     </Notice>
   );
 }
 
-type ShownProps = { cause: Cause; name: string; correlationId: string | null | undefined };
+type ShownProps = {
+  cause: Cause;
+  node: Pick<Node, "id" | "name">;
+  action: OfferedAction;
+  correlationId: string | null | undefined;
+};
 
-function Shown({ cause, name, correlationId }: ShownProps) {
+function Shown({ cause, node, action, correlationId }: ShownProps) {
   const { reason, signal, severity, confidence, owner_id, symptoms } = cause;
   return (
     <Notice state={severity === "P0" ? "failed" : "degraded"} title={cause.title}>
@@ -62,8 +74,9 @@ function Shown({ cause, name, correlationId }: ShownProps) {
         <Prose text={cause.message} />
       </p>
       <p>
-        <Prose text={adviceFor(name, cause.next_step)} />
+        <Prose text={adviceFor(node.name, cause.next_step)} />
       </p>
+      <NextAction node={node} action={action} />
       <p className="mt-1 text-sm text-ink-muted">
         {severity} · {owner_id && `${owners[owner_id].title} · `}
         {confidence} confidence · since <When at={cause.since} /> · <span className="font-mono">{reason}</span>
@@ -94,6 +107,7 @@ function OpenIncident({ incident }: { incident: NonNullable<Explanation["inciden
   return (
     <p className="flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
       Incident <CopyableId id={incident.id} label="Copy incident id" /> opened <When at={incident.opened_at} />
+      <TraceLink id={incident.id} of="incident" />
     </p>
   );
 }

@@ -13,7 +13,7 @@ import { type Validity, validityOf } from "./validity.ts";
 
 export function CertificateCard({ node }: { node: NodeDetail }) {
   const now = useNow("quarter minutes");
-  const { certificate, profile } = node;
+  const { certificate, recovery_token: token, profile } = node;
   const validity = certificate && validityOf(certificate, now);
   return (
     <Card title="Identity" note={validity && <StatusMark state={validity.state}>{validity.word}</StatusMark>}>
@@ -39,6 +39,20 @@ export function CertificateCard({ node }: { node: NodeDetail }) {
               <Fact name="Renewal due">
                 <When at={certificate.renewal_due_at} />
                 <span className="text-ink-muted">, automatic, with a new key</span>
+              </Fact>
+            )}
+            {!certificate.revoked_at && (
+              <Fact name="Recovery token">
+                {token ? (
+                  <>
+                    works until <When at={token.expires_at} />
+                    <span className="text-ink-muted">, replaced every hour</span>
+                  </>
+                ) : (
+                  <span className="text-ink-muted">
+                    none confirmed by the node; without one it cannot recover by itself
+                  </span>
+                )}
               </Fact>
             )}
             <Fact name="Serial">

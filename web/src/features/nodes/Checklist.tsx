@@ -21,7 +21,20 @@ export function Checklist({ node }: { node: Pick<Node, "id"> }) {
   if (!data || !needsRecovery(data)) return null;
   const done = data.checklist.filter(({ state }) => state === "done").length;
   return (
-    <Card title="Recovery" note={`${done} of ${data.checklist.length} seen`}>
+    <Card
+      title="Recovery"
+      note={
+        <>
+          {done} of {data.checklist.length} seen
+          {data.repaired_at && (
+            <>
+              {" "}
+              since the repair, <When at={data.repaired_at} />
+            </>
+          )}
+        </>
+      }
+    >
       <ol aria-label="Recovery checklist">
         {data.checklist.map(({ check, state, observed_at }) => (
           <li

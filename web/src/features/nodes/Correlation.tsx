@@ -3,6 +3,7 @@
 import { Link } from "@tanstack/react-router";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { useActing } from "../../session.ts";
+import { TraceLink } from "../trace/TraceLink.tsx";
 
 export function Correlation({ id }: { id: string }) {
   const { may } = useActing();
@@ -18,6 +19,7 @@ export function Correlation({ id }: { id: string }) {
           Show in the audit trail
         </Link>
       )}
+      <TraceLink id={id} />
     </p>
   );
 }

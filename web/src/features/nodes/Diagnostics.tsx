@@ -15,6 +15,7 @@ import { Prose } from "../../design/layout/Prose.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { When } from "../../design/values/When.tsx";
+import { TraceLink } from "../trace/TraceLink.tsx";
 import { useNodeDiagnostics } from "./queries.ts";
 
 const shownAtFirst = 5;
@@ -80,6 +81,7 @@ function Entry({ record, nodeName }: { record: DiagnosticRecord; nodeName: strin
       {record.correlation_id && (
         <p className="mt-1 flex flex-wrap items-center gap-x-1.5 text-sm text-ink-muted">
           Correlation id <CopyableId id={record.correlation_id} label="Copy correlation id" />
+          <TraceLink id={record.correlation_id} />
         </p>
       )}
     </li>

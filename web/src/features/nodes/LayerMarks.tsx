@@ -5,7 +5,12 @@ import { layerStateTitles } from "@holdfast/contracts/words/state-titles";
 import { marksOf } from "../../design/values/marks.ts";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 
-const marks = marksOf<LayerState>(layerStateTitles, { working: "ok", impaired: "degraded", unknown: "unknown" });
+const marks = marksOf<LayerState>(layerStateTitles, {
+  working: "ok",
+  impaired: "degraded",
+  recovering: "moving",
+  unknown: "unknown",
+});
 const names = { management: "Management", workload: "Workload", access: "Access" } as const;
 
 export function LayerMarks({ layers }: { layers: Layers }) {

@@ -11,8 +11,9 @@ import { PageHeader } from "../../design/layout/PageHeader.tsx";
 import { Tag } from "../../design/values/Tag.tsx";
 import { useActing } from "../../session.ts";
 import { FleetCard } from "../fleet/FleetCard.tsx";
+import { Forecast } from "../fleet/Forecast.tsx";
 import { PAGE_SIZE, useFleet, useNodePage } from "../fleet/queries.ts";
-import { ControlPlaneSuspicion } from "../fleet/Troubles.tsx";
+import { BrakeNotice, ControlPlaneSuspicion } from "../fleet/Troubles.tsx";
 import { count, nodesInWords } from "../fleet/words.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
 import { AddNodeDialog } from "./AddNodeDialog.tsx";
@@ -48,9 +49,11 @@ export function NodesPage() {
       {fleet && some && (
         <>
           <ControlPlaneSuspicion suspicion={fleet.own_side} />
+          <BrakeNotice brake={fleet.brake} />
           <FleetCard fleet={fleet} filters={filters} onChange={change} />
           <NodeFilterBar fleet={fleet} filters={filters} onChange={change} />
           <Pages key={JSON.stringify(listFilter(filters))} filters={filters} onChange={change} />
+          {may("nodes:diagnose") && <Forecast />}
         </>
       )}
       {writable && <EnrollmentTokens />}

@@ -1,4 +1,4 @@
-// The organization: its projects, people, tokens and name, one tab each with its own address.
+// The organization: its projects, people, tokens, notifications and name, one tab each with its own address.
 
 import { Link, Outlet } from "@tanstack/react-router";
 import { PageHeader } from "../../design/layout/PageHeader.tsx";
@@ -8,6 +8,7 @@ const tabs = [
   { to: "/organization/projects", label: "Projects" },
   { to: "/organization/members", label: "Members" },
   { to: "/organization/tokens", label: "API tokens" },
+  { to: "/organization/notifications", label: "Notifications" },
   { to: "/organization/settings", label: "Settings" },
 ] as const;
 

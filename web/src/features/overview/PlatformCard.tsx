@@ -1,6 +1,7 @@
 // The state of the platform's processes, for its operator.
 
-import type { BackgroundJob } from "@holdfast/contracts/endpoints/platform";
+import type { BackgroundJob, CanaryResult } from "@holdfast/contracts/endpoints/platform";
+import { type CanarySummary, summarizeCanaries } from "@holdfast/contracts/words/canaries";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -39,6 +40,7 @@ export function PlatformCard() {
           >
             PostgreSQL {status.data.database.version}, {status.data.database.migrations} migrations applied
           </Part>
+          <Ingress canaries={status.data.canaries} />
           <Jobs jobs={status.data.jobs} />
         </dl>
       )}
@@ -70,6 +72,21 @@ function Worker({ worker }: { worker: { ok: boolean; last_seen_at: string | null
         </>
       )}
       Background jobs do not run without it. Start <Code>holdfast worker</Code>, or check its log.
+    </Part>
+  );
+}
+
+const ingressWords: Record<CanarySummary["state"], string> = {
+  ok: "Trusted",
+  degraded: "Not checked",
+  failed: "Rejects certificates",
+};
+
+function Ingress({ canaries }: { canaries: readonly CanaryResult[] }) {
+  const { state, text } = summarizeCanaries(canaries);
+  return (
+    <Part name="Ingress" state={state} word={ingressWords[state]}>
+      <span className="[overflow-wrap:anywhere]">{text}</span>
     </Part>
   );
 }

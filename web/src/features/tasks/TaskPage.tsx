@@ -13,6 +13,7 @@ import { When } from "../../design/values/When.tsx";
 import { useActing } from "../../session.ts";
 import { useNode } from "../nodes/queries.ts";
 import { LiveMark } from "../shell/LiveMark.tsx";
+import { TraceLink } from "../trace/TraceLink.tsx";
 import { CancelTask } from "./CancelTask.tsx";
 import { PhaseTimings } from "./PhaseTimings.tsx";
 import { useTask } from "./queries.ts";
@@ -136,8 +137,26 @@ function Details({ task }: { task: Task }) {
             >
               Show in the audit trail
             </Link>
-          )}
+          )}{" "}
+          <TraceLink id={task.id} />
         </Fact>
+        {task.incident_id && (
+          <Fact name="Incident">
+            <CopyableId id={task.incident_id} label="Copy incident id" />
+            <TraceLink id={task.incident_id} of="incident" />
+          </Fact>
+        )}
+        {task.replays && (
+          <Fact name="Replays">
+            <Link
+              to="/tasks/$taskId"
+              params={{ taskId: task.replays }}
+              className="rounded-sm text-kelp hover:underline"
+            >
+              Open the earlier task
+            </Link>
+          </Fact>
+        )}
       </Facts>
     </Card>
   );

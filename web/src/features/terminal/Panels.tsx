@@ -16,6 +16,7 @@ import { Fact, Facts } from "../../design/lists/Facts.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { StatusMark } from "../../design/values/StatusMark.tsx";
 import { tookMs } from "../../design/values/time.ts";
+import { TraceLink } from "../trace/TraceLink.tsx";
 import type { Connection } from "./connection.ts";
 import { hopInWords, ownerInWords } from "./failures.ts";
 import { ReadinessSteps } from "./ReadinessSteps.tsx";
@@ -166,6 +167,7 @@ function FailureView({ failure, node, docked, children }: FailureViewProps) {
           <span className="block">
             {titleOf(code)} <span className="font-mono text-sm">{code}</span>
             {correlationId && <CopyableId id={correlationId} label="Copy correlation id" />}
+            {correlationId && <TraceLink id={correlationId} />}
           </span>
         </Fact>
       </Facts>

@@ -14,6 +14,7 @@ import { tookMs } from "../../design/values/time.ts";
 import { When } from "../../design/values/When.tsx";
 import { useMe } from "../../session.ts";
 import { TaskLink } from "../tasks/TaskLink.tsx";
+import { TraceLink } from "../trace/TraceLink.tsx";
 import { chainOf } from "./chain.ts";
 import { hopInWords, ownerInWords } from "./failures.ts";
 import { type TerminalsOf, useTerminals } from "./queries.ts";
@@ -78,6 +79,7 @@ function Row({ terminal, opened, onToggle }: RowProps) {
           <ReadinessSteps chain={chain} next={unreached(terminal)} />
           {failure && <FailureDetails failure={failure} node={terminal.node_name} />}
           <DetailsFooter correlationId={terminal.correlation_id}>
+            <TraceLink id={terminal.correlation_id} />
             {terminal.task_id && <TaskLink taskId={terminal.task_id}>Its task on the node</TaskLink>}
           </DetailsFooter>
         </>
@@ -117,7 +119,8 @@ function FailureDetails({ failure, node }: { failure: StoredFailure; node: strin
       <span className="text-ink-muted">
         Stopped at: {hopInWords(hop)}. Can be fixed by {ownerInWords(owner)}. {title},{" "}
         <span className="font-mono">{code}</span>{" "}
-        <CopyableId id={correlation_id} label="Copy the failure's correlation id" />
+        <CopyableId id={correlation_id} label="Copy the failure's correlation id" />{" "}
+        <TraceLink id={correlation_id} of="failure" />
       </span>
     </p>
   );
