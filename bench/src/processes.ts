@@ -7,6 +7,24 @@ export function residentKb(pid: number): number {
 }
 
 /** User and system time, which Linux counts in hundredths of a second on every architecture of ours. */
+/** Of a process and of all that it started, those that have ended included. */
+export function processorSecondsOfAll(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /, "")
+    .split(" ");
+  const ended = (Number(fields[13]) + Number(fields[14])) / 100;
+  return children.reduce((sum, child) => sum + secondsIfThere(Number(child)), processorSeconds(pid) + ended);
+}
+
+function secondsIfThere(pid: number): number {
+  try {
+    return processorSeconds(pid);
+  } catch {
+    return 0;
+  }
+}
+
 export function processorSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /, "")

@@ -89,7 +89,8 @@ const reasons: Partial<Record<string, Words>> = {
   },
   auth_failed: {
     ...auth,
-    message: /^The server rejected this node's certificate \d+ seconds? ago\. .*its certificate was replaced/,
+    message:
+      /^(The server rejected this node's certificate \d+ seconds? ago\. This certificate was replaced|The server does not accept this agent's certificate)/,
     next_step: /holdfast node token create --node/,
   },
   identity_revoked: {
@@ -188,9 +189,9 @@ export function traceFor({ by, code }: { by: Observer; code: string }): Expected
   }
   if (by === "dashboard" && code === "auth_failed") {
     return {
-      ...{ id: true, ofTheFault: true, delivered: "identity_revoked" },
+      ...{ id: true, ofTheFault: true, delivered: "auth_failed" },
       ...{ server_log: "refused a node's request", host_log: ["request failed"] },
-      audit: { action: "node.connect", result: "denied", reason: "identity_revoked", target: "node" },
+      audit: { action: "node.connect", result: "denied", reason: "certificate_replaced", target: "node" },
     };
   }
   return {

@@ -8,8 +8,21 @@ import { engine } from "./engine.ts";
 import { fleet } from "./fleet.ts";
 import { issuing } from "./issuing.ts";
 import { me } from "./me.ts";
+import { recovery } from "./recovery.ts";
 import { soak } from "./soak.ts";
 import { startup } from "./startup.ts";
 import { terminal } from "./terminal.ts";
 
-export const allBenches: Bench[] = [startup, me, engine, dispatch, agent, terminal, issuing, drift, fleet, soak];
+export const allBenches: Bench[] = [
+  startup,
+  me,
+  engine,
+  dispatch,
+  agent,
+  terminal,
+  issuing,
+  drift,
+  fleet,
+  recovery,
+  soak,
+];

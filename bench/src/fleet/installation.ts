@@ -5,8 +5,9 @@ import { createHash, randomBytes } from "node:crypto";
 import http from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openPool } from "@holdfast/control-plane/database/connect";
+import { openPool, type Sql } from "@holdfast/control-plane/database/connect";
 import { startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
+import type { WorldClock } from "@holdfast/control-plane/database/embedded/testing/world-clock";
 import { setUpDatabase } from "@holdfast/control-plane/database/logins";
 import { loginEnvironment } from "@holdfast/control-plane/database/settings";
 import { openBareRows } from "../floors/bare-rows.ts";
@@ -36,15 +37,23 @@ export type Installation = {
   /** Milliseconds of two durable commits of one row in the same PostgreSQL, at the median. */
   twoCommits(): Promise<number>;
   /** kill -9, and another process in its place. */
-  replaceApi(): Promise<void>;
+  replaceApi(meanwhile?: () => void): Promise<void>;
+  /** Of the server that all of its processes belong to. */
+  databasePid: number;
+  /** For what only the database knows. */
+  system: Sql;
 };
 
 const COMMITS = 200;
 
 const programAt = (name: string) => fileURLToPath(new URL(`../programs/${name}.ts`, import.meta.url));
 
-export async function startInstallation(lab: Lab): Promise<Installation> {
-  const database = await startEmbeddedPostgres({ directory: join(lab.directory(), "postgres") });
+/** `clock`: of PostgreSQL, api and nodes alike. */
+export async function startInstallation(lab: Lab, { clock }: { clock?: WorldClock } = {}): Promise<Installation> {
+  const database = await startEmbeddedPostgres({
+    directory: join(lab.directory(), "postgres"),
+    ...(clock ? { binaries: clock.binaries } : {}),
+  });
   lab.onClose(() => database.stop({ hurry: true }));
   const { logins } = await setUpDatabase({ ownerUrl: database.ownerUrl });
   const system = openPool({ url: logins.systemUrl, role: "holdfast_system", application: "bench", max: 1 });
@@ -63,7 +72,7 @@ export async function startInstallation(lab: Lab): Promise<Installation> {
     const program = lab.start({
       command: process.execPath,
       args: [...args, programAt(name)],
-      env: { BENCH_OURS: JSON.stringify(ours) },
+      env: { BENCH_OURS: JSON.stringify(ours), ...clock?.env },
     });
     const { url } = (await program.ready) as { url: string };
     return { program, url };
@@ -100,10 +109,13 @@ export async function startInstallation(lab: Lab): Promise<Installation> {
       return median(each);
     },
     run: async (order) => (await ask(api.url, order)) as FleetOutcome,
-    async replaceApi() {
+    async replaceApi(meanwhile) {
       await kill(api.program);
+      meanwhile?.();
       api = await start("fleet-api", { settings });
     },
+    databasePid: database.pid,
+    system,
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { copyFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { clockEnvironment } from "@holdfast/control-plane/database/embedded/testing/world-clock";
 import type { LabNode } from "../lab/node.ts";
 import type { Fault } from "./fault.ts";
 
@@ -24,20 +25,12 @@ export function diskFull(node: LabNode): Fault {
   };
 }
 
-/** What a process sees as the time, for `agentEnv`; `clockOff` moves it. */
+/** The clock of one host alone, for `agentEnv`; `clockOff` moves it. */
 export function movableClock(directory: string): Record<string, string> {
   writeFileSync(clockFile(directory), "+0\n");
-  return {
-    LD_PRELOAD: FAKETIME,
-    FAKETIME_TIMESTAMP_FILE: clockFile(directory),
-    FAKETIME_NO_CACHE: "1",
-    // A steady clock does not jump when somebody sets the time.
-    FAKETIME_DONT_FAKE_MONOTONIC: "1",
-  };
+  return clockEnvironment(clockFile(directory));
 }
 const clockFile = (directory: string) => join(directory, "clock");
-/** Of Debian's package `faketime`; the loader fills in the machine's own directory. */
-const FAKETIME = "/usr/$LIB/faketime/libfaketime.so.1";
 
 export const clockOff = (directory: string, offset: string): Fault => ({
   what: `the host's clock is ${offset} off`,

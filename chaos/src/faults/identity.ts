@@ -2,7 +2,10 @@
 
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { explainNode } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { resolveClone } from "@holdfast/contracts/endpoints/nodes";
+import { temporaryAuthority } from "@holdfast/control-plane/identity/authority";
 import { holdfast } from "../lab/control.ts";
 import type { Lab } from "../lab/lab.ts";
 import { type RunningProgram, start } from "../lab/program.ts";
@@ -38,7 +41,10 @@ export function oldCertificate(lab: Lab): Fault {
   };
 }
 
-/** A disk image is used for two hosts: the agent's state on the second one is a copy of the first one's. */
+/**
+ * A disk image is used for two hosts: the agent's state on the second one is a copy of the first one's. It is repaired as the
+ * product says: an operator keeps the first one, which gets a new key.
+ */
 export function cloned(lab: Lab): Fault {
   const { node, second } = lab;
   if (!second) throw new Error("this lab has no second node");
@@ -59,6 +65,13 @@ export function cloned(lab: Lab): Fault {
     async mend() {
       await clone?.stop("SIGKILL");
       rmSync(state, { recursive: true, force: true });
+      const params = { node_id: node.id };
+      const { clone: seen } = await lab.control.operator(explainNode, { params });
+      const keep = seen?.recommended ?? seen?.instances[0]?.holder;
+      if (keep === undefined) return;
+      const { token, api_url } = await lab.control.operator(resolveClone, { params, body: { keep } });
+      await node.holdfast(["join", "--api", api_url], { HOLDFAST_ENROLLMENT_TOKEN: token });
+      await atDesk(lab, "node", "reactivate", node.name);
     },
   };
 }
@@ -77,6 +90,17 @@ export function signingCaLost(lab: Lab): Fault {
         "DELETE FROM sealed_keys WHERE name LIKE 'ca:%'",
       ),
     mend: () => change("INSERT INTO sealed_keys SELECT * FROM lost_keys", "DROP TABLE lost_keys"),
+  };
+}
+
+/** As after a rendering of its configuration with the files of another installation. */
+export function otherClientCa({ nginx }: Lab): Fault {
+  if (!nginx) throw new Error("this lab has no nginx");
+  const { certificates } = temporaryAuthority(new Date());
+  return {
+    what: "the ingress trusts another CA than the one that signs certificates of nodes",
+    inflict: () => nginx.trustsClientsOf(certificates.join("")),
+    mend: () => nginx.trustsClientsOf(undefined),
   };
 }
 

@@ -33,6 +33,8 @@ export async function openControl(options: {
   logins: Logins;
   /** Undefined: pace and limits as by default. */
   staleAfterSeconds: number | undefined;
+  /** For api and worker, beyond the usual. */
+  env?: Record<string, string> | undefined;
   /** The operator sees a wrong hop and a wrong signal. */
   falsify: boolean;
 }): Promise<Control> {
@@ -64,6 +66,7 @@ export async function openControl(options: {
     ...pace,
     HOLDFAST_API_LOG_LEVEL: "trace",
     HOLDFAST_NODE_HEALTH_PROBE_INTERVAL_SECONDS: "0",
+    ...options.env,
   };
   const launch = () =>
     start({
@@ -79,7 +82,7 @@ export async function openControl(options: {
     host,
     name: "worker",
     command: [process.execPath, holdfast, "worker"],
-    env: Object.assign({}, loginEnvironment(options.logins), pace),
+    env: Object.assign({}, loginEnvironment(options.logins), pace, options.env),
     logFile: join(directory, "worker.log"),
   });
   await api().ready;

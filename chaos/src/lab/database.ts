@@ -3,7 +3,11 @@
 
 import { mkdirSync } from "node:fs";
 import { openOwner } from "@holdfast/control-plane/database/connect";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "@holdfast/control-plane/database/embedded/start";
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from "@holdfast/control-plane/database/embedded/start";
 import { setUpDatabase } from "@holdfast/control-plane/database/logins";
 import type { Logins } from "@holdfast/control-plane/database/settings";
 
@@ -19,7 +23,7 @@ export type SharedDatabase = {
 const hasty = { fsync: "off", full_page_writes: "off", max_connections: "300" };
 
 export async function openSharedDatabase(directory: string): Promise<SharedDatabase> {
-  const { server, logins } = await startMigrated(directory, hasty);
+  const { server, logins } = await startMigrated(directory, { parameters: hasty });
   const admin = openOwner(server.superuserUrl);
   return {
     async create(name) {
@@ -46,8 +50,9 @@ export type OwnDatabase = {
 };
 
 /** As durable as an installation's. */
-export async function openOwnDatabase(directory: string): Promise<OwnDatabase> {
-  const first = await startMigrated(directory, {});
+export async function openOwnDatabase(directory: string, binaries?: string): Promise<OwnDatabase> {
+  const programs = binaries === undefined ? {} : { binaries };
+  const first = await startMigrated(directory, programs);
   let server: EmbeddedPostgres | undefined = first.server;
   return {
     logins: first.logins,
@@ -56,14 +61,17 @@ export async function openOwnDatabase(directory: string): Promise<OwnDatabase> {
       server = undefined;
     },
     async start() {
-      server ??= await startEmbeddedPostgres({ directory, mustExist: true });
+      server ??= await startEmbeddedPostgres({ directory, mustExist: true, ...programs });
     },
   };
 }
 
-async function startMigrated(directory: string, parameters: Record<string, string>) {
+async function startMigrated(
+  directory: string,
+  options: Pick<EmbeddedPostgresOptions, "parameters" | "binaries">,
+) {
   mkdirSync(directory, { recursive: true });
-  const server = await startEmbeddedPostgres({ directory, parameters });
+  const server = await startEmbeddedPostgres({ directory, ...options });
   const { logins } = await setUpDatabase({ ownerUrl: server.ownerUrl });
   return { server, logins };
 }

@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { holdfast } from "./control.ts";
+import { enrollIngress } from "./ingress.ts";
 import { API_NAME, API_PORT, type Network } from "./network.ts";
 import { type RunningProgram, start } from "./program.ts";
 
@@ -39,20 +39,7 @@ export async function openEdge(options: {
   listen: string;
 }): Promise<Edge> {
   const { network, directory } = options;
-  const certificates = join(directory, "ingress");
-  const settings = {
-    HOLDFAST_API_INTERNAL_URL: "https://127.0.0.1:3004",
-    HOLDFAST_INGRESS_TOKEN: options.ingressToken,
-    HOLDFAST_INGRESS_DIR: certificates,
-  };
-  const enrolling = start({
-    host: network.control.host,
-    name: "ingress",
-    command: [process.execPath, holdfast, "ingress", "--once", "--json"],
-    env: settings,
-    logFile: join(directory, "ingress.log"),
-  });
-  await enrolling.ended;
+  const certificates = await enrollIngress(options);
   const edge = start({
     host: network.router,
     name: "edge",

@@ -3,6 +3,7 @@
 
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { openWorldClock, type WorldClock } from "@holdfast/control-plane/database/embedded/testing/world-clock";
 import type { Logins } from "@holdfast/control-plane/database/settings";
 import { type Control, openControl } from "./control.ts";
 import { type OwnDatabase, openOwnDatabase, type SharedDatabase } from "./database.ts";
@@ -10,6 +11,7 @@ import { type NameServer, openNameServer } from "./dns.ts";
 import { type Edge, openEdge } from "./edge.ts";
 import type { Host } from "./host.ts";
 import { type Network, openNetwork } from "./network.ts";
+import { type Nginx, openNginx, throughNginx } from "./nginx.ts";
 import { type LabNode, openNode } from "./node.ts";
 
 export type LabOptions = {
@@ -17,8 +19,12 @@ export type LabOptions = {
   second?: boolean;
   /** A PostgreSQL of its own, which may be harmed. */
   ownDatabase?: boolean;
+  /** With a clock of its own, which all processes of the lab see. */
+  clock?: boolean;
   /** With an edge between nodes and api, which can be set to misbehave. */
   edge?: boolean;
+  /** With a real nginx between nodes and api, which verifies certificates itself. */
+  nginx?: boolean;
   agentEnv?: (directory: string) => Record<string, string>;
   stateMegabytes?: number;
   /** With the pace and the limits that the product has by default, instead of shorter ones. */
@@ -34,7 +40,9 @@ export type Lab = {
   node: LabNode;
   second: LabNode | undefined;
   database: OwnDatabase | undefined;
+  clock: WorldClock | undefined;
   edge: Edge | undefined;
+  nginx: Nginx | undefined;
   logins: Logins;
   /** Runs a statement in the lab's database that no process of an installation could run. */
   changeDatabase(statement: string): Promise<void>;
@@ -61,7 +69,9 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   const directory = join(site.directory, `lab${number}`);
   mkdirSync(directory);
   const names = ["node", ...(options.second ? ["second"] : [])];
-  const database = options.ownDatabase ? await openOwnDatabase(join(directory, "postgres")) : undefined;
+  const clock = options.clock ? openWorldClock(directory) : undefined;
+  const database =
+    options.ownDatabase || clock ? await openOwnDatabase(join(directory, "postgres"), clock?.binaries) : undefined;
   const [network, logins] = await Promise.all([
     openNetwork({ number, directory, nodes: names }),
     database?.logins ?? site.database.create(`lab${number}`),
@@ -75,24 +85,24 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
   const { asByDefault = false } = options;
   const staleAfterSeconds = asByDefault ? undefined : STALE_AFTER_SECONDS;
   const { falsify } = site;
-  const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify });
-  const { operator, ingressToken } = control;
   const [first] = network.nodes;
-  const edge =
-    options.edge && first
-      ? await openEdge({ network, directory, ingressToken, listen: first.gateway })
-      : undefined;
-  if (edge && first) nameServer.answer(first.gateway);
+  const env = { ...clock?.env, ...(options.nginx && first ? throughNginx(first.gateway) : {}) };
+  const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify, env });
+  const { operator, ingressToken } = control;
+  const inFront = first && { network, directory, ingressToken, listen: first.gateway };
+  const edge = options.edge && inFront ? await openEdge(inFront) : undefined;
+  const nginx = options.nginx && inFront ? await openNginx(inFront) : undefined;
+  if ((edge ?? nginx) && first) nameServer.answer(first.gateway);
   const [node, second] = await Promise.all(
     network.nodes.map((place, index) => {
-      const linked = { HOLDFAST_AGENT_LINK: site.link };
-      const env = { ...linked, ...(falsify ? falseRecords : {}), ...options.agentEnv?.(directory) };
-      const special = index === 0 ? { env, ...options } : { env: linked, asByDefault };
+      const linked = { HOLDFAST_AGENT_LINK: site.link, ...clock?.env };
+      const ofFirst = { ...linked, ...(falsify ? falseRecords : {}), ...options.agentEnv?.(directory) };
+      const special = index === 0 ? { env: ofFirst, ...options } : { env: linked, asByDefault };
       return openNode({ place, directory, operator, ...special });
     }),
   );
   if (!node) throw new Error("a lab has a node");
-  const parts = { network, names: nameServer, control, node, second, database, edge };
+  const parts = { network, names: nameServer, control, node, second, database, clock, edge, nginx };
   const changeDatabase = (statement: string) => site.database.change(`lab${number}`, statement);
   return { directory, router: network.router, logins, changeDatabase, ...parts };
 }
@@ -108,7 +118,8 @@ export async function closeLab(lab: Lab | undefined, directory: string, keep?: s
     lab.control.worker,
     ...(lab.edge ? [lab.edge.program] : []),
   ];
-  await Promise.all([lab.names.stop(), ...programs.map((one) => one.stop("SIGKILL"))]);
+  // nginx ends its workers itself.
+  await Promise.all([lab.names.stop(), lab.nginx?.program.stop(), ...programs.map((one) => one.stop("SIGKILL"))]);
   await lab.database?.stop();
   for (const host of [...lab.network.nodes.map((one) => one.host), lab.network.control.host, lab.router]) {
     process.kill(host.pid, "SIGKILL");

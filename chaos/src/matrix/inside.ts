@@ -12,7 +12,7 @@ import { pairs, rowsOf } from "./pairs.ts";
 import { openMatrixReport } from "./report.ts";
 import type { Row, RowAt } from "./row.ts";
 import { allRows } from "./rows/all.ts";
-import { resultOf, runAtInstallation, runInLab, runPair } from "./run-row.ts";
+import { runAtInstallation, runInLab, runPair } from "./run-row.ts";
 
 const keepIn = join(repository, "test-output/matrix");
 const [names = "", jobs = "4", form = "table", wanted = "rows"] = process.argv.slice(2);
@@ -52,10 +52,6 @@ const atInstallation = async (rows: readonly RowAt<"installation">[]) => {
   for (const row of rows) report.ended(await runAtInstallation(row, keyOf(row), { all, place }));
   await place.close();
 };
-for (const row of chosen) {
-  if (row.at !== "nowhere") continue;
-  report.ended(resultOf(row, keyOf(row), { seconds: null, problems: [`needs ${row.missing}`] }));
-}
 await Promise.all([
   ...Array.from({ length: Number(jobs) }, inLabs),
   atInstallation(chosen.filter((one) => one.at === "installation")),

@@ -21,10 +21,9 @@ type AtInstallation = {
 };
 /** Only for rows that the key marks so: there is nothing yet that it could happen to. One step after the other. */
 type Injected = { at: "database"; evidence: readonly (readonly InjectedEvidence[])[] };
-type NotYet = { at: "nowhere" /** What has to be built first. */; missing: string };
 
 /** `nextAction`: where the fault meets the condition under which the key gives another one. */
-export type Row = { row: string; how: string; nextAction?: string } & (AtLab | AtInstallation | Injected | NotYet);
+export type Row = { row: string; how: string; nextAction?: string } & (AtLab | AtInstallation | Injected);
 export type RowAt<Place extends Row["at"]> = Extract<Row, { at: Place }>;
 
 export type InjectedEvidence = { kind: string; value: string; observer: string };

@@ -18,7 +18,7 @@ type Outcome = Pick<RowResult, "seconds" | "problems"> & Partial<Pick<Watched, "
 const SPARE_SECONDS = 240;
 const nothing = { reason: null, signal: null, user_state: "", severity: null, owner: null, next_action: "" };
 
-export function resultOf(row: Row, key: KeyRow, { explanation, seconds, problems }: Outcome): RowResult {
+function resultOf(row: Row, key: KeyRow, { explanation, seconds, problems }: Outcome): RowResult {
   const { how, row: name } = row;
   const ok = problems.length === 0 && seconds !== null;
   const answer = explanation ? answerOf(explanation) : nothing;

@@ -10,7 +10,9 @@ const usage = "npm run matrix -- [<row>…] [--pairs] [--json] [--jobs <how many
 const JOBS = 6;
 
 const asked = readArguments(process.argv.slice(2));
-const missing = (["root", "nft", "dnsmasq", "faketime"] as const).filter((name) => !facilities[name].present());
+const missing = (["root", "nft", "dnsmasq", "faketime", "nginx"] as const).filter(
+  (name) => !facilities[name].present(),
+);
 if (typeof asked === "string") stop(asked);
 else if (missing.length > 0) {
   stop(`The lab needs ${missing.join(", ")}: ${missing.map((name) => facilities[name].remedy).join("; ")}.`);

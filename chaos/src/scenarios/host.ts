@@ -1,6 +1,7 @@
 // The host that the agent runs on: its disk, its clock, its files.
 
 import { clockOff, diskFull, movableClock, trustReplaced } from "../faults/host.ts";
+import { withoutToken } from "../faults/recovery.ts";
 import type { Expected } from "../judge.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
@@ -66,10 +67,13 @@ async function wrongClock(story: Story, offset: string): Promise<void> {
 
 export const staleTrust: Scenario = {
   name: "trust-bundle-stale",
-  title: "the agent starts with an old bundle of the server's CA",
-  ...disconnected("trust_bundle_invalid", 25),
-  run: (story) =>
-    cutOff(story, trustReplaced(story.lab.node, foreignCa), "trust_bundle_invalid", {
+  title: "the agent starts with an old bundle of the server's CA, and has no recovery token",
+  // It may have tried to recover before, with the token that was revoked.
+  expect: { ...disconnected("trust_bundle_invalid", 25).expect, beside: "recovery_refused" },
+  async run(story) {
+    await withoutToken(story.lab);
+    await cutOff(story, trustReplaced(story.lab.node, foreignCa), "trust_bundle_invalid", {
       silence: "connection_lost",
-    }),
+    });
+  },
 };

@@ -9,7 +9,7 @@ import { PATIENCE_SECONDS, until } from "../until.ts";
 export const rotated: Scenario = {
   name: "certificate-rotated",
   title: "the node is enrolled again while its agent runs",
-  expect: { sightings: [{ by: "history", code: "identity_revoked", within: 60 }] },
+  expect: { sightings: [{ by: "history", code: "auth_failed", within: 60 }] },
   async run(story) {
     const { lab } = story;
     const serialOf = async () =>
@@ -19,7 +19,7 @@ export const rotated: Scenario = {
     const task = await story.gives({ params: { hold_ms: 8_000 } });
     await story.breaks(enrolledAgain(lab));
     // Refused once with the old one, which makes the agent look for another.
-    await story.historyHas("identity_revoked");
+    await story.historyHas("auth_failed");
     await story.mends();
     await story.succeeds(task);
     const after = await until("another certificate is in use", PATIENCE_SECONDS, async () => {
@@ -39,11 +39,13 @@ export const rejected: Scenario = {
     rows: ["N04"],
     sightings: [
       { by: "dashboard", code: "auth_failed", within: 75 },
-      { by: "host", code: "identity_revoked", within: 75 },
+      { by: "host", code: "auth_failed", within: 75 },
       { by: "user", code: "task_not_taken", within: 60 },
     ],
     // That it is offline is a symptom of the rejection.
     before: { connection: "offline" },
+    // It may have tried to recover, with a token that ended with the old certificate.
+    beside: "recovery_refused",
   },
   async run(story) {
     await story.breaks(oldCertificate(story.lab));
@@ -51,7 +53,7 @@ export const rejected: Scenario = {
     const waiting = await story.gives();
     await Promise.all([
       story.dashboardSees("auth_failed"),
-      story.hostSees("identity_revoked"),
+      story.hostSees("auth_failed"),
       isOffline(story),
       story.userIsRefused(),
     ]);

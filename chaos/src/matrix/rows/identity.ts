@@ -1,6 +1,6 @@
 // Rows about who a node is, and whether that is accepted.
 
-import { cloned, fenced, oldCertificate, signingCaLost } from "../../faults/identity.ts";
+import { cloned, fenced, oldCertificate, otherClientCa, signingCaLost } from "../../faults/identity.ts";
 import type { Row } from "../row.ts";
 
 export const identityRows: Row[] = [
@@ -10,6 +10,14 @@ export const identityRows: Row[] = [
     at: "lab",
     returns: true,
     run: (scene) => scene.breaks(signingCaLost(scene.lab)),
+  },
+  {
+    row: "D06",
+    how: "nginx in front of the server, which verifies certificates itself, is reloaded with another CA",
+    at: "lab",
+    lab: { nginx: true },
+    returns: true,
+    run: (scene) => scene.breaks(otherClientCa(scene.lab)),
   },
   {
     row: "D13",

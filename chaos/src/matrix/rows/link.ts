@@ -13,12 +13,10 @@ import {
   clockOff,
   diskFull,
   movableClock,
-  trustReplaced,
 } from "../../faults/host.ts";
 import { egressDropped } from "../../faults/network.ts";
 import type { Lab } from "../../lab/lab.ts";
 import { API_NAME } from "../../lab/network.ts";
-import { foreignCa } from "../../scenarios/foreign-ca.ts";
 import type { Row } from "../row.ts";
 
 function selfSigned({ directory }: Lab): string {
@@ -78,16 +76,6 @@ export const linkRows: Row[] = [
     async run(scene) {
       await scene.breaks(egressDropped(scene.lab));
       await scene.handsInRecords("api_unreachable");
-    },
-  },
-  {
-    row: "D08",
-    how: "the bundle with the server's CA is replaced by an old one; the host's records are handed in",
-    at: "lab",
-    returns: true,
-    async run(scene) {
-      await scene.breaks(trustReplaced(scene.lab.node, foreignCa));
-      await scene.handsInRecords("trust_bundle_invalid");
     },
   },
   {
