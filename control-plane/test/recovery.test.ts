@@ -36,13 +36,15 @@ beforeAll(async () => {
   org = await createOrg(api, "ours");
 });
 
-/** What a heartbeat with this token brings. */
-async function tokenAfter(node: TestNode, held: RecoveryToken | null): Promise<RecoveryToken | undefined> {
+async function heartbeatWith(node: TestNode, held: RecoveryToken | null): Promise<Record<string, unknown>> {
   const recovery = held && { seq: held.seq, expires_at: held.expires_at };
   const { status, body } = await sendHeartbeatFrom(node, { recovery });
   expect(status).toBe(200);
-  return body["recovery"] as RecoveryToken | undefined;
+  return body;
 }
+/** What a heartbeat with this token brings. */
+const tokenAfter = async (node: TestNode, held: RecoveryToken | null) =>
+  (await heartbeatWith(node, held))["recovery"] as RecoveryToken | undefined;
 
 /** A node with a token that it has shown, and whose connection has ended. */
 async function lostNode(): Promise<{ node: TestNode; token: RecoveryToken }> {
@@ -108,6 +110,24 @@ describe("a recovery token", () => {
     expect(rows.map(({ secret_hash }) => secret_hash)).toEqual(
       [first, second].map(({ token }) => createHash("sha256").update(token).digest()),
     );
+  });
+
+  it("ID-04 is confirmed at once by a node that has no other, which is asked once", async () => {
+    const node = await enrollTestNode(api, org.id);
+    const asked = async (held: RecoveryToken | null) => (await heartbeatWith(node, held))["again"] ?? false;
+    const { recovery, again } = await heartbeatWith(node, null);
+    expect(again).toBe(true);
+    // It has lost it, or cannot keep it: more heartbeats would not help.
+    expect(await asked(null)).toBe(false);
+    const token = (await tokenAfter(node, null)) as RecoveryToken;
+    expect(token.seq).toBeGreaterThan((recovery as RecoveryToken).seq);
+    expect(await asked(token)).toBe(false);
+    const old = { ...token, expires_at: new Date(Date.parse(token.expires_at) - 3_500_000).toISOString() };
+    expect(await heartbeatWith(node, old)).toMatchObject({ recovery: { seq: token.seq + 1 } });
+    // The one before still works.
+    expect(await asked(old)).toBe(false);
+    await superuser`UPDATE recovery_tokens SET revoked_at = now() WHERE node_id = ${node.id}`;
+    expect(await asked({ ...token, seq: token.seq + 1 })).toBe(true);
   });
 
   it("ID-04 is not given to an agent that does not know of it", async () => {

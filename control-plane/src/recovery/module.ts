@@ -18,10 +18,7 @@ export const recovery = defineModule({
     const { system, signals, log, recovery: policy, nodes } = api;
     const profile = async () => (await nodes.profile()).name;
     const refresh = createTokenRefresh({ system, signals, policy, profile, log });
-    nodeApi.heartbeatParts.push(async (node, report) => {
-      const token = await refresh.after(node, report.recovery);
-      return token ? { recovery: token } : {};
-    });
+    nodeApi.heartbeatParts.push((node, report) => refresh.after(node, report.recovery));
   },
   jobs: [
     {

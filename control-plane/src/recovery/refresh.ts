@@ -2,6 +2,7 @@
 // one long before it gets old. Without a change there is no statement.
 
 import { hash } from "node:crypto";
+import type { HeartbeatAnswer } from "@holdfast/contracts/node/protocol";
 import type { HeldRecoveryToken, RecoveryToken } from "@holdfast/contracts/node/recovery";
 import type { Log } from "@holdfast/service/log";
 import { isUnavailable, type Sql } from "../database/connect.ts";
@@ -14,8 +15,11 @@ type NodeRef = { id: string; orgId: string };
 
 export type TokenRefresh = {
   /** `held`: from the heartbeat; undefined: an agent from before tokens. Never rejects. */
-  after(node: NodeRef, held: HeldRecoveryToken | null | undefined): Promise<RecoveryToken | undefined>;
+  after(node: NodeRef, held: HeldRecoveryToken | null | undefined): Promise<Refreshed>;
 };
+
+/** `again`: the node has no other token that works, and is to confirm this one now, not with its next heartbeat. */
+export type Refreshed = Pick<HeartbeatAnswer, "recovery" | "again">;
 
 /** A new one after this part of an hour, different for each node, so that a fleet does not get them all at once. */
 const REFRESH_AFTER_MS = { least: 40 * 60_000, spread: 15 * 60_000 };
@@ -36,9 +40,14 @@ export function createTokenRefresh(options: {
   const maxAgeSeconds = policy.tokenMaxAgeSeconds;
   /** What each node showed last, and whether that is one that works. */
   const known = new Map<string, { seq: number; works: boolean }>();
+  /** Nodes that were asked to confirm a token: once, because a node that cannot keep one would never stop. */
+  const confirming = new Set<string>();
   // With the identity of a node its tokens end, too.
   options.signals.subscribe("node_standing", (ids) => {
-    for (const id of ids) known.delete(id);
+    for (const id of ids) {
+      known.delete(id);
+      confirming.delete(id);
+    }
   });
   options.signals.onReconnected(() => known.clear());
 
@@ -69,15 +78,20 @@ export function createTokenRefresh(options: {
 
   return {
     async after(node, held) {
-      if (held === undefined || !policy.automatic) return undefined;
+      if (held === undefined || !policy.automatic) return {};
       try {
         const isWorking = held !== null && (await works(node, held));
-        if (isWorking && !isDue(node.id, held, { maxAgeSeconds, now: now() })) return undefined;
-        return await issued.add({ nodeId: node.id, orgId: node.orgId, shown: held?.seq ?? 0 });
+        if (isWorking) confirming.delete(node.id);
+        if (isWorking && !isDue(node.id, held, { maxAgeSeconds, now: now() })) return {};
+        const token = await issued.add({ nodeId: node.id, orgId: node.orgId, shown: held?.seq ?? 0 });
+        if (token === undefined) return {};
+        if (isWorking || confirming.has(node.id)) return { recovery: token };
+        confirming.add(node.id);
+        return { recovery: token, again: true };
       } catch (error) {
         // The heartbeat itself is more important; the next one tries again.
         log.warn({ err: error, node_id: node.id }, "could not refresh a recovery token");
-        return undefined;
+        return {};
       }
     },
   };
