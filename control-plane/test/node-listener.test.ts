@@ -202,6 +202,17 @@ describe("a certificate shown to the node-facing listener", () => {
     expect((await heartbeat(old, node)).body["code"]).toBe("identity_revoked");
   });
 
+  it("ID-09 is accepted if it was issued since the node was revoked, before this replica was notified", async () => {
+    const node = await addNode();
+    const before = client(await certificateFor(node));
+    await heartbeat(before, node);
+    await revoke(node);
+    expect((await heartbeat(before, node)).body["code"]).toBe("identity_revoked");
+    // Another replica enrolls it, and its notification is on the way.
+    await system.begin((tx) => moveNode(tx, node, "enrolled"));
+    expect((await heartbeat(client(await certificateFor(node)), node)).status).toBe(200);
+  });
+
   it("ID-09 refusals are counted by code, and logged with the node only when the certificate is ours", async () => {
     const node = await addNode();
     const before = logged().length;

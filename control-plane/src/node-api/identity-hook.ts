@@ -120,9 +120,9 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
     }
     if (presented.kind !== "node") return decide(undefined);
     // Nearly always known: saves a promise for each of a thousand requests per second.
-    const known = options.directory.known(presented.nodeId);
+    const known = options.directory.knownOf(presented);
     if (known) decide(known);
-    else options.directory.standing(presented.nodeId).then(decide, refuse);
+    else options.directory.standingOf(presented).then(decide, refuse);
   });
 
   return {
@@ -136,7 +136,7 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
       try {
         presented = options.certificates.of(request);
         const standing =
-          presented.kind === "node" ? await options.directory.standing(presented.nodeId) : undefined;
+          presented.kind === "node" ? await options.directory.standingOf(presented) : undefined;
         return { identity: identify({ request, named }, presented, standing), presented };
       } catch (error) {
         const address = request.socket.remoteAddress ?? "unknown";

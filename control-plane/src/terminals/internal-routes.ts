@@ -65,7 +65,7 @@ export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext
   internalRoute(internalApi, admitNodeStream, async ({ params, body, service }) => {
     const [session, standing] = await Promise.all([
       selectSession(system, params.session_id),
-      api.nodes.directory.standing(body.node_id),
+      api.nodes.directory.standingOf({ nodeId: body.node_id, serial: body.serial.toLowerCase() }),
     ]);
     if (!standing || isRevoked(standing, body.serial.toLowerCase())) throw withReason(standing);
     const theirs = session?.node_id === body.node_id && !hasEnded(session.state) ? session : undefined;

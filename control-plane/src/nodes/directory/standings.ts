@@ -20,8 +20,12 @@ export type Standing = {
 export type NodeDirectory = {
   /** Undefined: the node does not exist. */
   standing(nodeId: string): Promise<Standing | undefined>;
+  /** Of a node that presents this certificate. */
+  standingOf(presented: Presented): Promise<Standing | undefined>;
   /** The cached standing, if the node was looked up before. */
   known(nodeId: string): Standing | undefined;
+  /** The cached standing, if it is not older than this certificate. */
+  knownOf(presented: Presented): Standing | undefined;
   /** Calls the listener with each standing that is read of the node from now on. Returns an unsubscribe function. */
   onStanding(nodeId: string, listener: (standing: Standing) => void): () => void;
   /** Called after the commit of a change to a node. Notifies the other replicas too. */
@@ -30,6 +34,15 @@ export type NodeDirectory = {
   look(): Promise<void>;
   stop(): void;
 };
+
+type Presented = { nodeId: string; serial: string };
+
+/**
+ * With the identity of a node all its certificates are revoked: any other was issued since, by a replica whose notification
+ * is on its way.
+ */
+const isOlderThan = (serial: string, { revokedAt, revokedSerials }: Standing) =>
+  revokedAt !== null && !revokedSerials.has(serial);
 
 export function isRevoked(standing: Standing, serial: string): boolean {
   return standing.revokedAt !== null || standing.revokedSerials.has(serial);
@@ -101,9 +114,22 @@ export function createNodeDirectory(system: Sql, signals: Signals, log: Log): No
     signals.onReconnected(() => readAgain([...entries.keys()])),
   ];
 
+  const known = (nodeId: string) => entries.get(nodeId)?.standing;
+  const knownOf = ({ nodeId, serial }: Presented) => {
+    const standing = known(nodeId);
+    return standing && isOlderThan(serial, standing) ? undefined : standing;
+  };
+
   return {
-    known: (nodeId) => entries.get(nodeId)?.standing,
-    standing: async (nodeId) => entries.get(nodeId)?.standing ?? load(nodeId),
+    known,
+    knownOf,
+    standing: async (nodeId) => known(nodeId) ?? load(nodeId),
+    async standingOf(presented) {
+      const { nodeId } = presented;
+      if (!entries.has(nodeId)) return load(nodeId);
+      if (!knownOf(presented)) await read([nodeId]);
+      return known(nodeId);
+    },
     onStanding(nodeId, listener) {
       const all = listeners.get(nodeId) ?? new Set();
       listeners.set(nodeId, all);
