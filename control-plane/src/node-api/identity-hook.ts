@@ -135,8 +135,7 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
       let presented: PresentedCertificate = { kind: "none" };
       try {
         presented = options.certificates.of(request);
-        const standing =
-          presented.kind === "node" ? await options.directory.standingOf(presented) : undefined;
+        const standing = presented.kind === "node" ? await options.directory.standingOf(presented) : undefined;
         return { identity: identify({ request, named }, presented, standing), presented };
       } catch (error) {
         const address = request.socket.remoteAddress ?? "unknown";
