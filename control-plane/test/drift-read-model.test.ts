@@ -97,6 +97,27 @@ describe("a node in the read model", () => {
     expect(await listed(node)).toMatchObject({ layers: { management: "working", workload: "impaired" } });
   });
 
+  it("DRIFT-05 is shown as at one moment, also when its connection ends while it is read", async () => {
+    const node = await enrollTestNode(api, org.id);
+    await beating(node);
+    await superuser`
+      UPDATE node_presence SET heartbeat_at = now() - interval '10 minutes' WHERE node_id = ${node.id}`;
+    const asked = await superuser.begin(async (tx) => {
+      // The page reads the health of the host after its connection, and before the cause.
+      await tx`LOCK TABLE node_health IN ACCESS EXCLUSIVE MODE`;
+      const answer = shown(node);
+      const waiting = () => system`SELECT FROM pg_locks WHERE NOT granted AND relation = 'node_health'::regclass`;
+      await expect.poll(waiting).toHaveLength(1);
+      await system`
+        UPDATE node_presence SET disconnected_at = now(), disconnected_why = 'unresponsive' WHERE node_id = ${node.id}`;
+      return { answer };
+    });
+    const { connection, attention } = await asked.answer;
+    expect([connection, attention.map(({ code }) => code)]).toEqual(["stale", ["heartbeat_stale"]]);
+    const { connection: later, attention: causes } = await shown(node);
+    expect([later, causes.map(({ code }) => code)]).toEqual(["offline", ["connection_lost"]]);
+  });
+
   it("ID-14 a clock that goes wrong, or right again, is noticed without a finding, and once", async () => {
     const node = await enrollTestNode(api, org.id);
     await beating(node);

@@ -113,12 +113,18 @@ export type WaitCall<E> = SignedInCall<E> & {
   signal: AbortSignal;
 };
 
+export type OrgRouteOptions<E> = {
+  waitFirst?: (call: WaitCall<E>) => Promise<void>;
+  /** The response is put together from several queries, and must not contradict itself. */
+  oneMoment?: boolean;
+};
+
 /** For members, tokens and operators acting in one organization, in a transaction confined to it. */
 export function orgRoute<E extends Endpoint>(
   api: ApiContext,
   endpoint: E,
   handle: Handler<OrgCall<E>, E>,
-  options: { waitFirst?: (call: WaitCall<E>) => Promise<void> } = {},
+  options: OrgRouteOptions<E> = {},
 ): void {
   const { access } = endpoint;
   if (typeof access !== "object") throw new Error(`${endpoint.name} belongs to no organization`);
@@ -132,7 +138,8 @@ export function orgRoute<E extends Endpoint>(
       throw new ApiError("forbidden", { details: { needed: access.scope, role: org.role } });
     }
     await options.waitFirst?.({ ...call, actor, org, signal: goneSignal(reply) });
-    return perform({ api, endpoint, request, reply, call, actor, by, orgId: org.id }, (tx, inTx) =>
+    const { oneMoment } = options;
+    return perform({ api, endpoint, request, reply, call, actor, by, orgId: org.id, oneMoment }, (tx, inTx) =>
       handle({ ...call, actor, org, tx, ...inTx }),
     );
   });
@@ -153,11 +160,12 @@ type Performance<E> = {
   actor: Actor;
   by: ReturnType<typeof auditActor>;
   orgId: string | null;
+  oneMoment?: boolean | undefined;
 };
 
 /** Runs handler, idempotency and audit in one transaction: all of it is committed, or nothing. */
 async function perform<E>(
-  { api, endpoint, request, reply, call, actor, by, orgId }: Performance<E>,
+  { api, endpoint, request, reply, call, actor, by, orgId, oneMoment = false }: Performance<E>,
   handle: (tx: Tx, inTx: { touched: Touched; afterCommit: AfterCommit }) => Promise<AnswerOf<E>>,
 ): Promise<AnswerOf<E>> {
   const whenCommitted: (() => void)[] = [];
@@ -191,7 +199,9 @@ async function perform<E>(
     return answer;
   };
   try {
-    const answer = await (orgId === null ? inTransaction(api.system, work) : withOrg(api.app, orgId, work));
+    const answer = await (orgId === null
+      ? inTransaction(api.system, work)
+      : withOrg(api.app, orgId, work, { oneMoment }));
     for (const notice of whenCommitted) notice();
     return answer;
   } catch (error) {

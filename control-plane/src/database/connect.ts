@@ -48,7 +48,17 @@ export function openOwner(url: string): Sql {
   });
 }
 
-/** Runs tenant queries in one transaction that row-level security confines to the organization. */
-export async function withOrg<T>(app: Sql, orgId: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return app.begin(work, { settings: { "holdfast.org_id": orgId } });
+/**
+ * Runs tenant queries in one transaction that row-level security confines to the organization. `oneMoment`: all of them see the
+ * same moment, whatever is committed between them. Only for transactions that change nothing: others would be refused at times.
+ */
+export async function withOrg<T>(
+  app: Sql,
+  orgId: string,
+  work: (tx: Tx) => Promise<T>,
+  { oneMoment = false } = {},
+): Promise<T> {
+  const settings: Record<string, string> = { "holdfast.org_id": orgId };
+  if (oneMoment) settings["transaction_isolation"] = "repeatable read";
+  return app.begin(work, { settings });
 }

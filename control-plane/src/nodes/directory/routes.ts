@@ -108,10 +108,16 @@ export function nodeRoutes(api: ApiContext): void {
     return toNodeDetail(row, { health, verdict }, rules);
   };
 
-  orgRoute(api, getNode, async (call) => {
-    const node = await detail(call.tx, call.params.node_id);
-    return seesReasons(call) ? node : nodeDetailForTenant(node);
-  });
+  orgRoute(
+    api,
+    getNode,
+    async (call) => {
+      const node = await detail(call.tx, call.params.node_id);
+      return seesReasons(call) ? node : nodeDetailForTenant(node);
+    },
+    // The connection and its cause come from two queries.
+    { oneMoment: true },
+  );
 
   orgRoute(api, updateNode, async ({ tx, params, body, touched }) => {
     const before = await requireNode(tx, params.node_id);
