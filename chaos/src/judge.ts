@@ -20,22 +20,35 @@ const RECOVERED_SECONDS = 90;
 /** An incident's id is of a request that was under way when the fault began, or of a later one. */
 const ID_SECONDS = { from: -20, to: 900 };
 
-export function judge(expected: Expected, { sightings, before, after, retry, forbidden }: Evidence): string[] {
+/** What a look must show once the fault has had all its effects. */
+export function lookAtFault(expected: Expected): Look {
   const codes = (by: Sighting["by"]) => expected.sightings.filter((one) => one.by === by).map(({ code }) => code);
   const seen = codes("dashboard");
   const connection = seen.includes("connection_lost") ? "offline" : undefined;
-  const atFault: Look = {
+  return {
     connection: connection ?? (seen.includes("heartbeat_stale") ? "stale" : "online"),
     attention: seen,
     causes: causesOf(expected.rows ?? []),
     host: codes("host"),
     ...expected.before,
   };
+}
+
+/** And after the repair. */
+export const lookAtHealth: Look = { connection: "online", attention: [], causes: [], host: [] };
+
+/** What is waited for. The causes are the attention items themselves, in other words: there is no more to wait for. */
+export const isPageAs = (seen: Omit<Look, "host">, { connection, attention }: Look) =>
+  seen.connection === connection && compare("", seen.attention.toSorted(), attention.toSorted()).length === 0;
+export const isHostAs = (host: readonly string[], wanted: Look) =>
+  compare("", host.toSorted(), wanted.host.toSorted()).length === 0;
+
+export function judge(expected: Expected, { sightings, before, after, retry, forbidden }: Evidence): string[] {
   return [
     ...compare("the number of sightings", sightings.length, expected.sightings.length),
     ...expected.sightings.flatMap((one, index) => judgeSighting(one, sightings[index])),
-    ...compareLooks("before the repair", before, atFault),
-    ...compareLooks("after the repair", after, { connection: "online", attention: [], causes: [], host: [] }),
+    ...compareLooks("before the repair", before, lookAtFault(expected)),
+    ...compareLooks("after the repair", after, lookAtHealth),
     ...compare("what was given as a cause and must not be", forbidden, []),
     ...compare("the retry's status", retry.status, "completed"),
     ...compare("the retry's exit code", retry.exit_code, 0),

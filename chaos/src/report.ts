@@ -1,23 +1,23 @@
 // What a run shows: a table that lives while it runs, or one JSON object at its end.
 
-import type { Scenario, ScenarioResult } from "./scenario.ts";
+import { labelOf, type Run, type ScenarioResult } from "./scenario.ts";
 
 export type Report = {
-  began(scenario: Scenario): void;
-  ended(result: ScenarioResult): void;
+  began(run: Run): void;
+  ended(run: Run, result: ScenarioResult): void;
   /** Whether all is well. */
   close(): boolean;
 };
 
-type Row = { scenario: Scenario; state: "waits" | "runs" | ScenarioResult };
+type Row = { run: Run; state: "waits" | "runs" | ScenarioResult };
 
-export function openReport(scenarios: readonly Scenario[], form: "table" | "json"): Report {
-  const rows: Row[] = scenarios.map((scenario) => ({ scenario, state: "waits" }));
-  const results: ScenarioResult[] = [];
+export function openReport(runs: readonly Run[], form: "table" | "json"): Report {
+  const rows: Row[] = runs.map((run) => ({ run, state: "waits" }));
+  const resultsIn = () => rows.flatMap(({ state }) => (typeof state === "string" ? [] : [state]));
   const started = performance.now();
   const live = form === "table" && process.stdout.isTTY;
   const print = (text: string) => void process.stdout.write(`${text}\n`);
-  const rowOf = (name: string) => rows.find((row) => row.scenario.name === name);
+  const rowOf = (run: Run) => rows.find((row) => row.run === run);
   const draw = (first = false) => {
     if (!live) return;
     const up = first ? "" : `\x1b[${rows.length}A`;
@@ -28,28 +28,28 @@ export function openReport(scenarios: readonly Scenario[], form: "table" | "json
   if (form === "table") print(heading);
   draw(true);
   return {
-    began(scenario) {
-      const row = rowOf(scenario.name);
+    began(run) {
+      const row = rowOf(run);
       if (row) row.state = "runs";
       draw();
     },
-    ended(result) {
-      results.push(result);
-      const row = rowOf(result.name);
+    ended(run, result) {
+      const row = rowOf(run);
       if (!row) return;
       row.state = result;
       if (live) draw();
       else if (form === "table") print(lineOf(row));
     },
     close() {
+      const results = resultsIn();
       const bad = results.filter(({ ok }) => !ok);
-      const ok = bad.length === 0 && results.length === scenarios.length;
+      const ok = bad.length === 0 && results.length === runs.length;
       const seconds = Math.round((performance.now() - started) / 100) / 10;
-      if (form === "json") print(JSON.stringify({ ok, seconds, scenarios: inOrder(scenarios, results) }, null, 2));
+      if (form === "json") print(JSON.stringify({ ok, seconds, scenarios: results }, null, 2));
       else {
         for (const { name, problems, logs } of bad)
           print(`\n${name}:\n  ${problems.join("\n  ")}\n  logs: ${logs}`);
-        print(`\n${results.length - bad.length} of ${scenarios.length} well, in ${seconds} s`);
+        print(`\n${results.length - bad.length} of ${runs.length} well, in ${seconds} s`);
       }
       return ok;
     },
@@ -58,13 +58,13 @@ export function openReport(scenarios: readonly Scenario[], form: "table" | "json
 
 const heading = columns("", "scenario", "hop", "signal", "seen", "well again", "correlation id");
 
-function lineOf({ scenario, state }: Row): string {
-  if (state === "waits") return columns("·", scenario.name);
-  if (state === "runs") return columns("▸", scenario.name, "", scenario.title);
+function lineOf({ run, state }: Row): string {
+  if (state === "waits") return columns("·", labelOf(run));
+  if (state === "runs") return columns("▸", labelOf(run), "", run.scenario.title);
   const { ok, hop, signal, seconds, recovered_seconds, correlation_id } = state;
   return columns(
     ok ? "✓" : "✗",
-    scenario.name,
+    labelOf(run),
     hop ?? "–",
     signal ?? "–",
     inSeconds(seconds),
@@ -80,8 +80,4 @@ function columns(mark: string, name: string, hop = "", signal = "", seen = "", a
 
 function inSeconds(value: number | null): string {
   return value === null ? "–" : `${value.toFixed(1)} s`;
-}
-
-function inOrder(scenarios: readonly Scenario[], results: readonly ScenarioResult[]): ScenarioResult[] {
-  return scenarios.flatMap(({ name }) => results.filter((one) => one.name === name));
 }

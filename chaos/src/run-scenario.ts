@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { blindSpots, falsify } from "./falsify.ts";
 import { judge } from "./judge.ts";
-import { closeLab, type Lab, openLab, type Site } from "./lab/lab.ts";
-import { expectedOf, type Scenario, type ScenarioResult } from "./scenario.ts";
+import { closeLab, type Lab, openLab, type Place, type Site } from "./lab/lab.ts";
+import { expectedOf, labelOf, type Run, type ScenarioResult } from "./scenario.ts";
 import { type StoryRun, startStory } from "./story.ts";
 import { within } from "./until.ts";
 
@@ -12,19 +12,21 @@ import { within } from "./until.ts";
 const LONGEST_SECONDS = 300;
 
 export async function runScenario(
-  scenario: Scenario,
-  options: { site: Site; number: number /** Where logs of a failed one go. */; keepIn: string },
+  wanted: Run,
+  options: { place: Place; number: number /** Where logs of a failed one go. */; keepIn: string },
 ): Promise<ScenarioResult> {
   const started = performance.now();
-  const directory = join(options.site.directory, `lab${options.number}`);
-  const keep = join(options.keepIn, scenario.name);
+  const { scenario, link, falsify: falsifies } = wanted;
+  const site: Site = { ...options.place, link, falsify: falsifies };
+  const directory = join(site.directory, `lab${options.number}`);
+  const keep = join(options.keepIn, labelOf(wanted).replaceAll(":", "-"));
   let lab: Lab | undefined;
   let run: StoryRun | undefined;
   const judged = { evidence: undefined as ScenarioResult["evidence"] | undefined, falsified: 0 };
   const problems: string[] = [];
-  const expected = expectedOf(scenario, options.site.link);
+  const expected = expectedOf(scenario, link);
   try {
-    lab = await openLab(options.site, options.number, scenario.lab ?? {});
+    lab = await openLab(site, options.number, scenario.lab ?? {});
     run = startStory(lab, expected);
     try {
       await within("the end of the scenario", LONGEST_SECONDS, scenario.run(run.story));
@@ -49,6 +51,7 @@ export async function runScenario(
   const first = evidence?.sightings[0];
   return {
     name: scenario.name,
+    ...{ link, falsify: falsifies },
     ok: problems.length === 0,
     hop: first?.hop ?? null,
     signal: first?.signal ?? null,

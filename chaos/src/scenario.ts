@@ -16,12 +16,23 @@ export type Scenario = {
   run(story: Story): Promise<void>;
 };
 
+/** A scenario as it is run: as agents connect by default, or otherwise; and with false records, for the self-test. */
+export type Run = { scenario: Scenario; link: Link; falsify: boolean };
+
+/** As it is written on the command line, such as `dns-refused:poll`. */
+export function labelOf({ scenario, link, falsify }: Run): string {
+  return [scenario.name, ...(link === "poll" ? ["poll"] : []), ...(falsify ? ["falsify"] : [])].join(":");
+}
+
 export function expectedOf({ expect, polling }: Scenario, link: Link): Expected {
   return link === "poll" ? (polling ?? expect) : expect;
 }
 
 export type ScenarioResult = {
   name: string;
+  link: Link;
+  /** The run was falsified at the source: it must not be ok. */
+  falsify: boolean;
   ok: boolean;
   /** Of the first expected sighting, as the product named them; null when it did not. */
   hop: string | null;

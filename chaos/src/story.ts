@@ -11,12 +11,12 @@ import { nodeReason, ownerGroupOf, unknownReason } from "@holdfast/contracts/rea
 import type { Evidence, Look, Observer, Retry, Sighting } from "./evidence.ts";
 import { forbiddenOf, traceFor } from "./expectations.ts";
 import type { Fault } from "./faults/fault.ts";
-import type { Expected } from "./judge.ts";
+import { type Expected, lookAtFault, lookAtHealth } from "./judge.ts";
 import type { Lab } from "./lab/lab.ts";
 import type { LabNode } from "./lab/node.ts";
 import { lookUntil } from "./look.ts";
 import { findById } from "./trace.ts";
-import { PATIENCE_SECONDS, until } from "./until.ts";
+import { PATIENCE_SECONDS, until, within } from "./until.ts";
 
 type Judged = Pick<
   Sighting,
@@ -72,8 +72,10 @@ export type StoryRun = {
   mends(): Promise<void>;
 };
 
-/** How long a user's task may wait for its node: the shortest there is. */
+/** How long a user's task may wait for a node that does not take it: the shortest there is. */
 const EXPIRES_SECONDS = 5;
+/** And for one that takes and refuses it, which does so at once if the machine lets it. */
+export const ANSWERED_SECONDS = 60;
 const silences: ReadonlySet<string> = new Set(["heartbeat_stale", "connection_lost"]);
 
 export function startStory(lab: Lab, expected: Expected): StoryRun {
@@ -106,13 +108,9 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
     // The last first, and each once, whatever becomes of the others.
     for (let fault = faults.pop(); fault !== undefined; fault = faults.pop()) await fault.mend();
   };
-  const wantedOf = (by: Observer) => expected.sightings.filter((one) => one.by === by).map(({ code }) => code);
-  const wantedBefore = { attention: wantedOf("dashboard"), host: wantedOf("host"), ...expected.before };
-  const same = (one: readonly string[], other: readonly string[]) =>
-    one.toSorted().join() === other.toSorted().join();
   const ended = (task: Task) =>
     until(`the task ${task.id} ends`, PATIENCE_SECONDS, async () => {
-      const query = { wait_seconds: 1, until: "end" as const };
+      const query = { wait_seconds: 10, until: "end" as const };
       const latest = await operator(getTask, { params: { task_id: task.id }, query });
       return terminalStatuses.has(latest.status) && latest;
     });
@@ -126,11 +124,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       await fault.inflict();
     },
     async mends() {
-      before ??= await lookUntil(
-        lab,
-        { ignored: expected.beside, onAttention },
-        (one) => same(one.attention, wantedBefore.attention) && same(one.host, wantedBefore.host),
-      );
+      before ??= await lookUntil(lab, lookAtFault(expected), { ignored: expected.beside, onAttention });
       // Looked up while it is broken: an offline node is recorded as such only while it is.
       for (const one of seen.filter(({ code }) => silences.has(code))) await trace(one);
       await mends();
@@ -151,6 +145,11 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
       see({ by: "user", ...readRefusal(stderr) });
     },
     async hostSees(code) {
+      // Each command on the host is a process: it is run when the agent has written why.
+      if (traceFor({ by: "host", code }).host_log.length > 0) {
+        const written = lab.node.agent().line(({ reason }) => reason === code, brokenAt);
+        await within(`the agent's log has ${code}`, PATIENCE_SECONDS, written);
+      }
       const found = await until(`diagnose explains ${code}`, PATIENCE_SECONDS, async () => {
         const { findings, last_problem } = await lab.node.diagnose();
         const wanted = (one: typeof last_problem) => one?.reason === code && isRecorded("host", code, one);
@@ -203,9 +202,7 @@ export function startStory(lab: Lab, expected: Expected): StoryRun {
         audit_correlation_id: found.audit?.correlation_id ?? null,
         seconds: secondsSince(mendedAt ?? brokenAt),
       };
-      const isWell = ({ connection, attention, host }: Look) =>
-        connection === "online" && attention.length === 0 && host.length === 0;
-      after = await lookUntil(lab, { ignored: expected.beside, onAttention: () => undefined }, isWell);
+      after = await lookUntil(lab, lookAtHealth, { ignored: expected.beside, onAttention: () => undefined });
     },
     notes: (text) => void notes.push(`${text} (${secondsSince(began).toFixed(1)} s)`),
   };

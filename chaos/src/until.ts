@@ -1,6 +1,7 @@
 // Waits for what has no event to wait for: polls until there is a result, or reports what never happened.
 
-const PAUSE_MS = 100;
+/** Short beside the seconds that are judged, and long beside what a request costs: many labs wait side by side. */
+const PAUSE_MS = 250;
 /** For whatever is waited for. How soon the first sighting must come is the scenario's to say. */
 export const PATIENCE_SECONDS = 120;
 

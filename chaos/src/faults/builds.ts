@@ -29,13 +29,21 @@ export function ofAnOldVersion(root: string): void {
   writeFileSync(file, JSON.stringify({ ...content, version: "0.0.9" }));
 }
 
-export function anotherBuild(node: LabNode, change: (root: string) => void): Fault {
+/** `prepare` makes the build, which takes seconds and breaks nothing yet. */
+export function anotherBuild(node: LabNode, change: (root: string) => void): Fault & { prepare(): Promise<void> } {
   let copy: ReturnType<typeof copyCheckout> | undefined;
+  const make = () => {
+    const made = copyCheckout({});
+    change(made.root);
+    return made;
+  };
   return {
     what: "the agent is of another version",
+    async prepare() {
+      copy ??= make();
+    },
     async inflict() {
-      copy = copyCheckout({});
-      change(copy.root);
+      copy ??= make();
       await node.agent().stop();
       node.startAgent({ command: copy.command });
     },

@@ -43,9 +43,7 @@ export const egressRejected = (lab: Lab) =>
 
 /** What the node sends arrives, over a connection that exists; what the api answers does not. */
 export const answersDropped = (lab: Lab) =>
-  ofConnections(lab, "the router drops what the api sends to the node", () => `${fromApi(lab)} drop`, {
-    all: true,
-  });
+  ofConnections(lab, "the router drops what the api sends to the node", () => `${fromApi(lab)} drop`);
 
 export const nameServerSilent = (lab: Lab) =>
   rules(
@@ -65,13 +63,14 @@ export const lossy = (lab: Lab, percent: number) =>
        oifname "to-node" numgen random mod 100 < ${percent} drop; }`,
   );
 
-/** What there is of connections between node and api is reset; new ones may be made. */
-export const connectionsReset = (lab: Lab) =>
-  ofConnections(
-    lab,
-    "the connections of the node are reset",
-    (ports) => `${toApi(lab)} tcp sport ${ports} reject with tcp reset`,
-  );
+/**
+ * Whatever the node sends to the api's own address is reset: of connections that exist, and of those that an earlier lookup of
+ * the name is just about to make. The api gets none of it, not even the end of a connection.
+ */
+export const connectionsReset = (lab: Lab) => ({
+  ...egressRejected(lab),
+  what: "the connections of the node are reset",
+});
 
 /** As a router does that has rebooted: it knows nothing of connections that exist, and drops what belongs to them. */
 export const connectionsForgotten = (lab: Lab) =>
@@ -79,26 +78,22 @@ export const connectionsForgotten = (lab: Lab) =>
     lab,
     "the router has forgotten the connections that pass it",
     (ports) => `${toApi(lab)} tcp sport ${ports} drop; ${fromApi(lab)} tcp dport ${ports} drop`,
-    { all: true },
   );
 
-/** A rule about those that exist when it is inflicted. */
-function ofConnections(
-  lab: Lab,
-  what: string,
-  rule: (ports: string) => string,
-  /** There must be one, and none beside: a connection that is made at this moment is met by another try. */
-  { all = false } = {},
-): Fault {
+/**
+ * A rule about those that exist when it is inflicted. There must be one, and none beside: a connection that is made at this
+ * moment is met by another try.
+ */
+function ofConnections(lab: Lab, what: string, rule: (ports: string) => string): Fault {
   let fault: Fault | undefined;
   const met = async () => {
     await fault?.mend();
     fault = undefined;
     const ports = await openPorts(lab);
-    if (ports.length === 0) return !all;
+    if (ports.length === 0) return false;
     fault = rules(lab.router, what, forwarded(rule(`{ ${ports.join(", ")} }`)));
     await fault.inflict();
-    return !all || (await openPorts(lab)).every((port) => ports.includes(port));
+    return (await openPorts(lab)).every((port) => ports.includes(port));
   };
   return {
     what,

@@ -85,7 +85,8 @@ export async function openControl(options: {
     env: Object.assign({}, loginEnvironment(options.logins), pace, options.env),
     logFile: join(directory, "worker.log"),
   });
-  await api().ready;
+  // What the worker notices is waited for with limits: they do not hold while it starts.
+  await Promise.all([api().ready, worker.ready]);
   return {
     operator: createClient({ baseUrl, token: operatorToken, fetch: options.falsify ? falseDashboard : bounded }),
     api,

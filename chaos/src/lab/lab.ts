@@ -50,10 +50,10 @@ export type Lab = {
 
 export type Link = "stream" | "poll";
 
-/** Of what a run has once. */
-export type Site = {
-  directory: string;
-  database: SharedDatabase;
+/** What all labs of a run share. */
+export type Place = { directory: string; database: SharedDatabase };
+
+export type Site = Place & {
   /** For the self-test: the agent's records and the dashboard's answers are false. */
   falsify: boolean;
   /** How agents connect. */
@@ -62,8 +62,11 @@ export type Site = {
 
 const falseRecords = { NODE_OPTIONS: `--import=${new URL("./false-records.mjs", import.meta.url).href}` };
 
-/** A heartbeat every two seconds, so this is two of them lost. */
-const STALE_AFTER_SECONDS = 5;
+/**
+ * A heartbeat every two seconds, so this is five of them lost: an agent that a busy machine lets wait must not look like one that
+ * is gone. Far below the half minute after which a stream without a sign of life is closed.
+ */
+const STALE_AFTER_SECONDS = 12;
 
 export async function openLab(site: Site, number: number, options: LabOptions): Promise<Lab> {
   const directory = join(site.directory, `lab${number}`);
@@ -76,23 +79,23 @@ export async function openLab(site: Site, number: number, options: LabOptions): 
     openNetwork({ number, directory, nodes: names }),
     database?.logins ?? site.database.create(`lab${number}`),
   ]);
+  const [first] = network.nodes;
   const nameServer = openNameServer({
     router: network.router,
-    address: network.control.address,
+    // Whatever stands in front of the api has the name from the beginning: no node ever finds the api itself.
+    address: (options.edge || options.nginx) && first ? first.gateway : network.control.address,
     listen: network.nodes.map(({ gateway }) => gateway),
     directory,
   });
   const { asByDefault = false } = options;
   const staleAfterSeconds = asByDefault ? undefined : STALE_AFTER_SECONDS;
   const { falsify } = site;
-  const [first] = network.nodes;
   const env = { ...clock?.env, ...(options.nginx && first ? throughNginx(first.gateway) : {}) };
   const control = await openControl({ network, directory, logins, staleAfterSeconds, falsify, env });
   const { operator, ingressToken } = control;
   const inFront = first && { network, directory, ingressToken, listen: first.gateway };
   const edge = options.edge && inFront ? await openEdge(inFront) : undefined;
   const nginx = options.nginx && inFront ? await openNginx(inFront) : undefined;
-  if ((edge ?? nginx) && first) nameServer.answer(first.gateway);
   const [node, second] = await Promise.all(
     network.nodes.map((place, index) => {
       const linked = { HOLDFAST_AGENT_LINK: site.link, ...clock?.env };

@@ -3,6 +3,8 @@
 import { anotherBuild, heartbeatOfAnotherVersion, PROBE, withoutNetworkProbe } from "../faults/builds.ts";
 import { agentStopped } from "../faults/host.ts";
 import type { Scenario } from "../scenario.ts";
+import { ANSWERED_SECONDS } from "../story.ts";
+import { PATIENCE_SECONDS, within } from "../until.ts";
 import { cutOff, disconnected } from "./cut-off.ts";
 
 export const stopped: Scenario = {
@@ -23,10 +25,11 @@ export const incompatible: Scenario = {
   name: "agent-incompatible",
   title: "the agent is replaced by one that speaks another version of the protocol",
   ...disconnected("agent_version_drift", 40),
-  run: (story) =>
-    cutOff(story, anotherBuild(story.lab.node, heartbeatOfAnotherVersion), "agent_version_drift", {
-      silence: "connection_lost",
-    }),
+  async run(story) {
+    const fault = anotherBuild(story.lab.node, heartbeatOfAnotherVersion);
+    await fault.prepare();
+    await cutOff(story, fault, "agent_version_drift", { silence: "connection_lost" });
+  },
 };
 
 export const outdated: Scenario = {
@@ -41,9 +44,13 @@ export const outdated: Scenario = {
     ],
   },
   async run(story) {
-    await story.breaks(anotherBuild(story.lab.node, withoutNetworkProbe));
-    // The new agent may take a while to start.
-    await story.userIsRefused({ type: PROBE, expiresSeconds: 40 });
+    const { node } = story.lab;
+    const fault = anotherBuild(node, withoutNetworkProbe);
+    await fault.prepare();
+    await story.breaks(fault);
+    const connected = node.agent().line(({ msg }) => msg === "heartbeat accepted", 0);
+    await within("the other build is connected", PATIENCE_SECONDS, connected);
+    await story.userIsRefused({ type: PROBE, expiresSeconds: ANSWERED_SECONDS });
     await story.historyHas("task_refused");
     await story.mends();
     await story.succeeds(await story.gives({ type: PROBE }));

@@ -1,6 +1,6 @@
 // Every scenario, those that take longest first: they run side by side.
 
-import type { Scenario } from "../scenario.ts";
+import type { Run, Scenario } from "../scenario.ts";
 import { incompatible, outdated, stopped } from "./agent.ts";
 import { apiKilled } from "./api-killed.ts";
 import { rateLimited, resultRefused } from "./edge.ts";
@@ -42,3 +42,16 @@ export const allScenarios: Scenario[] = [
   fullDisk,
   stopped,
 ];
+
+/** By its label. */
+export function readRun(label: string): Run {
+  const [name = "", ...options] = label.split(":");
+  const scenario = allScenarios.find((one) => one.name === name);
+  if (!scenario) {
+    const known = allScenarios.map((one) => one.name).join(", ");
+    throw new Error(`There is no scenario ${name}; there are: ${known}.`);
+  }
+  const unknown = options.find((one) => one !== "poll" && one !== "falsify");
+  if (unknown !== undefined) throw new Error(`${label} ends in ${unknown}; that can be poll or falsify.`);
+  return { scenario, link: options.includes("poll") ? "poll" : "stream", falsify: options.includes("falsify") };
+}

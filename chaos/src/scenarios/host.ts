@@ -4,7 +4,7 @@ import { clockOff, diskFull, movableClock, trustReplaced } from "../faults/host.
 import { withoutToken } from "../faults/recovery.ts";
 import type { Expected } from "../judge.ts";
 import type { Scenario } from "../scenario.ts";
-import type { Story } from "../story.ts";
+import { ANSWERED_SECONDS, type Story } from "../story.ts";
 import { cutOff, disconnected } from "./cut-off.ts";
 import { foreignCa } from "./foreign-ca.ts";
 
@@ -58,7 +58,7 @@ export const clockBehind: Scenario = {
 async function wrongClock(story: Story, offset: string): Promise<void> {
   await story.breaks(clockOff(story.lab.directory, offset));
   await Promise.all([story.dashboardSees("clock_skew"), story.hostSees("clock_skew")]);
-  await story.userIsRefused();
+  await story.userIsRefused({ expiresSeconds: ANSWERED_SECONDS });
   await story.mends();
   // The agent learns of the right time with its next heartbeat; until then it goes on refusing tasks.
   await story.dashboardClears("clock_skew");

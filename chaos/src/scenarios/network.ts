@@ -126,7 +126,10 @@ function delivered(code: string): ExpectedSighting {
   return { by: "history", code, within: 180 };
 }
 
-/** Names matter to new connections only: those that exist are reset. */
+/**
+ * Names matter to new connections only: those that exist are reset. They are reset first: over one that still exists, an agent
+ * that cannot open a second one would report why.
+ */
 function atNextConnection(lab: Lab, fault: Fault): Fault {
-  return together(`${fault.what}, and the node has to connect again`, fault, connectionsReset(lab));
+  return together(`${fault.what}, and the node has to connect again`, connectionsReset(lab), fault);
 }
