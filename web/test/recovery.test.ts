@@ -1,6 +1,11 @@
 // The next action of a cause on a node's page, and the story of the recovery that follows it.
 
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { listBundles } from "@holdfast/contracts/endpoints/bundles";
 import { changeNode } from "@holdfast/contracts/endpoints/nodes";
+import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
+import { RecoveryBundle } from "@holdfast/contracts/node/recovery-bundle";
 import { beforeAll, describe, expect, it } from "vitest";
 import { defaultPolicy } from "../../control-plane/src/drift/policy.ts";
 import { findUnnoticed, noticeStandings } from "../../control-plane/src/drift/verdicts/find-unnoticed.ts";
@@ -15,7 +20,7 @@ import {
   type TestOrg,
 } from "../../testkit/api/api.ts";
 import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
-import { enrollTestNode, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
+import { enrollTestNode, heartbeatOf, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { completeRecoveryCheck } from "../../testkit/api/recovery.ts";
 import { quiet } from "../../testkit/api/replica.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
@@ -50,13 +55,17 @@ describe.skipIf(lacks("chromium"))("a node that recovers", () => {
     signals.publish("verdict", changed);
   }
 
-  it("DASH-08 is offered its one next action, says what that does, and shows the whole story afterwards", async () => {
-    const { page, complaints } = await visit();
-    await page.goto(`${api.url}/nodes/${node.id}`);
-    await page.getByLabel("Email").fill("ada@kelp.example");
-    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
+  async function open(nodeId: string) {
+    const visited = await visit();
+    await visited.page.goto(`${api.url}/nodes/${nodeId}`);
+    await visited.page.getByLabel("Email").fill("ada@kelp.example");
+    await visited.page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await visited.page.getByRole("button", { name: "Sign in" }).click();
+    return visited;
+  }
 
+  it("DASH-08 is offered its one next action, says what that does, and shows the whole story afterwards", async () => {
+    const { page, complaints } = await open(node.id);
     const causes = page.getByRole("region", { name: "Causes" });
     await causes.getByText("holdfast node reactivate reef-1").first().waitFor();
     expect(await causes.getByRole("button", { name: "Enroll again" }).count()).toBe(0);
@@ -88,4 +97,79 @@ describe.skipIf(lacks("chromium"))("a node that recovers", () => {
     await page.getByText("Trace not found").waitFor();
     expect(complaints).toEqual([]);
   });
+
+  it("ID-10 DASH-08 shows both machines of a cloned identity, and lets one of them be kept", async () => {
+    const cloned = await enrollTestNode(api, org.id, { hostname: "reef-2" });
+    await alternate(cloned, [randomUUID(), randomUUID()]);
+    await classify();
+    const { page, complaints } = await open(cloned.id);
+    const machines = page.getByRole("table", { name: "Machines with this identity" });
+    await machines
+      .getByRole("button", { name: /^Keep / })
+      .nth(1)
+      .waitFor();
+    await machines.getByText("Probably the original").waitFor();
+    await keepScreenshot(page, "node-clone");
+    await machines
+      .getByRole("row")
+      .filter({ hasText: "Probably the original" })
+      .getByRole("button", { name: /^Keep / })
+      .click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/reimage it before it is used again/).waitFor();
+    await keepScreenshot(page, "node-clone-keep");
+    await dialog.getByRole("button", { name: "Revoke both and keep it" }).click();
+    await page.getByRole("dialog", { name: "New identity for reef-2" }).getByText("Join command").waitFor();
+    const { body } = await sendHeartbeatFrom(cloned);
+    expect(body["code"]).toBe("identity_revoked");
+    expect(complaints).toEqual([]);
+  });
+
+  it("DASH-08 creates a recovery bundle, shows once how it is applied, and revokes it", async () => {
+    const { page, complaints } = await open(node.id);
+    await page.getByRole("button", { name: "Actions for node reef-1" }).click();
+    await page.getByRole("menuitem", { name: "Recovery bundle" }).click();
+    const asking = page.getByRole("dialog", { name: "Create recovery bundle: reef-1" });
+    await asking.getByRole("list", { name: "What it does not do" }).waitFor();
+    await asking.getByRole("button", { name: "Create recovery bundle" }).click();
+    const dialog = page.getByRole("dialog", { name: "Recovery bundle for reef-1" });
+    const command = dialog.getByLabel("Command with the bundle", { exact: true });
+    expect(await command.inputValue()).toMatch(/^holdfast agent bundle apply --line \S+$/);
+    await keepScreenshot(page, "node-bundle");
+    const saving = page.waitForEvent("download");
+    await dialog.getByRole("button", { name: "Save it as a file" }).click();
+    const saved = await saving;
+    expect(saved.suggestedFilename()).toBe("reef-1.bundle-1.json");
+    const content = JSON.parse(readFileSync(await saved.path(), "utf8")) as unknown;
+    expect(RecoveryBundle.safeParse(content).error).toBeUndefined();
+    await dialog.getByRole("button", { name: "Done" }).click();
+
+    await page.getByRole("link", { name: "Nodes", exact: true }).first().click();
+    const bundles = page.getByRole("table", { name: "Open recovery bundles" });
+    await bundles.getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("button", { name: "Revoke bundle" }).click();
+    await bundles.waitFor({ state: "detached" });
+    const { items } = await api.operator(org.id)(listBundles, { query: {} });
+    expect(items).toMatchObject([{ node_id: node.id, state: "revoked" }]);
+    expect(complaints).toEqual([]);
+  });
 });
+
+/** Heartbeats of machines that have the same identity, and each its own memory. */
+async function alternate(node: TestNode, machines: readonly string[]): Promise<void> {
+  const last = new Map<string, unknown>();
+  const beat = async (machine: string): Promise<void> => {
+    const { body } = await node.client.ask({
+      ...{
+        method: "POST",
+        path: node.path("heartbeat"),
+        body: heartbeatOf({ after: Number(last.get(machine) ?? 0) }),
+      },
+      headers: { [INSTANCE_HEADER]: machine, [BOOT_HEADER]: `boot-${machine}` },
+    });
+    expect(body).toMatchObject({ number: expect.any(Number) });
+    last.set(machine, body["number"]);
+    if (body["again"]) await beat(machine);
+  };
+  for (let turn = 0; turn < 4; turn += 1) for (const machine of machines) await beat(machine);
+}

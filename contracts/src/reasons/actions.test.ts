@@ -19,7 +19,7 @@ describe("the action for a cause", () => {
     });
     expect(buttons).toEqual([
       ["re_enroll", "new_identity", "holdfast node token create --node <id>"],
-      ["rebootstrap", "new_identity", "holdfast node token create --node <id>"],
+      ["rebootstrap", "bundle", "holdfast node bundle create <id>"],
       ["reactivate", "reactivate", "holdfast node reactivate <id>"],
       ["replay_task", "replay_task", "holdfast task replay <task>"],
     ]);

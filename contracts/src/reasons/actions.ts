@@ -4,7 +4,7 @@
 import type { NextAction } from "./vocabulary.ts";
 
 /** What the product can do itself, by a button. `<id>` in a command stands for the node, `<task>` for the task. */
-export type ActionButton = "reactivate" | "new_identity" | "replay_task";
+export type ActionButton = "reactivate" | "new_identity" | "bundle" | "replay_task";
 
 export type ActionWay =
   /** Nothing to do: it repairs itself. */
@@ -41,7 +41,15 @@ export const actions: Readonly<Record<NextAction, Action>> = {
     way: { by: "itself" },
   },
   re_enroll: { title: "Enroll again", ...newIdentity },
-  rebootstrap: { title: "Bring back with a new identity", ...newIdentity },
+  rebootstrap: {
+    title: "Create recovery bundle",
+    does: [
+      "Creates a signed file for this node that works once, for 24 hours, and shows how to apply it on the host.",
+      "Applying it gives the node a new key and certificate. All earlier certificates, recovery tokens and bundles end.",
+    ],
+    doesNot: [keepsWork, "It does not end a quarantine: that is a decision of its own."],
+    way: { by: "button", button: "bundle", command: "holdfast node bundle create <id>" },
+  },
   reactivate: {
     title: "Reactivate node",
     does: ["Ends the quarantine: the node gets tasks again.", "Checks the recovery before it counts as healthy."],
@@ -97,7 +105,7 @@ export const actions: Readonly<Record<NextAction, Action>> = {
     title: "Wipe the copied host",
     does: ["Wipe the host and enroll it as a new node."],
     doesNot: ["Do not reactivate the node before: whoever has its key could act as it."],
-    way: { by: "person", where: "host", how: "Find both hosts by the instances in the evidence below." },
+    way: { by: "person", where: "host", how: "Find both machines by their addresses: `holdfast node explain <id>` lists them." },
   },
   free_disk: {
     title: "Free disk space",

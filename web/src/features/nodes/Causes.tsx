@@ -6,6 +6,7 @@ import type { Node } from "@holdfast/contracts/endpoints/nodes";
 import { adviceFor } from "@holdfast/contracts/reasons/advice";
 import { owners } from "@holdfast/contracts/reasons/owners";
 import { type OfferedAction, offeredAction } from "@holdfast/contracts/words/actions";
+import { useState } from "react";
 import { ErrorNotice } from "../../design/feedback/ErrorNotice.tsx";
 import { Notice } from "../../design/feedback/Notice.tsx";
 import { Prose } from "../../design/layout/Prose.tsx";
@@ -13,16 +14,30 @@ import { RunbookLink } from "../../design/layout/RunbookLink.tsx";
 import { CopyableId } from "../../design/values/Copy.tsx";
 import { When } from "../../design/values/When.tsx";
 import { TraceLink } from "../trace/TraceLink.tsx";
+import { CloneDecision } from "./Clone.tsx";
 import { Correlation } from "./Correlation.tsx";
+import { JoinDialog, type NewToken } from "./JoinDialog.tsx";
 import { NextAction } from "./NextAction.tsx";
 import { useExplanation } from "./queries.ts";
 
-export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
+type Of = Pick<Node, "id" | "name">;
+
+export function Causes({ node }: { node: Of }) {
+  const [token, setToken] = useState<NewToken | null>(null);
+  return (
+    <>
+      <Listed node={node} onKept={setToken} />
+      {token && <JoinDialog token={token} rekeyed={node} onClose={() => setToken(null)} />}
+    </>
+  );
+}
+
+function Listed({ node, onKept }: { node: Of; onKept: (token: NewToken) => void }) {
   const explanation = useExplanation(node.id);
   if (explanation.error && !explanation.data)
     return <ErrorNotice error={explanation.error} onRetry={() => void explanation.refetch()} />;
   if (!explanation.data || explanation.data.healthy) return null;
-  const { causes, incident, part_of, evidence } = explanation.data;
+  const { causes, incident, part_of, evidence, clone } = explanation.data;
   // What the control plane measures has no id of its own; the agent's record of the same has.
   const idOf = ({ evidence: used, reason }: Cause) =>
     [...evidence.filter(({ id }) => used.includes(id)), ...evidence.filter(({ key }) => key === reason)].find(
@@ -41,6 +56,7 @@ export function Causes({ node }: { node: Pick<Node, "id" | "name"> }) {
           </li>
         ))}
       </ul>
+      {clone && <CloneDecision {...{ node, clone, onKept }} />}
       {incident && <OpenIncident incident={incident} />}
     </section>
   );
@@ -61,7 +77,7 @@ function PartOf({ common }: { common: NonNullable<Explanation["part_of"]> }) {
 
 type ShownProps = {
   cause: Cause;
-  node: Pick<Node, "id" | "name">;
+  node: Of;
   action: OfferedAction;
   correlationId: string | null | undefined;
 };

@@ -14,12 +14,19 @@ import { Code, Prose } from "../../design/layout/Prose.tsx";
 import { When } from "../../design/values/When.tsx";
 import { useActing } from "../../session.ts";
 import { useChange } from "../../use-change.ts";
+import { BundleDialog } from "./BundleDialog.tsx";
+import { Effects } from "./Effects.tsx";
 import { JoinDialog, type NewToken } from "./JoinDialog.tsx";
 
 type Of = Pick<Node, "id" | "name">;
 type Props = { node: Of; action: OfferedAction };
 
-const needed = { reactivate: "nodes:write", new_identity: "nodes:write", replay_task: "tasks:write" } as const;
+const needed = {
+  reactivate: "nodes:write",
+  new_identity: "nodes:write",
+  bundle: "nodes:write",
+  replay_task: "tasks:write",
+} as const;
 
 const places: Record<Extract<ActionWay, { by: "person" }>["where"], string> = {
   ...{ host: "On the host", server: "On the server", provider: "At the provider", page: "In Holdfast" },
@@ -40,7 +47,7 @@ export function NextAction({ node, action }: Props) {
     return (
       <div className="mt-1 text-sm">
         <p className="font-medium">{title}</p>
-        <Effects action={action} />
+        <Effects {...action} />
         <p>
           {places[way.where]}: <Prose text={adviceFor(node.name, way.how)} />
         </p>
@@ -56,12 +63,15 @@ export function NextAction({ node, action }: Props) {
           or <Code>{command}</Code>
         </span>
       )}
-      {opened && <ActionDialog node={node} action={action} button={way.button} onClose={() => setOpened(false)} />}
+      {opened && way.button === "bundle" && <BundleDialog node={node} onClose={() => setOpened(false)} />}
+      {opened && way.button !== "bundle" && (
+        <ActionDialog node={node} action={action} button={way.button} onClose={() => setOpened(false)} />
+      )}
     </div>
   );
 }
 
-type DialogProps = Props & { button: ActionButton; onClose: () => void };
+type DialogProps = Props & { button: Exclude<ActionButton, "bundle">; onClose: () => void };
 
 function ActionDialog({ node, action, button, onClose }: DialogProps) {
   const [token, setToken] = useState<NewToken | null>(null);
@@ -86,33 +96,12 @@ function ActionDialog({ node, action, button, onClose }: DialogProps) {
       action={action.title}
       mutation={send}
     >
-      <Effects action={action} />
+      <Effects {...action} />
     </FormDialog>
   );
 }
 
-const said: Record<Exclude<ActionButton, "new_identity">, (name: string) => string> = {
+const said: Record<Exclude<ActionButton, "new_identity" | "bundle">, (name: string) => string> = {
   reactivate: (name) => `${name} is active. Its recovery is being checked.`,
   replay_task: (name) => `Created the task again for ${name}`,
 };
-
-function Effects({ action: { does, doesNot } }: Pick<Props, "action">) {
-  return (
-    <>
-      <List label="What it does" items={does} />
-      <List label="What it does not do" items={doesNot} />
-    </>
-  );
-}
-
-function List({ label, items }: { label: string; items: readonly string[] }) {
-  return (
-    <ul aria-label={label} className="list-disc space-y-1 pl-4">
-      {items.map((item) => (
-        <li key={item}>
-          <Prose text={item} />
-        </li>
-      ))}
-    </ul>
-  );
-}

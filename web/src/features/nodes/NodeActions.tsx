@@ -9,9 +9,10 @@ import { FormDialog } from "../../design/dialogs/FormDialog.tsx";
 import { TextField } from "../../design/forms/Field.tsx";
 import { useChange } from "../../use-change.ts";
 import { AddNodeDialog } from "./AddNodeDialog.tsx";
+import { BundleDialog } from "./BundleDialog.tsx";
 import { changeWords, offeredChanges } from "./changes.ts";
 
-type Opened = NodeChange | "rename" | "identity";
+type Opened = NodeChange | "rename" | "identity" | "bundle";
 
 export function NodeActions({ node }: { node: NodeDetail }) {
   const [opened, setOpened] = useState<Opened | null>(null);
@@ -36,13 +37,15 @@ export function NodeActions({ node }: { node: NodeDetail }) {
       >
         <MenuItem onClick={() => setOpened("rename")}>Rename node</MenuItem>
         <MenuItem onClick={() => setOpened("identity")}>New identity</MenuItem>
+        <MenuItem onClick={() => setOpened("bundle")}>Recovery bundle</MenuItem>
         <MenuSeparator />
         {changes.filter((change) => !changeWords[change].danger).map(item)}
         {changes.filter((change) => changeWords[change].danger).map(item)}
       </Menu>
       {opened === "rename" && <RenameDialog node={node} onClose={close} />}
       {opened === "identity" && <AddNodeDialog node={node} onClose={close} />}
-      {opened && opened !== "rename" && opened !== "identity" && (
+      {opened === "bundle" && <BundleDialog node={node} onClose={close} />}
+      {opened && opened !== "rename" && opened !== "identity" && opened !== "bundle" && (
         <ChangeDialog node={node} change={opened} onClose={close} />
       )}
     </>

@@ -21,6 +21,7 @@ import { EnrollmentTokens } from "./EnrollmentTokens.tsx";
 import { isNarrowed, listFilter, type NodeFilters } from "./filters.ts";
 import { NodeFilterBar } from "./NodeFilterBar.tsx";
 import { NodeTable } from "./NodeTable.tsx";
+import { RecoveryBundles } from "./RecoveryBundles.tsx";
 
 const route = getRouteApi("/signed-in/nodes");
 
@@ -57,6 +58,7 @@ export function NodesPage() {
         </>
       )}
       {writable && <EnrollmentTokens />}
+      {writable && <RecoveryBundles />}
       {writable && filters.add && <AddNodeDialog onClose={() => change({ ...filters, add: undefined })} />}
     </>
   );
