@@ -105,7 +105,11 @@ export const actions: Readonly<Record<NextAction, Action>> = {
     title: "Wipe the copied host",
     does: ["Wipe the host and enroll it as a new node."],
     doesNot: ["Do not reactivate the node before: whoever has its key could act as it."],
-    way: { by: "person", where: "host", how: "Find both machines by their addresses: `holdfast node explain <id>` lists them." },
+    way: {
+      by: "person",
+      where: "host",
+      how: "Find both machines by their addresses: `holdfast node explain <id>` lists them.",
+    },
   },
   free_disk: {
     title: "Free disk space",
