@@ -204,9 +204,9 @@ describe.skipIf(lacks("chromium"))("an administrator", () => {
   it("reads the API reference, which has every endpoint", async () => {
     await page.goto(`${api.url}/reference`);
     await heading(page, "API reference");
-    for (const endpoint of allEndpoints) {
-      expect(await page.getByText(endpoint.summary, { exact: true }).count(), endpoint.name).toBeGreaterThan(0);
-    }
+    // Asked once: looking for each text takes half a second on this page.
+    const summaries = await page.locator("main h3").allTextContents();
+    for (const endpoint of allEndpoints) expect(summaries, endpoint.name).toContain(endpoint.summary);
     await keepScreenshot(page, "reference");
   });
 
