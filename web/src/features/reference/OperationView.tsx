@@ -17,9 +17,10 @@ const accessWords: Record<string, string> = {
 
 export function OperationView({ operation }: { operation: Operation }) {
   return (
+    // There are a hundred, and laying them all out takes a second: the browser does it for those that come into view.
     <article
       id={operation.id}
-      className="scroll-mt-18 pt-5 [&+article]:mt-10 [&+article]:border-t [&+article]:pt-8"
+      className="-mx-2 scroll-mt-18 px-2 pt-5 [contain-intrinsic-height:auto_60rem] [content-visibility:auto] [&+article]:mt-10 [&+article]:border-t [&+article]:pt-8"
       aria-label={operation.summary}
     >
       <h3 className="text-lg font-semibold">
