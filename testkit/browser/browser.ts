@@ -38,7 +38,12 @@ export function openChromium(more: string[] = []): { visit(options?: BrowserCont
   return {
     async visit(options = {}) {
       if (!browser) throw new Error("Chromium is not running");
-      const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+      const context = await browser.newContext({
+        viewport: { width: 1440, height: 900 },
+        // A page that moves draws sixty frames a second, which without a graphics card takes half a core.
+        reducedMotion: "reduce",
+        ...options,
+      });
       context.setDefaultTimeout(patienceMs);
       const page = await context.newPage();
       const complaints: string[] = [];
