@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../testkit/schemas/any-character.ts";
 import { ago, harmless, jsonText, localTime, readable, span, table } from "./output.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not reach a terminal
@@ -12,7 +13,7 @@ const columns = [
 describe("what people see", () => {
   it("holds no character that could steer the terminal, whatever a name holds", () => {
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: "binary" }), { maxLength: 5 }), (names) => {
+      fc.property(fc.array(fc.string({ unit: anyCharacter }), { maxLength: 5 }), (names) => {
         const lines = table(
           names.map((name) => ({ name })),
           columns,

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import type { z } from "zod";
+import { anyCharacter } from "./any-character.ts";
 
 type Schema = z.core.$ZodType;
 
@@ -114,7 +115,7 @@ function textsOf(schema: Schema): fc.Arbitrary<string> {
   const changed = fc.oneof(
     fitting.map((text) => text.toUpperCase()),
     fitting.map((text) => ` ${text}\n`),
-    fc.string({ unit: "binary", maxLength: 12 }),
+    fc.string({ unit: anyCharacter, maxLength: 12 }),
     ...(sized.length > 0 ? [fc.constantFrom(...sized)] : []),
   );
   return fc.oneof({ weight: MOSTLY, arbitrary: fitting }, { weight: 3, arbitrary: changed });
