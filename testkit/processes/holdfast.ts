@@ -124,13 +124,16 @@ function environmentOf(pid: number): string[] {
   }
 }
 
-/** A question that takes long, such as a command, is asked less often: else it keeps the machine from what is waited for. */
+/**
+ * A question that takes long, such as a command, is asked less often: else it keeps the machine from what is waited for.
+ * So does an api that is asked a hundred times a second.
+ */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (;;) {
     const asked = performance.now();
     if (await condition()) return;
     const tookMs = performance.now() - asked;
-    await new Promise((resolve) => setTimeout(resolve, Math.max(10, 2 * tookMs)));
+    await new Promise((resolve) => setTimeout(resolve, Math.max(50, 2 * tookMs)));
   }
 }
 

@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getNode, type Node } from "@holdfast/contracts/endpoints/nodes";
-import type { CanaryResult } from "@holdfast/contracts/endpoints/platform";
+import { type CanaryResult, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { getTask, listTasks, type Task } from "@holdfast/contracts/endpoints/tasks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openInstallation, type Started, until } from "../../../testkit/processes/holdfast.ts";
@@ -35,11 +35,13 @@ describe("this machine", () => {
   });
 
   it("ID-11 accepts certificates of its own CA at the addresses that it publishes", async () => {
-    const canaries = async () => {
-      const { ingress } = await json<{ ingress: { canaries: CanaryResult[] } }>(["status"]);
-      return ingress.canaries.map(({ endpoint, state }) => `${endpoint} ${state}`).toSorted();
-    };
-    await expect.poll(canaries, { timeout: 60_000 }).toEqual(["node_api accepted", "node_terminal accepted"]);
+    const accepted = ["node_api accepted", "node_terminal accepted"];
+    const inWords = (canaries: readonly CanaryResult[]) =>
+      canaries.map(({ endpoint, state }) => `${endpoint} ${state}`).toSorted();
+    const canaries = async () => inWords((await first.operator()(getPlatformStatus, {})).canaries);
+    await expect.poll(canaries, { timeout: 60_000 }).toEqual(accepted);
+    const { ingress } = await json<{ ingress: { canaries: CanaryResult[] } }>(["status"]);
+    expect(inWords(ingress.canaries)).toEqual(accepted);
     expect((await run(["status"])).stdout).toMatch(
       /ingress\s+● healthy\s+Certificates of the CA are accepted at https:/,
     );
