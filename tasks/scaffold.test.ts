@@ -114,9 +114,9 @@ describe("a new task type", () => {
 /** One line each. */
 async function complaints(copy: RepositoryCopy): Promise<string[]> {
   const boundaries = await copy.run(process.execPath, "scripts/check-boundaries.ts");
-  const types = await copy.run(process.execPath, "node_modules/typescript7/bin/tsc", "-p", ".");
   expect(boundaries.output, "it looked").toMatch(/^\d+ modules, \d+ violations$/m);
-  return [...boundaries.output.split("\n"), ...types.output.split("\n")].filter(
+  // Nothing outside of tasks/ has changed, as the test before shows.
+  return [...boundaries.output.split("\n"), ...(await copy.typeErrors("tasks"))].filter(
     (line) => line !== "" && !/^\d+ modules, /.test(line),
   );
 }
