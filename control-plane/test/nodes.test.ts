@@ -107,6 +107,15 @@ describe("a heartbeat", () => {
     expect(await sendHeartbeatFrom(node, { counters })).toMatchObject({ status: 200 });
   });
 
+  it("AGENT-06 is accepted from an agent that reports more than this server knows", async () => {
+    const node = await enrollTestNode(api, org.id);
+    const { facts, ...known } = heartbeatOf();
+    const body = { ...known, facts: { ...facts, of_tomorrow: 1 }, of_tomorrow: { nested: true } };
+    const { status } = await node.client.ask({ method: "POST", path: node.path("heartbeat"), body });
+    expect(status).toBe(200);
+    expect(JSON.stringify(await read(node))).not.toContain("of_tomorrow");
+  });
+
   it("AGENT-06 carries keys and profile only to an agent whose own are out of date", async () => {
     const node = await enrollTestNode(api, org.id);
     const { verifiers, profile } = node.enrolled;

@@ -72,10 +72,11 @@ export type AgentSetup = z.infer<typeof AgentSetup>;
 const Counter = z.int().nonnegative();
 /** Counts the heartbeats of a node that say what they were sent `after`. */
 const HeartbeatNumber = z.int().nonnegative();
-export const Heartbeat = z.strictObject({
+/** Not strict, and neither are its larger parts: a node whose agent is newer than this server is not refused for it. */
+export const Heartbeat = z.object({
   sent_at: Time,
   started_at: Time,
-  facts: HostFacts,
+  facts: z.object(HostFacts.shape),
   certificate: z.strictObject({ serial: Reported, not_before: Time, not_after: Time, renewal_due_at: Time }),
   profile: z.strictObject({ name: Reported, version: z.int().positive() }),
   /** kids of the verifier keys it has. */
@@ -83,7 +84,7 @@ export const Heartbeat = z.strictObject({
   /** Not sent by agents that do not check signatures of trust yet. */
   trust: TrustVersions.optional(),
   /** Not sent by agents from before it existed. */
-  setup: AgentSetup.optional(),
+  setup: z.object(AgentSetup.shape).optional(),
   /** The newest recovery token that it has; null: none. Not sent by agents from before it existed. */
   recovery: HeldRecoveryToken.nullable().optional(),
   /**
@@ -106,7 +107,7 @@ export const Heartbeat = z.strictObject({
       }),
     )
     .max(32),
-  /** Not strict: a counter that an older agent has and nothing reads is left out. */
+  /** A counter that an older agent has and nothing reads is left out. */
   counters: z.object({
     identity_rejections: Counter,
     tasks_started: Counter,
