@@ -3,7 +3,7 @@ import { streamCloseCodes } from "@holdfast/contracts/node/stream";
 import { expect, it } from "vitest";
 import { LinkFailure } from "../failures.ts";
 import { DialFailure } from "./dial.ts";
-import { createTransport } from "./transport.ts";
+import { createTransport, type Transport } from "./transport.ts";
 
 const noStreamHere = new DialFailure(
   new LinkFailure({ kind: "no_answer", code: "ECONNRESET", message: "the upgrade was cut" }, {}),
@@ -98,6 +98,39 @@ it("ID-10 polls for a while when somebody else has opened a stream with its ids,
   clock.now += 30_000;
   await transport.wait(query());
   await expect.poll(() => sockets.length).toBe(2);
+  transport.close();
+});
+
+it("AGENT-06 opens a stream again at once when its own poll, which arrived after it, has superseded it", async () => {
+  const sockets: EventEmitter[] = [];
+  const held = Promise.withResolvers<Awaited<ReturnType<Transport["wait"]>>>();
+  let refuses = true;
+  const clock = { now: 0 };
+  const transport = createTransport({
+    http: { send: async () => ({}) as never, wait: () => held.promise },
+    dial: async () => {
+      if (refuses) throw noStreamHere;
+      // As the server does when the same agent waits anew.
+      if (sockets.length === 1) held.resolve({ body: { tasks: [], cancel: [] }, sentAt: 0, receivedAt: 0 });
+      await new Promise((resolve) => setImmediate(resolve));
+      const socket = socketOf();
+      sockets.push(socket);
+      return { socket, below: { localAddress: undefined, bytesRead: 0 } } as never;
+    },
+    now: () => clock.now,
+  });
+  await transport.send({ call: "sendHeartbeat", method: "POST", path: "/heartbeat", timeoutMs: 1 });
+  refuses = false;
+  clock.now += 30_000;
+  const polled = transport.wait(query());
+  await expect.poll(() => transport.used()).toMatchObject({ kind: "stream" });
+  sockets[0]?.emit("close", streamCloseCodes.superseded);
+  await polled;
+  await expect.poll(() => sockets.length).toBe(2);
+  // No poll was sent beside this one: whoever supersedes it is somebody else.
+  sockets[1]?.emit("close", streamCloseCodes.superseded);
+  await transport.send({ call: "sendHeartbeat", method: "POST", path: "/heartbeat", timeoutMs: 1 });
+  expect(sockets).toHaveLength(2);
   transport.close();
 });
 

@@ -43,15 +43,18 @@ export function createTransport(options: TransportOptions): Transport {
   const random = options.random ?? Math.random;
   const { dial, times = usualTimes } = options;
   const inbox = createInbox();
+  const pings = createPings(() => current?.ping());
+  const heldPolls = countUnderWay(options.http.wait);
   let choice = dial ? atFirst : neverStreams;
   let current: AgentStream | undefined;
   let opening: Promise<AgentStream> | undefined;
   /** The stream before was cut; known to be so when the next one opens. */
   let cut: StreamEnded | undefined;
   let lostWith: LinkFailure | undefined;
-  let pings: NodeJS.Timeout | undefined;
   let moving: NodeJS.Timeout | undefined;
   let used: LinkInUse | undefined;
+  /** This agent's own poll may arrive after the present stream was opened. */
+  let polledBeside = false;
   let generation = 0;
   let closed = false;
 
@@ -91,9 +94,10 @@ export function createTransport(options: TransportOptions): Transport {
     cut = undefined;
     lostWith = undefined;
     current = stream;
+    polledBeside = heldPolls.underWay();
     used = { kind: "stream", since: Date.now(), localAddress: dialled.below.localAddress };
     older?.retire();
-    pingRegularly();
+    pings.every(choice.pingMs);
     inbox.wantHeartbeat(true);
     return stream;
   };
@@ -101,27 +105,22 @@ export function createTransport(options: TransportOptions): Transport {
   const onClosed = (stream: AgentStream, ended: StreamEnded) => {
     if (stream !== current) return;
     current = undefined;
-    clearInterval(pings);
+    pings.stop();
     if (ended.livedMs > RELIABLE_MS) choice = afterSuccess(choice);
-    // Somebody else has opened a stream as this process: a copy of it. Both polling, they do not keep displacing each other.
-    if (!ended.failure && !closed) choice = afterRefusal(choice, now());
-    const isCut = ended.failure?.failure.kind === "no_answer";
-    cut = isCut ? ended : undefined;
+    const isSuperseded = !ended.failure && !closed;
+    // By this agent's own poll, which was sent first and arrived last: the server holds it, and another stream ends it.
+    if (isSuperseded && polledBeside) open().catch(() => undefined);
+    // By a copy of this process. Both polling, they do not keep displacing each other.
+    else if (isSuperseded) choice = afterRefusal(choice, now());
+    cut = ended.failure?.failure.kind === "no_answer" ? ended : undefined;
     lostWith = ended.failure;
     inbox.wake();
-  };
-
-  const pingRegularly = () => {
-    clearInterval(pings);
-    if (choice.pingMs === undefined) return;
-    pings = setInterval(() => current?.ping(), choice.pingMs).unref();
   };
 
   const moveSoon = (ms: number) => {
     clearTimeout(moving);
     moving = setTimeout(() => {
-      const before = current;
-      if (!before?.isOpen() || closed) return;
+      if (!current?.isOpen() || closed) return;
       // The present one is still served; if there is no other server yet, it will be closed in time.
       open().catch(() => moveSoon(MOVE_AGAIN_MS * (1 + random())));
     }, ms).unref();
@@ -146,7 +145,8 @@ export function createTransport(options: TransportOptions): Transport {
   };
   const polls = () => {
     if (used?.kind !== "poll") used = { kind: "poll", since: Date.now() };
-    return options.http;
+    polledBeside = true;
+    return { send: options.http.send, wait: heldPolls.call };
   };
 
   return {
@@ -180,11 +180,38 @@ export function createTransport(options: TransportOptions): Transport {
     used: () => used,
     close() {
       closed = true;
-      clearInterval(pings);
+      pings.stop();
       clearTimeout(moving);
       current?.close();
       current = undefined;
       inbox.wake();
+    },
+  };
+}
+
+function createPings(ping: () => void) {
+  let timer: NodeJS.Timeout | undefined;
+  const stop = () => clearInterval(timer);
+  return {
+    stop,
+    every(ms: number | undefined) {
+      stop();
+      if (ms !== undefined) timer = setInterval(ping, ms).unref();
+    },
+  };
+}
+
+function countUnderWay<A, R>(call: (argument: A) => Promise<R>) {
+  let count = 0;
+  return {
+    underWay: () => count > 0,
+    async call(argument: A): Promise<R> {
+      count += 1;
+      try {
+        return await call(argument);
+      } finally {
+        count -= 1;
+      }
     },
   };
 }
