@@ -48,6 +48,10 @@ export type AgentOptions = {
   onStatus?: (text: string) => void;
   /** Of the link, where they differ from the usual ones. */
   linkTimes?: Partial<LinkTimes>;
+  /** How often the host is checked between heartbeats. */
+  checkHostMs?: number;
+  /** Of pauses before another attempt; in [0, 1). */
+  random?: () => number;
 };
 
 export async function startAgent(settings: AgentSettings, options: AgentOptions = {}): Promise<RunningAgent> {
@@ -128,7 +132,8 @@ export async function startAgent(settings: AgentSettings, options: AgentOptions 
         now: Date.now(),
       }),
     heartbeatMs: settings.heartbeatSeconds * 1000,
-    checkHostMs: CHECK_HOST_MS,
+    checkHostMs: options.checkHostMs ?? CHECK_HOST_MS,
+    random: options.random,
     log,
     events: agentEvents({
       ...{ history, session, metrics, log, core: () => core },

@@ -22,14 +22,13 @@ import { openSession } from "../src/link/session.ts";
 import { type FakeApi, startFakeApi } from "./support/fake-api.ts";
 
 const HOUR = 3_600_000;
-const quick = { HOLDFAST_AGENT_HEARTBEAT_SECONDS: "2" };
+const quick = { HOLDFAST_AGENT_HEARTBEAT_SECONDS: "1" };
 const startQuick = (stateDir: string) => startTestAgent({ stateDir }, { env: quick });
 const isConnected = async (agent: TestAgent) =>
   JSON.parse((await agent.get("/healthz")).text).connected as boolean;
-const connected = (agent: TestAgent) => expect.poll(() => isConnected(agent), poll).toBe(true);
+const connected = (agent: TestAgent) => expect.poll(() => isConnected(agent)).toBe(true);
 const recorded = (agent: TestAgent) => readFileSync(`${agent.stateDir}/diagnostics.log`, "utf8");
 const agentFile = (stateDir: string) => JSON.parse(readFileSync(stateFiles(stateDir).agent, "utf8")) as AgentFile;
-const poll = { timeout: 30_000 };
 const findings = (api: FakeApi) => api.heartbeats.at(-1)?.findings.map(({ reason }) => reason) ?? [];
 const serialOf = (request: IncomingMessage) =>
   (request.socket as TLSSocket).getPeerX509Certificate()?.serialNumber.toLowerCase();
@@ -40,7 +39,7 @@ const published = (api: FakeApi, node_api: string): EnvironmentProfile => ({
 });
 const more = async (api: FakeApi, count = 2) => {
   const before = api.heartbeats.length;
-  await expect.poll(() => api.heartbeats.length, poll).toBeGreaterThanOrEqual(before + count);
+  await expect.poll(() => api.heartbeats.length).toBeGreaterThanOrEqual(before + count);
 };
 /** Takes no connection. */
 const nowhere = async () => {
@@ -75,14 +74,14 @@ describe("a published address", () => {
     const agent = await startQuick(stateDir);
     await connected(agent);
     api.profile = published(api, await nowhere());
-    await expect.poll(() => findings(api), poll).toEqual(["endpoint_profile_drift", "identity_update_failed"]);
+    await expect.poll(() => findings(api)).toEqual(["endpoint_profile_drift", "identity_update_failed"]);
     expect(recorded(agent)).toContain("identity_update_failed");
     await agent.stop();
     const restarted = await startQuick(stateDir);
     await connected(restarted);
-    await expect.poll(() => findings(api), poll).toContain("identity_update_failed");
+    await expect.poll(() => findings(api)).toContain("identity_update_failed");
     api.profile = published(api, right);
-    await expect.poll(() => findings(api), poll).toEqual([]);
+    await expect.poll(() => findings(api)).toEqual([]);
     expect(agentFile(stateDir)).toMatchObject({ profile: { version: 3 } });
     expect(agentFile(stateDir).node_api).toBeUndefined();
   });
@@ -92,7 +91,7 @@ describe("a published address", () => {
     const agent = await startQuick(await joinedDirectory(api));
     await connected(agent);
     api.profile = published(api, other.url);
-    await expect.poll(() => recorded(agent), poll).toContain("server_tls_untrusted");
+    await expect.poll(() => recorded(agent)).toContain("server_tls_untrusted");
     await more(api);
     expect(other.requests).toEqual([]);
     expect(await isConnected(agent)).toBe(true);
@@ -105,7 +104,7 @@ describe("a published address", () => {
     const agent = await startQuick(await joinedDirectory(api));
     await connected(agent);
     api.profile = published(api, second.url);
-    await expect.poll(() => recorded(agent), poll).toContain(`adopted: address ${second.url}`);
+    await expect.poll(() => recorded(agent)).toContain(`adopted: address ${second.url}`);
     expect(agentFile(agent.stateDir).profile.endpoints["node_api"]).toBe(second.url);
     await more(api);
     expect(findings(api)).toEqual([]);
@@ -119,7 +118,7 @@ describe("a published address", () => {
     writeFileSync(stateFiles(stateDir).agent, JSON.stringify(poisoned));
     const agent = await startQuick(stateDir);
     await connected(agent);
-    await expect.poll(() => findings(api), poll).toContain("endpoint_profile_drift");
+    await expect.poll(() => findings(api)).toContain("endpoint_profile_drift");
     expect(agentFile(stateDir).node_api).toBe(api.url);
   });
 
@@ -134,9 +133,9 @@ describe("a published address", () => {
     writeFileSync(stateFiles(stateDir).agent, JSON.stringify(known));
     api.profile = published(api, next.url);
     const agent = await startQuick(stateDir);
-    await expect.poll(() => findings(api), poll).toContain("identity_update_failed");
+    await expect.poll(() => findings(api)).toContain("identity_update_failed");
     present.close();
-    await expect.poll(() => isConnected(agent), poll).toBe(false);
+    await expect.poll(() => isConnected(agent)).toBe(false);
     await next.open();
     await connected(agent);
     expect(recorded(agent)).toContain(`adopted: address ${next.url}`);
@@ -160,7 +159,7 @@ describe("a new certificate", () => {
         : undefined;
     api.renewedValidity = {};
     const agent = await startQuick(stateDir);
-    await expect.poll(() => findings(api), poll).toContain("identity_update_failed");
+    await expect.poll(() => findings(api)).toContain("identity_update_failed");
     await more(api);
     expect(await isConnected(agent)).toBe(true);
     expect(readIdentity(files).certificate.serial).toBe(before);
@@ -168,10 +167,10 @@ describe("a new certificate", () => {
     expect(existsSync(files.next)).toBe(true);
     refusing = false;
     const restarted = await startQuick(stateDir);
-    await expect.poll(() => restarted.logged(), poll).toContain("certificate renewed");
+    await expect.poll(() => restarted.logged()).toContain("certificate renewed");
     expect(readIdentity(files).certificate.serial).not.toBe(before);
-    await expect.poll(() => existsSync(files.next), poll).toBe(false);
-    await expect.poll(() => findings(api), poll).toEqual([]);
+    await expect.poll(() => existsSync(files.next)).toBe(false);
+    await expect.poll(() => findings(api)).toEqual([]);
   });
 
   it("ID-03 ID-14 that begins in the future is not kept", async () => {
@@ -181,9 +180,7 @@ describe("a new certificate", () => {
     const agent = await startQuick(await joinedDirectory(api));
     const files = stateFiles(agent.stateDir);
     const before = readIdentity(files).certificate.serial;
-    await expect
-      .poll(() => recorded(agent), poll)
-      .toContain("The server issued a certificate that is valid only from");
+    await expect.poll(() => recorded(agent)).toContain("The server issued a certificate that is valid only from");
     await more(api);
     expect(readIdentity(files).certificate.serial).toBe(before);
     expect(existsSync(files.next)).toBe(false);
@@ -194,12 +191,12 @@ describe("a new certificate", () => {
     const api = await startFakeApi(due);
     api.serverTime = () => Date.now() + 14 * HOUR;
     const agent = await startQuick(await joinedDirectory(api));
-    await expect.poll(() => findings(api), poll).toContain("clock_skew");
+    await expect.poll(() => findings(api)).toContain("clock_skew");
     await more(api, 3);
     expect(api.requests).not.toContain("/renew");
     api.serverTime = Date.now;
     api.renewedValidity = {};
-    await expect.poll(() => agent.logged(), poll).toContain("certificate renewed");
+    await expect.poll(() => agent.logged()).toContain("certificate renewed");
   });
 
   it("ID-03 comes through although the published address is wrong", async () => {
@@ -208,8 +205,8 @@ describe("a new certificate", () => {
     api.profile = published(api, await nowhere());
     api.renewedValidity = {};
     const agent = await startQuick(stateDir);
-    await expect.poll(() => agent.logged(), poll).toContain("certificate renewed");
-    await expect.poll(() => findings(api), poll).toContain("identity_update_failed");
+    await expect.poll(() => agent.logged()).toContain("certificate renewed");
+    await expect.poll(() => findings(api)).toContain("identity_update_failed");
   });
 });
 
@@ -222,13 +219,13 @@ describe("a new trust bundle", () => {
     const session = openSession({ files, apiUrl: undefined, instanceId: crypto.randomUUID(), bootId: "b" });
     session.offer({ roots: [other.rootPem] });
     const agent = await startQuick(stateDir);
-    await expect.poll(() => findings(api), poll).toContain("identity_update_failed");
+    await expect.poll(() => findings(api)).toContain("identity_update_failed");
     expect(readFileSync(files.trust, "utf8")).toBe(trusted);
     expect(await isConnected(agent)).toBe(true);
     session.offer({ roots: [other.rootPem, api.authority.rootPem] });
     await agent.stop();
     const restarted = await startQuick(stateDir);
-    await expect.poll(() => recorded(restarted), poll).toContain("adopted: trust bundle");
+    await expect.poll(() => recorded(restarted)).toContain("adopted: trust bundle");
     expect(readFileSync(files.trust, "utf8")).toContain(other.rootPem.trim());
   });
 });
@@ -277,12 +274,12 @@ describe("adopting everything at once", () => {
       const agent = await startQuick(stateDir);
       await connected(agent);
       // Killed before the offer was kept, it is what it was, and the server offers the profile again.
-      await expect.poll(() => agentFile(stateDir).profile.version, poll).toBe(2);
-      await expect.poll(() => agentFile(stateDir).node_api, { timeout: 20_000 }).toBeUndefined();
+      await expect.poll(() => agentFile(stateDir).profile.version).toBe(2);
+      await expect.poll(() => agentFile(stateDir).node_api).toBeUndefined();
       const serial =
         step === 1 ? readIdentity(stateFiles(joined)).certificate.serial : way.identity.certificate.serial;
-      await expect.poll(() => readIdentity(files).certificate.serial, poll).toBe(serial);
-      await expect.poll(() => existsSync(files.next), poll).toBe(false);
+      await expect.poll(() => readIdentity(files).certificate.serial).toBe(serial);
+      await expect.poll(() => existsSync(files.next)).toBe(false);
       await agent.stop();
     }
   });

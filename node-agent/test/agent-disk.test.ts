@@ -57,7 +57,7 @@ describe.skipIf(lacks("root"))("an agent whose disk fails", () => {
     const { directory, remount } = smallFileSystem(20 * MEGABYTE);
     await joinIn(api, directory);
     remount("ro");
-    const agent = await startTestAgent(api, { stateDir: directory });
+    const agent = await startTestAgent(api, { stateDir: directory, checkHostMs: 500 });
     const task = api.enqueue(api.sign({ task_type: "node.noop", params: { echo: "again" } }));
     await expect.poll(() => findings(api)).toContain("state_dir_read_only");
     expect(api.resultOf(task.task_id)).toBeUndefined();

@@ -159,7 +159,7 @@ describe("the link of an agent", () => {
     const agent = await startTestAgent(api, { stateDir });
     await expect.poll(() => requestedAt.length).toBeGreaterThan(0);
     await expect.poll(() => health(agent)).toMatchObject({ connected: false, problem: "edge_rate_limited" });
-    await expect.poll(() => requestedAt.length, { timeout: 40_000 }).toBeGreaterThan(1);
+    await expect.poll(() => requestedAt.length).toBeGreaterThan(1);
     const [first = 0, second = 0] = requestedAt;
     expect(second - first).toBeGreaterThanOrEqual(5_000);
   });
@@ -297,7 +297,7 @@ describe("the link of an agent", () => {
     const answer = JSON.stringify({ node: api.standing, tasks: [offer], cancel: [] });
     api.fault = (path) => (path === "/tasks/wait" ? { do: "answer", status: 200, body: answer } : undefined);
     const agent = await startTestAgent(api, { env: { HOLDFAST_AGENT_HEARTBEAT_SECONDS: "2" } });
-    await expect.poll(() => api.heartbeats.length, { timeout: 60_000 }).toBeGreaterThan(3);
+    await expect.poll(() => api.heartbeats.length).toBeGreaterThan(3);
     expect(recorded(agent)).toContain("task_replayed");
     // It was several hundred by then.
     expect(api.requests.filter((path) => path === "/tasks/wait").length).toBeLessThan(30);

@@ -37,7 +37,7 @@ describe("tasks of an agent", () => {
       });
     }
     await expect
-      .poll(() => api.diagnostics.filter((one) => one.reason === "task_refused").length, { timeout: 40_000 })
+      .poll(() => api.diagnostics.filter((one) => one.reason === "task_refused").length)
       .toBeGreaterThan(0);
   });
 
@@ -208,7 +208,7 @@ describe("tasks of an agent", () => {
       .toMatchObject({ outcome: { status: "succeeded", result: { echo: "kept" } } });
     await expect.poll(agent.logged).toContain("no longer found: task_result_failed");
     await expect
-      .poll(() => api.diagnostics, { timeout: 40_000 })
+      .poll(() => api.diagnostics)
       .toContainEqual(
         expect.objectContaining({ reason: "task_result_failed", correlation_id: task.correlation_id }),
       );

@@ -35,7 +35,7 @@ async function machine(certificates: Parameters<typeof startFakeApi>[0] = {}) {
     ? testUser()
     : { username: userInfo().username, allocation_id: randomUUID() };
   const outcomeOf = async (taskId: string) => {
-    await expect.poll(() => api.resultOf(taskId), { timeout: 40_000 }).toBeDefined();
+    await expect.poll(() => api.resultOf(taskId)).toBeDefined();
     return api.resultOf(taskId)?.outcome;
   };
   const run = (task_type: string, params: Record<string, unknown>) =>
@@ -78,7 +78,7 @@ async function shellIn(stateDir: string): Promise<number> {
       ? []
       : readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).filter(isLeader);
   };
-  await expect.poll(() => children().length, { timeout: 40_000 }).toBeGreaterThan(0);
+  await expect.poll(() => children().length).toBeGreaterThan(0);
   return Number(children()[0]);
 }
 

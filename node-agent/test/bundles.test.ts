@@ -52,7 +52,7 @@ const nodeOf = (nodeId: string) => client(getNode, { params: { node_id: nodeId }
 
 /** The trial itself has sent a heartbeat; only the agent completes a task. */
 async function connectedWith(host: Host): Promise<void> {
-  await expect.poll(() => nodeOf(host.nodeId), { timeout: 60_000 }).toMatchObject({ status: "active" });
+  await expect.poll(() => nodeOf(host.nodeId)).toMatchObject({ status: "active" });
   const body = { type: "node.noop", params: { echo: "alive" } };
   const { id } = await client(createTask, { params: { node_id: host.nodeId }, body });
   const ended = await client(getTask, { params: { task_id: id }, query: { wait_seconds: 20, until: "end" } });
@@ -65,10 +65,8 @@ async function connectedWith(host: Host): Promise<void> {
 
 async function switched({ stateDir }: Host, before: string): Promise<void> {
   const files = stateFiles(stateDir);
-  await expect
-    .poll(() => existsSync(files.identity) && serialOn({ stateDir } as Host) !== before, { timeout: 60_000 })
-    .toBe(true);
-  await expect.poll(() => existsSync(stagedPath(files)), { timeout: 60_000 }).toBe(false);
+  await expect.poll(() => existsSync(files.identity) && serialOn({ stateDir } as Host) !== before).toBe(true);
+  await expect.poll(() => existsSync(stagedPath(files))).toBe(false);
 }
 
 function refusal(work: () => unknown): string {
@@ -192,7 +190,7 @@ describe("a recovery bundle on its host", () => {
     const running = await runAgentOn(host);
     applyTo(host, refused);
     expect(envOf(host)).not.toContain("HOLDFAST_NODE_API_URL");
-    await expect.poll(() => readPast(files)[0]?.reverted, { timeout: 60_000 }).toContain("bundle_revoked");
+    await expect.poll(() => readPast(files)[0]?.reverted).toContain("bundle_revoked");
     await expect.poll(() => existsSync(stagedPath(files))).toBe(false);
     expect([setOf(host), unitOf(host), envOf(host)]).toEqual([set, OLD_UNIT, OLD_ENV]);
     expect(running.logged()).toContain("was given up");
@@ -219,9 +217,7 @@ describe("a recovery bundle on its host", () => {
     const files = stateFiles(host.stateDir);
     disk.write(stagedPath(files), JSON.stringify(staged), 0o600);
     const running = await runAgentOn(host);
-    await expect
-      .poll(() => running.logged().match(/recovery bundle 1: /g)?.length ?? 0, { timeout: 60_000 })
-      .toBeGreaterThan(2);
+    await expect.poll(() => running.logged().match(/recovery bundle 1: /g)?.length ?? 0).toBeGreaterThan(2);
     expect(serialOn(host)).toBe(before);
     applyTo(host, second);
     await switched(host, before);
@@ -341,7 +337,7 @@ describe("a host that was a node before", () => {
     applyTo(host, created);
     const running = await runAgentOn(host);
     const files = stateFiles(host.stateDir);
-    await expect.poll(() => readPast(files)[0]?.reverted, { timeout: 60_000 }).toContain("node_retired");
+    await expect.poll(() => readPast(files)[0]?.reverted).toContain("node_retired");
     await running.stop();
     const { token } = await client(createEnrollmentToken, { body: {} });
     const options = { token, apiUrl: api.nodeUrl, stateDir: host.stateDir, facts: someFacts };

@@ -4,6 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ptyDriver } from "../src/drivers/pty/pty-driver.ts";
+import type { TerminalsOptions } from "../src/terminals/terminals.ts";
 import { faultyPtyDriver, type PtyFault } from "./drivers/pty/faulty.ts";
 import { ask, type TerminalHost, terminalHost } from "./support/terminals.ts";
 
@@ -22,14 +23,14 @@ function holdersOf(host: TerminalHost, ids: readonly string[]): string[] {
 }
 
 /** Over a driver that notes which holders it was asked to start. */
-async function hostWith(fault: PtyFault) {
+async function hostWith(fault: PtyFault, more: Partial<TerminalsOptions> = {}) {
   const ids: string[] = [];
   const faulty = faultyPtyDriver(fault);
   const launch: typeof faulty.launch = (holder) => {
     ids.push(holder.id);
     return faulty.launch(holder);
   };
-  return { host: await terminalHost({ driver: { ...faulty, launch } }), ids };
+  return { host: await terminalHost({ driver: { ...faulty, launch }, ...more }), ids };
 }
 
 /** Without the spare that is started afterwards. */
@@ -54,7 +55,7 @@ describe("a terminal on a host whose PTY driver is faulty", () => {
     expect(failure).toMatchObject({ code: "terminal_pty_failed", message: expect.stringContaining(why) });
     expect(host.failures).toEqual([expect.objectContaining({ code: "terminal_pty_failed" })]);
     host.terminals.stop();
-    await expect.poll(() => leftBehind(host, ids), { timeout: 30_000 }).toEqual(nothing);
+    await expect.poll(() => leftBehind(host, ids)).toEqual(nothing);
   });
 
   it("is refused in time when its holder never becomes ready", async () => {
@@ -74,17 +75,17 @@ describe("a terminal on a host whose PTY driver is faulty", () => {
       await expect.poll(() => host.terminals.count()).toBe(0);
       expect(host.failures).toContainEqual(expect.objectContaining({ code: "terminal_pty_failed" }));
       host.terminals.stop();
-      await expect.poll(() => leftBehind(host, ids), { timeout: 30_000 }).toEqual(nothing);
+      await expect.poll(() => leftBehind(host, ids)).toEqual(nothing);
     },
   );
 
-  it("is ended by force when its holder ignores orders", { timeout: 60_000 }, async () => {
-    const { host, ids } = await hostWith("ignores_orders");
+  it("is ended by force when its holder ignores orders", async () => {
+    const { host, ids } = await hostWith("ignores_orders", { obeyMs: 200 });
     const { stream } = await host.open();
     stream.send({ type: "close", reason: "closed" });
-    await expect.poll(() => host.terminals.count(), { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => host.terminals.count()).toBe(0);
     host.terminals.stop();
-    await expect.poll(() => leftBehind(host, ids), { timeout: 30_000 }).toEqual(nothing);
+    await expect.poll(() => leftBehind(host, ids)).toEqual(nothing);
   });
 
   it("opens again as soon as the fault is gone", async () => {

@@ -14,7 +14,7 @@ import { readIdentity } from "../src/identity/identity-file.ts";
 import { join } from "../src/identity/join.ts";
 import { stateFiles } from "../src/identity/state-directory.ts";
 import { readRecoveryFile } from "../src/recovery/state-file.ts";
-import { poll, recorded, recovers, startQuick } from "./support/recovering.ts";
+import { recorded, recovers, startQuick } from "./support/recovering.ts";
 
 let api: TestApi;
 let client: ReturnType<TestApi["operator"]>;
@@ -31,7 +31,7 @@ async function stoppedNode() {
   const { nodeId } = await join({ token, apiUrl: api.nodeUrl, stateDir, facts: someFacts });
   const files = stateFiles(stateDir);
   const agent = await startTestAgent({ stateDir });
-  await expect.poll(() => readRecoveryFile(files, nodeId).token?.seq, poll).toBe(1);
+  await expect.poll(() => readRecoveryFile(files, nodeId).token?.seq).toBe(1);
   await agent.stop();
   return { stateDir, nodeId, files, before: readIdentity(files).certificate.serial };
 }
@@ -43,14 +43,14 @@ describe("a node that has lost its identity, and the api", () => {
     const agent = await startQuick(stateDir);
     await recovers(agent);
     expect(readIdentity(files).certificate.serial).not.toBe(before);
-    await expect.poll(() => recorded(agent), poll).toContain("connected to");
+    await expect.poll(() => recorded(agent)).toContain("connected to");
     const { seq = 0 } = readRecoveryFile(files, nodeId).token ?? {};
     expect(seq).toBeGreaterThan(1);
     await agent.stop();
     writeFileSync(files.trust, (await makeAuthority()).rootPem);
     const again = await startQuick(stateDir);
-    await expect.poll(() => recorded(again), poll).toContain("(server_untrusted)");
-    await expect.poll(() => readRecoveryFile(files, nodeId).token?.seq, poll).toBeGreaterThan(seq);
+    await expect.poll(() => recorded(again)).toContain("(server_untrusted)");
+    await expect.poll(() => readRecoveryFile(files, nodeId).token?.seq).toBeGreaterThan(seq);
   });
 
   it("ID-04 do not agree on one by a token that was revoked, or for a node that was", async () => {
@@ -59,11 +59,11 @@ describe("a node that has lost its identity, and the api", () => {
     const params = { node_id: nodeId };
     await client(revokeRecoveryTokens, { params });
     const agent = await startQuick(stateDir);
-    await expect.poll(() => recorded(agent), poll).toContain("recovery_token_revoked");
+    await expect.poll(() => recorded(agent)).toContain("recovery_token_revoked");
     expect(recorded(agent)).toContain('"reason":"recovery_refused"');
     await agent.stop();
     await client(changeNode, { params, body: { change: "revoke" } });
     const revoked = await startQuick(stateDir);
-    await expect.poll(() => recorded(revoked), poll).toContain('"reason":"identity_revoked"');
+    await expect.poll(() => recorded(revoked)).toContain('"reason":"identity_revoked"');
   });
 });

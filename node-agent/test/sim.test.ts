@@ -30,7 +30,7 @@ const joinOne = async (number: number, nodeId?: string) => {
 const finished = (taskId: string) =>
   client(getTask, { params: { task_id: taskId }, query: { wait_seconds: 20, until: "end" } });
 /** Who has knocked in vain for a while knocks less often. */
-const allConnected = () => expect.poll(() => fleet.status().connected, { timeout: 45_000 }).toBe(AGENTS);
+const allConnected = () => expect.poll(() => fleet.status().connected).toBe(AGENTS);
 
 beforeAll(async () => {
   api = await startTestApi();

@@ -104,7 +104,7 @@ describe("a terminal whose way breaks", () => {
   });
 
   it("TERM-11 finds it again after a gateway that took the connection and never answered", async () => {
-    const host = await terminalHost();
+    const host = await terminalHost({ handshakeMs: 3_000 });
     const { stream, sessionId } = await host.open();
     let unanswered = 0;
     host.gateway.refuse = () => {
@@ -112,19 +112,19 @@ describe("a terminal whose way breaks", () => {
       return "silence";
     };
     stream.drop();
-    await expect.poll(() => unanswered).toBe(1);
+    await expect.poll(() => unanswered).toBeGreaterThan(0);
     host.gateway.refuse = () => undefined;
     const again = await host.gateway.stream(sessionId, stream);
     await again.frame("hello");
   });
 
   it("TERM-06 a holder that its user stopped ends when its stream was lost, too", async () => {
-    const host = await terminalHost();
+    const host = await terminalHost({ obeyMs: 200 });
     const { stream, sessionId, pid } = await host.open({}, { detachedMs: 1_000 });
     const holder = holderOf(host, sessionId);
     process.kill(holder, "SIGSTOP");
     stream.drop();
-    await expect.poll(() => host.terminals.count(), { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => host.terminals.count()).toBe(0);
     await expect.poll(() => isRunning(pid) || isRunning(holder)).toBe(false);
     await expect.poll(() => host.gateway.streams.every((one) => one.closed())).toBe(true);
   });
@@ -140,7 +140,7 @@ describe("a terminal whose way breaks", () => {
   });
 
   it("TERM-06 a holder that its user stopped is ended all the same", async () => {
-    const host = await terminalHost();
+    const host = await terminalHost({ obeyMs: 200 });
     const { sessionId, pid } = await host.open();
     const holder = holderOf(host, sessionId);
     process.kill(holder, "SIGSTOP");

@@ -2,11 +2,9 @@
 
 import http from "node:http";
 import { readSettings } from "@holdfast/kit/settings";
-import type { LoadedType } from "../../node-agent/src/executor/run.ts";
 import { join } from "../../node-agent/src/identity/join.ts";
-import type { LinkTimes } from "../../node-agent/src/link/times.ts";
 import { createLog } from "../../node-agent/src/log.ts";
-import { startAgent } from "../../node-agent/src/main.ts";
+import { type AgentOptions, startAgent } from "../../node-agent/src/main.ts";
 import { agentSettings } from "../../node-agent/src/settings.ts";
 import type { FakeApi } from "../../node-agent/test/support/fake-api.ts";
 import { atEnd } from "../lifetime/at-end.ts";
@@ -31,12 +29,7 @@ export async function joinedDirectory(api: FakeApi): Promise<string> {
 /** In a state directory that has joined, or one made for the API's faulty twin. */
 export async function startTestAgent(
   at: FakeApi | { stateDir: string },
-  options: {
-    stateDir?: string;
-    env?: Record<string, string>;
-    loadType?: (name: string) => Promise<LoadedType | undefined>;
-    linkTimes?: Partial<LinkTimes>;
-  } = {},
+  options: Omit<AgentOptions, "log"> & { stateDir?: string; env?: Record<string, string> } = {},
 ): Promise<TestAgent> {
   const stateDir = options.stateDir ?? ("stateDir" in at ? at.stateDir : await joinedDirectory(at));
   const settings = readSettings(agentSettings, {
@@ -46,8 +39,8 @@ export async function startTestAgent(
   });
   const lines: string[] = [];
   const log = createLog({ level: "debug", write: (line) => lines.push(line) });
-  const { loadType, linkTimes } = options;
-  const running = await startAgent(settings, { log, loadType, linkTimes });
+  // The shortest pause each time: what comes after it is under test.
+  const running = await startAgent(settings, { random: () => 0, ...options, log });
   let stopped: Promise<void> | undefined;
   const stop = () => {
     stopped ??= running.stop();

@@ -51,6 +51,8 @@ export type CoreOptions = Pick<ExecutorOptions, "loadType" | "host" | "log"> & {
   heartbeatMs?: number;
   /** How often the host is checked between heartbeats; undefined: never. */
   checkHostMs?: number;
+  /** Of pauses before another attempt; in [0, 1). */
+  random?: (() => number) | undefined;
   events: CoreEvents;
 };
 
@@ -126,7 +128,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
 
   const upkeep = createUpkeep({
     ...{ keeper: identity, addresses: options.addresses, recovery: options.recovery },
-    ...{ connected: () => status().connected, skewSeconds, count, record },
+    ...{ connected: () => status().connected, skewSeconds, count, record, random: options.random },
     request: async (way) => {
       const client = options.clientOver(way);
       try {
@@ -186,7 +188,7 @@ export function createAgentCore(options: CoreOptions): AgentCore {
   const openLink = () =>
     createLink({
       ...{ heartbeatMs: options.heartbeatMs, client: options.client, heartbeat, inOrder, holding, learn },
-      ...{ onFailure, onStanding, resultsSent: resultWait.sent },
+      ...{ onFailure, onStanding, resultsSent: resultWait.sent, random: options.random },
       beforeHeartbeat: () => {
         openPipeline();
         findings.refresh(upkeep.findings());

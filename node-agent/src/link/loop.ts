@@ -63,7 +63,7 @@ export type LinkOptions = {
   heartbeatMs?: number;
   /** Monotonic. */
   now?: () => number;
-  random?: () => number;
+  random?: (() => number) | undefined;
 };
 
 export type Link = {

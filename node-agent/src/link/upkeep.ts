@@ -41,6 +41,8 @@ export type UpkeepOptions = {
   record: (reason: DiagnosticReason, detail: string, correlationId?: string) => void;
   /** What the response to a renewal contained beside the certificate. */
   onTrustRefused: (refused: readonly string[]) => void;
+  /** Of pauses before another attempt; in [0, 1). */
+  random?: (() => number) | undefined;
 };
 
 export type Upkeep = {
@@ -65,7 +67,7 @@ export type Upkeep = {
 };
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
-  const { keeper, skewSeconds, count, record } = options;
+  const { keeper, skewSeconds, count, record, random = Math.random } = options;
   const clocks = () => {
     const now = Date.now();
     return { now, serverNow: now + (skewSeconds() ?? 0) * 1000 };
@@ -114,7 +116,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
       options.onTrustRefused(renewed.refused);
       trials.consider();
     },
-    skewSeconds,
+    ...{ skewSeconds, random },
     onFailure: (reason, detail) => {
       count("renewals_failed");
       record(reason, `renewing the certificate failed: ${detail}`);
@@ -127,7 +129,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   };
   const recoveries = createRecoveries({
     ...{ host: options.recovery, identity: keeper, skewSeconds, trialsSettled: triedAll, count, record },
-    onRecovered: options.onRecovered,
+    ...{ onRecovered: options.onRecovered, random },
   });
 
   return {

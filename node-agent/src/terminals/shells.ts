@@ -31,6 +31,8 @@ export function createShells(options: {
   at: (name: string) => string;
   /** How long the holder of an earlier agent process may take to respond. */
   answerMs: number;
+  /** See `TerminalOptions`. */
+  obeyMs?: number | undefined;
 }): Shells {
   const { driver, holders } = options;
 
@@ -38,7 +40,7 @@ export function createShells(options: {
     const terminal = createTerminal({
       sessionId: "",
       holder,
-      detachedMs: 0,
+      ...{ detachedMs: 0, obeyMs: options.obeyMs },
       dial: () => Promise.reject(new Error("it is ending")),
       onFailure() {},
       onRetry() {},

@@ -54,6 +54,8 @@ export type DiallerOptions = {
   /** Called for every connection, so that the next one uses a renewed certificate. Throws a HostProblem while there is none. */
   credentials: () => Credentials;
   lookup: LookupFunction;
+  /** How long a gateway may take to answer an attempt to connect. */
+  handshakeMs?: number;
 };
 
 export function createDialler(options: DiallerOptions): Dialler {
@@ -95,7 +97,7 @@ export function createDialler(options: DiallerOptions): Dialler {
         perMessageDeflate: false,
         maxPayload: MOST_FRAME_BYTES,
         // A gateway that hangs may accept a connection and send nothing.
-        handshakeTimeout: STREAM_HANDSHAKE_MS,
+        handshakeTimeout: options.handshakeMs ?? STREAM_HANDSHAKE_MS,
         // Masks keep old proxies from mistaking a page's frames for requests. There is no page here, and
         // a mask of zeros spares a pass over every byte.
         generateMask: () => {},

@@ -38,6 +38,8 @@ export type TerminalOptions = {
   sessionId: string;
   holder: Holder;
   detachedMs: number;
+  /** How long its holder may take to end when it is told to. */
+  obeyMs?: number | undefined;
   /** Rejects with a StreamFailure. */
   dial: (signal: AbortSignal) => Promise<Stream>;
   /** Called with a failure that its user should see. */
@@ -112,7 +114,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
     ending = true;
     clearTimeout(timer);
     redial?.stop("the terminal ends");
-    timer = setTimeout(() => signalIfAlive(holder.process, "SIGKILL"), OBEY_MS);
+    timer = setTimeout(() => signalIfAlive(holder.process, "SIGKILL"), options.obeyMs ?? OBEY_MS);
   };
   const end = () => {
     if (!gone && !ending) {

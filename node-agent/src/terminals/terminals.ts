@@ -25,6 +25,8 @@ export type TerminalsOptions = GatewayDiallerOptions & {
   keepSpareMs?: number;
   /** How long the holder of an earlier agent process may take to respond. */
   answerMs?: number;
+  /** How long a holder may take to end when it is told to, before it is killed. */
+  obeyMs?: number;
 };
 
 export type Terminals = TaskTerminals & {
@@ -44,13 +46,13 @@ const ANSWER_MS = 20_000;
 const SPARE_AFTER_MS = 500;
 
 export function createTerminals(options: TerminalsOptions): Terminals {
-  const { stateDir, driver = ptyDriver() } = options;
+  const { stateDir, driver = ptyDriver(), obeyMs } = options;
   const directory = makeDirectory(stateDir);
   // A socket's address has room for 107 bytes, and a state directory may be deep.
   const descriptor = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
   const at = (name: string) => `/proc/self/fd/${descriptor}/${name}`;
   const holders = createHolders({ directory, at, driver, orphanSeconds: ORPHAN_SECONDS });
-  const shells = createShells({ driver, holders, at, answerMs: options.answerMs ?? ANSWER_MS });
+  const shells = createShells({ driver, holders, at, answerMs: options.answerMs ?? ANSWER_MS, obeyMs });
   const gateway = createGatewayDialler(options);
   const terminals = new Map<string, Terminal>();
   const opening = new Set<string>();
@@ -62,8 +64,7 @@ export function createTerminals(options: TerminalsOptions): Terminals {
     const { sessionId, correlationId, detachedMs } = about;
     const terminal = createTerminal({
       sessionId,
-      holder,
-      detachedMs,
+      ...{ holder, detachedMs, obeyMs },
       dial: (signal) => gateway.dial({ sessionId, correlationId }, signal),
       onFailure: (code, detail) => options.onFailure(code, detail, correlationId),
       onRetry: (code, detail) => options.onRetry(code, detail, correlationId),

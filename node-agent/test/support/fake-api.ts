@@ -73,6 +73,8 @@ export type FakeApi = {
   connections(): number;
   /** As a network does that forgets them. */
   dropConnections(): void;
+  /** The time of every certificate that was shown so far is over, by the server's clock. */
+  expireShown(): void;
   resultOf(taskId: string): TaskResultReport | undefined;
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -153,6 +155,10 @@ export async function startFakeApi(
     dropConnections() {
       for (const socket of sockets) socket.destroy();
     },
+    expireShown() {
+      for (const serial of api.serials) expired.add(serial);
+      api.dropConnections();
+    },
     resultOf: (taskId) => api.results.find((one) => one.task_id === taskId),
     async stop() {
       const closing = server;
@@ -181,6 +187,7 @@ export async function startFakeApi(
     },
   };
   const sockets = new Set<import("node:stream").Duplex>();
+  const expired = new Set<string>();
   // They outlive a restart, as the real ones do.
   const ticketKeys = randomBytes(48);
 
@@ -210,10 +217,12 @@ export async function startFakeApi(
     const presented = socket.getPeerX509Certificate();
     const leaf = presented && new X509Certificate(presented.raw);
     if (!leaf || !authority.hasIssued(leaf)) return refuse(response, 401, "certificate_missing");
-    api.serials.push(leaf.serialNumber.toLowerCase());
+    const serial = leaf.serialNumber.toLowerCase();
+    api.serials.push(serial);
     api.resumed.push(socket.isSessionReused());
     if (api.recovery.hasReplaced(leaf)) return refuse(response, 401, "identity_revoked");
-    if (leaf.validToDate.getTime() < Date.now()) return refuse(response, 401, "cert_expired");
+    if (expired.has(serial) || leaf.validToDate.getTime() < Date.now())
+      return refuse(response, 401, "cert_expired");
     if (path === url.pathname) return refuse(response, 404, "route_not_found");
     await serve(path, url, body, answer, request);
   };
@@ -270,6 +279,7 @@ export async function startFakeApi(
           function wake() {
             clearTimeout(timer);
             waiting.delete(wake);
+            request.socket.off("close", wake);
             resolve();
           }
           waiting.add(wake);
