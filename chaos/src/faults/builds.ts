@@ -1,10 +1,18 @@
 // Agents of another build: our sources with one thing changed.
 
+import { execFile } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { copyCheckout } from "../../../testkit/processes/checkout.ts";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import type { LabNode } from "../lab/node.ts";
 import type { Fault } from "./fault.ts";
+
+const execute = promisify(execFile);
+const copying = fileURLToPath(new URL("./build-process.ts", import.meta.url));
+
+type Build = { root: string; command: string };
 
 /** A type of task that a build may lack. */
 export const PROBE = "diag.network_probe";
@@ -31,25 +39,26 @@ export function ofAnOldVersion(root: string): void {
 
 /** `prepare` makes the build, which takes seconds and breaks nothing yet. */
 export function anotherBuild(node: LabNode, change: (root: string) => void): Fault & { prepare(): Promise<void> } {
-  let copy: ReturnType<typeof copyCheckout> | undefined;
-  const make = () => {
-    const made = copyCheckout({});
+  let copy: Build | undefined;
+  const make = async () => {
+    const { stdout } = await execute(process.execPath, [copying]);
+    const made = JSON.parse(stdout) as Build;
     change(made.root);
     return made;
   };
   return {
     what: "the agent is of another version",
     async prepare() {
-      copy ??= make();
+      copy ??= await make();
     },
     async inflict() {
-      copy ??= make();
+      copy ??= await make();
       await node.agent().stop();
       node.startAgent({ command: copy.command });
     },
     async mend() {
       await node.agent().stop();
-      copy?.remove();
+      if (copy) await rm(copy.root, { recursive: true, force: true });
       node.startAgent();
     },
   };
