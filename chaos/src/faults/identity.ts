@@ -1,6 +1,6 @@
 // Faults of a node's identity.
 
-import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { explainNode } from "@holdfast/contracts/endpoints/drift";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
@@ -53,7 +53,9 @@ export function cloned(lab: Lab): Fault {
   return {
     what: "a second host runs an agent with the identity of the first",
     async inflict() {
-      cpSync(node.stateDir, state, { recursive: true, filter: (path) => !/lock|[.]sock$/.test(path) });
+      // On the host itself: its state may be on a file system that only the host sees.
+      await node.host.run("cp", "-a", node.stateDir, state);
+      for (const name of readdirSync(state)) if (/lock|[.]sock$/.test(name)) rmSync(join(state, name));
       clone = start({
         host: second.host,
         name: "clone",

@@ -8,7 +8,7 @@ import type { Site } from "../lab/lab.ts";
 import { enterWorld, repository, withOwnUsers } from "../world.ts";
 import { type KeyRow, readAnswerKey, withAction } from "./answer-key.ts";
 import { openInstallation } from "./installation.ts";
-import { pairs, rowsOf } from "./pairs.ts";
+import { nameOf, pairs, rowsOf } from "./pairs.ts";
 import { openMatrixReport } from "./report.ts";
 import type { Row, RowAt } from "./row.ts";
 import { allRows } from "./rows/all.ts";
@@ -17,7 +17,9 @@ import { runAtInstallation, runInLab, runPair } from "./run-row.ts";
 const keepIn = join(repository, "test-output/matrix");
 const [names = "", jobs = "4", form = "table", wanted = "rows"] = process.argv.slice(2);
 const all = readAnswerKey();
-const chosen = allRows.filter(({ row }) => names.split(",").includes(row));
+const isChosen = (name: string) => names.split(",").includes(name);
+const chosen = wanted === "rows" ? allRows.filter(({ row }) => isChosen(row)) : [];
+const chosenPairs = wanted === "pairs" ? pairs.filter((pair) => isChosen(nameOf(pair))) : [];
 const directory = enterWorld();
 withOwnUsers(directory);
 for (const { row } of chosen) rmSync(join(keepIn, row), { recursive: true, force: true });
@@ -34,7 +36,7 @@ const jobsOfRows = labRows.map(
       report.ended(await runInLab(row, keyOf(row), { all, site, number, keepIn }));
     },
 );
-const jobsOfPairs = (wanted === "pairs" ? pairs : []).map(
+const jobsOfPairs = chosenPairs.map(
   (names): Job =>
     async (number) => {
       const keys = rowsOf(names).map(keyOf);

@@ -19,6 +19,8 @@ export const pairs: readonly (readonly [string, string])[] = [
   ["D11", "N10"],
 ];
 
+export const nameOf = (pair: readonly [string, string]) => pair.join("+");
+
 export type PairResult = {
   rows: readonly [string, string];
   ok: boolean;

@@ -1,12 +1,13 @@
-// npm run matrix [-- <row>…] [--pairs] [--json] [--jobs <n>]: makes each fault of the failure matrix for real, with default limits,
-// and compares what the product says with what the matrix expects. Exit code 1 when a row differs.
+// npm run matrix [-- <row>…] [--pairs [<row>+<row>…]] [--json] [--jobs <n>]: makes each fault of the failure matrix for real, with
+// default limits, and compares what the product says with what the matrix expects. Exit code 1 when a row differs.
 
 import { parseArgs } from "node:util";
 import { facilities } from "../../../scripts/facilities.mjs";
 import { runInside } from "../enter.ts";
+import { pairs as allPairs, nameOf } from "./pairs.ts";
 import { allRows } from "./rows/all.ts";
 
-const usage = "npm run matrix -- [<row>…] [--pairs] [--json] [--jobs <how many at a time>]";
+const usage = "npm run matrix -- [<row>…] [--pairs [<row>+<row>…]] [--json] [--jobs <how many at a time>]";
 const JOBS = 6;
 
 const asked = readArguments(process.argv.slice(2));
@@ -19,7 +20,7 @@ else if (missing.length > 0) {
 } else {
   const inside = new URL("./inside.ts", import.meta.url);
   const args = [
-    asked.rows.join(","),
+    asked.names.join(","),
     String(asked.jobs),
     asked.json ? "json" : "table",
     asked.pairs ? "pairs" : "rows",
@@ -28,7 +29,7 @@ else if (missing.length > 0) {
 }
 
 /** Or what is wrong with them. */
-function readArguments(args: string[]): { rows: string[]; pairs: boolean; json: boolean; jobs: number } | string {
+function readArguments(args: string[]): { names: string[]; pairs: boolean; json: boolean; jobs: number } | string {
   try {
     const { values, positionals } = parseArgs({
       args,
@@ -39,14 +40,16 @@ function readArguments(args: string[]): { rows: string[]; pairs: boolean; json: 
         jobs: { type: "string", default: String(JOBS) },
       },
     });
-    const known = allRows.map(({ row }) => row);
-    const unknown = positionals.filter((row) => !known.includes(row));
-    if (unknown.length > 0)
-      return `There is no row ${unknown.join(", ")}; there are: ${known.toSorted().join(", ")}.`;
+    const { pairs, json } = values;
+    const known = pairs ? allPairs.map(nameOf) : allRows.map(({ row }) => row);
+    const unknown = positionals.filter((name) => !known.includes(name));
+    if (unknown.length > 0) {
+      const kind = pairs ? "pair" : "row";
+      return `There is no ${kind} ${unknown.join(", ")}; there are: ${known.toSorted().join(", ")}.`;
+    }
     const jobs = Number(values.jobs);
     if (!Number.isInteger(jobs) || jobs < 1) return `--jobs is ${values.jobs}; it takes 1 or more.`;
-    const { pairs, json } = values;
-    return { rows: positionals.length > 0 || pairs ? positionals : known, pairs, json, jobs };
+    return { names: positionals.length > 0 ? positionals : known, pairs, json, jobs };
   } catch (error) {
     return `${(error as Error).message}\n${usage}`;
   }
