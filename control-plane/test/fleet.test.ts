@@ -1,6 +1,7 @@
 // The fleet over the real api: counts, reasons, the picture and its changes, filters and pages, and nobody else's nodes.
 
 import { type FleetFilter, getFleet, getFleetPicture } from "@holdfast/contracts/endpoints/fleet";
+import { listIncidents } from "@holdfast/contracts/endpoints/incidents";
 import { changeNode, listNodes, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { applyPicture } from "@holdfast/contracts/public/fleet-picture";
 import { LIVE_PATH, LiveMessage } from "@holdfast/contracts/public/live";
@@ -85,10 +86,10 @@ describe("the fleet in numbers", () => {
     ]);
     const [fenced, full, , silent] = summary.troubles;
     expect(fenced).toMatchObject({ severity: "P0", owner_id: "node_enrollment" });
-    expect(silent).toMatchObject({ common: [{ attribute: "block", value: "10.0.2.0/24", count: 32, of: 32 }] });
+    expect(silent).toMatchObject({ common: [{ attribute: "subnet", value: "10.0.2.0/24", count: 32 }] });
     const age = Date.parse(summary.at) - Date.parse(silent?.first_at ?? "");
     expect(age).toBeGreaterThan(590_000);
-    expect(full).toMatchObject({ common: [{ attribute: "version", value: "1.3.2", count: 4, of: 4 }] });
+    expect(full).toMatchObject({ common: [{ attribute: "agent_version", value: "1.3.2", count: 4 }] });
     expect(full?.next_step).toMatch(/Free space/);
     expect(summary.versions).toEqual([
       { value: "1.4.0", count: SIZE - 4 },
@@ -214,15 +215,21 @@ describe("looking for nodes", () => {
   });
 });
 
+/** Of what an open page of a member hears, from now on. */
+async function topicsFor(org: TestOrg, email: string): Promise<string[]> {
+  const member = await addMember(api, org, email, "member");
+  const url = `${api.url.replace("http", "ws")}${LIVE_PATH}?org_id=${org.id}`;
+  const socket = new WebSocket(url, { headers: { cookie: member.cookie }, origin: api.url });
+  atEnd(() => socket.terminate());
+  const heard: string[] = [];
+  socket.on("message", (data) => heard.push(LiveMessage.parse(JSON.parse(String(data))).topic));
+  await new Promise((resolve) => socket.once("open", resolve));
+  return heard;
+}
+
 describe("the picture", () => {
   it("DASH-04 tells later only what changed, and open pages hear that something did", async () => {
-    const member = await addMember(api, ours, "watcher@example.com", "member");
-    const url = `${api.url.replace("http", "ws")}${LIVE_PATH}?org_id=${ours.id}`;
-    const socket = new WebSocket(url, { headers: { cookie: member.cookie }, origin: api.url });
-    atEnd(() => socket.terminate());
-    const heard: string[] = [];
-    socket.on("message", (data) => heard.push(LiveMessage.parse(JSON.parse(String(data))).topic));
-    await new Promise((resolve) => socket.once("open", resolve));
+    const heard = await topicsFor(ours, "watcher@example.com");
 
     const first = await picture();
     expect(first.whole).toBe(true);
@@ -281,13 +288,26 @@ describe("the picture", () => {
     expect(JSON.stringify(await picture()).length / SIZE).toBeLessThan(25);
   });
 
-  it("DRIFT-04 suspects the control plane when most go offline at once, and names the address to check", async () => {
+  it("DRIFT-04 shows the stored suspicion of the control plane, and tells open pages when it begins and ends", async () => {
     const dark = await createOrg(api, "dark");
-    await seedFleet(superuser, dark.id, 40, (number) =>
-      number > 5 ? { silentSeconds: 300 + (number % 20) } : {},
-    );
-    const summary = await fleet({}, dark);
-    expect(summary.own_side?.message).toMatch(/35 of 40 nodes went offline at the same time/);
-    expect(summary.own_side?.next_step).toContain(`the address that agents connect to, ${api.nodeUrl}:`);
+    await seedFleet(superuser, dark.id, 400);
+    expect((await fleet({}, dark)).own_side).toBeNull();
+    await superuser`
+      UPDATE node_presence SET heartbeat_at = now() - interval '150 seconds' WHERE org_id = ${dark.id}`;
+    await classifyAll(superuser);
+    const ownSide = async () => (await fleet({}, dark)).own_side;
+    await expect
+      .poll(async () => (await ownSide())?.message)
+      .toMatch(/suspected, not the nodes\. 400 of your nodes/);
+    const { items } = await api.operator(dark.id)(listIncidents, { query: { state: "open", limit: 200 } });
+    const suspicion = items.find(({ shared }) => shared?.suspected);
+    const shown = await ownSide();
+    expect(shown).toMatchObject({ incident_id: suspicion?.id, message: suspicion?.shared?.sentence });
+    expect(shown?.next_step).toContain(`the address that agents connect to, ${api.nodeUrl}:`);
+    // No node changes any more: only the incident does.
+    const heard = await topicsFor(dark, "night@example.com");
+    await superuser`UPDATE incidents SET closed_at = now() WHERE id = ${suspicion?.id ?? ""}`;
+    await expect.poll(() => heard).toContain("fleet");
+    expect(await ownSide()).toBeNull();
   });
 });

@@ -2,8 +2,9 @@
 // addresses each. What is not ordinary about one is said by its number. All of them are classified.
 
 import type { Sql } from "../../control-plane/src/database/connect.ts";
+import { relateIncidents } from "../../control-plane/src/drift/common-cause/relate.ts";
 import { type NewObservation, recordObservations } from "../../control-plane/src/drift/evidence/write.ts";
-import { defaultPolicy } from "../../control-plane/src/drift/policy.ts";
+import { defaultCommonCausePolicy, defaultPolicy } from "../../control-plane/src/drift/policy.ts";
 import { findUnnoticed, noticeStandings } from "../../control-plane/src/drift/verdicts/find-unnoticed.ts";
 import { classifyWhatIsDue } from "./evidence.ts";
 
@@ -51,8 +52,11 @@ export async function seedFleet(
       SELECT replace(id::text, '-', ''), ${orgId}, id, '\\x00', 'chain', 'enrollment', now() - interval '1 hour',
              now() - interval '1 hour', now() + interval '23 hours' FROM given
     )
-    INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, heartbeat)
-    SELECT id, ${orgId}, now() - silent * interval '1 second', id, 'boot', skew, replace(json_build_object(
+    INSERT INTO node_presence (node_id, org_id, heartbeat_at, instance_id, boot_id, clock_skew_ms, attributes, heartbeat)
+    SELECT id, ${orgId}, now() - silent * interval '1 second', id, 'boot', skew,
+      json_build_object('agent_version', version, 'profile', 'default version 1',
+        'subnet', '10.' || (rack >> 8) || '.' || (rack & 255) || '.0/24'),
+      replace(json_build_object(
       'sent_at', now(), 'started_at', now() - interval '3 days',
       'facts', json_build_object(
         'agent_version', version, 'hostname', name,
@@ -90,4 +94,5 @@ export async function classifyAll(superuser: Sql, changes: Partial<typeof defaul
   await findUnnoticed(superuser, policy);
   await noticeStandings(superuser);
   await classifyWhatIsDue(superuser, policy);
+  await relateIncidents(superuser, defaultCommonCausePolicy);
 }

@@ -3,9 +3,10 @@
 
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
-import { Text, Time } from "../fields.ts";
+import { Id, Text, Time } from "../fields.ts";
 import { reasonFields } from "../public/reason-fields.ts";
 import { userStates } from "../reasons/vocabulary.ts";
+import { sharedAttributes } from "./incidents.ts";
 
 /** One for each node that is not retired, the worst first. The first three need a person. */
 export const fleetStates = ["silent", "troubled", "fenced", "draining", "joining", "fine"] as const;
@@ -37,12 +38,13 @@ export const FleetFilter = z.strictObject({
 });
 export type FleetFilter = z.infer<typeof FleetFilter>;
 
-const Share = z.strictObject({
-  attribute: z.enum(["version", "block", "system"]),
-  value: z.string(),
-  /** Of the nodes concerned, and of all nodes that are alike in this. */
-  count: z.int(),
-  of: z.int(),
+/** An open incident of several nodes, as the classifier found it. */
+const CommonCause = z.strictObject({
+  incident_id: Id,
+  attribute: z.enum(sharedAttributes),
+  value: z.string().nullable(),
+  count: z.int().describe("Of the nodes that have the problem, those that are part of this incident."),
+  sentence: z.string().describe("What your nodes have in common, in words."),
 });
 
 /** One reason, and the nodes that have it. */
@@ -56,8 +58,8 @@ const Trouble = z.strictObject({
   /** When it began on the first and on the last of them; null: unknown. */
   first_at: Time.nullable(),
   last_at: Time.nullable(),
-  /** What they share and the others do not. */
-  common: z.array(Share),
+  /** The common causes that explain it on some of them, the one with the most nodes first. */
+  common: z.array(CommonCause),
 });
 export type Trouble = z.infer<typeof Trouble>;
 
@@ -82,8 +84,8 @@ export const Fleet = z.strictObject({
   pending: z.int(),
   versions: z.array(z.strictObject({ value: z.string(), count: z.int() })),
   capabilities: z.array(z.strictObject({ value: z.string(), count: z.int() })),
-  /** Most nodes of the organization have the same trouble at the same time: it is hardly theirs. */
-  own_side: z.strictObject({ message: z.string(), next_step: z.string() }).nullable(),
+  /** The open incident in which most nodes of the installation have the same trouble at once: it is hardly theirs. */
+  own_side: z.strictObject({ incident_id: Id, message: z.string(), next_step: z.string() }).nullable(),
   /** The control plane is suspected, over all organizations: notifications wait. Null: it is not. */
   brake: Brake.nullable(),
 });

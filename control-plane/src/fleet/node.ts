@@ -30,18 +30,16 @@ export type FleetNode = PictureNode & {
   causes: readonly StoredCause[];
   /** Of the worst cause. */
   severity: Severity | null;
-  /** When an offline node of which nothing else is known was heard of last. */
-  silentAt: number | null;
   report: NodeReport | undefined;
 };
 
-export function reportOf({ facts }: Heartbeat): NodeReport {
+export function reportOf({ facts, setup }: Heartbeat): NodeReport {
   return {
     version: facts.agent_version,
     system: `${facts.os.flavour} ${facts.os.version} ${facts.arch}`.trim(),
     hostname: facts.hostname,
     address: facts.advertised_address,
-    block: facts.advertised_address === null ? null : blockOf(facts.advertised_address),
+    block: subnetOf({ facts, setup }),
     capabilities: facts.capabilities,
   };
 }
@@ -58,13 +56,11 @@ export function toFleetNode(
   const state = stateOf(position, { freshness, causes });
   const [worst] = causes;
   const silentAt = (row.disconnected_at ?? row.heartbeat_at)?.getTime() ?? null;
-  const nothingElse = worst === undefined || isSilence(worst.spokenAs);
   return {
     ...{ id: row.id, name: row.name, status: row.status, state, causes, report },
     ...{ reason: worst?.spokenAs ?? null, severity: worst?.severity ?? null },
     ...{ version: report?.version ?? null, block: report?.block ?? null },
     since: state === "fine" ? null : beganAt(row, state, worst, silentAt),
-    silentAt: state === "silent" && nothingElse ? silentAt : null,
   };
 }
 
@@ -96,6 +92,12 @@ function beganAt(
 ): number | null {
   if (worst) return Date.parse(worst.since);
   return state === "silent" ? silentAt : row.status_changed_at.getTime();
+}
+
+/** By the address that the host connects from, as far as it knows. */
+export function subnetOf({ facts, setup }: Pick<Heartbeat, "facts" | "setup">): string | null {
+  const address = setup?.source_address ?? facts.advertised_address;
+  return address === null ? null : blockOf(address);
 }
 
 /** What usually shares a switch: a /24 of IPv4, a /64 of IPv6. */

@@ -19,8 +19,8 @@ export function fleetRoutes(api: ApiContext): void {
   };
 
   const summary = async (call: OrgCall<typeof getFleet>) => {
-    const { nodes, at } = api.fleets.known(call.org.id);
-    const summary = summarize(nodes, call.query, { at, nodeApiUrl: api.nodes.apiUrl() });
+    const { nodes, at, incidents } = api.fleets.known(call.org.id);
+    const summary = summarize(nodes, call.query, { at, incidents, nodeApiUrl: api.nodes.apiUrl() });
     const fleet = { ...summary, brake: presentBrake(brakes.known()) };
     return seesReasons(call) ? fleet : fleetForTenant(fleet);
   };

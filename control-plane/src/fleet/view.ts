@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { byName } from "@holdfast/contracts/public/fleet-picture";
 import type { Log } from "@holdfast/service/log";
 import { type Sql, withOrg } from "../database/connect.ts";
+import { digestOf, type OrgIncident, selectOpenCommonCauses } from "../drift/common-cause/of-organization.ts";
 import type { CurrentVerdict } from "../drift/verdicts/current.ts";
 import { selectVerdicts, verdictIn } from "../drift/verdicts/read.ts";
 import type { Signals } from "../mechanisms/signals.ts";
@@ -27,6 +28,8 @@ export type FleetView = {
   version: string;
   /** Sorted by name. */
   nodes: readonly FleetNode[];
+  /** Open common causes. */
+  incidents: readonly OrgIncident[];
   /** Undefined: that version is not known here, or too old. */
   since(version: string): FleetChanges | undefined;
 };
@@ -112,6 +115,7 @@ function watchFleet(
   const reports = new Map<string, NodeReport & { instanceId: string | null }>();
   const verdicts = new Map<string, { of: number; verdict: Omit<CurrentVerdict, "pending"> | undefined }>();
   let view: FleetView | undefined;
+  let lastDigest: string | undefined;
   let looking: Promise<FleetView> | undefined;
   let outdated = false;
   let lookedAt = 0;
@@ -151,13 +155,13 @@ function watchFleet(
         },
       );
       for (const kept of [reports, verdicts]) for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
-      return rows;
+      return { rows, incidents: await selectOpenCommonCauses(tx) };
     });
 
   const look = async (): Promise<FleetView> => {
     outdated = false;
     const startedAt = now();
-    const rows = await read();
+    const { rows, incidents } = await read();
     const at = rows[0]?.read_at ?? new Date();
     const moment = { now: at, staleAfterSeconds };
     const nodes = rows
@@ -165,8 +169,10 @@ function watchFleet(
         toFleetNode(row, { report: reports.get(row.id), verdict: verdicts.get(row.id)?.verdict }, moment),
       )
       .sort(byName);
-    const changed = history.record(nodes);
-    view = { at, version: history.version(), nodes: history.nodes(), since: history.since };
+    const digest = digestOf(incidents);
+    const changed = history.record(nodes) || digest !== lastDigest;
+    lastDigest = digest;
+    view = { at, version: history.version(), nodes: history.nodes(), incidents, since: history.since };
     lookedAt = now();
     tookMs = Math.min(lastTookMs, lookedAt - startedAt);
     lastTookMs = lookedAt - startedAt;

@@ -19,6 +19,11 @@ export function fleetCommand(): Command {
   return fleet;
 }
 
+/** What the classifier found that nodes with this trouble have in common, and how to see all of it. */
+export function commonCauses({ common }: Pick<Fleet["troubles"][number], "common">): string[] {
+  return common.map(({ sentence, incident_id }) => `${sentence} See \`holdfast incident show ${incident_id}\`.`);
+}
+
 /** Exported for its test. */
 export function describeFleet({ total, not_fine, states, troubles, brake, own_side }: Fleet): string {
   if (total === 0) return "No nodes.";
@@ -41,6 +46,7 @@ export function describeFleet({ total, not_fine, states, troubles, brake, own_si
             { title: "severity", of: ({ severity }) => severity },
             { title: "next", of: ({ next_step }) => next_step },
           ]),
+          ...troubles.flatMap((trouble) => commonCauses(trouble).map((line) => `${trouble.title}: ${line}`)),
         ]),
   ].join("\n");
 }

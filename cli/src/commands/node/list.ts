@@ -10,6 +10,7 @@ import { type Command, Option } from "commander";
 import { connect, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { everyPage } from "../../client/pages.ts";
 import { printResult, span } from "../../output.ts";
+import { commonCauses } from "../fleet/fleet.ts";
 import { wholeNumber } from "../options.ts";
 import { stateOption } from "../state-option.ts";
 import { nodeTable } from "./describe.ts";
@@ -122,7 +123,8 @@ function describeFleet(fleet: Fleet, { retired }: { retired: number }): string[]
     ...fleet.troubles
       .slice(0, MOST_TROUBLES)
       .flatMap((trouble) => [
-        `  ! ${trouble.count} ${trouble.title} (${trouble.code})${urgency(trouble)}${since(trouble, fleet.at)}${shared(trouble)}`,
+        `  ! ${trouble.count} ${trouble.title} (${trouble.code})${urgency(trouble)}${since(trouble, fleet.at)}`,
+        ...commonCauses(trouble).map((line) => `    ${line}`),
         `    ${trouble.next_step}`,
       ]),
     ...(others > 0 ? [`  and ${others} more reasons: holdfast node list --state unhealthy`] : []),
@@ -137,10 +139,4 @@ function since({ first_at, last_at }: Fleet["troubles"][number], now: string): s
   if (first_at === null || last_at === null) return "";
   const age = (at: string) => span(Math.max(0, Date.parse(now) - Date.parse(at)));
   return age(first_at) === age(last_at) ? `, for ${age(first_at)}` : `, for ${age(last_at)} to ${age(first_at)}`;
-}
-
-function shared({ common }: Fleet["troubles"][number]): string {
-  return common
-    .map(({ attribute, value, count, of }) => `; ${count} of the ${of} with ${attribute} ${value}`)
-    .join("");
 }

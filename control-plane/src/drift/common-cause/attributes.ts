@@ -4,7 +4,7 @@
 import type { NodeAttribute } from "@holdfast/contracts/endpoints/incidents";
 import type { Heartbeat } from "@holdfast/contracts/node/protocol";
 import { ConstantSql } from "../../database/connect.ts";
-import { blockOf } from "../../fleet/node.ts";
+import { subnetOf } from "../../fleet/node.ts";
 
 /** Those that are known. */
 export type Attributes = Readonly<Partial<Record<NodeAttribute, string>>>;
@@ -14,8 +14,7 @@ export function reportedAttributes(
   { facts, profile, setup }: Pick<Heartbeat, "facts" | "profile" | "setup">,
   ingress: string | null,
 ): Attributes {
-  const address = setup?.source_address ?? facts.advertised_address;
-  const subnet = address === null ? null : blockOf(address);
+  const subnet = subnetOf({ facts, setup });
   return {
     ingress: ingress ?? DIRECT,
     profile: `${profile.name} version ${profile.version}`,

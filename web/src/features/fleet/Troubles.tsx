@@ -11,14 +11,15 @@ import { Prose } from "../../design/layout/Prose.tsx";
 import { duration, exactTime } from "../../design/values/time.ts";
 import { useNow } from "../../design/values/use-now.ts";
 import type { NodeFilters } from "../nodes/filters.ts";
-import { count, nodesInWords } from "./words.ts";
+import { TraceLink } from "../trace/TraceLink.tsx";
+import { nodesInWords } from "./words.ts";
 
 export function ControlPlaneSuspicion({ suspicion }: { suspicion: Fleet["own_side"] }) {
   if (!suspicion) return null;
   return (
     <div role="alert" className="mb-4">
       <Notice state="failed" title={suspicion.message}>
-        <Prose text={suspicion.next_step} />
+        <Prose text={suspicion.next_step} /> <TraceLink id={suspicion.incident_id} of="incident" />
       </Notice>
     </div>
   );
@@ -86,7 +87,7 @@ function TroubleItem({ trouble }: { trouble: Trouble }) {
       {trouble.common.length > 0 && (
         <ul className="mt-1.5 flex flex-wrap gap-1.5" aria-label="In common">
           {trouble.common.map((share) => (
-            <li key={`${share.attribute} ${share.value}`}>
+            <li key={share.incident_id}>
               <Common share={share} trouble={trouble} />
             </li>
           ))}
@@ -115,21 +116,27 @@ function Began({ trouble: { first_at, last_at } }: { trouble: Trouble }) {
   );
 }
 
-const inOrOn = { version: "on agent", block: "in", system: "on" } as const;
+/** By what nodes can be filtered. */
+const filterOf: Partial<Record<Trouble["common"][number]["attribute"], "version" | "block">> = {
+  agent_version: "version",
+  subnet: "block",
+};
 
 function Common({ share, trouble }: { share: Trouble["common"][number]; trouble: Trouble }) {
-  const { attribute, value, count: number, of } = share;
-  const place = `${inOrOn[attribute]} ${value}`;
-  const text =
-    number === of
-      ? `all ${count(of)} ${place}`
-      : `${number === trouble.count ? "all" : count(number)} ${place} (${count(number)} of its ${count(of)})`;
+  const { attribute, value, sentence, incident_id } = share;
   const chip = "inline-flex rounded-sm bg-degraded-soft px-1.5 py-0.5 text-sm font-medium text-degraded";
-  if (attribute === "system") return <span className={chip}>{text}</span>;
+  const filter = filterOf[attribute];
   return (
-    <Filter to={{ attention: trouble.code, [attribute]: value }} className={chip}>
-      {text}
-    </Filter>
+    <>
+      {filter !== undefined && value !== null ? (
+        <Filter to={{ attention: trouble.code, [filter]: value }} className={chip}>
+          {sentence}
+        </Filter>
+      ) : (
+        <span className={chip}>{sentence}</span>
+      )}{" "}
+      <TraceLink id={incident_id} of="common cause" />
+    </>
   );
 }
 
