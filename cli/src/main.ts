@@ -75,6 +75,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/notify/notify.ts")).notifyCommand(),
   },
   {
+    name: "policy",
+    summary: "limits of the platform that change without a restart",
+    load: async () => (await import("./commands/policy/policy.ts")).policyCommand(),
+  },
+  {
     name: "trace",
     summary: "the whole story behind an id",
     load: async () => (await import("./commands/trace/trace.ts")).traceCommand(),

@@ -16,6 +16,7 @@ export { notify } from "./notify/module.ts";
 export { organizations } from "./organizations/module.ts";
 export { people } from "./people/module.ts";
 export { platform } from "./platform/module.ts";
+export { policy } from "./policy/module.ts";
 export { projects } from "./projects/module.ts";
 export { quotas } from "./quotas/module.ts";
 export { recovery } from "./recovery/module.ts";

@@ -18,7 +18,7 @@ let system: Sql;
 let superuser: Sql;
 const silent = createLog({ process: "test", level: "silent" });
 const windowSeconds = 300;
-const audit = openFailureAudit(silent, { windowSeconds });
+const audit = openFailureAudit(silent, () => windowSeconds);
 
 beforeAll(async () => {
   api = await startTestApi();

@@ -267,7 +267,7 @@ describe("the picture", () => {
     const { app, system } = openRoles(api.database);
     const signals = await openSignals(system, quiet);
     let clock = 0;
-    const fleets = createFleets({ app, signals, log: quiet, staleAfterSeconds: 120, now: () => clock });
+    const fleets = createFleets({ app, signals, log: quiet, staleAfterSeconds: () => 120, now: () => clock });
     atEnd(async () => {
       await fleets.stop();
       await signals.stop();

@@ -13,7 +13,7 @@ import { MOST_ATTEMPTS } from "../src/notify/deliveries/retry.ts";
 let system: Sql;
 let superuser: Sql;
 const orgId = uuidv7();
-const failures = openFailureAudit(createLog({ process: "test", level: "silent" }), { windowSeconds: 300 });
+const failures = openFailureAudit(createLog({ process: "test", level: "silent" }), () => 300);
 let sent: string[] = [];
 let outcome: () => Promise<{ delivered: boolean; answer: string }>;
 const accept = async () => ({ delivered: true, answer: "yes" });

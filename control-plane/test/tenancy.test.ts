@@ -46,6 +46,7 @@ const platformTables = [
   "installation",
   "platform_observations",
   "platform_incidents",
+  "policy_values",
   "processes",
   "rate_limits",
   "schema_migrations",

@@ -41,7 +41,7 @@ export function concerns(message: LiveMessage, key: QueryKey): boolean {
 }
 
 /** Messages may come by the hundred; what is shown is read again at most this often. */
-const gatherMs = 300;
+const gatherMs = 100;
 const tryAgainMs = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000];
 /** A connection that held so long was a good one: the next attempt comes soon. */
 const settledMs = 10_000;

@@ -131,19 +131,14 @@ describe.skipIf(lacks("chromium"))("an operator at night", () => {
     await superuser`
       UPDATE node_presence p SET heartbeat_at = now() - interval '61 minutes' FROM nodes n
       WHERE n.id = p.node_id AND p.org_id = ${org.id} AND n.name > 'sim-00300'`;
-    await page
-      .getByRole("alert")
-      .getByText(/went offline at the same time/)
-      .waitFor();
-    await page
-      .getByRole("alert")
-      .getByText(/Do not quarantine, drain or reboot nodes/)
-      .waitFor();
     // Offline at once; what explains it follows when it is classified, without a reload.
     await fleet().getByText("1,675 nodes offline, cause being determined").waitFor();
     await keepScreenshot(page, "fleet-dark-at-once");
     await classifyAll(superuser, { heartbeatStaleAfterMs: 3_600_000 });
     await fleet().getByText("No heartbeat: 1,675 nodes").waitFor();
+    const alert = page.getByRole("alert");
+    await alert.getByText(/went offline at the same time.*1675 of your nodes are affected/).waitFor();
+    await alert.getByText(/Do not quarantine, drain or reboot nodes/).waitFor();
     await fleet().getByText("P2 · Host and agent service").first().waitFor();
     expect(complaints).toEqual([]);
   });

@@ -29,6 +29,13 @@ export const workErrors = {
     retryable: false,
     nextStep: "Choose a node that has the capability named in details.",
   },
+  policy_reason_missing: {
+    status: 422,
+    message: "This change weakens the policy, so it needs a reason.",
+    retryable: false,
+    nextStep:
+      "Repeat it with `reason`, or with `--reason` on the command line. The reason is recorded in the audit.",
+  },
   key_rotation_too_soon: {
     status: 409,
     message: "The last rotation of this key has not finished.",

@@ -23,6 +23,7 @@ import type { Notify } from "../notify/open.ts";
 import type { Authenticator } from "../people/authenticate.ts";
 import type { Cookies } from "../people/cookies.ts";
 import type { Presence } from "../platform/presence.ts";
+import type { Policies } from "../policy/live.ts";
 import type { RecoveryPolicy } from "../recovery/settings.ts";
 import type { TaskEngine } from "../tasks/engine.ts";
 import type { TaskSigner } from "../tasks/signing.ts";
@@ -52,6 +53,7 @@ export type ApiContext = {
   /** By which nodes are classified. */
   policy: Policy;
   recovery: RecoveryPolicy;
+  policies: Policies;
   fleets: Fleets;
   agentReleases: AgentReleases;
   terminals: Terminals;
@@ -95,8 +97,9 @@ export type NodeServices = {
   profile(known?: number): Promise<EnvironmentProfile>;
   /** The URL by which agents reach the node-facing listener. */
   apiUrl(): string;
-  staleAfterSeconds: number;
-  quarantineClones: boolean;
+  /** These two are values of the policy, which changes: read them when they are needed. */
+  readonly staleAfterSeconds: number;
+  readonly quarantineClones: boolean;
   /** An older agent is reported as such. */
   requiredAgentVersion: string;
 };

@@ -40,11 +40,11 @@ const apiJobs = Object.values(modules).flatMap((module) => [...module.apiJobs]);
 /** In addition to what every process has: what a producer of tasks inside the process uses. */
 type RunningApi = RunningProcess & { system: Sql; tasks: TaskEngine };
 
-export async function startApi(settings: Values<typeof apiSettings>, log: Log): Promise<RunningApi> {
-  checkExposure(settings, apiSettings.bind.env);
+export async function startApi(given: Values<typeof apiSettings>, log: Log): Promise<RunningApi> {
+  checkExposure(given, apiSettings.bind.env);
   let background: Background | undefined;
-  const parts = await openParts({ settings, log, wake: (job) => background?.wake(job) });
-  const { system, signals, metrics, nodeSide, news, forgeries, presence } = parts;
+  const parts = await openParts({ settings: given, log, wake: (job) => background?.wake(job) });
+  const { settings, system, signals, metrics, nodeSide, news, forgeries, presence } = parts;
   measureJobs(metrics, system, { declared: declaredJobs, silentAfter: PROCESS_SILENT_AFTER });
 
   const http = createHttpServer({
@@ -58,7 +58,7 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
     methodsOf,
     onForged: (forgery) => forgeries.saw("api", forgery),
   });
-  const context = await createContext(parts, { settings, http: http.app, log });
+  const context = await createContext(parts, { http: http.app, log });
   await addPublicRoutes(context);
   const hosts = allowedHosts(settings);
   const live = serveLive(context, {
@@ -115,10 +115,12 @@ export async function startApi(settings: Values<typeof apiSettings>, log: Log): 
 
 async function createContext(
   parts: ApiParts,
-  { settings, http, log }: { settings: Values<typeof apiSettings>; http: ApiContext["http"]; log: Log },
+  { http, log }: { http: ApiContext["http"]; log: Log },
 ): Promise<ApiContext> {
-  const { app, system, signals, tasks, allocations, terminals, fleets, failures, notify } = parts;
+  const { settings, policies, app, system, signals, tasks, allocations, terminals, fleets, failures, notify } =
+    parts;
   return {
+    policies,
     ...{ http, app, system, signals, tasks, allocations, terminals, fleets, failures, notify, log, declaredJobs },
     nodes: parts.nodeSide.services,
     policy: policyOf(settings),

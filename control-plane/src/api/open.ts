@@ -21,6 +21,7 @@ import { keepHealth } from "../nodes/presence/health.ts";
 import { openNotify } from "../notify/open.ts";
 import { ensureFirstOrganization } from "../platform/first-organization.ts";
 import { announceProcess } from "../platform/presence.ts";
+import { openPolicies } from "../policy/live.ts";
 import { createTaskEngine, openTaskPools } from "../tasks/engine.ts";
 import { openTaskSigner } from "../tasks/signing.ts";
 import { openTerminals } from "../terminals/open.ts";
@@ -36,9 +37,10 @@ type Options = {
   wake(job: string): void;
 };
 
-export async function openParts({ settings, log, wake }: Options) {
-  const keks = { current: currentKek(settings), previous: previousKek(settings) };
-  const { app, system, systemUrl } = await openDatabase(settings);
+export async function openParts({ settings: given, log, wake }: Options) {
+  const keks = { current: currentKek(given), previous: previousKek(given) };
+  const { app, system, systemUrl } = await openDatabase(given);
+  const { settings, ...policies } = await openPolicies(system, given, log);
   const keyring = await openKeyring(system, keks);
   await ensureFirstOrganization(system);
   const taskPools = openTaskPools({ url: systemUrl, application: "holdfast-api" });
@@ -53,7 +55,7 @@ export async function openParts({ settings, log, wake }: Options) {
   const metrics: Metrics = createMetrics("api");
   measureLate(metrics, system);
   measureIngressTrust(metrics, system);
-  const failures = openFailureAudit(log, { windowSeconds: settings.auditDedupeWindowSeconds });
+  const failures = openFailureAudit(log, () => settings.auditDedupeWindowSeconds);
   const forgeries = auditForgeries(system, log);
   const probe = openPool({ url: systemUrl, role: "holdfast_system", application: "holdfast-api-probe", max: 1 });
   const notify = await openNotify({ settings, system, probe, keyring, signals, metrics, log });
@@ -66,10 +68,23 @@ export async function openParts({ settings, log, wake }: Options) {
     ...{ limits: settings, metrics, system, signals, wake, log },
     publish: news.publish,
   });
-  const { staleAfterSeconds } = nodeSide.services;
+  const staleAfterSeconds = () => settings.nodeHeartbeatStaleSeconds;
   const fleets = createFleets({ app, signals, log, staleAfterSeconds });
   return {
-    ...{ app, system, keyring, presence, signals, tasks, allocations, metrics, failures, forgeries },
+    ...{
+      settings,
+      policies,
+      app,
+      system,
+      keyring,
+      presence,
+      signals,
+      tasks,
+      allocations,
+      metrics,
+      failures,
+      forgeries,
+    },
     ...{ nodeSide, news, terminals, fleets, notify },
     /** Ends waiting requests, which would keep a listener open. */
     stopWaiting: () => Promise.all([allocations.stop(), tasks.stop(), terminals.watch.stop()]),

@@ -17,7 +17,11 @@ export const audit = defineModule({
         const { auditConnected, removeForgotten } = await import("./failures/upkeep.ts");
         const { openFailureAudit } = await import("./failures/failures.ts");
         const rules = { windowSeconds: settings.auditDedupeWindowSeconds };
-        const recovered = await auditConnected(system, openFailureAudit(log, rules), rules);
+        const recovered = await auditConnected(
+          system,
+          openFailureAudit(log, () => rules.windowSeconds),
+          rules,
+        );
         return { recovered, forgotten: await removeForgotten(system) };
       },
     },

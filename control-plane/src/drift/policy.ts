@@ -17,12 +17,16 @@ export const defaultPolicy: Policy = {
   diskFullPercent: 98,
 };
 
-/** With what operators have set. */
+/** With what operators have set, also while the platform runs: its values change. */
 export function policyOf(settings: Values<typeof policySettings>): Policy {
   return {
     ...defaultPolicy,
-    heartbeatStaleAfterMs: settings.nodeHeartbeatStaleSeconds * 1000,
-    diskPressurePercent: settings.nodeDiskPressurePercent,
+    get heartbeatStaleAfterMs() {
+      return settings.nodeHeartbeatStaleSeconds * 1000;
+    },
+    get diskPressurePercent() {
+      return settings.nodeDiskPressurePercent;
+    },
   };
 }
 

@@ -50,7 +50,7 @@ type FleetsOptions = {
   app: Sql;
   signals: Signals;
   log: Log;
-  staleAfterSeconds: number;
+  staleAfterSeconds: () => number;
   /** Monotonic. */
   now?: () => number;
 };
@@ -163,7 +163,7 @@ function watchFleet(
     const startedAt = now();
     const { rows, incidents } = await read();
     const at = rows[0]?.read_at ?? new Date();
-    const moment = { now: at, staleAfterSeconds };
+    const moment = { now: at, staleAfterSeconds: staleAfterSeconds() };
     const nodes = rows
       .map((row) =>
         toFleetNode(row, { report: reports.get(row.id), verdict: verdicts.get(row.id)?.verdict }, moment),

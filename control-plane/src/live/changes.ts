@@ -1,5 +1,5 @@
 // From signals, which carry bare ids of all tenants, to what each viewer may see: rows of its organization, and of these
-// only what belongs to no allocation or to one it has access to. Several signals within a moment become one query.
+// only what belongs to no allocation or to one it has access to. Many signals within a moment become two queries.
 
 import type { LiveMessage } from "@holdfast/contracts/public/live";
 import { accessTo, type Caller } from "../allocations/access.ts";
@@ -7,6 +7,7 @@ import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import type { ChangedRow, SignalledTopic } from "./topic.ts";
 
+/** The first change is published at once; those within this time after it are published together. */
 const GATHER_MS = 100;
 /** A page shows no more; whoever missed some reads everything again. */
 const MOST_IDS = 500;
@@ -23,9 +24,11 @@ export function gatherChanges(options: {
   const { topics, signals, system, listening, publish, onFailed } = options;
   const waiting = new Map<SignalledTopic, Set<string>>();
   let timer: NodeJS.Timeout | undefined;
+  let quietUntil = 0;
 
   const flush = async () => {
     timer = undefined;
+    quietUntil = performance.now() + GATHER_MS;
     const all = [...waiting];
     waiting.clear();
     for (const [{ topic, select }, ids] of all) {
@@ -40,7 +43,7 @@ export function gatherChanges(options: {
       const set = waiting.get(topic) ?? new Set();
       waiting.set(topic, set);
       for (const id of ids) set.add(id);
-      timer ??= setTimeout(() => void flush().catch(onFailed), GATHER_MS);
+      timer ??= setTimeout(() => void flush().catch(onFailed), Math.max(0, quietUntil - performance.now()));
     }),
   );
   return {

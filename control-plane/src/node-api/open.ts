@@ -98,8 +98,12 @@ export async function openNodeSide(options: {
         return published.current();
       },
       apiUrl: () => apiUrl,
-      staleAfterSeconds: settings.nodeHeartbeatStaleSeconds,
-      quarantineClones: settings.nodeQuarantineClones === "on",
+      get staleAfterSeconds() {
+        return settings.nodeHeartbeatStaleSeconds;
+      },
+      get quarantineClones() {
+        return settings.nodeQuarantineClones === "on";
+      },
       requiredAgentVersion: settings.agentRequiredVersion,
     },
     listener,

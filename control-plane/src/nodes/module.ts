@@ -34,12 +34,13 @@ export const nodes = defineModule({
     {
       // In the api, which has the key that signs tasks.
       name: "probe-health",
-      every: ({ settings }) => (settings.nodeHealthProbeIntervalSeconds === 0 ? 0 : 10),
+      every: 10,
       runsIn: "each api",
       run: async ({ system, tasks, log, settings }) => {
         const { probeHealth } = await import("./presence/probe-health.ts");
         const { nodeHealthProbeIntervalSeconds: intervalSeconds, nodeHeartbeatStaleSeconds: staleAfterSeconds } =
           settings;
+        if (intervalSeconds === 0) return { probed: 0 };
         return { probed: await probeHealth(system, tasks, { intervalSeconds, staleAfterSeconds, log }) };
       },
     },

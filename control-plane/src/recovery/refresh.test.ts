@@ -21,6 +21,13 @@ describe("when a node gets its next recovery token", () => {
     );
   });
 
+  it("DRIFT-12 is at once when the limit was lowered below what is left of its token", () => {
+    const now = Date.now();
+    const expires_at = new Date(now + 24 * HOUR).toISOString();
+    expect(isDue(uuidv7(), { expires_at }, { maxAgeSeconds: 86_400, now })).toBe(false);
+    expect(isDue(uuidv7(), { expires_at }, { maxAgeSeconds: 3_600, now })).toBe(true);
+  });
+
   it("ID-04 is spread over a quarter of an hour in a fleet", () => {
     const now = Date.now();
     const due = (minutes: number) =>

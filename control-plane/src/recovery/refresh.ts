@@ -2,6 +2,7 @@
 // one long before it gets old. Without a change there is no statement.
 
 import { hash } from "node:crypto";
+import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
 import type { HeartbeatAnswer } from "@holdfast/contracts/node/protocol";
 import type { HeldRecoveryToken, RecoveryToken } from "@holdfast/contracts/node/recovery";
 import type { Log } from "@holdfast/service/log";
@@ -37,7 +38,6 @@ export function createTokenRefresh(options: {
 }): TokenRefresh {
   const { system, policy, log } = options;
   const now = options.now ?? Date.now;
-  const maxAgeSeconds = policy.tokenMaxAgeSeconds;
   /** What each node showed last, and whether that is one that works. */
   const known = new Map<string, { seq: number; works: boolean }>();
   /** Nodes that were asked to confirm a token: once, because a node that cannot keep one would never stop. */
@@ -63,7 +63,10 @@ export function createTokenRefresh(options: {
     ...{ most: MOST_IN_ONE, atOnce: 1, restMs: GATHER_MS, keyOf: ({ nodeId }) => nodeId },
     concernsAll: isUnavailable,
     run: async (batch) => {
-      const tokens = await issueTokens(system, batch, { profile: await options.profile(), maxAgeSeconds });
+      const tokens = await issueTokens(system, batch, {
+        profile: await options.profile(),
+        maxAgeSeconds: policy.tokenMaxAgeSeconds,
+      });
       return batch.map(({ nodeId }) => tokens.get(nodeId));
     },
   });
@@ -82,7 +85,8 @@ export function createTokenRefresh(options: {
       try {
         const isWorking = held !== null && (await works(node, held));
         if (isWorking) confirming.delete(node.id);
-        if (isWorking && !isDue(node.id, held, { maxAgeSeconds, now: now() })) return {};
+        if (isWorking && !isDue(node.id, held, { maxAgeSeconds: policy.tokenMaxAgeSeconds, now: now() }))
+          return {};
         const token = await issued.add({ nodeId: node.id, orgId: node.orgId, shown: held?.seq ?? 0 });
         if (token === undefined) return {};
         if (isWorking || confirming.has(node.id)) return { recovery: token };
@@ -106,5 +110,6 @@ export function isDue(
   const share = hash("sha256", nodeId, "buffer").readUInt32BE(0) / 2 ** 32;
   const after = Math.min(REFRESH_AFTER_MS.least + REFRESH_AFTER_MS.spread * share, maxAgeMs / 2);
   const ageMs = maxAgeMs - (Date.parse(expires_at) - now);
-  return ageMs >= after;
+  // One that lasts longer than allowed was issued before the limit was lowered, and has ended here already.
+  return ageMs >= after || ageMs < -CLOCK_TOLERANCE_SECONDS * 1000;
 }

@@ -20,12 +20,21 @@ export const recoverySettings = {
   }),
 };
 
-export type RecoveryPolicy = { automatic: boolean; tokenMaxAgeSeconds: number; perSecond: number };
+/** Its values change while the platform runs: read them when they are needed. */
+export type RecoveryPolicy = {
+  readonly automatic: boolean;
+  readonly tokenMaxAgeSeconds: number;
+  perSecond: number;
+};
 
 export function recoveryPolicyOf(settings: Values<typeof recoverySettings>): RecoveryPolicy {
   return {
-    automatic: settings.nodeAutomaticRecovery === "on",
-    tokenMaxAgeSeconds: settings.nodeRecoveryTokenMaxAgeSeconds,
+    get automatic() {
+      return settings.nodeAutomaticRecovery === "on";
+    },
+    get tokenMaxAgeSeconds() {
+      return settings.nodeRecoveryTokenMaxAgeSeconds;
+    },
     perSecond: settings.nodeRecoveriesPerSecond,
   };
 }

@@ -4,7 +4,7 @@
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import { recordAudit, systemActor } from "../audit/record.ts";
-import type { Sql } from "../database/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 
 /** An expired one is refused as such for this long, then it is unknown. */
 const KEPT_FOR = "1 day";
@@ -26,6 +26,14 @@ export async function expireTokens(system: Sql): Promise<{ expired: number; remo
     SELECT node_id, org_id, current_date, expired FROM counted
     ON CONFLICT (node_id, day) DO UPDATE SET expired = d.expired + excluded.expired`;
   return { expired: expired.count, removed: removed.count };
+}
+
+/** Those that were issued before a shorter age applied. */
+export async function shortenTokens(tx: Tx, maxAgeSeconds: number): Promise<void> {
+  const maxAge = `${maxAgeSeconds} seconds`;
+  await tx`
+    UPDATE recovery_tokens SET expires_at = issued_at + ${maxAge}::interval
+    WHERE expires_at > issued_at + ${maxAge}::interval AND revoked_at IS NULL`;
 }
 
 /** Off means off: what was issued before must not work any more. */

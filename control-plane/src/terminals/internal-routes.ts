@@ -41,7 +41,7 @@ export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext
 
   const opening = {
     ...{ system, tasks: api.tasks, log },
-    staleAfterSeconds: api.nodes.staleAfterSeconds,
+    nodes: api.nodes,
     detachedSeconds: terminals.limits.terminalDetachedSeconds,
     onSent: terminals.watch.changed,
   };

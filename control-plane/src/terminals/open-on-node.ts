@@ -13,6 +13,7 @@ import {
 } from "@holdfast/contracts/reasons/terminal";
 import { apiWaitMs, taskSeconds } from "@holdfast/contracts/terminal/deadlines";
 import type { Log } from "@holdfast/service/log";
+import type { NodeServices } from "../api/context.ts";
 import { actorOf } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import { freshnessOf, type Heard } from "../nodes/presence/freshness.ts";
@@ -32,7 +33,7 @@ type Size = { cols: number; rows: number };
 export type OpenOptions = {
   system: Sql;
   tasks: TaskEngine;
-  staleAfterSeconds: number;
+  nodes: Pick<NodeServices, "staleAfterSeconds">;
   detachedSeconds: number;
   log: Log;
   /** Called when a step of the chain was stored. */
@@ -46,7 +47,7 @@ export async function openOnNode(options: OpenOptions, sessionId: string, size: 
   if (session?.state !== "opening" || session.gateway_id === null) return notSent(why("terminal_session_unknown"));
   if (session.close_code !== null) return notSent(closing(session.close_code));
   if (session.task_id !== null) return { sent: true, task_id: session.task_id };
-  if (freshnessOf(heardOf(session), options.staleAfterSeconds) !== "online") {
+  if (freshnessOf(heardOf(session), options.nodes.staleAfterSeconds) !== "online") {
     return notSent(why("terminal_node_offline", describeLastHeartbeat(session)));
   }
   if (apiWaitMs(session.left_ms) <= 0) return notSent(why("terminal_open_unconfirmed"));

@@ -5,6 +5,7 @@ import type { Sql } from "../database/connect.ts";
 import type { JobReports } from "../mechanisms/background/report.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import type { Presence } from "../platform/presence.ts";
+import type { Policies } from "../policy/live.ts";
 
 export type WorkerContext = {
   /** Sees all organizations. */
@@ -12,6 +13,7 @@ export type WorkerContext = {
   signals: Signals;
   log: Log;
   presence: Presence;
+  policies: Policies;
   /** Of the jobs of this process. */
   reports(): JobReports;
 };

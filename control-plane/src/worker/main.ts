@@ -12,13 +12,14 @@ import { openTurns } from "../mechanisms/background/turns.ts";
 import { openSignals } from "../mechanisms/signals.ts";
 import * as modules from "../modules.ts";
 import { announceProcess } from "../platform/presence.ts";
+import { openPolicies } from "../policy/live.ts";
 import type { WorkerContext } from "./context.ts";
 import { workerSettings } from "./settings.ts";
 
 const jobs = Object.values(modules).flatMap((module) => [...module.workerJobs]);
 
-export async function startWorker(settings: Values<typeof workerSettings>, log: Log): Promise<RunningProcess> {
-  const url = settings.systemDatabaseUrl ?? (settings.databaseUrl && deriveLogins(settings.databaseUrl).systemUrl);
+export async function startWorker(given: Values<typeof workerSettings>, log: Log): Promise<RunningProcess> {
+  const url = given.systemDatabaseUrl ?? (given.databaseUrl && deriveLogins(given.databaseUrl).systemUrl);
   if (!url) {
     throw new UsageError(
       `${workerSettings.systemDatabaseUrl.env} is not set. \`holdfast up\` sets it by itself; a process run alone needs it, ` +
@@ -26,6 +27,7 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
     );
   }
   const system = openPool({ url, role: "holdfast_system", application: "holdfast-worker", max: 4 });
+  const { settings, ...policies } = await openPolicies(system, given, log);
   const presence = await announceProcess(system, "worker");
   const signals = await openSignals(system, log, { deaf: jobs.every((job) => job.wakeOn === undefined) });
   const turns = openTurns(system, presence.id);
@@ -33,7 +35,7 @@ export async function startWorker(settings: Values<typeof workerSettings>, log: 
   const reports = () => background?.reports() ?? {};
   background = startBackground<WorkerContext & { settings: typeof settings }>({
     jobs,
-    context: { system, signals, log, presence, reports, settings },
+    context: { system, signals, log, presence, policies, reports, settings },
     signals,
     turns,
     log,

@@ -44,10 +44,10 @@ type Row = {
 const columns = (db: Queryable) =>
   db`id, first_seen_at, last_seen_at, reported_at, reports, count::float8 AS count, now() AS now`;
 
-export function openFailureAudit(log: Log, { windowSeconds }: { windowSeconds: number }): FailureAudit {
+export function openFailureAudit(log: Log, windowSeconds: () => number): FailureAudit {
   return {
     async failed(tx, failure) {
-      const { report, row } = await count(tx, failure, windowSeconds * 1000);
+      const { report, row } = await count(tx, failure, windowSeconds() * 1000);
       const seen = seenOf(row);
       log.info({ dedupe_key_hash: dedupeKeyHash(failure), action: failure.action, ...seen }, "repeated failure");
       if (report === "count") return;

@@ -112,6 +112,33 @@ describe("a background job", () => {
     expect(lines.filter(({ msg }) => msg === "background job did work")).toHaveLength(1);
   });
 
+  it("uses a new interval within a second, and does not begin one that is 0", async () => {
+    let every = 100;
+    let turns = 0;
+    const { clock, report } = start([
+      {
+        name: "swept",
+        every: () => every,
+        runsIn: "each api",
+        run: async () => {
+          turns += 1;
+        },
+      },
+    ]);
+    await clock.advance(50);
+    every = 10;
+    await clock.advance(1);
+    expect(report("swept")).toMatchObject({ every_seconds: 10 });
+    await clock.advance(30);
+    expect(turns).toBe(3);
+    every = 0;
+    await clock.advance(10);
+    expect(turns).toBe(4);
+    every = 1_000;
+    await clock.advance(500);
+    expect(turns).toBe(4);
+  });
+
   it("does not run with an interval of 0", async () => {
     const { clock, background } = start([
       { name: "off", every: 0, runsIn: "each api", run: async () => expect.fail() },

@@ -43,14 +43,18 @@ export function startBackground<Context>(options: BackgroundOptions<Context>): B
   };
 }
 
+/** An interval that is a value of the policy may change. */
+const ADJUST_MS = 1_000;
+
 type RunningJob = { report: JobReport; wake(): void; stop(): Promise<void> };
 
 function runJob<Context>(
   job: Job<Context>,
-  everySeconds: number,
+  firstInterval: number,
   { context, signals, turns, log, clock = systemClock }: BackgroundOptions<Context>,
 ): RunningJob {
-  const report = newReport(job.runsIn, everySeconds);
+  const report = newReport(job.runsIn, firstInterval);
+  let everySeconds = firstInterval;
   let stopped = false;
   let woken = false;
   let turn: Promise<void> | undefined;
@@ -113,8 +117,18 @@ function runJob<Context>(
     else start(true);
   };
 
+  let endRepeating = clock.repeat(everySeconds * 1000, onDue);
+  const { every } = job;
+  const adjust = (wanted: number) => {
+    if (wanted === everySeconds || wanted <= 0) return;
+    everySeconds = wanted;
+    report.every_seconds = wanted;
+    endRepeating();
+    endRepeating = clock.repeat(everySeconds * 1000, onDue);
+  };
   const ends = [
-    clock.repeat(everySeconds * 1000, onDue),
+    () => endRepeating(),
+    ...(typeof every === "function" ? [clock.repeat(ADJUST_MS, () => adjust(every(context)))] : []),
     ...(job.wakeOn ?? []).map((topic) => signals.subscribe(topic, wake)),
   ];
   if (job.atStart) start(false);

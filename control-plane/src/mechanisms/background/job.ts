@@ -15,7 +15,7 @@ export type JobResult = Readonly<Record<string, number>>;
 export type Job<Context> = {
   /** Unique among all modules; a verb and its object: `remove-old-tasks`. */
   name: string;
-  /** Seconds between two turns; 0 turns the job off. */
+  /** Seconds between two turns; 0 turns the job off. A function is asked again every second; what was off stays off. */
   every: number | ((context: Context) => number);
   /** The first turn begins with the process, not an interval later. */
   atStart?: true;

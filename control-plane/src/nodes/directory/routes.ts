@@ -44,7 +44,7 @@ type ListQuery = Omit<OrgCall<typeof listNodes>["query"], "cursor" | "limit">;
 type PageAt = { cursor: string | undefined; limit: number };
 
 export function nodeRoutes(api: ApiContext): void {
-  const rules = { staleAfterSeconds: api.nodes.staleAfterSeconds };
+  const rules = api.nodes;
 
   /** What is wrong and what agents reported are no columns of a node: they are looked up in the fleet. */
   const selectFromFleet = async (
