@@ -1,5 +1,6 @@
 // What it takes to know what is wrong with 10,000 nodes: one classification, a fault of the whole fleet, a change of one node,
-// and watching while nothing happens. In one process on one embedded PostgreSQL, as a worker does it.
+// and watching while nothing happens. In one process on one embedded PostgreSQL, as a worker does it; and a change on an open page, in a
+// complete installation.
 
 import { join } from "node:path";
 import { openOwner, openPool, type Sql } from "@holdfast/control-plane/database/connect";
@@ -14,12 +15,14 @@ import { classifyDue } from "@holdfast/control-plane/drift/verdicts/classify-due
 import { findUnnoticed } from "@holdfast/control-plane/drift/verdicts/find-unnoticed";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Bench, Measured } from "../bench.ts";
+import { openPage } from "../drift/open-page.ts";
 import type { Lab } from "../lab.ts";
 import { median } from "../report.ts";
 
 const NODES = 10_000;
 const CLASSIFICATIONS = 20_000;
 const CHANGES = 100;
+const PAGE_CHANGES = 20;
 const TURNS_AT_REST = 20;
 /** What is stored of a node that changes all the time: kinds and keys, with as many changes as are kept. */
 const KINDS = 6;
@@ -29,6 +32,7 @@ const figures = {
   one: "one classification",
   fault: `a fault of ${NODES} nodes, until all are classified`,
   change: "a change of one node, until it is classified, p50",
+  page: "a change of one node, until an open page shows it, p50",
   rest: "watching at rest",
   size: `evidence of ${NODES} nodes that all change, a day`,
 };
@@ -36,6 +40,7 @@ const peers = {
   one: "reading the same evidence from JSON",
   fault: "the rows alone: read and rewritten in the same batches",
   change: "two commits of bare rows",
+  page: "the two requests alone",
   rest: "counting the nodes once a second",
   size: "a bare row for each",
 };
@@ -47,6 +52,7 @@ export const drift: Bench = {
     { name: figures.one, unit: "µs", better: "lower", peer: peers.one, target: { of: "ours", value: 50 } },
     { name: figures.fault, unit: "s", better: "lower", peer: peers.fault, target: { of: "ours", value: 5 } },
     { name: figures.change, unit: "ms", better: "lower", peer: peers.change },
+    { name: figures.page, unit: "ms", better: "lower", peer: peers.page, target: { of: "ours", value: 250 } },
     {
       name: figures.rest,
       unit: "% of a core",
@@ -60,9 +66,25 @@ export const drift: Bench = {
   prepare: async (lab) => {
     const fleet = await openFleet(lab);
     const sizes = await sizesOf(fleet);
+    const page = await openPage(lab);
+    const shown: number[] = [];
     return {
-      ours: async () => ({ ...(await measureOurs(fleet)), [figures.size]: sizes.ours }),
-      theirs: async () => ({ ...(await measureTheirs(fleet)), [figures.size]: sizes.theirs }),
+      ours: async () => {
+        const changes = await page.changes(PAGE_CHANGES);
+        shown.push(...changes);
+        return { ...(await measureOurs(fleet)), [figures.page]: median(changes), [figures.size]: sizes.ours };
+      },
+      theirs: async () => ({
+        ...(await measureTheirs(fleet)),
+        ...{ [figures.page]: median(await page.requests(PAGE_CHANGES)), [figures.size]: sizes.theirs },
+      }),
+      notes: () => {
+        const sorted = shown.toSorted((a, b) => a - b);
+        const at = (part: number) => Math.round(sorted[Math.floor((sorted.length - 1) * part)] ?? 0);
+        return [
+          `An open page showed ${sorted.length} changes: p50 ${at(0.5)}, p95 ${at(0.95)}, last ${at(1)} ms.`,
+        ];
+      },
     };
   },
 };
