@@ -18,7 +18,17 @@ const allowed: Record<string, string[]> = {
   cli: ["contracts", "kit", "service", "control-plane", "gateway", "node-agent", "terminal-client"],
   web: ["contracts", "terminal-client"],
   chaos: ["contracts", "kit", "control-plane", "node-agent", "cli", "scripts", "testkit"],
-  bench: ["contracts", "kit", "service", "cli", "control-plane", "node-agent", "tasks", "terminal-client"],
+  bench: [
+    "contracts",
+    "kit",
+    "service",
+    "cli",
+    "control-plane",
+    "node-agent",
+    "tasks",
+    "terminal-client",
+    "scripts",
+  ],
 };
 
 const FEWEST_MODULES = 80;

@@ -1,4 +1,4 @@
-// What a run of the matrix shows: a line for each row when it ends, or one JSON object at the end.
+// What a run of the matrix shows: a line for each row when it ends, and on request one JSON object at the end.
 
 import type { KeyRow } from "./answer-key.ts";
 import type { PairResult } from "./pairs.ts";
@@ -15,14 +15,16 @@ export function openMatrixReport(all: readonly KeyRow[], form: "table" | "json")
   const results: RowResult[] = [];
   const pairs: PairResult[] = [];
   const print = (text: string) => void process.stdout.write(`${text}\n`);
+  // Rows take minutes: who waits for the JSON object sees them on the error output.
+  const show = (line: string) => void (form === "table" ? process.stdout : process.stderr).write(`${line}\n`);
   return {
     ended(result) {
       results.push(result);
-      if (form === "table") for (const line of linesOf(result)) print(line);
+      for (const line of linesOf(result)) show(line);
     },
     pairEnded(result) {
       pairs.push(result);
-      if (form === "table") for (const line of linesOfPair(result)) print(line);
+      for (const line of linesOfPair(result)) show(line);
     },
     close() {
       const everything = [...results, ...pairs];
