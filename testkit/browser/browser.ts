@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll } from "vitest";
 import { chromiumPath } from "../../scripts/facilities.mjs";
 
 const screenshots = fileURLToPath(new URL("../../test-output/screenshots/", import.meta.url));
@@ -17,30 +17,16 @@ export type Visitor = { page: Page; complaints: string[] };
 /** Without WebGL a terminal is drawn with elements, whose text a test can read. */
 export const withoutWebgl = ["--disable-3d-apis"];
 
-/** One Chromium per test file or group; `visit` gives a person with a clean profile. */
+/** One Chromium per test file or group, started for its first visitor; `visit` gives a person with a clean profile. */
 export function openChromium(more: string[] = []): { visit(options?: BrowserContextOptions): Promise<Visitor> } {
-  let browser: Browser | undefined;
-  beforeAll(async () => {
-    if (!existsSync(new URL("../../web/dist/index.html", import.meta.url)))
-      throw new Error("run `npm start` or `npm test` to build the page");
-    browser = await chromium.launch({
-      executablePath: chromiumPath,
-      args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-        ...more,
-      ],
-    });
-  });
-  afterAll(() => browser?.close());
+  let launched: Promise<Browser> | undefined;
+  afterAll(async () => (await launched)?.close());
   return {
     async visit(options = {}) {
-      if (!browser) throw new Error("Chromium is not running");
-      const context = await browser.newContext({
+      launched ??= launch(more);
+      const context = await (await launched).newContext({
         viewport: { width: 1440, height: 900 },
-        // A page that moves draws sixty frames a second, which without a graphics card takes half a core.
+        // A page that moves is drawn again and again, by the processor.
         reducedMotion: "reduce",
         ...options,
       });
@@ -60,6 +46,21 @@ export function openChromium(more: string[] = []): { visit(options?: BrowserCont
       return { page, complaints };
     },
   };
+}
+
+function launch(more: string[]): Promise<Browser> {
+  if (!existsSync(new URL("../../web/dist/index.html", import.meta.url)))
+    throw new Error("run `npm start` or `npm test` to build the page");
+  return chromium.launch({
+    executablePath: chromiumPath,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-background-networking",
+      "--disable-component-update",
+      ...more,
+    ],
+  });
 }
 
 /** Chooses in a field that searches the server, by keyboard alone. */
