@@ -169,7 +169,7 @@ describe("jobs of the processes that run", () => {
     const { jobs } = await api.operator()(getPlatformStatus, {});
     expect(jobs.map(({ name }) => name)).toEqual(allJobs.map(({ name }) => name));
     await expect
-      .poll(async () => await statusOf("refresh-node-standings"), { timeout: 15_000 })
+      .poll(async () => await statusOf("refresh-node-standings"))
       .toMatchObject({ state: "ok", runs_in: "each api", every_seconds: 1 });
   });
 

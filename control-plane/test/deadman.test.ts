@@ -124,9 +124,8 @@ describe("an api without the node", () => {
       env: { HOLDFAST_DEADMAN_URL: monitor.url, HOLDFAST_DEADMAN_INTERVAL_SECONDS: "5" },
     });
     await expect
-      .poll(
-        async () => (await api.operator()(getPlatformStatus, {})).jobs.find(({ name }) => name === "ping-deadman"),
-        { timeout: 60_000 },
+      .poll(async () =>
+        (await api.operator()(getPlatformStatus, {})).jobs.find(({ name }) => name === "ping-deadman"),
       )
       .toMatchObject({
         state: "failing",

@@ -92,7 +92,7 @@ describe("the brake", () => {
     expect(await releaseNotifications(system)).toEqual([]);
     const fleet = await api.operator(org.id)(getFleet, {});
     await expect
-      .poll(async () => (await api.operator(org.id)(getFleet, {})).brake, { timeout: 20_000 })
+      .poll(async () => (await api.operator(org.id)(getFleet, {})).brake)
       .toMatchObject({ why: "fleet_lost", message: expect.stringContaining("is suspected") });
     expect(fleet.total).toBe(FLEET);
     await heard(0);

@@ -91,13 +91,10 @@ describe("the CA that signs node certificates", () => {
     // The api observes it, too, and may come in between.
     const after = (by: Authority | undefined, trust: CaTrust, causes: string[][], state: string) =>
       expect
-        .poll(
-          async () => {
-            await observeSigningCa(system, by, trust);
-            return { causes: (await verdictOf(node)).causes, parts: await parts(node) };
-          },
-          { timeout: 20_000 },
-        )
+        .poll(async () => {
+          await observeSigningCa(system, by, trust);
+          return { causes: (await verdictOf(node)).causes, parts: await parts(node) };
+        })
         .toMatchObject({ causes, parts: [{ state, observer: "control_plane" }] });
     const agrees: CaTrust = { state: "agrees" };
     const untrusted = [["cert_untrusted_by_ingress"]];

@@ -150,9 +150,7 @@ describe("the logins", () => {
 });
 
 describe("a data directory from before the logins were separate", () => {
-  it("SEC-01 OPS-01 is brought up to date by itself, and its old login can become nobody", {
-    timeout: 180_000,
-  }, async () => {
+  it("SEC-01 OPS-01 is brought up to date by itself, and its old login can become nobody", async () => {
     const sandbox = await openSandbox();
     atEnd(() => sandbox.cleanUp());
     const server = await sandbox.start({ parameters: { fsync: "off" } });

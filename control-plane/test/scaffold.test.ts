@@ -227,7 +227,7 @@ describe("a new noun in the processes", () => {
     ];
     const shown = (all: readonly BackgroundJob[]) =>
       expected.map(({ name }) => all.find((job) => job.name === name) ?? {});
-    await expect.poll(async () => shown(await jobs()), { timeout: 60_000 }).toMatchObject(expected);
+    await expect.poll(async () => shown(await jobs())).toMatchObject(expected);
   });
 });
 

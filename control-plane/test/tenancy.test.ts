@@ -104,7 +104,7 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
       await classifyWhatIsDue(system, defaultPolicy);
       return (await client(listIncidents, {})).items[0];
     },
-    { timeout: 10_000 },
+    { timeout: 100_000 },
   );
   const allocation = await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
   await superuser`

@@ -21,7 +21,7 @@ async function evidenceStored(superuser: Sql, { id }: TestNode): Promise<void> {
         SELECT FROM node_observations WHERE node_id = ${id} AND kind = 'agent_build'`;
       return rows.length > 0;
     },
-    { timeout: 20_000, interval: 10 },
+    { timeout: 100_000, interval: 10 },
   );
 }
 

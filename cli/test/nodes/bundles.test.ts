@@ -73,9 +73,9 @@ describe("holdfast node bundle and holdfast agent bundle", () => {
     expect(applied).toMatchObject({ seq: 1, node_id: nodeId, changed_files: [], agent_running: false });
     await runUntilKilled(stateDir);
     const find = async () => (await client(listBundles, {})).items[0];
-    await expect.poll(find, { timeout: 60_000 }).toMatchObject({ state: "used", applied_at: expect.any(String) });
+    await expect.poll(find).toMatchObject({ state: "used", applied_at: expect.any(String) });
     await expect
-      .poll(() => client(getNode, { params: { node_id: nodeId } }), { timeout: 60_000 })
+      .poll(() => client(getNode, { params: { node_id: nodeId } }))
       .toMatchObject({ connection: "online", status: "active" });
     const again = await host.holdfast(["agent", "bundle", "apply", file]);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("was applied here already") });

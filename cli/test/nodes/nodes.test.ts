@@ -39,7 +39,7 @@ describe("this machine", () => {
     const inWords = (canaries: readonly CanaryResult[]) =>
       canaries.map(({ endpoint, state }) => `${endpoint} ${state}`).toSorted();
     const canaries = async () => inWords((await first.operator()(getPlatformStatus, {})).canaries);
-    await expect.poll(canaries, { timeout: 60_000 }).toEqual(accepted);
+    await expect.poll(canaries).toEqual(accepted);
     const { ingress } = await json<{ ingress: { canaries: CanaryResult[] } }>(["status"]);
     expect(inWords(ingress.canaries)).toEqual(accepted);
     expect((await run(["status"])).stdout).toMatch(
