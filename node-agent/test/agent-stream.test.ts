@@ -16,6 +16,7 @@ import { startProxy } from "../../testkit/agent/proxy.ts";
 import { startRelay } from "../../testkit/agent/relay.ts";
 import { scratchDirectory } from "../../testkit/agent/scratch.ts";
 import { createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { endedTask } from "../../testkit/api/ended-task.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { SERVICE_TOKEN } from "../../testkit/gateway/api.ts";
 import { atEnd } from "../../testkit/lifetime/at-end.ts";
@@ -105,8 +106,7 @@ const started = async (options: Parameters<typeof start>[1] = {}) => {
 const node = (nodeId: string) => client(getNode, { params: { node_id: nodeId } });
 const create = (nodeId: string, echo: string) =>
   client(createTask, { params: { node_id: nodeId }, body: { type: "node.noop", params: { echo } } });
-const finished = (taskId: string) =>
-  client(getTask, { params: { task_id: taskId }, query: { wait_seconds: 20, until: "end" } });
+const finished = (taskId: string) => endedTask(client, taskId);
 const runsOnce = async (nodeId: string, echo: string) => {
   const { id } = await create(nodeId, echo);
   expect(await finished(id)).toMatchObject({ status: "completed", result: { echo } });

@@ -5,11 +5,12 @@ import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { listBundles, revokeBundle } from "@holdfast/contracts/endpoints/bundles";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
-import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { beforeAll, describe, expect, it } from "vitest";
 import { someFacts } from "../../testkit/agent/facts.ts";
 import { makeAuthority } from "../../testkit/agent/fake-authority.ts";
 import { createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { endedTask } from "../../testkit/api/ended-task.ts";
 import { BundleRefused } from "../src/bundle/read.ts";
 import { commit, finish, finishInterrupted, revert } from "../src/bundle/settle.ts";
 import { type Disk, disk, readPast, readStaged, stagedPath } from "../src/bundle/staged.ts";
@@ -55,12 +56,10 @@ async function connectedWith(host: Host): Promise<void> {
   await expect.poll(() => nodeOf(host.nodeId)).toMatchObject({ status: "active" });
   const body = { type: "node.noop", params: { echo: "alive" } };
   const { id } = await client(createTask, { params: { node_id: host.nodeId }, body });
-  const ended = await client(getTask, { params: { task_id: id }, query: { wait_seconds: 20, until: "end" } });
-  expect(ended).toMatchObject({ status: "completed", result: { echo: "alive" } });
-  expect(await nodeOf(host.nodeId)).toMatchObject({
-    connection: "online",
-    certificate: { serial: serialOn(host) },
-  });
+  expect(await endedTask(client, id)).toMatchObject({ status: "completed", result: { echo: "alive" } });
+  await expect
+    .poll(() => nodeOf(host.nodeId))
+    .toMatchObject({ connection: "online", certificate: { serial: serialOn(host) } });
 }
 
 async function switched({ stateDir }: Host, before: string): Promise<void> {

@@ -50,7 +50,7 @@ describe("a terminal on a host whose PTY driver is faulty", () => {
   ] as const)("is refused with terminal_pty_failed: %s", async ([fault, why]) => {
     const { host, ids } = await hostWith(fault);
     const failure = await host
-      .open({}, { withinMs: fault === "become_hangs" ? 4_000 : 40_000 })
+      .open({}, { withinMs: fault === "become_hangs" ? 5_000 : 40_000 })
       .catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "terminal_pty_failed", message: expect.stringContaining(why) });
     expect(host.failures).toEqual([expect.objectContaining({ code: "terminal_pty_failed" })]);
@@ -60,7 +60,7 @@ describe("a terminal on a host whose PTY driver is faulty", () => {
 
   it("is refused in time when its holder never becomes ready", async () => {
     const { host } = await hostWith("start_hangs");
-    const failure = await host.open({}, { withinMs: 3_000 }).catch((error: unknown) => error);
+    const failure = await host.open({}, { withinMs: 5_000 }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "terminal_pty_failed", message: "The shell did not start in time." });
     expect(host.terminals.count()).toBe(0);
   });

@@ -3,12 +3,13 @@
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { rotateTaskSigningKey } from "@holdfast/contracts/endpoints/task-signing-keys";
-import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { beforeAll, describe, expect, it } from "vitest";
 import { startTestAgent } from "../../testkit/agent/agent.ts";
 import { someFacts } from "../../testkit/agent/facts.ts";
 import { scratchDirectory } from "../../testkit/agent/scratch.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
+import { endedTask } from "../../testkit/api/ended-task.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import { type AgentFile, readAgentFile, writeAgentFile } from "../src/identity/agent-file.ts";
 import { join } from "../src/identity/join.ts";
@@ -29,8 +30,7 @@ const ask = (server: TestApi, nodeId: string, echo: string) =>
     params: { node_id: nodeId },
     body: { type: "node.noop", params: { echo }, expires_in_seconds: 600 },
   });
-const ended = (taskId: string) =>
-  api.operator(org.id)(getTask, { params: { task_id: taskId }, query: { wait_seconds: 20, until: "end" } });
+const ended = (taskId: string) => endedTask(api.operator(org.id), taskId);
 
 async function signedWith(taskId: string): Promise<string> {
   const [row] = await superuser<{ signature: string }[]>`SELECT signature FROM tasks WHERE id = ${taskId}`;

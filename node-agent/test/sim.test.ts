@@ -3,9 +3,10 @@
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { changeNode, listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { rotateTaskSigningKey } from "@holdfast/contracts/endpoints/task-signing-keys";
-import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { endedTask } from "../../testkit/api/ended-task.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { SimAgent } from "../src/sim/agent.ts";
 import { characterOf, SIMULATED, simName } from "../src/sim/character.ts";
@@ -27,8 +28,7 @@ const joinOne = async (number: number, nodeId?: string) => {
   const joined = await joiner.join({ token, character, ...(nodeId === undefined ? {} : { nodeId }) });
   return { joined, character };
 };
-const finished = (taskId: string) =>
-  client(getTask, { params: { task_id: taskId }, query: { wait_seconds: 20, until: "end" } });
+const finished = (taskId: string) => endedTask(client, taskId);
 /** Who has knocked in vain for a while knocks less often. */
 const allConnected = () => expect.poll(() => fleet.status().connected).toBe(AGENTS);
 

@@ -121,7 +121,8 @@ describe("a terminal that cannot be opened", () => {
   it("TERM-06 because the shell is not up in time", async () => {
     const launch: Launch = () => ({ onFailure() {} });
     const host = await terminalHost({ driver: { ...ptyDriver(), launch } });
-    const failure = await failureOf(host.open({}, { withinMs: 1_600 }));
+    // Long enough for the stream to the gateway, which is not what is missing.
+    const failure = await failureOf(host.open({}, { withinMs: 5_000 }));
     expect(failure).toEqual({ code: "terminal_pty_failed", message: "The shell did not start in time." });
   });
 

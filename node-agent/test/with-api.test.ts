@@ -11,6 +11,7 @@ import { someFacts } from "../../testkit/agent/facts.ts";
 import { makeAuthority } from "../../testkit/agent/fake-authority.ts";
 import { scratchDirectory } from "../../testkit/agent/scratch.ts";
 import { createOrg, startTestApi, type TestApi } from "../../testkit/api/api.ts";
+import { endedTask } from "../../testkit/api/ended-task.ts";
 import { runTask } from "../../testkit/tasks/run-task.ts";
 import { readIdentity } from "../src/identity/identity-file.ts";
 import { join } from "../src/identity/join.ts";
@@ -39,8 +40,7 @@ const started = async () => {
 };
 const problemOf = async (agent: TestAgent) =>
   (JSON.parse((await agent.get("/healthz")).text) as { problem: string | null }).problem;
-const finished = (taskId: string) =>
-  client(getTask, { params: { task_id: taskId }, query: { wait_seconds: 20, until: "end" } });
+const finished = (taskId: string) => endedTask(client, taskId);
 
 describe("agent and api", () => {
   it("ID-01 join, heartbeat, and are seen as an active node with its facts and certificate", async () => {

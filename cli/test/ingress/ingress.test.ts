@@ -28,6 +28,7 @@ import { startTestAgent } from "../../../testkit/agent/agent.ts";
 import { someFacts } from "../../../testkit/agent/facts.ts";
 import { scratchDirectory } from "../../../testkit/agent/scratch.ts";
 import { createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../../testkit/api/api.ts";
+import { endedTask } from "../../../testkit/api/ended-task.ts";
 import {
   type Answer,
   enrollTestNode,
@@ -241,9 +242,7 @@ describe.skipIf(without)("a real agent behind nginx", () => {
     expect(Number(streams)).toBe(link === "stream" ? 1 : 0);
     const body = { type: "node.noop", params: { echo: link, hold_ms: 200 } };
     const { id } = await client(createTask, { params, body });
-    const query = { wait_seconds: 20, until: "end" as const };
-    const ended = await client(getTask, { params: { task_id: id }, query });
-    expect(ended).toMatchObject({ status: "completed", result: { echo: link } });
+    expect(await endedTask(client, id)).toMatchObject({ status: "completed", result: { echo: link } });
     expect((await agent.get("/metrics")).text).toContain("holdfast_agent_polls_failed_total 0");
     await agent.stop();
     await expect

@@ -7,7 +7,7 @@ import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { getNode, listNodeDiagnostics } from "@holdfast/contracts/endpoints/nodes";
 import { rotateTaskSigningKey } from "@holdfast/contracts/endpoints/task-signing-keys";
-import { createTask, getTask } from "@holdfast/contracts/endpoints/tasks";
+import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { canonicalJson } from "@holdfast/kit/canonical-json";
 import { signDetached } from "@holdfast/kit/detached-jws";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -22,6 +22,7 @@ import { someFacts } from "../../../testkit/agent/facts.ts";
 import { makeAuthority } from "../../../testkit/agent/fake-authority.ts";
 import { scratchDirectory } from "../../../testkit/agent/scratch.ts";
 import { createOrg, startTestApi, type TestApi } from "../../../testkit/api/api.ts";
+import { endedTask } from "../../../testkit/api/ended-task.ts";
 import { makeKeyRequest } from "../../../testkit/api/nodes.ts";
 import { openRoles } from "../../../testkit/database/database.ts";
 import { SERVICE_TOKEN } from "../../../testkit/gateway/api.ts";
@@ -104,8 +105,7 @@ async function evidence(params: { node_id: string }, detail: RegExp) {
   });
 }
 
-const ended = (taskId: string) =>
-  client(getTask, { params: { task_id: taskId }, query: { wait_seconds: 20, until: "end" } });
+const ended = (taskId: string) => endedTask(client, taskId);
 
 describe.skipIf(lacks("root"))("a malicious ingress", () => {
   it("TASK-03 cannot give a node keys of its own, nor make it run what they have signed", async () => {
