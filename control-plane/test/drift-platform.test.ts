@@ -55,12 +55,15 @@ describe("an outage of our own", () => {
     await superuser`UPDATE node_presence SET heartbeat_at = now() - interval '1 day' WHERE node_id = ${silent.id}`;
     expect(await verdictOf(node)).toMatchObject({ causes: [] });
     // The api writes nothing any more, as if it had been killed.
+    await superuser`CREATE FUNCTION writes_nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`;
+    await superuser`CREATE TRIGGER killed BEFORE INSERT ON processes FOR EACH ROW EXECUTE FUNCTION writes_nothing()`;
     await superuser`UPDATE processes SET id = gen_random_uuid() WHERE kind = 'api'`;
     await pass(30);
     expect(await verdictOf(node)).toEqual({ due: true, causes: [["control_plane_unreachable"]] });
     await pass(130);
     expect((await verdictOf(node)).causes).toEqual([["control_plane_unreachable", "agent_down"]]);
     expect((await verdictOf(silent)).causes).toEqual([["agent_down"]]);
+    await superuser`DROP TRIGGER killed ON processes`;
     await superuser`
       INSERT INTO processes (id, kind, version, hostname) VALUES (gen_random_uuid(), 'api', 'test', 'test')`;
     expect((await verdictOf(node)).causes).toEqual([["control_plane_unreachable", "agent_down"]]);
