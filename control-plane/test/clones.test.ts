@@ -265,6 +265,27 @@ describe("the decision which one is kept", () => {
   });
 });
 
+describe("after the decision", () => {
+  it.for([0, 1, 2, 3])(
+    "ID-10 heartbeats from before it prove nothing when the kept machine restarts: %i more of them",
+    async (more) => {
+      const { node, server, original } = await runningNode();
+      const copy = newProcess({ ...newHost(), address: "10.9.9.9" });
+      const turns = [copy, original, copy, original, copy, original];
+      for (const one of [...turns, ...turns.slice(0, more)]) await one.beat(server);
+      const params = { node_id: node.id };
+      const { clone } = await operator()(explainNode, { params });
+      const { token } = await operator()(resolveClone, { params, body: { keep: clone?.recommended ?? 0 } });
+      const again = serverOf(api, await enrollTestNode(api, org.id, { token }));
+      await operator()(changeNode, { params, body: { change: "reactivate" } });
+      const restarted = newProcess(newHost());
+      for (const one of [original, original, restarted, restarted, restarted]) await one.beat(again);
+      expect((await detailOf(node)).status).toBe("active");
+      expect(await isClassified(node)).toBe(false);
+    },
+  );
+});
+
 describe("one machine", () => {
   const NODES = 20;
   const ROUNDS = 10;

@@ -3,6 +3,7 @@
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { listAudit } from "@holdfast/contracts/endpoints/audit";
 import { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
+import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
 import { getIncident, listIncidents } from "@holdfast/contracts/endpoints/incidents";
 import { changeNode, updateNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/tasks";
@@ -66,11 +67,12 @@ describe("an open incident", () => {
     const incident = await ssh(node, "failed");
     await client(updateNode, { params: { node_id: node.id }, body: { name: `renamed-${node.name}` } });
     await client(createAllocation, { body: { node_id: node.id, username: "somebody" } });
+    await client(createEnrollmentToken, { body: { node_id: node.id } });
     const other = await activeNode();
     await client(changeNode, { params: { node_id: other.id }, body: { change: "drain" } });
     const { items } = await client(listAudit, { query: { incident_id: incident ?? "" } });
     expect(items.map(({ action }) => action)).toEqual(
-      expect.arrayContaining(["node.update", "allocation.create", "task.create"]),
+      expect.arrayContaining(["node.update", "allocation.create", "task.create", "node.token_create"]),
     );
     expect(items.every(({ incident_id }) => incident_id === incident)).toBe(true);
     expect(items.map(({ target_id }) => target_id)).not.toContain(other.id);

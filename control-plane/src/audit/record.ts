@@ -97,6 +97,8 @@ function nodeIdOf(db: Queryable, type: string, id: string): Fragment | undefined
       return db`(SELECT node_id FROM allocations WHERE id = ${id}::uuid)`;
     case "terminal":
       return db`(SELECT node_id FROM terminal_sessions WHERE id = ${id}::uuid)`;
+    case "enrollment_token":
+      return db`(SELECT node_id FROM enrollment_tokens WHERE id = ${id}::uuid)`;
     case "task":
       return db`(SELECT node_id FROM tasks WHERE id = ${id}::uuid)`;
     default:

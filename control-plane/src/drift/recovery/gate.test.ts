@@ -37,9 +37,13 @@ const task = (ageMs: number, instance: string | null = "one") =>
 const queue = saw("queue", "current", 0);
 const active = saw("standing", "active", 20 * MINUTE);
 
-const expired: OpenIncident = { proofAfter: null, causes: [{ reason: "cert_expired", observed: [] }] };
-const seenAt = (reason: string, ageMs: number): OpenIncident => ({
+const expired: OpenIncident = {
   proofAfter: null,
+  openedAt: null,
+  causes: [{ reason: "cert_expired", observed: [] }],
+};
+const seenAt = (reason: string, ageMs: number): OpenIncident => ({
+  ...{ proofAfter: null, openedAt: null },
   causes: [
     { reason, observed: [{ kind: "refusal", value: "cert_expired", observedAt: now - ageMs, detail: undefined }] },
   ],
@@ -104,6 +108,21 @@ describe("the gate of a recovery", () => {
     expect(layersOf(verdict, evidence, now).management).toBe("recovering");
   });
 
+  it("DRIFT-06 needs proof of an identity that the node got in the course of any incident", () => {
+    const away = (ageMs: number): OpenIncident => ({
+      ...{ proofAfter: null, openedAt: now - ageMs, causes: [{ reason: "agent_down", observed: [] }] },
+    });
+    const unproved = [active, issued(REPAIRED, "recovery"), heartbeat(5_000), queue];
+    expect(judged(unproved, away(2 * MINUTE))).toMatchObject({
+      ...{ missing: ["task_completed"], proofAfter: now - REPAIRED },
+    });
+    expect(judged([...unproved, task(6_000)], away(2 * MINUTE)).verdict.causes).toEqual([]);
+    // It was issued before, or is a renewal.
+    expect(judged(unproved, away(REPAIRED / 2))).toMatchObject({ missing: [], proofAfter: undefined });
+    const renewed = [active, issued(REPAIRED, "renewal"), heartbeat(5_000), queue];
+    expect(judged(renewed, away(2 * MINUTE))).toMatchObject({ missing: [], proofAfter: undefined });
+  });
+
   it("DRIFT-06 names what is missing in words", () => {
     const [cause] = judged([active, issued(), heartbeat(5_000), queue], was).verdict.causes;
     expect(cause && messageOf(cause, now)).toMatch(/Not seen yet: A task completed\.$/);
@@ -120,7 +139,11 @@ describe("the gate of a recovery", () => {
   });
 
   it("DRIFT-06 remembers a cause that needs proof when others followed it", () => {
-    const later: OpenIncident = { proofAfter: now - 2 * MINUTE, causes: [{ reason: "agent_down" }] };
+    const later: OpenIncident = {
+      proofAfter: now - 2 * MINUTE,
+      openedAt: null,
+      causes: [{ reason: "agent_down" }],
+    };
     expect(judged([active, issued(), heartbeat(5_000), queue], later).missing).toEqual(["task_completed"]);
   });
 

@@ -18,6 +18,8 @@ export type Checklist = Explanation["checklist"];
 export type OpenIncident = {
   /** As it was stored; null: so far no cause of it needs proof. */
   proofAfter: number | null;
+  /** When it was noticed; null: right now. */
+  openedAt: number | null;
   /** Of the verdict before this one. */
   causes: readonly PastCause[];
 };
@@ -55,23 +57,32 @@ export function gate(verdict: Verdict, { evidence, incident, policy, now }: Know
 /** Whether a verdict is that the recovery is being checked. */
 export const isChecking = (causes: readonly Pick<Cause, "missing">[]) => causes[0]?.missing !== undefined;
 
-/** The last time that a cause was seen which needs proof, or that something was done about it. Undefined: none was. */
+/**
+ * The last time that a cause was seen which needs proof, or that something was done about it. Undefined: none was. A new
+ * identity needs proof, whatever the server could see of the reason why the node asked for it.
+ */
 export function proofNeededAfter(
-  { proofAfter, causes }: OpenIncident,
+  { proofAfter, openedAt, causes }: OpenIncident,
   evidence: readonly Observation[],
 ): number | undefined {
   const seen = causes
     .filter(({ reason }) => needsProof(reason))
     .flatMap(({ observed = [] }) => observed.map(({ observedAt }) => observedAt));
-  const last = Math.max(proofAfter ?? Number.NEGATIVE_INFINITY, ...seen);
+  const identities = evidence.filter(isNewIdentity).map(({ observedAt }) => observedAt);
+  const inItsCourse = identities.filter((at) => openedAt !== null && at > openedAt);
+  const last = Math.max(proofAfter ?? Number.NEGATIVE_INFINITY, ...seen, ...inItsCourse);
   return Number.isFinite(last) ? Math.max(last, ...repairsIn(evidence)) : undefined;
 }
 
-/** When identity, standing and the platform's trust became what they are. A renewal is no repair. */
+/** A renewal is no repair. */
+const isNewIdentity = ({ kind, detail }: Observation) =>
+  kind === "certificate" && detail?.["issued_for"] !== "renewal";
+
+/** When identity, standing and the platform's trust became what they are. */
 function repairsIn(evidence: readonly Observation[]): number[] {
   return evidence.flatMap((one) => {
-    const { kind, value, observedAt, firstAt = observedAt, detail } = one;
-    if (kind === "certificate") return detail?.["issued_for"] === "renewal" ? [] : [observedAt];
+    const { kind, value, observedAt, firstAt = observedAt } = one;
+    if (kind === "certificate") return isNewIdentity(one) ? [observedAt] : [];
     if (kind === "standing") return [observedAt];
     return (kind === "ca_trust" && value === "match") || kind === "signing_ca" ? [firstAt] : [];
   });

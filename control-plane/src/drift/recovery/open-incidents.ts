@@ -3,7 +3,7 @@
 import type { Queryable } from "../../database/connect.ts";
 import type { OpenIncident, PastCause } from "./gate.ts";
 
-type Row = { node_id: string; proof_after: Date | null; causes: PastCause[] };
+type Row = { node_id: string; proof_after: Date | null; opened_at: Date; causes: PastCause[] };
 
 /** By node; those without one are left out. */
 export async function readOpenIncidents(
@@ -11,11 +11,11 @@ export async function readOpenIncidents(
   nodeIds: readonly string[],
 ): Promise<Map<string, OpenIncident>> {
   const rows = await db<Row[]>`
-    SELECT v.node_id, v.causes, i.proof_after FROM node_verdicts v JOIN incidents i ON i.id = v.incident_id
+    SELECT v.node_id, v.causes, i.proof_after, i.opened_at FROM node_verdicts v JOIN incidents i ON i.id = v.incident_id
     WHERE v.node_id = ANY(${nodeIds as string[]}::uuid[])`;
-  return new Map(rows.map(({ node_id, causes, proof_after }) => [node_id, toOpen({ causes, proof_after })]));
+  return new Map(rows.map((row) => [row.node_id, toOpen(row)]));
 }
 
-const toOpen = ({ causes, proof_after }: Omit<Row, "node_id">): OpenIncident => ({
-  ...{ causes, proofAfter: proof_after?.getTime() ?? null },
+const toOpen = ({ causes, proof_after, opened_at }: Row): OpenIncident => ({
+  ...{ causes, proofAfter: proof_after?.getTime() ?? null, openedAt: opened_at.getTime() },
 });

@@ -28,6 +28,7 @@ type Due = {
   incident_id: string | null;
   /** Of the open incident. */
   proof_after: Date | null;
+  opened_at: Date | null;
   now: Date;
 };
 
@@ -51,7 +52,7 @@ export async function classifyDue(system: Sql, policy: Policy): Promise<Classifi
 }
 
 async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
-  const taken = await tx<Omit<Due, "proof_after">[]>`
+  const taken = await tx<Omit<Due, "proof_after" | "opened_at">[]>`
     SELECT node_id, org_id, causes, reporting, concat_ws(' ', management, workload, access) AS layers, incident_id, now() AS now
     FROM node_verdicts WHERE review_at <= now() ORDER BY review_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`;
   if (taken.length === 0) return { classified: 0, changed: [], allocations: [] };
@@ -124,15 +125,18 @@ async function classifySome(tx: Tx, policy: Policy): Promise<Classified> {
 }
 
 /** A statement of its own: joined, they are compared row by row as long as PostgreSQL knows nothing about the tables. */
-async function withProof(tx: Tx, taken: readonly Omit<Due, "proof_after">[]): Promise<Due[]> {
+async function withProof(tx: Tx, taken: readonly Omit<Due, "proof_after" | "opened_at">[]): Promise<Due[]> {
   const ids = taken.flatMap(({ incident_id }) => incident_id ?? []);
   const rows =
     ids.length === 0
       ? []
-      : await tx<{ id: string; proof_after: Date | null }[]>`
-          SELECT id, proof_after FROM incidents WHERE id = ANY (${ids}::uuid[])`;
-  const after = new Map(rows.map(({ id, proof_after }) => [id, proof_after]));
-  return taken.map((one) => ({ ...one, proof_after: after.get(one.incident_id ?? "") ?? null }));
+      : await tx<(Pick<Due, "proof_after" | "opened_at"> & { id: string })[]>`
+          SELECT id, proof_after, opened_at FROM incidents WHERE id = ANY (${ids}::uuid[])`;
+  const open = new Map(rows.map((row) => [row.id, row]));
+  return taken.map((one) => {
+    const { proof_after = null, opened_at = null } = open.get(one.incident_id ?? "") ?? {};
+    return { ...one, proof_after, opened_at };
+  });
 }
 
 /** A node that reports is looked for by the search for silent ones; its heartbeats need no review each. */
@@ -144,10 +148,14 @@ function reviewAt(verdict: Verdict, ofAllocations: number | undefined): string {
 const isEmpty = (verdict: Verdict | undefined) => verdict?.causes.length === 0;
 
 /** With what was found before, and what is found now: an incident that is just opened may need proof already. */
-function openIncident({ incident_id, proof_after, causes }: Due, found: Verdict): OpenIncident | undefined {
+function openIncident(
+  { incident_id, proof_after, opened_at, causes }: Due,
+  found: Verdict,
+): OpenIncident | undefined {
   if (incident_id === null && isEmpty(found)) return undefined;
   const present = found.causes.map(({ reason, evidence }) => ({ reason, observed: evidence }));
-  return { proofAfter: proof_after?.getTime() ?? null, causes: [...causes, ...present] };
+  const times = { proofAfter: proof_after?.getTime() ?? null, openedAt: opened_at?.getTime() ?? null };
+  return { ...times, causes: [...causes, ...present] };
 }
 
 type Result = Pick<Due, "node_id" | "org_id" | "incident_id"> & {

@@ -35,6 +35,7 @@ export async function reactToClone(deps: Deps, clone: Clone): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const correlationId = uuidv7();
     try {
+      if (await isDecided(system, clone)) return;
       const isNews = await isFirst(system, nodeId);
       const instances = clone.holders.map(describe);
       const details = { correlation_id: correlationId, node_id: nodeId, instances };
@@ -46,6 +47,17 @@ export async function reactToClone(deps: Deps, clone: Clone): Promise<void> {
       await forgetAttempts(system, "two_instances", nodeId).catch(() => undefined);
     }
   }
+}
+
+/**
+ * The last turns before an operator's decision are proved by the first heartbeats of the kept machine after it: they show
+ * nothing new. Of two that still run, both have sent a heartbeat since.
+ */
+async function isDecided(system: ApiContext["system"], { nodeId, holders }: Clone): Promise<boolean> {
+  const [decided] = await system<{ observed_at: Date }[]>`
+    SELECT observed_at FROM node_observations
+    WHERE node_id = ${nodeId} AND kind = 'instances' AND replaced_at IS NULL AND observer = 'operator' AND value = 'one'`;
+  return decided !== undefined && holders.some(({ lastAt }) => lastAt <= decided.observed_at.getTime());
 }
 
 async function recordAndQuarantine(
