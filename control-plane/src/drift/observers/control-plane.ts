@@ -20,7 +20,9 @@ export function judgeControlPlane(known: LastKnown, serving: Serving): PlatformO
   const { now, last_seen_at, serving_since } = serving;
   const readyUntil = known?.value === "ready" ? known.seen_at : undefined;
   if (serving_since && last_seen_at) {
-    const isReady = ready(serving_since, last_seen_at);
+    // A process that was paused or cut off is ready since the outage ended: its start is older than the outage.
+    const outageUntil = known?.value === "not_ready" ? known.seen_at : undefined;
+    const isReady = ready(latest(serving_since, outageUntil) ?? serving_since, last_seen_at);
     if (!readyUntil || serving_since.getTime() - readyUntil.getTime() <= SILENT_MS) return [isReady];
     return [notReady(readyUntil, serving_since), isReady];
   }

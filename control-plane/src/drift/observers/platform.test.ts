@@ -39,6 +39,13 @@ describe("whether the control plane serves nodes", () => {
     expect(judgeControlPlane(undefined, { now: at(0), last_seen_at: null, serving_since: null })).toEqual([]);
   });
 
+  it("DRIFT-13 is ready again after an outage that its process survived, not since its start", () => {
+    // It was paused, or cut off from the database: the same process writes again.
+    const gone = { value: "not_ready", seen_at: at(90) };
+    expect(said(judgeControlPlane(gone, runs))).toEqual([["ready", 90, 98]]);
+    expect(said(judgeControlPlane(gone, { ...runs, serving_since: at(95) }))).toEqual([["ready", 95, 98]]);
+  });
+
   it("DRIFT-13 is never in question while an api runs, and always after it was silent for long enough", () => {
     const known = fc.option(fc.record({ value: fc.constantFrom("ready", "not_ready"), seen: fc.nat(1000) }), {
       nil: undefined,
