@@ -1,19 +1,22 @@
-// npm run chaos -- list | run <name>… | all [<name>…] [--json] [--jobs <n>] [--link poll] [--falsify]: breaks one thing at a time between real
+// npm run chaos -- recoveries … | list | run <name>… | all [<name>…] [--json] [--jobs <n>] [--link poll] [--falsify]: breaks one thing at a time between real
 // processes on hosts made of namespaces, and checks that the product says which. Exit code 1 when it did not.
 
 import { parseArgs } from "node:util";
 import { facilities } from "../../scripts/facilities.mjs";
 import { runInside } from "./enter.ts";
+import { runRecoveries } from "./recoveries/run.ts";
 import { labelOf, type Run } from "./scenario.ts";
 import { allScenarios, readRun } from "./scenarios/all.ts";
 
 const usage =
-  "npm run chaos -- list | run <name>… | all [<name>…]   [--json] [--jobs <how many at a time>] [--link stream|poll] [--falsify]";
+  "npm run chaos -- list | run <name>… | all [<name>…]   [--json] [--jobs <how many at a time>] [--link stream|poll] [--falsify]\nnpm run chaos -- recoveries [list | <name>…] [--json]";
 /** More at a time than there are cores: most of a scenario is waiting. */
 const JOBS = 8;
 
 type Asked = { do: "list" | "run"; runs: Run[]; json: boolean; jobs: number };
 
+const [verb, ...rest] = process.argv.slice(2);
+if (verb === "recoveries") process.exit(await runRecoveries(rest));
 const asked = readArguments(process.argv.slice(2));
 if (typeof asked === "string") {
   process.stderr.write(`${asked}\n`);
