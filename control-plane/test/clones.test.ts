@@ -282,6 +282,10 @@ describe("after the decision", () => {
       for (const one of [original, original, restarted, restarted, restarted]) await one.beat(again);
       expect((await detailOf(node)).status).toBe("active");
       expect(await isClassified(node)).toBe(false);
+      // Another copy, of the machine that was kept, is found as the first one was.
+      const another = newProcess({ ...newHost(), address: "10.9.9.10" });
+      for (const one of [another, restarted, another, restarted, another, restarted]) await one.beat(again);
+      expect((await detailOf(node)).status).toBe("quarantined");
     },
   );
 });
