@@ -2,6 +2,7 @@
 
 import { listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
 import { explainNode } from "@holdfast/contracts/endpoints/drift";
+import { getFleet } from "@holdfast/contracts/endpoints/fleet";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { changePolicy, listPolicy, type PolicyKey, policyKeys } from "@holdfast/contracts/endpoints/policy";
 import { readSettings } from "@holdfast/kit/settings";
@@ -61,7 +62,8 @@ describe("a value of the policy", () => {
   it("DRIFT-12 is used by other apis and by workers without a restart, and after a restart", async () => {
     await heardAgo(60);
     const seen = async () => {
-      const [mine, theirs, explained] = await Promise.all([
+      const [fleet, mine, theirs, explained] = await Promise.all([
+        other.operator(org.id)(getFleet, {}),
         api.operator(org.id)(getNode, { params: params() }),
         other.operator(org.id)(getNode, { params: params() }),
         other.operator(org.id)(explainNode, { params: params() }),
@@ -69,35 +71,43 @@ describe("a value of the policy", () => {
       const [verdict] = await superuser<{ reporting: boolean }[]>`
         SELECT reporting FROM node_verdicts WHERE node_id = ${node.id}`;
       const silent = explained.causes.some(({ reason }) => reason === "agent_down");
-      return [mine.connection === "online", theirs.connection === "online", !silent, verdict?.reporting];
+      return [
+        fleet.states.silent === 0,
+        mine.connection === "online",
+        theirs.connection === "online",
+        !silent,
+        verdict?.reporting,
+      ];
     };
-    await expect.poll(seen, slow).toEqual([true, true, true, true]);
+    await expect.poll(seen, slow).toEqual([true, true, true, true, true]);
     await change("node.heartbeat_stale_after_seconds", "30");
-    await expect.poll(seen, slow).toEqual([false, false, false, false]);
+    await expect.poll(seen, slow).toEqual([false, false, false, false, false]);
     const restarted = await openPolicies(system, readSettings(allPolicySettings, {}), log);
     expect(restarted.settings.nodeHeartbeatStaleSeconds).toBe(30);
     await heardAgo(60);
     await change("node.heartbeat_stale_after_seconds", null, "the drill is over");
     await heardAgo(60);
-    await expect.poll(seen, slow).toEqual([true, true, true, true]);
+    await expect.poll(seen, slow).toEqual([true, true, true, true, true]);
   });
 
   it("DRIFT-12 of the classifier concerns nodes that do not change", async () => {
-    const pressed = async () => {
-      const [row] = await superuser<{ causes: string }[]>`
-        SELECT causes::text FROM node_verdicts WHERE node_id = ${node.id}`;
-      return row?.causes.includes("node_observability_disk_pressure");
-    };
-    await heardAgo(0);
+    const full = await enrollTestNode(api, org.id);
+    await firstHeartbeat(superuser, full);
     await recordObservations(system, [
       {
-        ...{ nodeId: node.id, kind: "disk", value: "measured", observer: "agent", observedAt: new Date() },
+        ...{ nodeId: full.id, kind: "disk", value: "measured", observer: "agent", observedAt: new Date() },
         detail: { used_percent: 50 },
       },
     ]);
-    await expect.poll(pressed, slow).toBe(false);
+    const verdict = async () => {
+      const [row] = await superuser<{ pressed: boolean; due: boolean }[]>`
+        SELECT strpos(causes::text, 'node_observability_disk_pressure') > 0 AS pressed, review_at <= now() AS due
+        FROM node_verdicts WHERE node_id = ${full.id}`;
+      return row;
+    };
+    await expect.poll(verdict, slow).toEqual({ pressed: false, due: false });
     await change("node.disk_pressure_percent", "1");
-    await expect.poll(pressed, slow).toBe(true);
+    await expect.poll(verdict, slow).toMatchObject({ pressed: true });
     await change("node.disk_pressure_percent", null, "a drill");
   });
 

@@ -65,7 +65,10 @@ describe("common causes on the fleet's pages", () => {
     attribute: "control_plane",
     value: "",
   });
-  const everywhere = incident({ id: "i3", attribute: "fleet", value: "" });
+  const everywhere = incident({
+    ...{ id: "i3", attribute: "fleet", value: "" },
+    node_ids: new Set(["n0001", "n0002", "n0003"]),
+  });
   const ownSide = (...incidents: OrgIncident[]) => summarizeAll([], {}, incidents).own_side;
 
   it("DRIFT-04 name the control plane first, then what the whole fleet has", () => {
@@ -82,7 +85,7 @@ describe("common causes on the fleet's pages", () => {
       message: expect.stringMatching(/^At least half of the nodes/),
       next_step: expect.stringContaining("`holdfast incident show i3`"),
     });
-    const wide = { ...everywhere, id: "i4", reason: "clock_skew", node_ids: new Set(["n1", "n2", "n3"]) };
+    const wide = { ...everywhere, id: "i4", reason: "clock_skew", node_ids: new Set(["n1", "n2", "n3", "n4"]) };
     expect(ownSide(everywhere, wide)).toMatchObject({
       incident_id: "i4",
       next_step: expect.stringContaining("`timedatectl`"),
