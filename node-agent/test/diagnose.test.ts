@@ -178,6 +178,19 @@ describe("holdfast agent diagnose", () => {
     expect(look(directory).picture.last_problem).toBeNull();
   });
 
+  it("AGENT-05 one problem that is over, and another that is not", async () => {
+    const directory = await enrolled();
+    const diagnostics = openDiagnostics(directory, { log, instanceId });
+    diagnostics.record("process_alive", "connected to https://api.example.com:18442");
+    diagnostics.record("clock_skew", "this host's clock is 1 hour ahead");
+    diagnostics.record("link_slow", "heartbeats take 4 s");
+    diagnostics.record("process_alive", "no longer found: link_slow");
+    expect(look(directory).picture.last_problem).toMatchObject({ reason: "clock_skew" });
+    diagnostics.record("process_alive", "no longer found: clock_skew");
+    expect(look(directory).picture).toMatchObject({ last_problem: null, connection: expect.anything() });
+    diagnostics.close();
+  });
+
   it("AGENT-05 a machine that never joined", () => {
     for (const directory of [scratchDirectory(), join(scratchDirectory(), "missing")]) {
       const { picture, text } = look(directory);

@@ -2,6 +2,7 @@
 // event: reading them has no side effects. The beginning and end of each is recorded in the host's history.
 
 import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
+import { NO_LONGER_FOUND } from "../diagnostics/connected.ts";
 import type { Finding } from "../diagnostics/self-checks.ts";
 
 export type Findings = {
@@ -39,7 +40,7 @@ export function createFindings(options: {
       const own = [waiting, refused].filter((one) => one !== undefined);
       findings = [...found, ...others, ...own];
       const over = [...before].filter((reason) => !findings.some((one) => one.reason === reason));
-      if (over.length > 0) record("process_alive", `no longer found: ${over.join(", ")}`);
+      if (over.length > 0) record("process_alive", `${NO_LONGER_FOUND}${over.join(", ")}`);
       return over.length > 0 || findings.some(({ reason }) => !before.has(reason));
     },
     trustRefused(details) {

@@ -18,7 +18,7 @@ import { runningAgent } from "../journal/lock.ts";
 import { type JournalSummary, readJournal } from "../journal/summary.ts";
 import { findSockets, type GatewayNote, readGatewayNote } from "../terminals/directory.ts";
 import { type BundlePicture, bundleText, lookAtBundle } from "./bundle.ts";
-import { CONNECTED } from "./connected.ts";
+import { CONNECTED, NO_LONGER_FOUND } from "./connected.ts";
 import { lookAtRecovery, type RecoveryPicture, recoveryText } from "./recovery.ts";
 import { toDiagnosticRecord } from "./ring.ts";
 import { readRing, ringPath } from "./ring-file.ts";
@@ -310,11 +310,22 @@ function isLater(one: { last_at: string }, other: { last_at: string }, now: numb
   return Date.parse(one.last_at) <= now && one.last_at > other.last_at;
 }
 
+const reasonsEndedBy = ({ detail }: { detail: string }) => detail.slice(NO_LONGER_FOUND.length).split(", ");
+
 function readHistory(directory: string, now: number): History {
   try {
     const kept = readRing(ringPath(directory));
+    const ends = kept.filter(({ detail }) => detail.startsWith(NO_LONGER_FOUND));
+    const isOver = (one: (typeof kept)[number]) =>
+      ends.some(
+        (end) =>
+          reasonsEndedBy(end).includes(one.reason) &&
+          kept.indexOf(end) > kept.indexOf(one) &&
+          !isLater(one, end, now),
+      );
     // Repetitions are counted in their record, so the newest record is not always the latest event.
     const latest = kept
+      .filter((one) => !ends.includes(one) && !isOver(one))
       .filter(({ reason }) => reason === "process_alive" || standsUntilAnswered(reason))
       .reduce<(typeof kept)[number] | undefined>(
         (one, other) => (one && isLater(one, other, now) ? one : other),
