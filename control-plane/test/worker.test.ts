@@ -1,5 +1,6 @@
 // The worker: says that it lives, and removes what has had its time and nothing else.
 
+import { addNodeEvidence } from "@holdfast/contracts/endpoints/drift";
 import { getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { readSettings } from "@holdfast/kit/settings";
 import { uuidv7 } from "@holdfast/kit/uuid";
@@ -11,6 +12,7 @@ import { newAllocation } from "../../testkit/api/terminals.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { openTurns } from "../src/mechanisms/background/turns.ts";
+import { openSignals } from "../src/mechanisms/signals.ts";
 import { removeExpired } from "../src/platform/remove-expired.ts";
 import { startWorker } from "../src/worker/main.ts";
 import { workerSettings } from "../src/worker/settings.ts";
@@ -41,6 +43,19 @@ describe("heartbeat", () => {
       .toBe(false);
     await worker.stop();
     expect(await superuser`SELECT FROM processes WHERE kind = 'worker'`).toHaveLength(0);
+  });
+});
+
+describe("signals", () => {
+  it("DRIFT-04 wake the worker of the only api when there is new evidence", async () => {
+    const org = await createOrg(api, "woken");
+    const node = await enrollTestNode(api, org.id);
+    const signals = await openSignals(system, createLog({ process: "worker", level: "silent" }));
+    onTestFinished(() => signals.stop());
+    const heard: string[] = [];
+    signals.subscribe("evidence", (ids) => void heard.push(...ids));
+    await api.operator(org.id)(addNodeEvidence, { params: { node_id: node.id }, body: { ssh: "failed" } });
+    await expect.poll(() => heard).toContain(node.id);
   });
 });
 

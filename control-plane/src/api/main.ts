@@ -35,6 +35,7 @@ import { apiSettings } from "./settings.ts";
 const all: readonly Module[] = Object.values(modules);
 const liveTopics = all.flatMap((module) => module.liveTopics);
 const declaredJobs = all.flatMap((module) => [...module.apiJobs, ...module.workerJobs]);
+const wakesWorkers = new Set(all.flatMap(({ workerJobs }) => workerJobs.flatMap(({ wakeOn }) => wakeOn ?? [])));
 const apiJobs = Object.values(modules).flatMap((module) => [...module.apiJobs]);
 
 /** In addition to what every process has: what a producer of tasks inside the process uses. */
@@ -43,7 +44,7 @@ type RunningApi = RunningProcess & { system: Sql; tasks: TaskEngine };
 export async function startApi(given: Values<typeof apiSettings>, log: Log): Promise<RunningApi> {
   checkExposure(given, apiSettings.bind.env);
   let background: Background | undefined;
-  const parts = await openParts({ settings: given, log, wake: (job) => background?.wake(job) });
+  const parts = await openParts({ settings: given, log, wakesWorkers, wake: (job) => background?.wake(job) });
   const { settings, system, signals, metrics, nodeSide, news, forgeries, presence } = parts;
   measureJobs(metrics, system, { declared: declaredJobs, silentAfter: PROCESS_SILENT_AFTER });
 

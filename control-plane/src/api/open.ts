@@ -14,7 +14,7 @@ import { createFleets } from "../fleet/view.ts";
 import { measureIngressTrust } from "../identity/ingress-trust/measure.ts";
 import { createNews } from "../internal-api/news.ts";
 import { openKeyring } from "../mechanisms/sealing/keyring.ts";
-import { openSignals } from "../mechanisms/signals.ts";
+import { openSignals, type Topic } from "../mechanisms/signals.ts";
 import { openNodeSide } from "../node-api/open.ts";
 import { measureLate } from "../nodes/identity/late-certificates.ts";
 import { keepHealth } from "../nodes/presence/health.ts";
@@ -35,9 +35,11 @@ type Options = {
   log: Log;
   /** Starts a turn of a background job now; the jobs run later than these parts are opened. */
   wake(job: string): void;
+  /** What jobs of workers wait for: it is sent also while no other api runs. */
+  wakesWorkers: ReadonlySet<Topic>;
 };
 
-export async function openParts({ settings: given, log, wake }: Options) {
+export async function openParts({ settings: given, log, wake, wakesWorkers }: Options) {
   const keks = { current: currentKek(given), previous: previousKek(given) };
   const { app, system, systemUrl } = await openDatabase(given);
   const { settings, ...policies } = await openPolicies(system, given, log);
@@ -45,7 +47,8 @@ export async function openParts({ settings: given, log, wake }: Options) {
   await ensureFirstOrganization(system);
   const taskPools = openTaskPools({ url: systemUrl, application: "holdfast-api" });
   const presence = await announceProcess(system, "api");
-  const signals = await openSignals(system, log, { notifier: taskPools.swift, alone: presence.alone });
+  const alone = (topic: Topic) => presence.alone() && !wakesWorkers.has(topic);
+  const signals = await openSignals(system, log, { notifier: taskPools.swift, alone });
   const signer = await openTaskSigner(system, keyring, { log });
   const types = await loadAllContracts();
   const onTaken = keepHealth(system, log);

@@ -37,8 +37,8 @@ type SignalOptions = {
    * holds a lock over its commit, and a crash ends all listeners anyway.
    */
   notifier?: Sql;
-  /** True if no other process listens: nothing is sent. */
-  alone?: () => boolean;
+  /** True if no other process listens to the topic: nothing is sent. */
+  alone?: (topic: Topic) => boolean;
   /** Only publishes, and receives nothing from other processes. */
   deaf?: boolean;
 };
@@ -86,7 +86,7 @@ export async function openSignals(system: Sql, log: Log, options: SignalOptions 
     publish(topic, ids) {
       if (ids.length === 0 || stopped) return;
       deliver(topic, ids);
-      if (alone()) return;
+      if (alone(topic)) return;
       const waiting = pending.get(topic) ?? new Set();
       pending.set(topic, waiting);
       for (const id of ids) waiting.add(id);
