@@ -32,8 +32,8 @@ export type RecoveryStory = {
   host<Printed = unknown>(...args: string[]): Promise<Printed>;
   /** The same, on any host, where it must be refused with this code. */
   hostRefuses(code: string, node: LabNode, ...args: string[]): Promise<Refused>;
-  /** Waits for a line that the node's agent logs about this reason since the fault. */
-  hostRecords(reason: string): Promise<void>;
+  /** Waits for a line that the node's agent logs about this reason since the fault, or that line. Returns the line after it. */
+  hostRecords(reason: string, since?: number): Promise<number>;
   /** As soon as the host has this record, the operator copies them from there and hands them in. */
   handsInRecords(reason: string): Promise<void>;
   /**
@@ -115,13 +115,11 @@ export function startRecoveryStory(lab: Lab): StoryRun {
       if (refused?.code === wanted) return refused;
       throw new Error(`holdfast agent ${args.join(" ")} was refused, not with ${wanted}: ${stderr}`);
     },
-    async hostRecords(reason) {
-      await until(`the host records ${reason}`, PATIENCE_SECONDS, async () =>
-        lab.node
-          .lines()
-          .slice(linesBefore)
-          .some((line) => line.reason === reason),
-      );
+    async hostRecords(reason, since = linesBefore) {
+      const isRecord = (line: { reason?: unknown }, index: number) => index >= since && line.reason === reason;
+      const place = () => lab.node.lines().findIndex(isRecord);
+      await until(`the host records ${reason}`, PATIENCE_SECONDS, async () => place() !== -1);
+      return place() + 1;
     },
     async handsInRecords(reason) {
       const file = join(lab.directory, `${lab.node.name}.diagnostics`);
