@@ -150,11 +150,16 @@ describe("a stream of an agent", () => {
     const stream = await streamOf(node);
     expect(codeIn(await stream.call("listNodes", {}))).toBe("route_not_found");
     expect(codeIn(await stream.call("sendHeartbeat", { sent_at: "yesterday" }))).toBe("invalid_request");
-    expect(codeIn(await stream.call("sendHeartbeat", { ...heartbeatOf(), more: 1 }))).toBe("unknown_field");
     expect(codeIn(await stream.call("sendDiagnostics", { records: ["x".repeat(300_000)] }))).toBe(
       "body_too_large",
     );
     const other = uuidv7();
+    const more = await stream.call(
+      "reportProgress",
+      { generation: 1, phase: "p", timings: {}, more: 1 },
+      { task_id: other },
+    );
+    expect(codeIn(more)).toBe("unknown_field");
     const named = await stream.call(
       "reportProgress",
       { generation: 1, phase: "p", timings: {} },

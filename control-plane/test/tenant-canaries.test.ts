@@ -366,7 +366,7 @@ describe("two tenants on one node", () => {
       ...["listAudit", "listDeliveries", "listEnrollmentTokens", "listIncidents", "listMemberTokens"],
       ...["listNodeDiagnostics", "listNodes", "listPlatformAudit", "listPlatformDeliveries"],
       ...["getTrace", "listBundles", "listNodesWithoutToken"],
-      ...["listPlatformIncidents", "listReceivers", "listTaskSigningKeys"],
+      ...["listPlatformIncidents", "listPolicy", "listReceivers", "listTaskSigningKeys"],
     ];
     expect([...new Set(forbidden)].toSorted()).toEqual(expected.toSorted());
   });
