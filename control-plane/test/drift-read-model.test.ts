@@ -5,7 +5,7 @@ import { getNode, listNodes } from "@holdfast/contracts/endpoints/nodes";
 import { createTask } from "@holdfast/contracts/endpoints/tasks";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
-import { classifyWhatIsDue } from "../../testkit/api/evidence.ts";
+import { classifyWhatIsDue, firstHeartbeat } from "../../testkit/api/evidence.ts";
 import { enrollTestNode, type heartbeatOf, sendHeartbeatFrom, type TestNode } from "../../testkit/api/nodes.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
@@ -120,7 +120,7 @@ describe("a node in the read model", () => {
 
   it("ID-14 a clock that goes wrong, or right again, is noticed without a finding, and once", async () => {
     const node = await enrollTestNode(api, org.id);
-    await beating(node);
+    await firstHeartbeat(superuser, node);
     await settle();
     await beating(node, { sent_at: new Date(Date.now() + 600_000).toISOString() });
     expect((await look()).found).toEqual([node.id]);
@@ -133,7 +133,7 @@ describe("a node in the read model", () => {
 
   it("ID-14 a heartbeat from the future is classified once", async () => {
     const node = await enrollTestNode(api, org.id);
-    await beating(node);
+    await firstHeartbeat(superuser, node);
     await settle();
     await superuser`UPDATE node_presence SET heartbeat_at = now() + interval '14 hours' WHERE node_id = ${node.id}`;
     expect((await look()).found).toEqual([node.id]);
