@@ -8,10 +8,11 @@ import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createOrg, startTestApi, type TestApi, type TestOrg } from "../../testkit/api/api.ts";
 import { enrollTestNode, heartbeatOf, openClient, type TestNode, tokenOf } from "../../testkit/api/nodes.ts";
+import { quiet } from "../../testkit/api/replica.ts";
 import { openTestStream } from "../../testkit/api/streams.ts";
 import { openRoles } from "../../testkit/database/database.ts";
 import type { Sql } from "../src/database/connect.ts";
-import { CLONE_REASON } from "../src/nodes/holders/quarantine.ts";
+import { CLONE_REASON, reactToClone } from "../src/nodes/holders/quarantine.ts";
 import {
   type Answered,
   benign,
@@ -262,6 +263,58 @@ describe("the decision which one is kept", () => {
     expect((await explanationOf(kept)).clone).toBeNull();
     const events = await audited(node, "node.resolve_clone");
     expect(events.at(-1)?.details).toMatchObject({ kept: { holder: keep }, to_be_reimaged: [{}] });
+  });
+});
+
+describe("while it is decided", () => {
+  it("ID-10 what both prove until then is decided, too", async () => {
+    const { node, server, original } = await runningNode();
+    const copy = newProcess({ ...newHost(), address: "10.9.9.9" });
+    for (const one of [copy, original, copy, original, copy, original]) await one.beat(server);
+    const params = { node_id: node.id };
+    const { clone } = await operator()(explainNode, { params });
+    const resolving = await superuser.begin(async (tx) => {
+      await tx`SELECT FROM node_verdicts WHERE node_id = ${node.id} FOR UPDATE`;
+      const answer = operator()(resolveClone, { params, body: { keep: clone?.recommended ?? 0 } });
+      const waiting = () => superuser`SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`;
+      await expect.poll(async () => (await waiting()).length).toBeGreaterThan(0);
+      await tx`
+        UPDATE node_observations SET observed_at = clock_timestamp(), seen_at = clock_timestamp()
+        WHERE node_id = ${node.id} AND kind = 'instances' AND replaced_at IS NULL`;
+      return { answer };
+    });
+    await resolving.answer;
+    const { causes, clone: left } = await operator()(explainNode, { params });
+    expect(left).toBeNull();
+    expect(causes.map(({ reason }) => reason)).not.toContain("cloned_identity_detected");
+  });
+
+  it("ID-10 a proof by a certificate that was revoked meanwhile changes nothing", async () => {
+    const { node, server, original } = await runningNode();
+    const copy = newProcess({ ...newHost(), address: "10.9.9.9" });
+    for (const one of [copy, original, copy, original, copy, original]) await one.beat(server);
+    const params = { node_id: node.id };
+    const { clone } = await operator()(explainNode, { params });
+    const { token } = await operator()(resolveClone, { params, body: { keep: clone?.recommended ?? 0 } });
+    await enrollTestNode(api, org.id, { token });
+    await operator()(changeNode, { params, body: { change: "reactivate" } });
+    const [one, other] = (clone?.instances ?? []).map(
+      ({ holder, instance_id, boot_id, certificate_serial, hostname, address }) => ({
+        ...{ id: holder, instanceId: instance_id, bootId: boot_id, serial: certificate_serial, hostname, address },
+        ...{ startedAt: 0, firstAt: 0, lastAt: Date.now() + 60_000 },
+      }),
+    );
+    if (!one || !other) throw new Error("there are two");
+    const nodes = { quarantineClones: true, directory: { changed: () => undefined } };
+    const deps = {
+      system: openRoles(api.database).system,
+      signals: { publish: () => undefined },
+      log: quiet,
+      nodes,
+    };
+    await reactToClone(deps as never, { nodeId: node.id, orgId: org.id, holders: [one, other] } as never);
+    expect((await detailOf(node)).status).toBe("active");
+    expect(await isClassified(node)).toBe(false);
   });
 });
 

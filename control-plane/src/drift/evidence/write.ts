@@ -47,6 +47,14 @@ export async function recordObservations(
 export const recordObservationsIn = (tx: Tx, given: readonly NewObservation[]): Promise<string[]> =>
   record(tx, given, []);
 
+/** Not before anything that was recorded about the node, and nobody else records anything until the transaction ends. */
+export async function timeAfterOthers(tx: Tx, nodeId: string): Promise<Date> {
+  await tx`SELECT FROM node_verdicts WHERE node_id = ${nodeId} FOR UPDATE`;
+  const [row] = await tx<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
+  if (!row) throw new Error("a query without FROM returned no row");
+  return row.now;
+}
+
 type Locked = { node_id: string; org_id: string; incident_id: string | null; now: Date };
 type Row = {
   id: string;

@@ -7,6 +7,7 @@ import { uuidv7 } from "@holdfast/kit/uuid";
 import type { Log } from "@holdfast/service/log";
 import type { ApiContext, NodeServices } from "../../api/context.ts";
 import { recordAudit, systemActor } from "../../audit/record.ts";
+import type { Tx } from "../../database/connect.ts";
 import { type NewObservation, recordObservationsIn } from "../../drift/evidence/write.ts";
 import { forgetAttempts, takeAttempt } from "../../mechanisms/rate-limit.ts";
 import { type Moved, moveNode } from "../directory/state.ts";
@@ -42,6 +43,7 @@ export async function reactToClone(deps: Deps, clone: Clone): Promise<void> {
       if (isNews) log.warn(details, "two machines run with the identity of one node");
       return await recordAndQuarantine(deps, clone, { correlationId, isNews, instances });
     } catch (error) {
+      if (error === isOver) return;
       const details = { err: error, correlation_id: correlationId, node_id: nodeId, attempt };
       log.error(details, "could not quarantine a node with two machines");
       await forgetAttempts(system, "two_instances", nodeId).catch(() => undefined);
@@ -60,6 +62,17 @@ async function isDecided(system: ApiContext["system"], { nodeId, holders }: Clon
   return decided !== undefined && holders.some(({ lastAt }) => lastAt <= decided.observed_at.getTime());
 }
 
+const isOver = new Error("the certificate of one of the two is revoked");
+
+/** Whoever has a revoked certificate is not this node any more: its last heartbeats arrived while that was decided. */
+async function hasRevoked(tx: Tx, { nodeId, holders }: Clone): Promise<boolean> {
+  const serials = holders.flatMap(({ serial }) => serial ?? []);
+  const rows = await tx`
+    SELECT FROM node_certificates
+    WHERE node_id = ${nodeId} AND serial = ANY(${serials}::text[]) AND revoked_at IS NOT NULL LIMIT 1`;
+  return rows.length > 0;
+}
+
 async function recordAndQuarantine(
   { system, signals, log, nodes }: Deps,
   clone: Clone,
@@ -69,6 +82,8 @@ async function recordAndQuarantine(
   const { moved, changed } = await system.begin(async (tx) => {
     // First, as all who write evidence do: it refers to the node, which is locked to be moved.
     const changed = await recordObservationsIn(tx, [observationOf(clone, correlationId)]);
+    // It has waited for an operator's decision that was being made.
+    if (await hasRevoked(tx, clone)) throw isOver;
     const moved = nodes.quarantineClones
       ? await moveNode(tx, nodeId, "fence", { reason: CLONE_REASON })
       : undefined;

@@ -9,7 +9,7 @@ import type { Tx } from "../../database/connect.ts";
 import { classify } from "../../drift/classify/classify.ts";
 import { readPlatform } from "../../drift/evidence/platform.ts";
 import { readEvidence } from "../../drift/evidence/read.ts";
-import { recordObservationsIn } from "../../drift/evidence/write.ts";
+import { recordObservationsIn, timeAfterOthers } from "../../drift/evidence/write.ts";
 import { selectNode } from "../directory/queries.ts";
 import { issueToken } from "../enrollment/issue-token.ts";
 import { selectClone } from "./present.ts";
@@ -41,9 +41,11 @@ export function cloneRoutes(api: ApiContext): void {
         details: { fields: [{ field: "keep", problem: `must be ${allowed}` }] },
       });
     }
+    // Both go on sending heartbeats meanwhile: what they prove until now is decided.
+    const observedAt = await timeAfterOthers(tx, id);
     const changed = await recordObservationsIn(tx, [
       {
-        ...{ nodeId: id, kind: "instances", value: "one", observer: "operator", observedAt: now, correlationId },
+        ...{ nodeId: id, kind: "instances", value: "one", observer: "operator", observedAt, correlationId },
         detail: { kept: kept.instance_id, holder: kept.holder },
       },
     ]);
