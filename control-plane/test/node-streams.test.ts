@@ -233,6 +233,22 @@ describe("a stream of an agent", () => {
   });
 });
 
+describe("an agent that is gone", () => {
+  it("AGENT-06 is noticed when the last that was sent to it is an answer", async () => {
+    const node = await activeNode();
+    const stream = await openTestStream(api.nodeUrl, node.tls, { nodeId: node.id });
+    await stream.call("sendHeartbeat", { ...heartbeatOf(), holding: [] });
+    const { superuser } = openRoles(api.database);
+    // Neither reads nor responds any more, and its connection stays.
+    stream.socket.pause();
+    const why = async () =>
+      (await superuser`SELECT disconnected_why FROM node_presence WHERE node_id = ${node.id}`)[0]?.[
+        "disconnected_why"
+      ];
+    await expect.poll(why).toBe("unresponsive");
+  });
+});
+
 describe("an api that stops", () => {
   it("TASK-02 asks agents to move, still answers them, and refuses new streams; then it closes", async () => {
     const draining = await startTestApi({ database: api.database, env: { HOLDFAST_DRAIN_SECONDS: "1" } });
