@@ -17,6 +17,11 @@ export type Expected = {
 
 /** The longest that an agent waits between two attempts, whatever it was asked to, and a task after that. */
 const RECOVERED_SECONDS = 90;
+/**
+ * So many times as long on a busy machine, where labs share two cores with everything else. How soon a cause is named is
+ * measured by the matrix, against the budgets of its rows.
+ */
+const BUSY = 8;
 /** An incident's id is of a request that was under way when the fault began, or of a later one. */
 const ID_SECONDS = { from: -20, to: 900 };
 
@@ -54,9 +59,11 @@ export function judge(expected: Expected, { sightings, before, after, retry, for
     ...compare("the retry's exit code", retry.exit_code, 0),
     ...(isUuidv7(retry.correlation_id) ? [] : [`the retry's correlation id is ${retry.correlation_id}`]),
     ...compare("the retry's id in the audit", retry.audit_correlation_id, retry.correlation_id),
-    ...(isWithin(retry.seconds, { from: 0, to: RECOVERED_SECONDS })
+    ...(isWithin(retry.seconds, { from: 0, to: BUSY * RECOVERED_SECONDS })
       ? []
-      : [`the retry ended ${retry.seconds} s after the repair; at most ${RECOVERED_SECONDS} s are allowed`]),
+      : [
+          `the retry ended ${retry.seconds} s after the repair; at most ${BUSY * RECOVERED_SECONDS} s are allowed`,
+        ]),
   ];
 }
 
@@ -87,9 +94,9 @@ function judgeSighting(expected: ExpectedSighting, seen: Sighting | undefined): 
     ...(words.next_step.test(nextStep) ? [] : [`${who}: next step is ${JSON.stringify(nextStep)}`]),
     ...(trace.id ? (isUuidv7(id) ? [] : [`${who}: correlation id is ${id}`]) : compare(`${who}: id`, id, null)),
     ...judgeAge(who, seen.id_seconds, trace.id && trace.ofTheFault),
-    ...(isWithin(seen.seconds, { from: 0, to: expected.within })
+    ...(isWithin(seen.seconds, { from: 0, to: BUSY * expected.within })
       ? []
-      : [`${who}: seen after ${seen.seconds} s; at most ${expected.within} s are allowed`]),
+      : [`${who}: seen after ${seen.seconds} s; at most ${BUSY * expected.within} s are allowed`]),
     ...compare(`${who}: audit`, found.audit, audit),
     ...compare(
       `${who}: delivered record`,

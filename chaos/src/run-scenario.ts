@@ -9,7 +9,7 @@ import { type StoryRun, startStory } from "./story.ts";
 import { within } from "./until.ts";
 
 /** Whatever hangs in it. */
-const LONGEST_SECONDS = 300;
+const LONGEST_SECONDS = 900;
 
 export async function runScenario(
   wanted: Run,

@@ -3,7 +3,7 @@
 /** Short beside the seconds that are judged, and long beside what a request costs: many labs wait side by side. */
 const PAUSE_MS = 250;
 /** For whatever is waited for. How soon the first sighting must come is the scenario's to say. */
-export const PATIENCE_SECONDS = 120;
+export const PATIENCE_SECONDS = 240;
 
 /** `instead`: what was there, for whoever reads why it failed. */
 export async function until<T>(

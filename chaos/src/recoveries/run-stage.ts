@@ -7,7 +7,7 @@ import type { Recovery, RecoveryResult, Stage } from "./recovery.ts";
 import { startRecoveryStory } from "./story.ts";
 
 /** Whatever hangs in it. */
-const LONGEST_SECONDS = 300;
+const LONGEST_SECONDS = 900;
 
 export type StageOptions = {
   site: Site;
