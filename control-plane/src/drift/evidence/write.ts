@@ -47,11 +47,14 @@ export async function recordObservations(
 export const recordObservationsIn = (tx: Tx, given: readonly NewObservation[]): Promise<string[]> =>
   record(tx, given, []);
 
-/** Not before anything that was recorded about the node, and nobody else records anything until the transaction ends. */
+/**
+ * Later than all that was recorded about the node, also in milliseconds, by which evidence is compared. Nobody else records
+ * anything until the transaction ends.
+ */
 export async function timeAfterOthers(tx: Tx, nodeId: string): Promise<Date> {
   await tx`SELECT FROM node_verdicts WHERE node_id = ${nodeId} FOR UPDATE`;
-  const [row] = await tx<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
-  if (!row) throw new Error("a query without FROM returned no row");
+  const [row] = await tx<{ now: Date }[]>`SELECT clock_timestamp() AS now FROM pg_sleep(0.002)`;
+  if (!row) throw new Error("a function that returns one row returned none");
   return row.now;
 }
 
