@@ -9,6 +9,7 @@ import { blindSpots, falsify } from "../src/falsify.ts";
 import { judge } from "../src/judge.ts";
 import type { ScenarioResult } from "../src/scenario.ts";
 import { allScenarios } from "../src/scenarios/all.ts";
+import { printSecondTries } from "./print-second-tries.ts";
 
 const program = fileURLToPath(new URL("../src/run.ts", import.meta.url));
 
@@ -73,6 +74,7 @@ describe.skipIf(unable)("the chaos lab", () => {
     expect(run.stderr).toBe("");
     ({ code } = run);
     const results = (JSON.parse(run.stdout) as { scenarios: ScenarioResult[] }).scenarios;
+    printSecondTries(results);
     scenarios = results.filter(({ link, falsify: isFalse }) => link === "stream" && !isFalse);
     polling = results.filter(({ link }) => link === "poll");
     untrue = results.filter((one) => one.falsify);

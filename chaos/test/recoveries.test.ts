@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import type { RecoveryResult } from "../src/recoveries/recovery.ts";
 import { orderProblem } from "../src/recoveries/story.ts";
+import { printSecondTries } from "./print-second-tries.ts";
 
 const program = fileURLToPath(new URL("../src/run.ts", import.meta.url));
 
@@ -51,6 +52,7 @@ describe.skipIf(unable)("a node that lost its identity, its trust or its way", (
     const { stdout, stderr } = await recoveries("--json");
     expect(stderr).toBe("");
     ({ recoveries: results } = JSON.parse(stdout) as { recoveries: RecoveryResult[] });
+    printSecondTries(results);
   }, 900_000);
 
   it.for(expected)("DRIFT-06 DRIFT-09 is healthy again, under one incident: %s", ([name, reason]) => {

@@ -1,4 +1,4 @@
-// Two machines with one identity: found, quarantined, both are told, and an operator keeps one of them.
+// Two machines with one identity: found, quarantined, both learn why, and an operator keeps one of them.
 
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";

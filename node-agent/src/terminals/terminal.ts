@@ -38,7 +38,7 @@ export type TerminalOptions = {
   sessionId: string;
   holder: Holder;
   detachedMs: number;
-  /** How long its holder may take to end when it is told to. */
+  /** How long its holder may take to end when it is asked to. */
   obeyMs?: number | undefined;
   /** Rejects with a StreamFailure. */
   dial: (signal: AbortSignal) => Promise<Stream>;

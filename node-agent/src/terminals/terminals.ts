@@ -25,7 +25,7 @@ export type TerminalsOptions = GatewayDiallerOptions & {
   keepSpareMs?: number;
   /** How long the holder of an earlier agent process may take to respond. */
   answerMs?: number;
-  /** How long a holder may take to end when it is told to, before it is killed. */
+  /** How long a holder may take to end when it is asked to, before it is killed. */
   obeyMs?: number;
 };
 
