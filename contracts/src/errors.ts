@@ -3,6 +3,7 @@
 // by the message.
 
 import { z } from "zod";
+import { executionErrors } from "./errors/execution.ts";
 import { nodeErrors } from "./errors/nodes.ts";
 import { notifyErrors } from "./errors/notify.ts";
 import { peopleErrors } from "./errors/people.ts";
@@ -10,7 +11,14 @@ import { requestErrors } from "./errors/requests.ts";
 import { workErrors } from "./errors/work.ts";
 import { runbookOf } from "./reasons/catalogue.ts";
 
-export const errorCatalogue = { ...requestErrors, ...peopleErrors, ...nodeErrors, ...workErrors, ...notifyErrors };
+export const errorCatalogue = {
+  ...requestErrors,
+  ...peopleErrors,
+  ...nodeErrors,
+  ...workErrors,
+  ...executionErrors,
+  ...notifyErrors,
+};
 
 export type ErrorCode = keyof typeof errorCatalogue;
 export const errorCodes = Object.keys(errorCatalogue) as [ErrorCode, ...ErrorCode[]];

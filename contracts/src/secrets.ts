@@ -24,6 +24,10 @@ export const secretPrefix = {
   terminal: "hfp_",
   /** Signs the messages to one webhook. */
   webhook: "hfw_",
+  /** Of an agent that runs steps, and of its pairing token: both follow `<organization>.`. */
+  agent: "hfx_",
+  /** Dispatches steps at the gateway's internal listener. */
+  dispatch: "hfg_",
   /** What the api and the gateway know each other by. */
   service: "hfv_",
 } as const;

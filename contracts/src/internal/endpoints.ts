@@ -7,6 +7,7 @@ import { type Endpoint, endpoint } from "../endpoint.ts";
 import { AnyText, Id, Text, Time } from "../fields.ts";
 import { correlationIdForm } from "../headers.ts";
 import { readinessSteps } from "../terminal/frames.ts";
+import { ExecutionNews, executionInternalEndpoints } from "./executions.ts";
 
 const Mac = z.string().regex(/^[A-Za-z0-9_-]{43}$/, "an HMAC-SHA256, base64url");
 const ingressName = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -108,6 +109,11 @@ export const announceGateway = endpoint({
       .regex(/^https:\/\/[^\s/?#]+$/, "for nodes: an https:// address without a path")
       .refine((text) => URL.canParse(text), "not an address"),
     sessions: z.int().nonnegative().max(2_147_483_647),
+    execution_url: z
+      .string()
+      .max(2_000)
+      .regex(terminalAddress, "for agents: a ws:// or wss:// address with its path")
+      .optional(),
   }),
   answer: z.strictObject({
     /** Origins of pages that may open terminals. */
@@ -281,6 +287,7 @@ export const ServiceNews = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("alive"), at: Time }),
   z.strictObject({ type: z.literal("node_revoked"), node_id: Id }),
   z.strictObject({ type: z.literal("close_terminal"), session_id: Id, code: z.string() }),
+  ...ExecutionNews,
 ]);
 export type ServiceNews = z.infer<typeof ServiceNews>;
 
@@ -305,4 +312,5 @@ export const serviceEndpoints: readonly Endpoint[] = [
   reportTerminalEvents,
   admitNodeStream,
   followServiceNews,
+  ...executionInternalEndpoints,
 ];

@@ -23,6 +23,10 @@ const holders: Record<Scope, ActingRole[]> = {
   "allocations:write": everyone,
   "allocations:admin": ["admin", "owner", "operator"],
   "terminals:use": everyone,
+  "agents:read": everyone,
+  "agents:write": ["admin", "owner", "operator"],
+  "executions:read": everyone,
+  "executions:write": ["admin", "owner", "operator"],
 };
 
 /** Which roles each may hand out. */

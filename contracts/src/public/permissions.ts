@@ -22,6 +22,10 @@ export const scopes = [
   "allocations:write",
   "allocations:admin",
   "terminals:use",
+  "agents:read",
+  "agents:write",
+  "executions:read",
+  "executions:write",
 ] as const;
 export const Scope = z.enum(scopes);
 export type Scope = z.infer<typeof Scope>;
@@ -36,6 +40,7 @@ export type ActingRole = Role | "operator";
 const memberScopes: Scope[] = [
   ...(["org:read", "projects:read", "members:read", "tokens:read", "tokens:write"] as const),
   ...(["nodes:read", "tasks:read", "allocations:read", "allocations:write", "terminals:use"] as const),
+  ...(["agents:read", "executions:read"] as const),
 ];
 const adminScopes: Scope[] = [
   ...memberScopes,
@@ -48,6 +53,7 @@ const adminScopes: Scope[] = [
     "nodes:diagnose",
     "tasks:write",
     "allocations:admin",
+    ...(["agents:write", "executions:write"] as const),
   ] as const),
 ];
 
