@@ -2,9 +2,12 @@
 // go to vitest: `npm test -- control-plane/test/people`.
 
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { facilities } from "./facilities.mjs";
+import { endLeftovers } from "./leftovers.mjs";
 import { node, prepare, root, run, withOwnNode } from "./prepare.mjs";
 
 const report = join(root, "test-output/results.json");
@@ -21,9 +24,16 @@ try {
 const checked = chosen.length > 0 || (await show(node, ["scripts/check.mjs"])) === 0;
 rmSync(report, { force: true });
 mkdirSync(join(root, "test-output"), { recursive: true });
-const tested = await show(node, [join(root, "node_modules/vitest/vitest.mjs"), "run", ...chosen]);
+// Short: sockets are made below a directory of this name, and their paths are limited.
+const mark = `holdfast-tests-${randomBytes(4).toString("hex").slice(1)}`;
+const vitest = join(root, "node_modules/vitest/vitest.mjs");
+const tested = await show(node, [vitest, "run", ...chosen], { HOLDFAST_TEST_RUN: mark });
+const left = await endLeftovers(mark);
+// Its own tear-down has removed it unless the run was interrupted.
+rmSync(join(tmpdir(), mark), { recursive: true, force: true, maxRetries: 5 });
+for (const line of left) process.stdout.write(`The tests left a process behind, which was killed: ${line}\n`);
 summarise();
-process.exit(checked && tested === 0 ? 0 : 1);
+process.exit(checked && tested === 0 && left.length === 0 ? 0 : 1);
 
 /** Only root can install, and only what is missing; for others it is listed at the end. */
 async function installDebianPackages() {
@@ -37,9 +47,10 @@ async function installDebianPackages() {
   await run("apt-get", ["install", "-q", "-y", "--no-install-recommends", ...packages]);
 }
 
-function show(command, args) {
+function show(command, args, environment = {}) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, stdio: "inherit", env: withOwnNode() });
+    const env = { ...withOwnNode(), ...environment };
+    const child = spawn(command, args, { cwd: root, stdio: "inherit", env });
     for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
     process.on("SIGINT", () => {});
     child.on("exit", (code) => resolve(code ?? 1));

@@ -2,7 +2,7 @@
 // template that every test file's database is cloned from. Durability is off: these databases
 // live for minutes. What must survive a crash is tested elsewhere with durability on.
 
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -17,7 +17,9 @@ declare module "vitest" {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const directory = mkdtempSync(join(tmpdir(), "holdfast-tests-"));
+  // Named after the run, by which scripts/test.mjs finds what it leaves behind.
+  const directory = join(tmpdir(), process.env["HOLDFAST_TEST_RUN"] ?? `holdfast-tests-${process.pid}`);
+  mkdirSync(directory);
   chmodSync(directory, 0o711);
   // Whatever tests make for a while, they make below this directory.
   const scratch = join(directory, "scratch");
