@@ -1,20 +1,23 @@
-// npm run torture [-- [tasks|terminals|typing] [rounds [seed]]]: kills supervisor, api and postmaster by turns while
-// clients write; with `tasks`, api, agent, postmaster and worker while tasks run and connections break; with
-// `terminals`, opens as many and drops each abruptly; with `typing`, types into terminals while agent and gateway are
-// stopped, killed and cut off. 200 rounds, 1000 terminals, or 20 rounds of typing, unless told otherwise. Exit code 1
-// when something was lost, done twice or left behind.
+// npm run torture [-- [tasks|executions|terminals|typing] [rounds [seed]]]: kills supervisor, api and postmaster by turns
+// while clients write; with `tasks`, api, agent, postmaster and worker while tasks run and connections break; with
+// `executions`, the gateway too, while steps run on an agent; with `terminals`, opens as many and drops each abruptly; with
+// `typing`, types into terminals while agent and gateway are stopped, killed and cut off. 200 rounds, 1000 terminals, or
+// 20 rounds of typing, unless told otherwise. Exit code 1 when something was lost, done twice or left behind.
 
+import { tortureExecutions } from "../cli/test/torture/executions.ts";
 import { tortureTasks } from "../cli/test/torture/tasks.ts";
 import { tortureTerminals } from "../cli/test/torture/terminals.ts";
 import { type TortureReport, torture } from "../cli/test/torture/torture.ts";
 import { openTypingPlace, tortureTyping } from "../cli/test/torture/typing.ts";
 
 const args = process.argv.slice(2);
-const what = ["tasks", "terminals", "typing"].find((name) => name === args[0]);
+const what = ["tasks", "executions", "terminals", "typing"].find((name) => name === args[0]);
 const usual = what === "terminals" ? 1000 : what === "typing" ? 20 : 200;
 const [rounds = usual, seed = Math.floor(Math.random() * 2 ** 31)] = args.slice(what ? 1 : 0).map(Number);
 if (!Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
-  process.stderr.write("usage: npm run torture -- [tasks|terminals|typing] [rounds [seed]], two whole numbers\n");
+  process.stderr.write(
+    "usage: npm run torture -- [tasks|executions|terminals|typing] [rounds [seed]], two whole numbers\n",
+  );
   process.exit(2);
 }
 
@@ -26,6 +29,10 @@ if (what === "tasks") {
   print(JSON.stringify(report, null, 2));
   const { missing, changed, repeated, untraced } = report;
   process.exitCode = missing.length + changed.length + repeated.length + untraced.length > 0 ? 1 : 0;
+} else if (what === "executions") {
+  const report = await tortureExecutions({ kills: rounds, seed, onKill: print });
+  print(JSON.stringify(report, null, 2));
+  process.exitCode = report.changed.length + report.repeated.length + report.untraced.length > 0 ? 1 : 0;
 } else if (what === "terminals") {
   const report = await tortureTerminals({ terminals: rounds, seed, onWave: print });
   print(JSON.stringify(report, null, 2));

@@ -90,6 +90,11 @@ const commands: CommandLoader[] = [
     load: async () => (await import("./commands/task/task.ts")).taskCommand(),
   },
   {
+    name: "execution",
+    summary: "steps that were dispatched to agents",
+    load: async () => (await import("./commands/execution/execution.ts")).executionCommand(),
+  },
+  {
     name: "allocation",
     summary: "OS users on nodes",
     load: async () => (await import("./commands/allocation/allocation.ts")).allocationCommand(),

@@ -14,6 +14,7 @@ import { untilReached } from "./connection.ts";
 import type { IconName } from "./design/controls/Icon.tsx";
 import { allocationFiltersFromSearch } from "./features/allocations/filters.ts";
 import { auditFiltersFromSearch } from "./features/audit/filters.ts";
+import { executionFiltersFromSearch } from "./features/executions/filters.ts";
 import { nodeFiltersFromSearch } from "./features/nodes/filters.ts";
 import { FullWindow } from "./features/shell/FullWindow.tsx";
 import { Fault, NotFound, Root } from "./features/shell/Root.tsx";
@@ -154,6 +155,26 @@ const terminal = createRoute({
   component: lazyPage(() => import("./features/terminal/TerminalPage.tsx"), "TerminalPage"),
 });
 
+const agents = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/agents",
+  staticData: { menu: { label: "Agents", icon: "agents" } },
+  component: lazyPage(() => import("./features/agents/AgentsPage.tsx"), "AgentsPage"),
+});
+
+const executions = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/executions",
+  validateSearch: executionFiltersFromSearch,
+  component: lazyPage(() => import("./features/executions/ExecutionsPage.tsx"), "ExecutionsPage"),
+});
+
+const execution = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/executions/$executionId",
+  component: lazyPage(() => import("./features/executions/ExecutionPage.tsx"), "ExecutionPage"),
+});
+
 const audit = createRoute({
   getParentRoute: () => signedIn,
   path: "/audit",
@@ -233,6 +254,9 @@ export const router = createRouter({
       allocations,
       allocation,
       myTerminals,
+      agents,
+      executions,
+      execution,
       audit,
       backgroundJobs,
       account,

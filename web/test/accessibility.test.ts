@@ -22,7 +22,7 @@ import { openRoles } from "../../testkit/database/database.ts";
 const { visit } = openChromium();
 let api: TestApi;
 let page: Page;
-const ids = { node: "", task: "", allocation: "" };
+const ids = { node: "", task: "", allocation: "", execution: "" };
 
 const button = (name: string | RegExp) => page.getByRole("button", { name }).first().click();
 const item = (name: string) => page.getByRole("menuitem", { name }).click();
@@ -62,6 +62,19 @@ const places: Record<string, { path: () => string; open?: () => Promise<void> }>
   "repairing an allocation": { path: () => `/allocations/${ids.allocation}`, open: () => button("Repair") },
   "releasing an allocation": { path: () => `/allocations/${ids.allocation}`, open: () => button(/^Release/) },
   "my terminals": { path: () => "/terminals" },
+  agents: { path: () => "/agents" },
+  "pairing an agent": { path: () => "/agents", open: () => button("Pair an agent") },
+  "the connect command": {
+    path: () => "/agents",
+    open: async () => {
+      await button("Pair an agent");
+      await button("Create command");
+    },
+  },
+  "an agent's actions": { path: () => "/agents", open: () => button(/^Actions for agent/) },
+  executions: { path: () => "/executions" },
+  "an execution in the list": { path: () => "/executions", open: () => button(/: details$/) },
+  "an execution": { path: () => `/executions/${ids.execution}` },
   audit: { path: () => "/audit" },
   "an audit event": { path: () => "/audit", open: () => button(/^Details/) },
   projects: { path: () => "/organization/projects" },

@@ -18,6 +18,8 @@ export const executionStates = [
 ] as const;
 export const ExecutionState = z.enum(executionStates);
 export type ExecutionState = z.infer<typeof ExecutionState>;
+/** The agent does nothing more for it. One that is `unplaced` may be dispatched again. */
+export const endedStates: ReadonlySet<ExecutionState> = new Set(["succeeded", "failed", "cancelled", "unplaced"]);
 
 export const Execution = z.strictObject({
   id: Id,

@@ -9,6 +9,7 @@ import { exitCodes, Refusal, UnreachableError } from "../../failure.ts";
 import { printResult, printWarnings } from "../../output.ts";
 import { readAllInput } from "../../prompt.ts";
 import { addBundle } from "./bundle.ts";
+import { addPaired } from "./paired.ts";
 
 type JoinOptions = { token?: string; api?: string; name?: string; force?: boolean; json?: boolean };
 
@@ -40,6 +41,7 @@ export function agentCommand(): Command {
     .option("--json", "print JSON")
     .action(diagnose);
   addBundle(agent);
+  addPaired(agent);
   return agent;
 }
 

@@ -5,6 +5,7 @@ const drawings = {
   overview: <path d="M2 13V8.5l6-5.5 6 5.5V13M6 13V9.5h4V13" />,
   nodes: <path d="M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01M8 5h3.5M8 11h3.5" />,
   allocations: <path d="M2 2.5h7v7H2zM11.5 6.5h2.5v7H7v-2" />,
+  agents: <path d="M8 2v3M5 5h6v5H5zM3 14h10M6.5 10v4M9.5 10v4M2 6v3M14 6v3" />,
   audit: <path d="M4 2h8v12l-2-1.2-2 1.2-2-1.2L4 14zM6.5 5.5h3M6.5 8.5h3" />,
   organization: <path d="M2 14V4l6-2v12M8 6.5l6 1.5v6M1 14h14M4.5 6.5h1M4.5 9.5h1M11 10h.5" />,
   reference: <path d="m5 4.5-3.5 3.5L5 11.5M11 4.5l3.5 3.5-3.5 3.5M9 3 7 13" />,
