@@ -16,6 +16,8 @@ export class HostProblem extends Error {
   }
 }
 
+export const STATE_DIR_SETTING = "HOLDFAST_AGENT_STATE_DIR";
+
 export type StateFiles = {
   directory: string;
   /** Key and certificate chain in one file, so that they always match. */
@@ -46,8 +48,8 @@ export function stateFiles(directory: string): StateFiles {
   };
 }
 
-/** Creates it if it is missing; throws when it cannot be used. */
-export function prepareStateDirectory(directory: string): StateFiles {
+/** Creates it if it is missing; throws when it cannot be used. `setting` names it, for errors. */
+export function prepareStateDirectory(directory: string, setting = STATE_DIR_SETTING): StateFiles {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const { uid, mode } = statSync(directory);
@@ -63,7 +65,7 @@ export function prepareStateDirectory(directory: string): StateFiles {
     accessSync(directory, constants.W_OK | constants.X_OK);
     probe(directory);
   } catch (error) {
-    throw explainWriteError(error, directory);
+    throw explainWriteError(error, directory, setting);
   }
   return stateFiles(directory);
 }
@@ -77,8 +79,6 @@ function probe(directory: string): void {
     rmSync(path, { force: true });
   }
 }
-
-export const STATE_DIR_SETTING = "HOLDFAST_AGENT_STATE_DIR";
 
 /** `setting` names the directory. */
 export function explainWriteError(error: unknown, path: string, setting = STATE_DIR_SETTING): Error {

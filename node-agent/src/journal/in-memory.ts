@@ -1,8 +1,8 @@
 // A journal that is lost with its process: for simulated agents, of which thousands share one host. Its rules are
 // those of the journal on disk.
 
-import { idBudget, type Journal, journalOf } from "./journal.ts";
 import type { TaskResultReport } from "@holdfast/contracts/node/protocol";
+import { idBudget, type Journal, journalOf } from "./journal.ts";
 import { type JournalRecord, type JournalReport, taskStates } from "./task-states.ts";
 
 const CAPACITY = 8 * 1024 * 1024;
