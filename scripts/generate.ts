@@ -17,6 +17,7 @@ import { gatewaySettings } from "@holdfast/gateway/settings";
 import { readFileIfPresent } from "@holdfast/kit/files";
 import { unsupportedNames } from "@holdfast/kit/known-names";
 import type { Setting, Settings } from "@holdfast/kit/settings";
+import { executionSettings } from "@holdfast/node-agent/execution/settings";
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { version } from "@holdfast/service/version";
 import { checkModules } from "./agent-checks/modules.ts";
@@ -33,6 +34,7 @@ const processes: Record<string, Settings> = {
   "holdfast ingress": ingressSettings,
   agent: agentSettings,
   "holdfast agent join": joinSettings,
+  "holdfast agent connect": executionSettings,
   "commands that talk to a server": clientSettings,
 };
 

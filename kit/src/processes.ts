@@ -54,13 +54,16 @@ export function holderOfPort(port: number): { pid?: number; command?: string } |
   return {};
 }
 
-function readStat(pid: number): { state: string; startTicks: string } | undefined {
+export type ProcessStat = { state: string; parent: number; group: number; session: number; startTicks: string };
+
+export function readStat(pid: number): ProcessStat | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The second field is the command in parentheses and may itself hold spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [state, startTicks] = [fields[0], fields[19]];
-    return state && startTicks ? { state, startTicks } : undefined;
+    const [parent = 0, group = 0, session = 0] = fields.slice(1, 4).map(Number);
+    return state && startTicks ? { state, parent, group, session, startTicks } : undefined;
   } catch {
     return undefined;
   }

@@ -184,7 +184,7 @@ function defaultStateDirectory(env: Environment): string {
 }
 
 /** In a container the user may have none, and Node then throws; a directory that cannot be written is reported later. */
-function homeDirectory(): string {
+export function homeDirectory(): string {
   try {
     return homedir();
   } catch {

@@ -6,6 +6,7 @@ import { workerSettings } from "@holdfast/control-plane/worker/settings";
 import { gatewaySettings } from "@holdfast/gateway/settings";
 import { unsupportedNames, warningsAboutUnsupported } from "@holdfast/kit/known-names";
 import { readSettings, type Setting, type Settings } from "@holdfast/kit/settings";
+import { executionSettings } from "@holdfast/node-agent/execution/settings";
 import { agentSettings, joinSettings } from "@holdfast/node-agent/settings";
 import { describe, expect, it } from "vitest";
 import { clientSettings } from "../../src/client/settings.ts";
@@ -31,7 +32,7 @@ const known = [
 ];
 
 const processes: Settings[] = [
-  ...[apiSettings, gatewaySettings, workerSettings, agentSettings, joinSettings],
+  ...[apiSettings, gatewaySettings, workerSettings, agentSettings, joinSettings, executionSettings],
   ...[clientSettings, ingressSettings, upSettings],
 ];
 const declarations: Setting[] = processes.flatMap((settings) => Object.values(settings));
@@ -54,6 +55,9 @@ const examples: Record<string, [text: string, value: unknown]> = {
   GATEWAY_HOST: ["0.0.0.0", "0.0.0.0"],
   GATEWAY_PORT: ["4002", 4002],
   GATEWAY_LOG_LEVEL: ["debug", "debug"],
+  VESPID_AGENT_TLS_CA_FILE: ["/absolute/path/to/ca.pem", "/absolute/path/to/ca.pem"],
+  VESPID_AGENT_EXEC_BACKEND: ["host", "host"],
+  VESPID_AGENT_WORKDIR_ROOT: ["/srv/work", "/srv/work"],
   GATEWAY_SERVICE_TOKEN: ["s".repeat(32), "s".repeat(32)],
 };
 

@@ -5,17 +5,14 @@
 import { z } from "zod";
 import { AnyText, Id, ReportedText } from "../fields.ts";
 import { SignedKeySet } from "../node/trust.ts";
+import { executionKinds } from "./limits.ts";
 
 export const EXECUTION_PATHS = ["/ws", "/ws/executor"] as const;
 
-/** What this version speaks. */
-export const EXECUTION_PROTOCOL = 1;
+export { DEFAULT_MAX_IN_FLIGHT, EXECUTION_PROTOCOL, executionCloseCodes, executionKinds } from "./limits.ts";
 
-export const executionKinds = ["connector.action", "agent.execute"] as const;
 export const ExecutionKind = z.enum(executionKinds);
 export type ExecutionKind = z.infer<typeof ExecutionKind>;
-
-export const DEFAULT_MAX_IN_FLIGHT = 10;
 
 const Tag = AnyText.min(1).max(128);
 /** `runId:nodeId:attemptCount`. */
@@ -177,16 +174,3 @@ export type GatewayDrainFrame = { type: "drain" };
 
 /** Precedes a close by the gateway. */
 export type ErrorFrame = { type: "error"; code: string; message: string; correlationId: string };
-
-/** Why the gateway closes a socket; see RFC 6455, 7.4. */
-export const executionCloseCodes = {
-  stopping: 1001,
-  /** Silent for longer than the stale time. */
-  stale: 4408,
-  /** Not a frame of this protocol, or `hello` did not come first. */
-  malformed: 4400,
-  /** Its token was revoked. */
-  revoked: 4401,
-  /** So that the agent connects again and sends the results that it still has. */
-  cycle: 4000,
-} as const;

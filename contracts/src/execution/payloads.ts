@@ -4,8 +4,6 @@
 import { z } from "zod";
 import { AnyText, ReportedText } from "../fields.ts";
 
-export const sandboxBackends = ["docker", "podman", "bubblewrap", "host"] as const;
-
 const Environment = z.record(AnyText.max(256), AnyText.max(65_536));
 
 export const ShellTask = z.object({

@@ -16,6 +16,8 @@ export class HostProblem extends Error {
   }
 }
 
+export const STATE_DIR_SETTING = "HOLDFAST_AGENT_STATE_DIR";
+
 export type StateFiles = {
   directory: string;
   /** Key and certificate chain in one file, so that they always match. */
@@ -46,8 +48,8 @@ export function stateFiles(directory: string): StateFiles {
   };
 }
 
-/** Creates it if it is missing; throws when it cannot be used. */
-export function prepareStateDirectory(directory: string): StateFiles {
+/** Creates it if it is missing; throws when it cannot be used. `setting` names it, for errors. */
+export function prepareStateDirectory(directory: string, setting = STATE_DIR_SETTING): StateFiles {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const { uid, mode } = statSync(directory);
@@ -63,7 +65,7 @@ export function prepareStateDirectory(directory: string): StateFiles {
     accessSync(directory, constants.W_OK | constants.X_OK);
     probe(directory);
   } catch (error) {
-    throw explainWriteError(error, directory);
+    throw explainWriteError(error, directory, setting);
   }
   return stateFiles(directory);
 }
@@ -78,30 +80,31 @@ function probe(directory: string): void {
   }
 }
 
-export function explainWriteError(error: unknown, path: string): Error {
+/** `setting` names the directory. */
+export function explainWriteError(error: unknown, path: string, setting = STATE_DIR_SETTING): Error {
   if (error instanceof HostProblem) return error;
   const problem = (reason: DiagnosticReason, message: string) => new HostProblem(reason, message);
-  const setting = "or set HOLDFAST_AGENT_STATE_DIR to another directory";
+  const elsewhere = `or set ${setting} to another directory`;
   if (isErrno(error, "ENOSPC") || isErrno(error, "EDQUOT")) {
     return problem(
       "disk_full",
-      `There is no space left where the agent keeps its state, ${path}. Free some, ${setting}.`,
+      `There is no space left where the agent keeps its state, ${path}. Free some, ${elsewhere}.`,
     );
   }
   if (isErrno(error, "EROFS")) {
     return problem(
       "state_dir_read_only",
-      `${path} is on a file system mounted read-only. Mount it writable, ${setting}.`,
+      `${path} is on a file system mounted read-only. Mount it writable, ${elsewhere}.`,
     );
   }
   if (isErrno(error, "EACCES") || isErrno(error, "EPERM")) {
     return problem(
       "state_dir_read_only",
-      `This user may not write to ${path}. Run the agent as the owner of that directory, ${setting}.`,
+      `This user may not write to ${path}. Run the agent as the owner of that directory, ${elsewhere}.`,
     );
   }
   if (isErrno(error, "ENOTDIR") || isErrno(error, "EEXIST")) {
-    return problem("state_dir_read_only", `${path} is not a directory. Remove what is there, ${setting}.`);
+    return problem("state_dir_read_only", `${path} is not a directory. Remove what is there, ${elsewhere}.`);
   }
   return error instanceof Error ? error : new Error(String(error));
 }

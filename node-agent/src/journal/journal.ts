@@ -13,6 +13,7 @@ import {
   type ClaimedTask,
   type InterruptedTask,
   type JournalRecord,
+  type JournalReport,
   reservedBytes,
   type TaskState,
   type TaskStates,
@@ -21,7 +22,7 @@ import {
 
 export type { ClaimedTask, InterruptedTask, TaskState };
 
-export type Journal = {
+export type Journal<Report extends JournalReport = TaskResultReport> = {
   /** How many more tasks with results of this size fit. Check it before taking tasks; 0 while the disk fails. */
   roomFor(resultBytes: number): number;
   /** Throws HostProblem `disk_full` without room, and an Error when the task is not `unknown`. */
@@ -31,19 +32,21 @@ export type Journal = {
    * it may be tried again.
    */
   started(taskId: string): Promise<void>;
+  /** Claimed and not run: forgotten, so that a new offer of it is new. */
+  dropped(taskId: string): void;
   /**
    * Resolves when the result may be posted: for a task that is not idempotent, when it is on disk. Concurrent
    * results share one sync. When it rejects (HostProblem: the disk fails), the result is still in `unsent()`
    * and should be posted anyway. A task can end without having been started: refused, cancelled.
    */
-  result(report: TaskResultReport): Promise<void>;
+  result(report: Report): Promise<void>;
   /** The server gave a verdict: the result is gone, the id stays known until the task expires. */
   settled(taskIds: readonly string[]): void;
   /** Offered again with a newer generation: the result is, or will be, for that one. */
   regenerated(taskId: string, generation: number): void;
   stateOf(taskId: string): TaskState;
   /** In the order they ended. */
-  unsent(): TaskResultReport[];
+  unsent(): Report[];
   unsentCount(): number;
   /** For `holding`: everything claimed and not settled, running tasks first, then unsent results. */
   held(): Held[];
@@ -59,16 +62,21 @@ export type JournalOptions = {
   /** Of each of the two files. */
   sizeBytes?: number;
   now?: () => number;
+  /** The setting that names the directory, for errors. */
+  setting?: string;
 };
 
 const DEFAULT_SIZE_BYTES = 8 * 1024 * 1024;
 
 /** Throws HostProblem (`disk_full`, `state_dir_read_only`), or a UsageError when another agent runs on the directory. */
-export function openJournal(directory: string, options: JournalOptions = {}): Journal {
-  const lock = lockStateDirectory(directory);
+export function openJournal<Report extends JournalReport = TaskResultReport>(
+  directory: string,
+  options: JournalOptions = {},
+): Journal<Report> {
+  const lock = lockStateDirectory(directory, options.setting);
   try {
-    const storage = openStorage(directory, options.sizeBytes ?? DEFAULT_SIZE_BYTES);
-    const journal = journalOn(storage, { directory, now: options.now ?? Date.now });
+    const storage = openStorage(directory, options.sizeBytes ?? DEFAULT_SIZE_BYTES, options.setting);
+    const journal = journalOn<Report>(storage, { directory, now: options.now ?? Date.now });
     return {
       ...journal,
       async close() {
@@ -83,13 +91,13 @@ export function openJournal(directory: string, options: JournalOptions = {}): Jo
 }
 
 /** The journal on any disk; `directory` is only named in errors. */
-export function journalOn(
+export function journalOn<Report extends JournalReport = TaskResultReport>(
   storage: Storage,
   { directory, now }: { directory: string; now: () => number },
-): Journal {
-  const states = taskStates(idBudget(storage.capacity));
+): Journal<Report> {
+  const states = taskStates<Report>(idBudget(storage.capacity));
   const files = openRecordFiles(storage, (payload) => {
-    states.apply(JSON.parse(payload) as JournalRecord, Buffer.byteLength(payload));
+    states.apply(JSON.parse(payload) as JournalRecord<Report>, Buffer.byteLength(payload));
   });
   states.restart();
   return journalOf(states, diskWriter(files, states, { directory, now }), {
@@ -104,22 +112,22 @@ export function journalOn(
 export const idBudget = (capacity: number) => capacity / 8;
 
 /** Where records go besides the state, if anywhere. */
-export type RecordWriter = {
+export type RecordWriter<Report> = {
   /** Written and in the state, or neither. */
-  write(record: JournalRecord): void;
+  write(record: JournalRecord<Report>): void;
   /** In the state in any case. */
-  writeEvenIfItFails(record: JournalRecord): void;
+  writeEvenIfItFails(record: JournalRecord<Report>): void;
   /** For records that may be lost: in the state at once, in the file as soon as possible. */
-  writeIfPossible(record: JournalRecord): void;
+  writeIfPossible(record: JournalRecord<Report>): void;
   sync(): Promise<void>;
   works(): boolean;
   settle(): Promise<void>;
 };
 
 /** The rules of the journal, whatever it is written on. `directory` is only named in errors. */
-export function journalOf(
-  states: TaskStates,
-  disk: RecordWriter,
+export function journalOf<Report extends JournalReport>(
+  states: TaskStates<Report>,
+  disk: RecordWriter<Report>,
   options: {
     directory: string;
     now: () => number;
@@ -127,7 +135,7 @@ export function journalOf(
     damage?: string | undefined;
     close: () => void;
   },
-): Journal {
+): Journal<Report> {
   const { directory, now } = options;
   const interrupted = new Set(states.startedTasks().map(({ task_id }) => task_id));
   // The rest is for records between two rewrites: with too little of it, every record would cost one.
@@ -161,6 +169,9 @@ export function journalOf(
       disk.write(record);
       await disk.sync();
     },
+    dropped(taskId) {
+      if (states.claimOf(taskId)) disk.writeIfPossible({ kind: "dropped", task_id: taskId });
+    },
     async result(report) {
       const claim = states.claimOf(report.task_id);
       const known = states.stateOf(report.task_id, now());
@@ -193,11 +204,11 @@ export function journalOf(
  * Puts records into the state and onto the disk. After a failed write or sync the content of the file is unknown:
  * everything is rewritten, from memory into the other file, before anything is appended again.
  */
-function diskWriter(
+function diskWriter<Report extends JournalReport>(
   files: RecordFiles,
-  states: TaskStates,
+  states: TaskStates<Report>,
   { directory, now }: { directory: string; now: () => number },
-): RecordWriter {
+): RecordWriter<Report> {
   let failed = false;
   let triedAt = 0;
   let rememberedAtPurge = 0;
@@ -222,13 +233,13 @@ function diskWriter(
     if (!files.append(payload)) throw new HostProblem("disk_full", `The journal in ${directory} is full.`);
   }
 
-  function write(record: JournalRecord): void {
+  function write(record: JournalRecord<Report>): void {
     const payload = JSON.stringify(record);
     append(payload);
     states.apply(record, Buffer.byteLength(payload));
   }
 
-  function writeEvenIfItFails(record: JournalRecord): void {
+  function writeEvenIfItFails(record: JournalRecord<Report>): void {
     const payload = JSON.stringify(record);
     try {
       append(payload);
@@ -244,7 +255,7 @@ function diskWriter(
   return {
     write,
     writeEvenIfItFails,
-    writeIfPossible(record: JournalRecord): void {
+    writeIfPossible(record: JournalRecord<Report>): void {
       try {
         writeEvenIfItFails(record);
       } catch {
@@ -279,6 +290,6 @@ function diskWriter(
   };
 }
 
-function* payloadsOf(states: TaskStates): Generator<string> {
+function* payloadsOf<Report extends JournalReport>(states: TaskStates<Report>): Generator<string> {
   for (const record of states.records()) yield JSON.stringify(record);
 }

@@ -8,26 +8,26 @@ import { join } from "node:path";
 import { isErrno, removeIfPresent } from "@holdfast/kit/files";
 import { identify } from "@holdfast/kit/processes";
 import { UsageError } from "@holdfast/kit/settings";
-import { explainWriteError, HostProblem } from "../identity/state-directory.ts";
+import { explainWriteError, HostProblem, STATE_DIR_SETTING } from "../identity/state-directory.ts";
 
 export type StateLock = { release(): void };
 
 const LOCK_FILE = "agent.lock";
 
 /** Throws a UsageError that names the pid when another agent uses the directory. */
-export function lockStateDirectory(directory: string): StateLock {
+export function lockStateDirectory(directory: string, setting = STATE_DIR_SETTING): StateLock {
   const path = join(directory, LOCK_FILE);
   const us = describe(process.pid);
   let holder: string | undefined;
   try {
     holder = take(path, us);
   } catch (error) {
-    throw explainWriteError(error, directory);
+    throw explainWriteError(error, directory, setting);
   }
   if (holder !== undefined) {
     throw new UsageError(
       `Another agent (pid ${pidOf(holder)}) uses the state directory ${directory}. Stop it first, or give this ` +
-        "one a directory of its own with HOLDFAST_AGENT_STATE_DIR.",
+        `one a directory of its own with ${setting}.`,
     );
   }
   return {

@@ -39,7 +39,7 @@ const fdatasyncSoon = (file: number) =>
   new Promise<void>((resolve, reject) => fdatasync(file, (error) => (error ? reject(error) : resolve())));
 
 /** Throws HostProblem. Files are extended to the requested size if there is space, and never truncated. */
-export function openStorage(directory: string, sizeBytes: number): Storage {
+export function openStorage(directory: string, sizeBytes: number, setting?: string): Storage {
   const files: number[] = [];
   const close = () => {
     for (const file of files) closeSync(file);
@@ -55,7 +55,7 @@ export function openStorage(directory: string, sizeBytes: number): Storage {
     return storage(files, Math.min(...files.map((file) => fstatSync(file).size)), close);
   } catch (error) {
     close();
-    throw explainWriteError(error, directory);
+    throw explainWriteError(error, directory, setting);
   }
 }
 

@@ -7,6 +7,9 @@
 import { CLOCK_TOLERANCE_SECONDS } from "@holdfast/contracts/node/limits";
 import type { Held, TaskResultReport } from "@holdfast/contracts/node/protocol";
 
+/** What a journal stores of a result: tasks and executions have reports of their own form. */
+export type JournalReport = Held;
+
 export type ClaimedTask = {
   task_id: string;
   generation: number;
@@ -30,20 +33,22 @@ export type TaskState = "unknown" | "held" | "started" | "unsent" | "settled";
 
 type Remembered = { task_id: string; forgetAt: number; idempotent: boolean };
 
-export type JournalRecord =
+export type JournalRecord<Report = TaskResultReport> =
   | { kind: "claimed"; task: ClaimedTask }
   | { kind: "started"; task_id: string }
-  | { kind: "result"; report: TaskResultReport }
+  /** Never started, and never will be: unknown again. */
+  | { kind: "dropped"; task_id: string }
+  | { kind: "result"; report: Report }
   | { kind: "regenerated"; task_id: string; generation: number }
   | { kind: "settled"; task_ids: readonly string[] }
   /** Settled ids, in a rewritten journal. */
   | { kind: "remembered"; tasks: Remembered[] };
 
-type Task = {
+type Task<Report> = {
   claim: ClaimedTask;
   claimBytes: number;
   started: boolean;
-  report?: TaskResultReport;
+  report?: Report;
   /** What it needs at most, from now on. */
   bytes: number;
 };
@@ -58,14 +63,14 @@ const REMEMBERED_PER_RECORD = 512;
 /** The agent's clock, by which expiry is decided, may be off by this much. */
 const REMEMBER_LONGER_MS = 2 * CLOCK_TOLERANCE_SECONDS * 1000;
 
-export type TaskStates = ReturnType<typeof taskStates>;
+export type TaskStates<Report extends JournalReport = TaskResultReport> = ReturnType<typeof taskStates<Report>>;
 
 /** `mostIdempotentBytes`: ids of idempotent tasks are forgotten early beyond that; running one again does no harm. */
-export function taskStates(mostIdempotentBytes: number) {
+export function taskStates<Report extends JournalReport = TaskResultReport>(mostIdempotentBytes: number) {
   /** Claimed or started, without a result. */
-  const running = new Map<string, Task>();
+  const running = new Map<string, Task<Report>>();
   /** In the order of their results. */
-  const unsent = new Map<string, Task>();
+  const unsent = new Map<string, Task<Report>>();
   /** By id, when it may be forgotten. */
   const precious = new Map<string, number>();
   const droppable = new Map<string, number>();
@@ -73,7 +78,7 @@ export function taskStates(mostIdempotentBytes: number) {
   let preciousBytes = 0;
   let droppableBytes = 0;
 
-  function put(map: Map<string, Task>, task: Task): void {
+  function put(map: Map<string, Task<Report>>, task: Task<Report>): void {
     drop(task.claim.task_id);
     map.set(task.claim.task_id, task);
     keptBytes += task.bytes;
@@ -113,7 +118,7 @@ export function taskStates(mostIdempotentBytes: number) {
 
   return {
     /** `payloadBytes`: of the record as it is written. */
-    apply(record: JournalRecord, payloadBytes: number): void {
+    apply(record: JournalRecord<Report>, payloadBytes: number): void {
       switch (record.kind) {
         case "claimed": {
           const bytes = reservedBytes(record.task.resultBytes, payloadBytes);
@@ -125,6 +130,9 @@ export function taskStates(mostIdempotentBytes: number) {
           if (task) task.started = true;
           return;
         }
+        case "dropped":
+          drop(record.task_id);
+          return;
         case "result": {
           const task = running.get(record.report.task_id);
           if (!task) return;
@@ -169,7 +177,7 @@ export function taskStates(mostIdempotentBytes: number) {
     },
 
     /** The same state, in as few records as possible. */
-    *records(): Generator<JournalRecord> {
+    *records(): Generator<JournalRecord<Report>> {
       const tasks = [...remembered(precious, false), ...remembered(droppable, true)];
       for (let at = 0; at < tasks.length; at += REMEMBERED_PER_RECORD) {
         yield { kind: "remembered", tasks: tasks.slice(at, at + REMEMBERED_PER_RECORD) };
@@ -192,7 +200,7 @@ export function taskStates(mostIdempotentBytes: number) {
       return (precious.get(taskId) ?? droppable.get(taskId) ?? 0) > now ? "settled" : "unknown";
     },
     claimOf: (taskId: string): ClaimedTask | undefined => (running.get(taskId) ?? unsent.get(taskId))?.claim,
-    unsent: (): TaskResultReport[] => [...unsent.values()].flatMap(({ report }) => report ?? []),
+    unsent: (): Report[] => [...unsent.values()].flatMap(({ report }) => report ?? []),
     unsentCount: () => unsent.size,
     held: (): Held[] =>
       [...running.values(), ...unsent.values()].map(({ claim: { task_id, generation } }) => ({

@@ -1,4 +1,4 @@
-// holdfast agent join, run, diagnose, bundle: commands for a host that is, or becomes, a node.
+// holdfast agent join, run, diagnose, bundle: commands for a host that is, or becomes, a node; and connect, for one that runs steps.
 
 import { diagnosticReasons } from "@holdfast/contracts/reasons/node";
 import { warningsAboutUnsupported } from "@holdfast/kit/known-names";
@@ -9,6 +9,7 @@ import { exitCodes, Refusal, UnreachableError } from "../../failure.ts";
 import { printResult, printWarnings } from "../../output.ts";
 import { readAllInput } from "../../prompt.ts";
 import { addBundle } from "./bundle.ts";
+import { addConnect } from "./connect.ts";
 import { addPaired } from "./paired.ts";
 
 type JoinOptions = { token?: string; api?: string; name?: string; force?: boolean; json?: boolean };
@@ -42,6 +43,7 @@ export function agentCommand(): Command {
     .action(diagnose);
   addBundle(agent);
   addPaired(agent);
+  addConnect(agent);
   return agent;
 }
 

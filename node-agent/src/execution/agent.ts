@@ -1,0 +1,202 @@
+// The agent that runs steps: one connection, one journal, what is in flight. Everything comes in by options and leaves by the
+// handle; nothing is global, so that thousands can run in one process.
+
+import type { SecureContext } from "node:tls";
+import type { HelloFrame } from "@holdfast/contracts/execution/frames";
+import { DEFAULT_MAX_IN_FLIGHT, EXECUTION_PROTOCOL, executionKinds } from "@holdfast/contracts/execution/limits";
+import type { Log } from "../log.ts";
+import { type Connection, keepConnected } from "./connection.ts";
+import { connectorNames } from "./connectors.ts";
+import type { Credentials } from "./credentials.ts";
+import { createExecutions, type ExecutionJournal } from "./executions.ts";
+import { AnyExecute, GatewayFrame, SignedExecute } from "./frames.generated.ts";
+import type { PinnedKeys } from "./key-set.ts";
+import { type LinkTimes, type OwnedLink, usualTimes } from "./link.ts";
+import { prepareStep } from "./prepare-step.ts";
+import type { Sandbox } from "./shell-step.ts";
+import { judgeExecution } from "./verify.ts";
+
+export type ExecutionAgentOptions = {
+  credentials: Pick<Credentials, "agentId" | "agentToken" | "organizationId" | "gatewayWsUrl" | "name">;
+  agentVersion: string;
+  tags?: readonly string[];
+  /** Of the built-in ones; all by default. */
+  connectors?: readonly string[];
+  maxInFlight?: number;
+  journal: ExecutionJournal;
+  keys: PinnedKeys;
+  sandbox: Sandbox;
+  secureContext?: SecureContext | undefined;
+  log: Log;
+  times?: Partial<LinkTimes>;
+  /** How long `stop` waits for acknowledgements of results, while there is a connection. */
+  deliveryMs?: number;
+  random?: () => number;
+  now?: () => number;
+};
+
+export type ExecutionAgent = {
+  isConnected(): boolean;
+  running(): number;
+  /** Takes no new steps, finishes those that run, delivers their results, and closes the journal. */
+  stop(): Promise<void>;
+  /** Ends all steps at once, without waiting. They are reported as failed by the next start. */
+  kill(): void;
+};
+
+const DELIVERY_MS = 10_000;
+
+export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAgent {
+  const { credentials, journal, keys, log, now = Date.now, random = Math.random } = options;
+  const { agentId, organizationId } = credentials;
+  const connectors = options.connectors ?? connectorNames;
+  const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
+  let draining = false;
+  let renewals: NodeJS.Timeout | undefined;
+  let onIdle = () => {};
+
+  const executions = createExecutions({
+    ...{ journal, maxInFlight, log },
+    prepare: (frame) => prepareStep(frame, { connectors, sandbox: options.sandbox }),
+    newest: () => connection.newest(),
+    onEnded() {
+      connection.tidy();
+      if (journal.unsentCount() === 0) onIdle();
+    },
+  });
+
+  const hello = (): HelloFrame => {
+    const keySetVersion = keys.version();
+    return {
+      type: "hello",
+      agentVersion: options.agentVersion,
+      name: credentials.name,
+      capabilities: {
+        kinds: [...executionKinds],
+        connectors: [...connectors],
+        tags: [...(options.tags ?? [])],
+        maxInFlight,
+      },
+      protocolVersion: EXECUTION_PROTOCOL,
+      holding: executions.holding(),
+      ...(keySetVersion === undefined ? {} : { keySetVersion }),
+    };
+  };
+
+  const execute = (frame: unknown, link: OwnedLink) => {
+    const checked = SignedExecute.safeParse(frame);
+    if (checked.success) {
+      const judge = { agentId, organizationId, keyring: keys.keyring(), now: now() };
+      return executions.offered(checked.data, judgeExecution(checked.data, judge), link);
+    }
+    const { success, data } = AnyExecute.safeParse(frame) as { success: boolean; data?: AnyExecute };
+    if (!success || !data) return log.warn("an execute frame without a valid request id was ignored");
+    refuseUnsigned(data, checked.error.message, link);
+  };
+  /** Not a signed dispatch. Nothing in it is believed but that somebody waits for an answer to it. */
+  const refuseUnsigned = ({ requestId, generation }: AnyExecute, why: string, link: OwnedLink) => {
+    log.error("an execute frame that is not a signed dispatch was refused", {
+      request_id: requestId,
+      detail: why,
+    });
+    // Of a request that is known here, only signed frames are answered.
+    if (journal.stateOf(requestId) !== "unknown") return;
+    const reason = `it is not a signed dispatch: ${why}`.slice(0, 400);
+    if (generation !== undefined) link.send({ type: "declined", requestId, generation, reason });
+    // A gateway that signs nothing does not know `declined` either.
+    else
+      link.send({
+        type: "execute_result",
+        requestId,
+        status: "failed",
+        error: `NODE_EXECUTION_FAILED: ${reason}`,
+      });
+  };
+
+  const welcome = (frame: GatewayFrame & { type: "welcome" }, link: OwnedLink) => {
+    if (frame.agentId !== agentId || frame.organizationId !== organizationId) {
+      const message = `the gateway takes this agent for ${frame.agentId} of the organization ${frame.organizationId}`;
+      return link.end({ kind: "other_agent", message });
+    }
+    keys.offered(frame.keySets);
+    connection.accepted(link);
+    log.info("connected", {
+      gateway: credentials.gatewayWsUrl,
+      agent_id: agentId,
+      holding: executions.holding().length,
+    });
+    clearInterval(renewals);
+    renewals = setInterval(executions.renew, frame.leaseMs / 4);
+    if (draining) link.send({ type: "drain" });
+    executions.linkReady();
+  };
+
+  const onFrame = (text: string, link: OwnedLink) => {
+    const frame = parse(text);
+    const { type } = (frame ?? {}) as { type?: unknown };
+    // A gateway of another system sends no `welcome`.
+    if (!link.isReady() && (type === "pong" || type === "execute")) connection.accepted(link);
+    if (type === "execute") return execute(frame, link);
+    const checked = GatewayFrame.safeParse(frame);
+    if (!checked.success)
+      return log.debug("a frame of the gateway was ignored", { detail: checked.error.message });
+    const { data } = checked;
+    switch (data.type) {
+      case "welcome":
+        return welcome(data, link);
+      case "result_ack":
+        return executions.acknowledged(data);
+      case "cancel":
+        return executions.cancelled(data);
+      case "drain":
+        return connection.replace(link);
+      case "error":
+        return log.warn("the gateway reports an error", { code: data.code, detail: data.message });
+      case "pong":
+    }
+  };
+
+  const connection: Connection = keepConnected({
+    url: credentials.gatewayWsUrl,
+    token: credentials.agentToken,
+    secureContext: options.secureContext,
+    times: { ...usualTimes, ...options.times },
+    ...{ hello, onFrame, random, log },
+    onEnded: (link) => executions.linkEnded(link),
+    isBusy: (link) => executions.isBusy(link),
+  });
+
+  return {
+    isConnected: () => connection.newest() !== undefined,
+    running: executions.running,
+    async stop() {
+      draining = true;
+      for (const link of connection.links()) link.send({ type: "drain" });
+      await executions.drain();
+      if (journal.unsentCount() > 0 && connection.newest()) await acknowledged();
+      clearInterval(renewals);
+      connection.close();
+      await journal.close();
+    },
+    kill: executions.kill,
+  };
+
+  /** Until all results are acknowledged. Those that are not stay in the journal. */
+  function acknowledged(): Promise<void> {
+    return new Promise((resolve) => {
+      const waited = setTimeout(resolve, options.deliveryMs ?? DELIVERY_MS);
+      onIdle = () => {
+        clearTimeout(waited);
+        resolve();
+      };
+    });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

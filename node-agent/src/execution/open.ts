@@ -1,0 +1,63 @@
+// The agent that runs steps, with its files on this host: journal, pinned keys, working directories.
+
+import { dirname, join } from "node:path";
+import type { Values } from "@holdfast/kit/settings";
+import { hostDriver } from "../drivers/sandbox/host.ts";
+import type { KeySet } from "../identity/accept-trust.ts";
+import { prepareStateDirectory } from "../identity/state-directory.ts";
+import { openJournal } from "../journal/journal.ts";
+import { type ExecutionAgent, type ExecutionAgentOptions, startExecutionAgent } from "./agent.ts";
+import { trustWith } from "./certificates.ts";
+import type { Credentials } from "./credentials.ts";
+import type { ExecutionReport } from "./executions.ts";
+import { openPinnedKeys } from "./key-set.ts";
+import { EXECUTION_STATE_DIR, type executionSettings } from "./settings.ts";
+
+export type OpenOptions = Omit<
+  ExecutionAgentOptions,
+  "credentials" | "journal" | "keys" | "sandbox" | "secureContext"
+> & {
+  credentials: Credentials;
+  /** Where credentials of ours are, or would be: the state is kept beside it. */
+  credentialsPath: string;
+  settings: Pick<Values<typeof executionSettings>, "stateDir" | "caFile" | "backend" | "workdirRoot">;
+};
+
+const MEBIBYTE = 1024 * 1024;
+
+/** Throws HostProblem about the state directory, and UsageError. */
+export async function openExecutionAgent(options: OpenOptions): Promise<ExecutionAgent> {
+  const { credentials, settings, log } = options;
+  const { agentId } = credentials;
+  const secureContext = trustWith(settings.caFile);
+  // By agent: another pairing has another journal, so that results never go to the wrong organization.
+  const stateDir = join(settings.stateDir ?? join(dirname(options.credentialsPath), "executions"), agentId);
+  prepareStateDirectory(stateDir, EXECUTION_STATE_DIR);
+  const journal = openJournal<ExecutionReport>(stateDir, {
+    sizeBytes: journalBytes(options.maxInFlight ?? 1),
+    setting: EXECUTION_STATE_DIR,
+  });
+  try {
+    if (journal.damage) log.warn("the journal was damaged", { detail: journal.damage });
+    const driver = hostDriver({ root: join(settings.workdirRoot, agentId) });
+    // Even if it is not the backend any more.
+    const left = await driver.recover();
+    if (left > 0) log.warn("ended what steps of an earlier agent had left running", { runs: left });
+    const keys = openPinnedKeys({
+      file: join(stateDir, "key-set.json"),
+      paired: credentials.keySet as KeySet | undefined,
+      log,
+    });
+    const { backend: configured } = settings;
+    const sandbox = { configured, driver: configured === "host" ? driver : undefined };
+    return startExecutionAgent({ ...options, journal, keys, sandbox, secureContext });
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
+}
+
+/** Half of it is for results, of which a shell step has up to 0.4 MiB. With more steps than fit, some are declined. */
+function journalBytes(maxInFlight: number): number {
+  return Math.min(64, Math.max(8, maxInFlight)) * MEBIBYTE;
+}
