@@ -59,6 +59,12 @@ export const facilities = {
     remedy: "apt-get install nginx",
     debianPackage: "nginx",
   },
+  redis: {
+    present: () => existsSync("/usr/bin/redis-server"),
+    covers: "several gateways with a Redis",
+    remedy: "apt-get install redis-server",
+    debianPackage: "redis-server",
+  },
   nspawn: {
     present: () => existsSync("/usr/bin/systemd-nspawn"),
     covers: "the agent's installation under systemd",

@@ -156,8 +156,8 @@ describe("having the node open it", () => {
 
   it("TERM-05 takes the task back when the gateway has gone", async () => {
     const { token, session_id } = await mint();
-    await claim(token);
     const leaving = await enrollGateway(api);
+    await claim(token, leaving);
     const { body } = await send(session_id, leaving);
     const response = awaitTask(session_id, body["task_id"], leaving).catch(() => undefined);
     const task = await takeTask(place.node);
@@ -171,7 +171,7 @@ describe("having the node open it", () => {
   it("TERM-05 continues at another replica when the first one stops", async () => {
     const env = { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN, HOLDFAST_TERMINAL_OPEN_SECONDS: "20" };
     const replica = await startTestApi({ database: api.database, env });
-    const there = await enrollGateway(replica);
+    const there = await enrollGateway(replica, { instance_id: gateway.id });
     const { token, session_id } = await mint();
     await claim(token);
     const first = open(session_id, there).catch((error: NodeJS.ErrnoException) => error.code);
@@ -183,6 +183,17 @@ describe("having the node open it", () => {
     const second = open(session_id);
     await endTask(place.node, task, opened);
     expect((await second).body).toEqual({ failure: null });
+  });
+
+  it("TERM-07 opens it for the gateway that claimed it only, and says of its task to no other", async () => {
+    const { token, session_id } = await mint();
+    await claim(token);
+    const stranger = await enrollGateway(api);
+    expect(await send(session_id, stranger)).toMatchObject({ status: 409, body: { code: "terminal_moved" } });
+    const { body } = await send(session_id);
+    expect(await awaitTask(session_id, body["task_id"], stranger)).toMatchObject({
+      ...{ status: 409, body: { code: "terminal_moved" } },
+    });
   });
 
   it("TERM-05 knows no terminal that was not claimed, has ended, or never was", async () => {

@@ -3,6 +3,11 @@
 import { kinds, optional, setting } from "@holdfast/kit/settings";
 import { bindAddress, exposureSettings, logLevelSetting, serviceTokenSetting } from "@holdfast/service/settings";
 
+const redisUrl = {
+  allowed: "a URL such as redis://host:6379 or rediss://user:password@host:6380/0",
+  parse: (text: string) => (/^rediss?:\/\/./.test(text) && URL.canParse(text) ? text : undefined),
+};
+
 const httpsUrl = {
   allowed: "an https:// address without path, such as https://nodes.example.com:18443",
   parse: (text: string) => {
@@ -47,6 +52,16 @@ export const gatewaySettings = {
     env: "HOLDFAST_API_INTERNAL_URL",
     default: "https://127.0.0.1:3004",
     help: "URL of the api's internal listener, as seen from the gateway.",
+  }),
+  redisUrl: optional(redisUrl, {
+    env: "HOLDFAST_REDIS_URL",
+    aliases: ["REDIS_URL"],
+    secret: true,
+    help: "Redis in which several gateways record which of them has a terminal: the same for all of them. Without it there must be one gateway only.",
+  }),
+  relayUrl: optional(httpsUrl, {
+    env: "HOLDFAST_GATEWAY_RELAY_URL",
+    help: "URL at which other gateways reach this gateway's node-facing listener directly. Default: the machine's name or the address listened on, with HOLDFAST_NODE_TERMINAL_PORT.",
   }),
   serviceToken: serviceTokenSetting,
   ...exposureSettings,

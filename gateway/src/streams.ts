@@ -11,12 +11,13 @@ import { listenerNames, listenerUrl } from "@holdfast/service/node-identity/name
 import type { GatewayForgeries } from "./api-link/forgeries.ts";
 import { type ApiLink, linkToApi } from "./api-link/link.ts";
 import { createOutbox } from "./api-link/outbox.ts";
-import { memoryBindings } from "./bindings/bindings.ts";
+import { openBindings } from "./bindings/open.ts";
 import { terminalUrl } from "./listeners/addresses.ts";
 import { createNodeListener } from "./listeners/node-listener.ts";
 import type { PublicListener } from "./listeners/public-listener.ts";
+import { createRelay } from "./relay/relay.ts";
 import { gatewaySettings } from "./settings.ts";
-import { createTerminals } from "./terminals/terminals.ts";
+import { createTerminals, type Terminals } from "./terminals/terminals.ts";
 
 export type Streams = {
   /** The port of the node-facing listener. */
@@ -61,9 +62,16 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
   const origins = () => link?.announced()?.origins;
   forgeries.reportTo(api);
   const outbox = createOutbox({ api, log });
-  const bindings = memoryBindings(instanceId);
+  let relayUrl = "";
+  const bindings = await openBindings(settings.redisUrl, {
+    self: () => ({ id: instanceId, url: relayUrl }),
+    onLost: (sessionId, why) => terminals.onLost(sessionId, why),
+    log,
+    metrics,
+  });
+  const relay = createRelay({ log });
   const isApiKnown = () => origins() !== undefined;
-  const terminals = createTerminals({ api, isApiKnown, bindings, outbox, log, metrics });
+  const terminals: Terminals = createTerminals({ api, isApiKnown, bindings, relay, outbox, log, metrics });
   const routes = { public: [terminals.publicRoute], node: [terminals.nodeRoute] };
 
   const nodeListener = createNodeListener({
@@ -79,6 +87,7 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
     port: settings.nodePort,
     portSetting: gatewaySettings.nodePort.env,
   });
+  relayUrl = listenerUrl({ bind: settings.nodeBind, url: settings.relayUrl }, port);
   link = linkToApi({
     apiUrl: settings.apiUrl,
     token: options.token,
@@ -89,7 +98,10 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
       node_url: listenerUrl(place, port),
       sessions: terminals.count(),
     }),
-    onIdentity: (identity, { ticket_keys }) => nodeListener.use(identity, Buffer.from(ticket_keys, "base64")),
+    onIdentity(identity, { ticket_keys }) {
+      nodeListener.use(identity, Buffer.from(ticket_keys, "base64"));
+      relay.use(identity);
+    },
     onAnnounced: ({ ingress_mark }) => nodeListener.trustIngress(ingress_mark ?? undefined),
     onListening: () => void terminals.recheck(),
     onNews: terminals.onNews,
@@ -100,6 +112,7 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
     bindings: bindings.size(),
     client_sockets: publicSockets.size(),
     node_sockets: nodeListener.size(),
+    relayed_streams: relay.size(),
     unsent_events: outbox.waiting(),
   }));
   log.info({ port }, "gateway listens for nodes");
@@ -114,13 +127,22 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
         announced: link?.isAnnounced() ? { ok: true } : { ok: false, reason: "the api does not answer" },
         node_listener: nodeListener.isUsable() ? { ok: true } : { ok: false, reason: "no certificate yet" },
       };
-      return { ready: Object.values(checks).every(({ ok }) => ok), checks };
+      // Without Redis it still serves terminals whose client and node both meet here.
+      const ready = Object.values(checks).every(({ ok }) => ok);
+      const redis = { ok: false, reason: "terminal_relay_unavailable: Redis is unreachable" };
+      return { ready, checks: { ...checks, ...(bindings.isReachable() ? {} : { redis }) } };
     },
     async stop() {
       publicSockets.close();
+      await link?.leave(LEAVE_WITHIN_MS);
       terminals.drain();
       await outbox.flush(REPORT_WITHIN_MS);
-      await Promise.all([publicSockets.stop(LEAVE_WITHIN_MS), nodeListener.stop(LEAVE_WITHIN_MS)]);
+      await Promise.all([
+        relay.stop(LEAVE_WITHIN_MS),
+        publicSockets.stop(LEAVE_WITHIN_MS),
+        nodeListener.stop(LEAVE_WITHIN_MS),
+      ]);
+      await bindings.stop();
       outbox.stop();
       link?.stop();
     },

@@ -23,7 +23,6 @@ const notSupportedYet = {
     ...["VESPID_AGENT_DOCKER_NETWORK_DEFAULT", "VESPID_AGENT_DOCKER_TIMEOUT_MS", "VESPID_AGENT_DOCKER_MEMORY_MB"],
     ...["VESPID_AGENT_DOCKER_CPUS", "VESPID_AGENT_DOCKER_PIDS", "VESPID_AGENT_DOCKER_OUTPUT_MAX_CHARS"],
   ],
-  "several gateways": ["REDIS_URL"],
 } as const satisfies Record<string, readonly string[]>;
 
 /** Will never be supported, with the reason. */

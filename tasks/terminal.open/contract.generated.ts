@@ -42,6 +42,10 @@ export default {
       message: "The node connects to an address of the terminal gateway that is out of date.",
       nextStep: "Try again in a minute: the agent gets the current address with its next heartbeat. If it fails again, restart the agent.",
     },
+    terminal_relay_unavailable: {
+      message: "The node's stream reached another terminal gateway than yours, which could not pass it on.",
+      nextStep: "Try again in a few seconds. If it fails again, the operator reads `/readyz` of each gateway: all of them must reach Redis (HOLDFAST_REDIS_URL) and each other (HOLDFAST_GATEWAY_RELAY_URL).",
+    },
     terminal_session_unknown: {message: "The shell has ended.", nextStep: "Open a new one."},
   },
   params: check.of(check.strictObject({

@@ -52,6 +52,7 @@ export default taskType({
     terminal_node_stream_timeout: asTaskFailure(terminalReasons.terminal_node_stream_timeout),
     terminal_node_stream_mtls_failed: asTaskFailure(terminalReasons.terminal_node_stream_mtls_failed),
     terminal_env_profile_drift: asTaskFailure(terminalReasons.terminal_env_profile_drift),
+    terminal_relay_unavailable: asTaskFailure(terminalReasons.terminal_relay_unavailable),
     terminal_session_unknown: asTaskFailure(terminalReasons.terminal_session_unknown),
   },
 });

@@ -52,8 +52,11 @@ export async function enrollment(changes: Record<string, unknown> = {}, token = 
   return { key, request, body: { ...request, mac: proofOfRequest(token, request) } };
 }
 
-export async function enrollGateway(api: Pick<TestApi, "internalUrl">): Promise<TestGateway> {
-  const { key, request, body } = await enrollment();
+export async function enrollGateway(
+  api: Pick<TestApi, "internalUrl">,
+  changes: { instance_id?: string } = {},
+): Promise<TestGateway> {
+  const { key, request, body } = await enrollment(changes);
   const first = openClient(api.internalUrl, { rejectUnauthorized: false });
   const { status, body: answer } = await first.ask({ method: "POST", path: enrollService.path, body });
   if (status !== 200) throw new Error(`not enrolled: ${JSON.stringify(answer)}`);

@@ -46,6 +46,8 @@ export type StandInApi = {
   };
   /** What openTerminal answers; unless a test says otherwise, that the task is made. */
   onOpen: (opening: Opening) => Promise<AnswerOf<typeof openTerminal>>;
+  /** Resolves when a gateway asks for this terminal to be opened. */
+  whenOpened(sessionId: string): Promise<void>;
   /** What awaitTerminalTask answers; until then it is held. */
   onTask: (awaiting: Awaiting) => Promise<AnswerOf<typeof awaitTerminalTask>>;
   /** Reports of tokens whose claim was not answered. */
@@ -63,6 +65,8 @@ export type StandInApi = {
   /** The token by which it proves itself, when it states a validity. */
   provesWith: string;
   claims: number;
+  /** Which gateway said that it has a terminal now. */
+  takeovers: { session_id: string; gateway_id: string }[];
   following(): number;
   admissions: number;
   goAway(): Promise<void>;
@@ -77,6 +81,7 @@ export async function startStandInApi(): Promise<StandInApi> {
   const known = new Map<string, TerminalGrant>();
   const events = new Map<string, TerminalEvent[]>();
   const followers = new Set<ServerResponse>();
+  const openings = new Map<string, () => void>();
   const sockets = new Set<Duplex>();
   let server: Server | undefined;
   let port = 0;
@@ -89,9 +94,11 @@ export async function startStandInApi(): Promise<StandInApi> {
     validityMs: undefined,
     provesWith: SERVICE_TOKEN,
     claims: 0,
+    takeovers: [],
     admissions: 0,
     unclaimed: [],
     onOpen: async () => ({ sent: true, task_id: uuidv7() }),
+    whenOpened: (sessionId) => new Promise((resolve) => void openings.set(sessionId, resolve)),
     onTask: () => new Promise(() => undefined),
     onAdmit: undefined,
     beforeAdmit: undefined,
@@ -169,8 +176,13 @@ export async function startStandInApi(): Promise<StandInApi> {
     }
     const session_id = id ?? "";
     const ended = once(response, "close").then(() => undefined);
+    if (verb === "open") openings.get(session_id)?.();
     if (verb === "open") return api.onOpen({ ...(body as never as Opening), session_id, ended });
     if (verb === "task") return api.onTask({ ...(body as never as Awaiting), session_id, ended });
+    if (verb === "gateway") {
+      api.takeovers.push({ session_id, gateway_id: String(body["gateway_id"]) });
+      return undefined;
+    }
     if (verb === "events") {
       events.set(session_id, [...api.events(session_id), ...(body["events"] as TerminalEvent[])]);
       return undefined;

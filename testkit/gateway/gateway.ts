@@ -1,5 +1,6 @@
 // A real gateway over a stand-in api, and the two who meet in it: clients and nodes.
 
+import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
@@ -190,6 +191,20 @@ export async function certificateFor(
   const { publicKey } = readKeyRequest(csr);
   const { chain, serial } = authority.issueToNode({ id: nodeId, publicKey }, at);
   return { id: nodeId, cert: chain, key, ca: [...authority.trustBundle], serial };
+}
+
+/** As another gateway would have got it, at the time given. */
+export async function gatewayCertificate(authority: Authority, at: Date = new Date()): Promise<NodeCertificate> {
+  const { key, csr } = await makeKeyRequest();
+  const { publicKey } = readKeyRequest(csr);
+  const service = { name: "gateway", instanceId: uuidv7() } as const;
+  const { chain, serial } = authority.issueToService({ ...service, names: ["localhost"], publicKey }, at);
+  return { id: service.instanceId, cert: chain, key, ca: [...authority.trustBundle], serial };
+}
+
+/** The certificate itself, in the form of the header in which it is forwarded. */
+export function forwardedForm({ cert }: Pick<NodeCertificate, "cert">): string {
+  return encodeURIComponent(new X509Certificate(cert).toString());
 }
 
 export function dialNode(

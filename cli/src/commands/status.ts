@@ -4,6 +4,7 @@
 import { type BackgroundJob, type CanaryResult, getPlatformStatus } from "@holdfast/contracts/endpoints/platform";
 import { summarizeCanaries } from "@holdfast/contracts/words/canaries";
 import { readSettings } from "@holdfast/kit/settings";
+import type { Readiness } from "@holdfast/service/health";
 import { Command } from "commander";
 import { clientOf, findLocalServer } from "../client/connect.ts";
 import { pinnedFetch } from "../client/pinned-fetch.ts";
@@ -14,15 +15,16 @@ import { dataDirectorySetting } from "../up/data-directory-setting.ts";
 import { livingSupervisor, readUpFile, type UpFile } from "../up/up-file.ts";
 import { describeJobs, summarizeJobs } from "./status-jobs.ts";
 
-type Part = { ok: boolean; url?: string; reason?: string };
+/** `warning`: it does its work, but something is wrong. */
+type Part = { ok: boolean; url?: string; reason?: string; warning?: string };
 type Status = {
   api: Part & { node_url?: string | null; internal_url?: string | null };
   gateway: Part & { node_url?: string | null };
   worker: Part;
   database: Part & { embedded: boolean; version: string | null };
   agent: Part & { node_id: string | null };
-  ingress: Part & { warning?: string; canaries: CanaryResult[] };
-  background: Part & { warning?: string; jobs: BackgroundJob[] };
+  ingress: Part & { canaries: CanaryResult[] };
+  background: Part & { jobs: BackgroundJob[] };
 };
 
 /** A machine that is busy takes seconds to respond, and is not to be reported as down. */
@@ -101,11 +103,20 @@ async function probe(file: Pick<UpFile, "tls_cert_file">, url: string | null, pa
   const send = file.tls_cert_file ? pinnedFetch(file.tls_cert_file) : fetch;
   try {
     const response = await send(`${url}${path}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-    return response.ok ? { ok: true, url } : { ok: false, url, reason: `${path} returned ${response.status}` };
+    if (!response.ok) return { ok: false, url, reason: `${path} returned ${response.status}` };
+    const warning = warningIn(await response.json().catch(() => ({})));
+    return { ok: true, url, ...(warning === undefined ? {} : { warning }) };
   } catch (error) {
     const cause = (error as { cause?: { code?: string } }).cause?.code ?? "no response";
     return { ok: false, url, reason: cause };
   }
+}
+
+/** What a process that does its work reports as wrong all the same. */
+function warningIn(answer: unknown): string | undefined {
+  const { checks = {} } = answer as { checks?: Readiness["checks"] };
+  const wrong = Object.entries(checks).filter(([, { ok }]) => !ok);
+  return wrong.length === 0 ? undefined : wrong.map(([name, { reason }]) => reason ?? name).join("; ");
 }
 
 function describe(status: Status, { allJobs }: { allJobs: boolean }): string {
@@ -121,7 +132,7 @@ function describe(status: Status, { allJobs }: { allJobs: boolean }): string {
     },
     {
       title: "",
-      of: ({ name, part }) => part.reason ?? part.url ?? remarkOn(name as keyof Status, status),
+      of: ({ name, part }) => part.reason ?? part.warning ?? part.url ?? remarkOn(name as keyof Status, status),
     },
   ]);
   const jobs = describeJobs(status.background.jobs, { all: allJobs });

@@ -60,6 +60,17 @@ export const workErrors = {
     nextStep: "Request a token without `session_id` to open a new shell.",
   },
   terminal_token_refused: { status: 401, retryable: false, ...wordsOf(openingReasons.terminal_token_refused) },
+  terminal_relay_unavailable: {
+    status: 503,
+    retryable: true,
+    ...wordsOf(openingReasons.terminal_relay_unavailable),
+  },
+  terminal_moved: {
+    status: 409,
+    message: "Another gateway has this terminal now.",
+    retryable: false,
+    nextStep: "Nothing to do: the gateway that has it reports for it.",
+  },
   terminal_gateway_missing: {
     status: 503,
     message: "No terminal gateway is connected to this server.",

@@ -114,6 +114,8 @@ export const announceGateway = endpoint({
       .max(2_000)
       .regex(terminalAddress, "for agents: a ws:// or wss:// address with its path")
       .optional(),
+    /** It stops: from now on nobody is sent to it. */
+    leaving: z.boolean().optional(),
   }),
   answer: z.strictObject({
     /** Origins of pages that may open terminals. */
@@ -193,6 +195,7 @@ export const openTerminal = endpoint({
     z.strictObject({ sent: z.literal(true), task_id: Id }),
     z.strictObject({ sent: z.literal(false), failure: TerminalTaskFailure }),
   ]),
+  errors: ["terminal_moved"],
 });
 
 export const awaitTerminalTask = endpoint({
@@ -208,6 +211,19 @@ export const awaitTerminalTask = endpoint({
   params: session,
   body: z.strictObject({ task_id: Id, gateway_id: Id }),
   answer: z.strictObject({ failure: TerminalTaskFailure.nullable() }),
+  errors: ["terminal_moved"],
+});
+
+export const takeTerminal = endpoint({
+  name: "takeTerminal",
+  noun: "service_api",
+  method: "POST",
+  path: "/internal/v1/terminals/{session_id}/gateway",
+  summary: "Report that this gateway has the terminal now, because a client attached to it here",
+  description: "From here on the api accepts events of the terminal from this gateway only.",
+  access: "service",
+  params: session,
+  body: z.strictObject({ gateway_id: Id }),
 });
 
 const TerminalFailed = z.strictObject({
@@ -250,6 +266,7 @@ export const reportTerminalEvents = endpoint({
   access: "service",
   params: session,
   body: z.strictObject({ events: z.array(TerminalEvent).min(1).max(32), gateway_id: Id }),
+  errors: ["terminal_session_unknown", "terminal_moved"],
 });
 
 /** By the token alone: which terminal it was for is not known where the claim was not answered. */
@@ -276,9 +293,21 @@ export const admitNodeStream = endpoint({
   description: "Also after a restart of the gateway, which then learns again what the terminal is.",
   access: "service",
   params: session,
-  body: z.strictObject({ node_id: Id, serial: AnyText.max(64), gateway_id: Id }),
+  body: z.strictObject({
+    node_id: Id,
+    serial: AnyText.max(64),
+    gateway_id: Id,
+    /** The stream is connected already: it stays only while the terminal is at this gateway. */
+    again: z.boolean().optional(),
+  }),
   answer: z.strictObject({ grant: TerminalGrant }),
-  errors: ["identity_revoked", "identity_retired", "certificate_replaced", "terminal_session_unknown"],
+  errors: [
+    "identity_revoked",
+    "identity_retired",
+    "certificate_replaced",
+    "terminal_session_unknown",
+    "terminal_moved",
+  ],
 });
 
 /** One line of JSON each, for as long as the gateway listens. Whatever was missed is in no later one. */
@@ -308,6 +337,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
   claimTerminalToken,
   openTerminal,
   awaitTerminalTask,
+  takeTerminal,
   reportUnclaimedToken,
   reportTerminalEvents,
   admitNodeStream,

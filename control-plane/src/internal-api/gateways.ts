@@ -15,6 +15,11 @@ export async function storeGateway(system: Sql, announced: BodyOf<typeof announc
       sessions = excluded.sessions, last_seen_at = now()`;
 }
 
+/** It stops: clients and nodes are no longer sent to it. */
+export async function markGatewayGone(system: Sql, id: string): Promise<void> {
+  await system`UPDATE gateways SET last_seen_at = now() - ${GONE_AFTER}::interval WHERE id = ${id}`;
+}
+
 export type Gateway = { id: string; terminal_url: string };
 
 /** The gateways that are online, newest first. Nodes get the URL of the newest. */

@@ -17,7 +17,7 @@ import { recordAudit } from "../audit/record.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Authority } from "../identity/authority.ts";
 import { enroll, enrollAsIngress } from "./enroll.ts";
-import { storeGateway } from "./gateways.ts";
+import { markGatewayGone, storeGateway } from "./gateways.ts";
 import type { News } from "./news.ts";
 import { type InternalApi, internalRoute, internalStream } from "./route.ts";
 
@@ -47,7 +47,8 @@ export function internalRoutes(api: InternalApi, options: InternalRouteOptions):
   enrollRoutes(api.http, options);
 
   internalRoute(api, announceGateway, async ({ body }) => {
-    await storeGateway(options.system, body);
+    if (body.leaving) await markGatewayGone(options.system, body.instance_id);
+    else await storeGateway(options.system, body);
     await options.onAnnounced();
     return {
       origins: options.origins(),

@@ -1,6 +1,7 @@
 // Stores events of a terminal, with their audit events, in one transaction: in the order in which they were reported, and
 // once, however often they are reported.
 
+import { ApiError } from "@holdfast/contracts/errors";
 import type { Log } from "@holdfast/service/log";
 import { type AuditActor, actorOf, type NewAuditEvent, recordAudit } from "../audit/record.ts";
 import type { Tx } from "../database/connect.ts";
@@ -10,16 +11,18 @@ import { lifecycleOf, lockSession, type SessionRow, storeLifecycle } from "./que
 /** The notes are for whoever counts or judges them, after the commit. */
 export type Applied = { session: SessionRow; lifecycle: Lifecycle; notes: Note[] };
 
-/** Returns undefined if the terminal does not exist. */
+/** `gatewayId`: that reports them. Returns undefined if the terminal does not exist. */
 export async function applyEvents(
   tx: Tx,
   log: Log,
   sessionId: string,
   events: readonly Observed[],
-  options: { by?: AuditActor } = {},
+  options: { by?: AuditActor; gatewayId?: string } = {},
 ): Promise<Applied | undefined> {
   const session = await lockSession(tx, sessionId);
   if (!session) return undefined;
+  if (options.gatewayId !== undefined && !mayReport(session, options.gatewayId, events))
+    throw new ApiError("terminal_moved");
   let lifecycle = lifecycleOf(session);
   const notes: Note[] = [];
   for (const event of events) {
@@ -41,6 +44,15 @@ export async function applyEvents(
     });
   }
   return { session, lifecycle, notes };
+}
+
+/**
+ * Only the gateway that has the terminal reports for it. Any other may still report that a client at it got an error, which
+ * changes nothing about an open shell.
+ */
+function mayReport({ gateway_id, state }: SessionRow, gatewayId: string, events: readonly Observed[]): boolean {
+  if (gateway_id === gatewayId) return true;
+  return state === "open" && events.every((event) => event.type === "failed" && !event.ended);
 }
 
 /** Belongs to the connection that the event is about, which need not be the one that opened the terminal. */

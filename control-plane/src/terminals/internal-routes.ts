@@ -8,6 +8,7 @@ import {
   openTerminal,
   reportTerminalEvents,
   reportUnclaimedToken,
+  takeTerminal,
 } from "@holdfast/contracts/internal/endpoints";
 import type { ApiContext } from "../api/context.ts";
 import { type InternalApi, internalRoute } from "../internal-api/route.ts";
@@ -46,16 +47,25 @@ export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext
     onSent: terminals.watch.changed,
   };
 
-  internalRoute(internalApi, openTerminal, ({ params, body }) =>
-    openOnNode(opening, params.session_id, { cols: body.cols, rows: body.rows }),
-  );
+  internalRoute(internalApi, openTerminal, ({ params, body, service }) => {
+    const place = { sessionId: params.session_id, gatewayId: service.instanceId };
+    return openOnNode(opening, place, { cols: body.cols, rows: body.rows });
+  });
 
-  internalRoute(internalApi, awaitTerminalTask, ({ params, body, signal }) =>
-    awaitOpening(opening, { sessionId: params.session_id, taskId: body.task_id }, signal),
-  );
+  internalRoute(internalApi, awaitTerminalTask, ({ params, body, service, signal }) => {
+    const place = { sessionId: params.session_id, gatewayId: service.instanceId };
+    return awaitOpening(opening, { ...place, taskId: body.task_id }, signal);
+  });
 
-  internalRoute(internalApi, reportTerminalEvents, async ({ params, body }) => {
-    const applied = await system.begin((tx) => applyEvents(tx, log, params.session_id, body.events));
+  internalRoute(internalApi, takeTerminal, async ({ params, service }) => {
+    await bindToGateway(system, params.session_id, service.instanceId);
+    return undefined;
+  });
+
+  internalRoute(internalApi, reportTerminalEvents, async ({ params, body, service }) => {
+    const applied = await system.begin((tx) =>
+      applyEvents(tx, log, params.session_id, body.events, { gatewayId: service.instanceId }),
+    );
     if (!applied) throw new ApiError("terminal_session_unknown");
     terminals.notice(applied);
     terminals.watch.changed(params.session_id);
@@ -73,6 +83,7 @@ export function terminalInternalRoutes(internalApi: InternalApi, api: ApiContext
     // The gateway may have missed the request to close it.
     if (theirs.close_code !== null)
       throw new ApiError("terminal_session_unknown", { details: { reason: theirs.close_code } });
+    if (body.again && theirs.gateway_id !== service.instanceId) throw new ApiError("terminal_moved");
     await bindToGateway(system, theirs.id, service.instanceId);
     return { grant: grantOfSession(theirs, terminals.limits) };
   });

@@ -41,10 +41,15 @@ export type OpenOptions = {
 };
 
 /** A gateway that repeats the request after a lost connection gets the task that was created the first time. */
-export async function openOnNode(options: OpenOptions, sessionId: string, size: Size): Promise<Sent> {
+export async function openOnNode(
+  options: OpenOptions,
+  { sessionId, gatewayId }: { sessionId: string; gatewayId: string },
+  size: Size,
+): Promise<Sent> {
   const { system } = options;
   const session = await selectOpening(system, sessionId);
   if (session?.state !== "opening" || session.gateway_id === null) return notSent(why("terminal_session_unknown"));
+  if (session.gateway_id !== gatewayId) throw new ApiError("terminal_moved");
   if (session.close_code !== null) return notSent(closing(session.close_code));
   if (session.task_id !== null) return { sent: true, task_id: session.task_id };
   if (freshnessOf(heardOf(session), options.nodes.staleAfterSeconds) !== "online") {
@@ -63,12 +68,13 @@ export async function openOnNode(options: OpenOptions, sessionId: string, size: 
 /** Waits until the task has ended, or until the gateway needs the reason why there is no stream. */
 export async function awaitOpening(
   options: OpenOptions,
-  { sessionId, taskId }: { sessionId: string; taskId: string },
+  { sessionId, gatewayId, taskId }: { sessionId: string; gatewayId: string; taskId: string },
   signal: AbortSignal,
 ): Promise<Ended> {
   const { system, tasks } = options;
   const session = await selectOpening(system, sessionId);
   if (session?.state !== "opening") return { failure: null };
+  if (session.gateway_id !== gatewayId) throw new ApiError("terminal_moved");
   const waitMs = apiWaitMs(session.left_ms);
   const deadline = performance.now() + waitMs;
   await tasks.changed({ id: taskId, revision: undefined }, { waitMs, signal, until: "end" });

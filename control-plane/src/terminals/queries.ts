@@ -277,8 +277,9 @@ export type Claimed = {
 
 /**
  * Consumes a token. Of two concurrent claims, the second waits for the row lock and then finds the token used. The time to
- * open begins here, and the claiming gateway reports for the session from now on. Returns `used_up` for a valid token whose
- * terminal may no longer be used, and undefined for an invalid token.
+ * open begins here, and the claiming gateway reports for the session from now on; for a shell that runs, only once it has
+ * the terminal (`bindToGateway`). Returns `used_up` for a valid token whose terminal may no longer be used, and undefined
+ * for an invalid token.
  */
 export async function claimToken(
   system: Sql,
@@ -290,7 +291,8 @@ export async function claimToken(
       WHERE secret_hash = ${claim.hash} AND used_at IS NULL AND expires_at > now() AND NOT ${signInEnded(system, "k")}
       RETURNING session_id, user_key, sign_in_id, correlation_id, purpose, from_offset, created_at AS asked_at
     ), bound AS (
-      UPDATE terminal_sessions s SET gateway_id = ${claim.gatewayId}, heard_at = now(), sign_in_id = used.sign_in_id,
+      UPDATE terminal_sessions s SET heard_at = now(), sign_in_id = used.sign_in_id,
+        gateway_id = CASE used.purpose WHEN 'open' THEN ${claim.gatewayId}::uuid ELSE s.gateway_id END,
         opening_until =
         CASE used.purpose WHEN 'open' THEN now() + ${claim.openSeconds} * interval '1 second' ELSE s.opening_until END
       FROM used
@@ -325,8 +327,8 @@ export async function selectTokenFacts(system: Sql, hash: Buffer): Promise<Token
 }
 
 /**
- * Makes the gateway that received the node's stream the one that reports for the session. A client that was attached
- * through another gateway is now detached; a gateway that was killed could not report that.
+ * Makes the gateway that received the node's stream, or a client of a running shell, the one that reports for the session. A
+ * client that was attached through another gateway is now detached; a gateway that was killed could not report that.
  */
 export async function bindToGateway(system: Sql, id: string, gatewayId: string): Promise<void> {
   await system`

@@ -23,6 +23,8 @@ export type ApiLink = {
   isAnnounced(): boolean;
   /** The api's last response to an announcement; undefined before the first. */
   announced(): Announced | undefined;
+  /** Announces that the gateway stops, so that nobody is sent to it. Requests are still possible. */
+  leave(withinMs: number): Promise<void>;
   stop(): void;
 };
 
@@ -125,6 +127,13 @@ export function linkToApi(options: LinkOptions): ApiLink {
     isEnrolled: () => identity !== undefined && Date.now() < identity.notAfter,
     isAnnounced: () => present,
     announced: () => announced,
+    async leave(withinMs) {
+      stopped.abort();
+      const body = { instance_id: instanceId, ...options.announcement(), leaving: true };
+      await ask(announceGateway, { body, timeoutMs: withinMs }).catch((error: unknown) =>
+        log.debug({ reason: reasonOf(error) }, "the api does not know that this gateway stops"),
+      );
+    },
     stop() {
       stopped.abort();
       connections?.close();

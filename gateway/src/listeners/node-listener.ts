@@ -5,6 +5,7 @@
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Server } from "node:https";
+import type { Socket } from "node:net";
 import { ApiError } from "@holdfast/contracts/errors";
 import { certificateFaults } from "@holdfast/contracts/errors/nodes";
 import { gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
@@ -22,7 +23,7 @@ import {
   type PresentedCertificate,
 } from "@holdfast/service/node-identity/certificate";
 import { clientCertificates } from "@holdfast/service/node-identity/client-certificates";
-import { instanceOf } from "@holdfast/service/node-identity/instance";
+import { type Instance, instanceOf } from "@holdfast/service/node-identity/instance";
 import { hostHeadersOf } from "@holdfast/service/node-identity/names";
 import { askForCertificate, listenerContext } from "@holdfast/service/node-identity/tls";
 import { bareExposure } from "@holdfast/service/settings";
@@ -34,12 +35,25 @@ import { type AcceptSocket, serveUpgrades } from "./upgrades.ts";
 /** `id`: of what the stream belongs to, such as a terminal. */
 export type StreamPlace = { nodeId: string; id: string };
 
+/** Who brings a stream; also what is needed to pass it on to another gateway. */
+export type StreamOrigin = {
+  /** The node's certificate, in the form of the header in which it is forwarded. */
+  certificate: string | undefined;
+  instance: Instance;
+  /** Another gateway passes it on. */
+  isRelayed: boolean;
+  /** What it runs on. */
+  socket: Socket;
+};
+
 /** What streams of one kind are for. */
 export type NodeRoute = {
   /** Finds the node's id and the stream's in a path of lower case; undefined: not a path of this route. */
   placeOf(path: string): StreamPlace | undefined;
   /** Whether this node may open this stream now. Throws ApiError, or ApiUnreachable when the api cannot be reached. */
-  admit(stream: StreamPlace & { serial: string; correlationId: string }): Promise<AcceptSocket>;
+  admit(
+    stream: StreamPlace & { serial: string; correlationId: string; origin: StreamOrigin },
+  ): Promise<AcceptSocket>;
   /** The node's own certificate was not accepted for this stream. */
   onCertificateRefused(place: StreamPlace, error: ApiError): void;
 };
@@ -79,6 +93,7 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
   const certificates = clientCertificates({
     issuers: () => issuers,
     ingressMark: () => ingressMark,
+    trustGateways: true,
     now: Date.now,
   });
   const http = createHttpServer({
@@ -119,8 +134,14 @@ export function createNodeListener(options: NodeListenerOptions): NodeListener {
     try {
       presented = certificates.of(request);
       const { serial } = accepted(presented, place.nodeId);
-      instanceOf(request.headers);
-      const accept = await pending.run(place.nodeId, () => route.admit({ ...place, serial, correlationId }));
+      const origin = {
+        certificate: certificates.toForward(request),
+        instance: instanceOf(request.headers),
+        isRelayed: certificates.gatewayOf(request) !== null,
+        socket: request.socket,
+      };
+      const stream = { ...place, serial, correlationId, origin };
+      const accept = await pending.run(place.nodeId, () => route.admit(stream));
       return untilExpiry(accept, presented);
     } catch (error) {
       noteRefusal(error, { route, place, presented, correlationId });

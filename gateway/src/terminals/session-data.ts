@@ -21,6 +21,8 @@ export type SessionOptions = {
   grant: TerminalGrant;
   /** False: the shell runs already, as far as the api knows. */
   opens: boolean;
+  /** Whether other gateways know that the terminal is here. */
+  isFindable(): boolean;
   report(event: TerminalEvent): void;
   onFailure(code: TerminalFailureCode): void;
   /** Of all terminals; added to. */

@@ -19,8 +19,7 @@ export function streamArrived(data: SessionData, arrived: NodeStream): void {
     const frame = message.length > MOST_CONTROL_BYTES ? undefined : readNodeFrame(message.toString());
     if (frame) onFrame(data, frame);
   });
-  socket.on(TOO_LARGE, () => {
-    socket.close(CLOSE_TOO_LARGE);
+  const tooLarge = () => {
     if (data.stream !== arrived) return;
     dropStream(data);
     data.options.log.warn(
@@ -28,8 +27,14 @@ export function streamArrived(data: SessionData, arrived: NodeStream): void {
       "a node sent a message over the limit",
     );
     data.apply({ type: "node_too_large" });
+  };
+  socket.on(TOO_LARGE, () => {
+    socket.close(CLOSE_TOO_LARGE);
+    tooLarge();
   });
-  socket.on("close", () => {
+  socket.on("close", (code) => {
+    // The gateway that passes the stream on has closed it for this.
+    if (code === CLOSE_TOO_LARGE) tooLarge();
     if (data.stream !== arrived) return;
     dropStream(data);
     streamLeft(data, arrived);

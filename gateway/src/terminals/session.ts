@@ -38,7 +38,7 @@ export type Session = {
 /** Events of a session that come neither from its sockets nor its timers. */
 export type OutsideEvent = Extract<
   Event,
-  { type: "task_sent" | "task_ended" | "task_failed" | "stream_refused" | "close_requested" | "drained" }
+  { type: "task_sent" | "task_ended" | "task_failed" | "stream_refused" | "close_requested" | "drained" | "moved" }
 >;
 
 type TimerName = "deadline" | "grace_over" | "detached_over" | "idle_over" | "time_over";
@@ -52,7 +52,7 @@ export function createSession(options: SessionOptions): Session {
   const timers = createTimers((name: TimerName) => {
     const quietMs = performance.now() - data.lastActiveAt;
     if (name === "idle_over" && quietMs < idleMs) return timers.restart(name, idleMs - quietMs);
-    apply({ type: name });
+    apply(name === "deadline" ? { type: name, findable: options.isFindable() } : { type: name });
   });
 
   const apply = (event: Event) => {

@@ -8,11 +8,12 @@ import type { GatewayFrame } from "@holdfast/contracts/terminal/frames";
 import type { Log } from "@holdfast/service/log";
 import type { ApiLink } from "../api-link/link.ts";
 import type { Outbox } from "../api-link/outbox.ts";
-import type { Bindings } from "../bindings/bindings.ts";
+import type { Bindings, Lost } from "../bindings/bindings.ts";
 import { failedNow } from "./api-answers.ts";
 import type { Client } from "./client.ts";
 import { createEndedSessions } from "./ended-sessions.ts";
 import { openOnNode } from "./opening.ts";
+import { isTakenElsewhere, takeForClient } from "./ownership.ts";
 import { createSession, type Session } from "./session.ts";
 import type { NodeStream, Traffic } from "./session-data.ts";
 import type { State } from "./states.ts";
@@ -26,6 +27,9 @@ export type Sessions = {
   /** The api no longer admits the stream of this terminal. */
   noLongerAdmitted(session: Session, error: ApiError): void;
   onNews(news: ServiceNews): void;
+  /** Another gateway has this terminal now. */
+  onLost(id: string, why: Lost): void;
+  has(id: string): boolean;
   hasEnded(id: string): boolean;
   isCurrent(session: Session): boolean;
   isDraining(): boolean;
@@ -52,13 +56,16 @@ export function createSessions(options: SessionsOptions): Sessions {
   const sessions = new Map<string, Session>();
   const ended = createEndedSessions();
   let draining = false;
+  /** Their shells go on, and may come back to this gateway. */
+  const moving = new Set<string>();
 
-  const create = (grant: TerminalGrant, opens: boolean): Session => {
+  const create = (grant: TerminalGrant, opens: boolean): { session: Session; signal: AbortSignal } => {
     const id = grant.session_id;
     const closed = new AbortController();
     const session = createSession({
       grant,
       opens,
+      isFindable: () => bindings.isPublished(id),
       report: (event) => outbox.report(id, event),
       onFailure: options.onFailure,
       traffic: options.traffic,
@@ -66,16 +73,18 @@ export function createSessions(options: SessionsOptions): Sessions {
         closed.abort();
         sessions.delete(id);
         // While the gateway drains the shell keeps running, and is connected to the next gateway.
-        if (!draining) ended.add(id);
+        if (!draining && !moving.has(id)) ended.add(id);
+        // One that is not released expires.
         bindings
           .release(id)
-          .catch((error: unknown) => log.warn({ err: error, session_id: id }, "could not release a binding"));
+          .catch((error: Error) =>
+            log.debug({ reason: error.message, session_id: id }, "could not release a binding"),
+          );
       },
       log,
     });
     sessions.set(id, session);
-    if (opens) queueMicrotask(() => void openOnNode(api, { session, grant, signal: closed.signal }));
-    return session;
+    return { session, signal: closed.signal };
   };
 
   const refuse = (client: Client, grant: TerminalGrant, code: TerminalFailureCode, detail: string | null) => {
@@ -86,15 +95,10 @@ export function createSessions(options: SessionsOptions): Sessions {
     outbox.report(session_id, { ...failedNow(code, detail, correlation_id), ended: purpose === "open" });
   };
 
-  const takeBinding = async (session: Session) => {
-    const why = await bindings.take(session.id).then(
-      ({ owner }) => (owner === api.instanceId ? undefined : "Another gateway has this terminal."),
-      () => "The gateway cannot record which terminals it has.",
-    );
-    if (why === undefined) return;
-    session.apply({ type: "task_failed", code: "terminal_gateway_upgrade_failed", detail: why });
-    // Its shell may still run at its gateway.
-    session.apply({ type: "drained" });
+  const giveUp = (session: Session, why: Lost) => {
+    moving.add(session.id);
+    session.apply({ type: "moved", takenOver: why === "taken_over" });
+    moving.delete(session.id);
   };
 
   const close = (session: Session, code: string) => session.apply({ type: "close_requested", code });
@@ -111,13 +115,14 @@ export function createSessions(options: SessionsOptions): Sessions {
       const opens = grant.purpose === "open";
       const tooMany = opens ? limitReached(sessions.values(), grant) : undefined;
       if (tooMany) return refuse(client, grant, tooMany.code, tooMany.detail);
-      const session = create(grant, opens);
+      const { session, signal } = create(grant, opens);
       if (opens) {
         const at = new Date(client.connectedAt).toISOString();
         outbox.report(session.id, { type: "step", step: "browser_ws_ready", at });
       }
       session.clientArrived(client, grant);
-      await takeBinding(session);
+      await takeForClient(options, grant);
+      if (opens && !signal.aborted) void openOnNode(api, { session, grant, signal });
     },
 
     async streamArrived(grant, stream) {
@@ -126,9 +131,10 @@ export function createSessions(options: SessionsOptions): Sessions {
       // It ended while the api checked this stream.
       if (ended.has(grant.session_id)) return endShell(stream);
       // The gateway does not know this shell, because it was restarted.
-      const session = create(grant, false);
+      const { session } = create(grant, false);
       session.streamArrived(stream);
-      await takeBinding(session);
+      const isElsewhere = await isTakenElsewhere(options, session.id);
+      if (isElsewhere && sessions.get(session.id) === session) giveUp(session, "elsewhere");
     },
 
     streamRefused({ sessionId, nodeId }, error) {
@@ -143,6 +149,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     noLongerAdmitted(session, { code, details: { reason } }) {
       if (typeof reason === "string") close(session, reason);
       else if (code === "terminal_session_unknown") close(session, code);
+      else if (code === "terminal_moved") giveUp(session, "elsewhere");
       else session.cutStream();
     },
 
@@ -157,6 +164,12 @@ export function createSessions(options: SessionsOptions): Sessions {
       }
     },
 
+    onLost(id, why) {
+      const session = sessions.get(id);
+      if (session) giveUp(session, why);
+    },
+
+    has: (id) => sessions.has(id),
     hasEnded: ended.has,
     isCurrent: (session) => !draining && sessions.get(session.id) === session,
     isDraining: () => draining,

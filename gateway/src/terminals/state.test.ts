@@ -4,6 +4,7 @@ import { hasClient, isAlone, needsDeadline, step } from "./state.ts";
 import type { Effect, Event, State } from "./states.ts";
 
 const why = { code: "terminal_pty_failed", detail: "no such user" };
+const deadline: Event = { type: "deadline", findable: true };
 const samples: Event[] = [
   { type: "client_arrived" },
   { type: "client_left" },
@@ -20,7 +21,8 @@ const samples: Event[] = [
   { type: "task_ended" },
   { type: "task_failed", ...why },
   { type: "task_failed", code: "terminal_open_unconfirmed", detail: null },
-  { type: "deadline" },
+  deadline,
+  { type: "deadline", findable: false },
   { type: "grace_over" },
   { type: "detached_over" },
   { type: "idle_over" },
@@ -30,6 +32,8 @@ const samples: Event[] = [
   { type: "too_large" },
   { type: "node_too_large" },
   { type: "drained" },
+  { type: "moved", takenOver: true },
+  { type: "moved", takenOver: false },
 ];
 const opening: State = { at: "opening", client: true, stream: false, task: "requested" };
 
@@ -65,10 +69,10 @@ describe("a terminal at the gateway", () => {
   });
 
   it.for<[string, Event[], string]>([
-    ["TERM-08 no answer of the api", [{ type: "deadline" }], "terminal_open_unconfirmed"],
+    ["TERM-08 no answer of the api", [deadline], "terminal_open_unconfirmed"],
     [
       "TERM-08 no answer of the api after the task was made",
-      [{ type: "task_sent" }, { type: "deadline" }],
+      [{ type: "task_sent" }, deadline],
       "terminal_open_unconfirmed",
     ],
     [
@@ -81,7 +85,17 @@ describe("a terminal at the gateway", () => {
       [{ type: "task_ended" }, { type: "grace_over" }],
       "terminal_open_without_stream",
     ],
-    ["a stream without a shell", [{ type: "stream_arrived" }, { type: "deadline" }], "terminal_pty_failed"],
+    [
+      "TERM-07 no stream in time, while other gateways cannot find the terminal here",
+      [{ type: "task_sent" }, { type: "deadline", findable: false }],
+      "terminal_relay_unavailable",
+    ],
+    [
+      "TERM-07 no answer of the api, which says more than that others cannot find the terminal",
+      [{ type: "deadline", findable: false }],
+      "terminal_open_unconfirmed",
+    ],
+    ["a stream without a shell", [{ type: "stream_arrived" }, deadline], "terminal_pty_failed"],
     [
       "what the task says",
       [{ type: "task_failed", code: "terminal_node_offline", detail: null }],
@@ -145,6 +159,8 @@ describe("a terminal at the gateway", () => {
         const cell = `${JSON.stringify(state)} ${JSON.stringify(event)}`;
         // A gateway that stops leaves the shell as it is, and a closed terminal was reported before.
         if (event.type === "drained" || state.at === "closed") continue;
+        // The newer gateway opens it.
+        if (event.type === "moved" && state.at === "opening") continue;
         for (const code of codes) expect(reported, cell).toEqual([code]);
       }
     }
@@ -196,7 +212,7 @@ describe("a terminal at the gateway", () => {
         const waits = hasClient(state) && state.at !== "attached" && !isInformed;
         if (waits) {
           expect(needsDeadline(state)).toBe(true);
-          expect(endsOf(step(state, { type: "deadline" }).effects)).toHaveLength(1);
+          expect(endsOf(step(state, deadline).effects)).toHaveLength(1);
         }
         // No session stays without a time limit: it waits with a deadline, is alone for a while, is used, or is over.
         const bounded = needsDeadline(state) || isAlone(state) || state.at === "attached" || state.at === "closed";
@@ -210,6 +226,28 @@ describe("a terminal at the gateway", () => {
     const { state, effects } = run([{ type: "client_arrived" }], { at: "attached" });
     expect(state.at).toBe("attaching");
     expect(effects.map(({ do: what }) => what)).toEqual(["end_older_client", "send_reached_steps", "attach"]);
+  });
+
+  it.for([
+    ["a newer client is there", true, "terminal_taken_over"],
+    ["only its stream is there", false, "terminal_stream_lost"],
+  ] as const)(
+    "TERM-07 a terminal that moves to another gateway leaves its shell running: %s",
+    ([, takenOver, code]) => {
+      const { state, effects } = run([{ type: "moved", takenOver }], { at: "attached" });
+      expect(state.at).toBe("closed");
+      expect(endsOf(effects)).toEqual([code]);
+      expect(effects).toContainEqual({ do: "end_stream", shell: "goes_on", reason: "restart" });
+      expect(effects).toContainEqual({ do: "report_failed", why: { code, detail: null }, ended: false });
+    },
+  );
+
+  it("TERM-07 a client that attached where nobody finds it gets the reason, and the shell is kept", () => {
+    const { state, effects } = run([{ type: "deadline", findable: false }], {
+      ...{ at: "away", client: true, stream: false, informed: false },
+    });
+    expect(state).toMatchObject({ at: "away", client: false });
+    expect(endsOf(effects)).toEqual(["terminal_relay_unavailable"]);
   });
 
   it("TERM-11 a stream that breaks and comes back finds its client again", () => {
@@ -226,7 +264,7 @@ describe("a terminal at the gateway", () => {
   });
 
   it("TERM-10 a client that was ready waits for its node as long as the shell may live, and no longer", () => {
-    const { state } = run([{ type: "stream_left" }, { type: "deadline" }], { at: "attached" });
+    const { state } = run([{ type: "stream_left" }, deadline], { at: "attached" });
     expect(state).toMatchObject({ at: "away", client: true, informed: true });
     const late = run([{ type: "detached_over" }], state);
     expect(late.state.at).toBe("closed");

@@ -64,6 +64,11 @@ const discarded = ({ bytes }: { bytes: number }): Why => ({
 });
 const plain = (code: TerminalFailureCode): Why => ({ code, detail: null });
 const lost = plain("terminal_stream_lost");
+const notFound: Why = {
+  code: "terminal_relay_unavailable",
+  detail:
+    "This gateway cannot reach Redis, so a stream of the node that reaches another gateway is not passed on.",
+};
 const tooLarge = plain("terminal_frame_too_large");
 const nodeTooLarge = plain("terminal_node_frame_too_large");
 
@@ -73,12 +78,13 @@ const sentSteps = ({ task }: In<"opening">): Effect[] =>
   task === "requested" ? [{ do: "step", step: "terminal_open_sent" }] : [];
 
 /** The api reports within this time why there is no stream; otherwise nothing is known about the node. */
-function overdue({ stream, task }: In<"opening">): Why {
+function overdue({ stream, task }: In<"opening">, { findable }: { findable: boolean }): Why {
   if (stream)
     return {
       code: "terminal_pty_failed",
       detail: "The node's stream is connected, but its shell did not start in time.",
     };
+  if (!findable && task !== "requested") return notFound;
   switch (task) {
     case "requested":
       return plain("terminal_open_unconfirmed");
@@ -121,6 +127,19 @@ function drained(state: State): Outcome {
   );
 }
 
+/** The newer gateway reports for it; the node connects its stream again, which is passed on to there. */
+function moved(state: State, { takenOver }: { takenOver: boolean }): Outcome {
+  const why = known(takenOver ? plain("terminal_taken_over") : lost, "terminal_stream_lost");
+  // A failure that is reported while it opens would end it for the newer gateway, too.
+  const isReported = hasClient(state) && state.at !== "opening";
+  return to(
+    closed,
+    ...endClient(state, why),
+    ...(hasStream(state) ? ([{ do: "end_stream", shell: "goes_on", reason: "restart" }] as const) : []),
+    ...(isReported ? ([{ do: "report_failed", why, ended: false }, { do: "report_detached" }] as const) : []),
+  );
+}
+
 /** The client is disconnected, the shell stays. */
 function dropClient(state: State, next: State, given: Why): Outcome {
   const why = known(given, "terminal_stream_lost");
@@ -146,6 +165,7 @@ const alike = {
   close_requested: (state: State, { code }: { code: string }) =>
     finish(state, { code, detail: null }, "terminal_closed"),
   drained,
+  moved,
   task_sent: stay,
   task_ended: stay,
   task_failed: stay,
@@ -205,7 +225,7 @@ const table: { [S in At]: Row<S> } = {
       state.stream && code === "terminal_open_unconfirmed"
         ? stay(state)
         : finish(state, { code, detail }, "terminal_gateway_upgrade_failed"),
-    deadline: (state) => finish(state, overdue(state)),
+    deadline: (state, event) => finish(state, overdue(state, event)),
     // With a stream, the deadline decides.
     grace_over: (state) => (state.stream ? stay(state) : finish(state, plain("terminal_open_without_stream"))),
     overflow: (state, event) => finish(state, discarded(event)),
@@ -265,8 +285,10 @@ const table: { [S in At]: Row<S> } = {
       state.client
         ? dropClient(state, away(false, state.stream), { code: "terminal_node_stream_mtls_failed", detail })
         : stay(state),
-    deadline: (state) =>
-      state.client && !state.informed ? dropClient(state, away(false, state.stream), lost) : stay(state),
+    deadline: (state, { findable }) =>
+      state.client && !state.informed
+        ? dropClient(state, away(false, state.stream), findable || state.stream ? lost : notFound)
+        : stay(state),
     detached_over: (state) => (isAlone(state) ? finish(state, lost) : stay(state)),
     overflow: (state, event) =>
       state.client ? dropClient(state, away(false, state.stream), discarded(event)) : stay(state),
@@ -280,6 +302,7 @@ const table: { [S in At]: Row<S> } = {
     time_over: stay,
     close_requested: stay,
     drained: stay,
+    moved: stay,
     client_arrived: () => to(closed, { do: "end_client", code: "terminal_session_unknown", detail: null }),
     client_left: stay,
     stream_arrived: () => to(closed, { do: "end_stream", shell: "goes_on", reason: "closed" }),

@@ -37,7 +37,8 @@ export type Event =
   | { type: "task_sent" }
   | { type: "task_ended" }
   | ({ type: "task_failed" } & Why)
-  | { type: "deadline" }
+  /** `findable`: other gateways know that the terminal is here, and pass its stream on. */
+  | { type: "deadline"; findable: boolean }
   /** No stream came in time after the end of the task. */
   | { type: "grace_over" }
   | { type: "detached_over" }
@@ -50,7 +51,9 @@ export type Event =
   | { type: "too_large" }
   /** The node did; its stream is closed. */
   | { type: "node_too_large" }
-  | { type: "drained" };
+  | { type: "drained" }
+  /** Another gateway has the terminal now. `takenOver`: a newer client is there. */
+  | { type: "moved"; takenOver: boolean };
 
 export type Effect =
   /** The client that the newest one replaced. */

@@ -8,16 +8,18 @@ import type { Outbox } from "../api-link/outbox.ts";
 import type { Bindings } from "../bindings/bindings.ts";
 import type { NodeRoute } from "../listeners/node-listener.ts";
 import type { PublicRoute } from "../listeners/public-listener.ts";
+import type { Relay } from "../relay/relay.ts";
 import { admitStreams, terminalNodeRoute } from "./node-route.ts";
 import { terminalPublicRoute } from "./public-route.ts";
 import { createRecheck } from "./recheck.ts";
-import { createSessions } from "./sessions.ts";
+import { createSessions, type Sessions } from "./sessions.ts";
 
 export type Terminals = {
   publicRoute: PublicRoute;
   nodeRoute: NodeRoute;
   count(): number;
   onNews(news: ServiceNews): void;
+  onLost: Sessions["onLost"];
   /** News may have been missed: checks all streams with the api again. */
   recheck(): Promise<void>;
   /** No client is admitted any more; those that are connected get an error. Shells keep running. */
@@ -28,6 +30,7 @@ export function createTerminals(options: {
   api: Pick<ApiLink, "ask" | "instanceId">;
   isApiKnown(): boolean;
   bindings: Bindings;
+  relay: Pick<Relay, "open">;
   outbox: Outbox;
   log: Log;
   metrics: Metrics;
@@ -46,13 +49,14 @@ export function createTerminals(options: {
   const admit = admitStreams(api, sessions);
   return {
     publicRoute: terminalPublicRoute({ ...options, sessions, onFailure }),
-    nodeRoute: terminalNodeRoute(admit, sessions),
+    nodeRoute: terminalNodeRoute({ ...options, instanceId: api.instanceId, admit, sessions }),
     count: sessions.count,
     onNews: sessions.onNews,
+    onLost: sessions.onLost,
     recheck: createRecheck({
       sessions: sessions.all,
       isCurrent: sessions.isCurrent,
-      admit,
+      admit: (stream) => admit({ ...stream, again: true }),
       onRefused: sessions.noLongerAdmitted,
     }),
     drain: sessions.drain,

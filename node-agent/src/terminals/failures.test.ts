@@ -33,6 +33,7 @@ describe("why a stream did not reach the gateway", () => {
     [404, "terminal_session_unknown", "terminal_session_unknown", false],
     [404, "route_not_found", "terminal_env_profile_drift", false],
     [503, "shutting_down", "terminal_node_stream_timeout", true],
+    [503, "terminal_relay_unavailable", "terminal_relay_unavailable", true],
     [429, "rate_limit_exceeded", "terminal_node_stream_timeout", true],
     [200, undefined, "terminal_env_profile_drift", false],
     [502, undefined, "terminal_env_profile_drift", false],

@@ -9,6 +9,7 @@ export type StreamFailureCode =
   | "terminal_node_stream_timeout"
   | "terminal_node_stream_mtls_failed"
   | "terminal_env_profile_drift"
+  | "terminal_relay_unavailable"
   | "terminal_session_unknown";
 
 export type StreamFailure = {
@@ -30,6 +31,9 @@ export function streamFailure(error: unknown, url: string): StreamFailure {
   });
   if (failure.kind === "answer" && failure.code === "terminal_session_unknown")
     return asFailure("terminal_session_unknown", false);
+  // The gateway that it reached cannot pass the stream on; the next attempt may reach another one.
+  if (failure.kind === "answer" && failure.code === "terminal_relay_unavailable")
+    return asFailure("terminal_relay_unavailable", true);
   if (failure.kind === "answer" && failure.code?.startsWith("certificate_"))
     return asFailure("terminal_node_stream_mtls_failed", false);
   if (isRejection(reason)) return asFailure("terminal_node_stream_mtls_failed", false);

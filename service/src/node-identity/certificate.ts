@@ -17,7 +17,17 @@ export type PresentedCertificate =
   | { kind: "node"; nodeId: string; serial: string; notBefore: Date; notAfter: Date }
   /** The api's own, to see whether it arrives. It identifies nobody. */
   | { kind: "canary"; id: string; serial: string }
+  | GatewayCertificate
   | IngressCertificate;
+
+/** Of a gateway, which passes streams of nodes on to the gateway that has their terminal. */
+export type GatewayCertificate = {
+  kind: "gateway";
+  instanceId: string;
+  serial: string;
+  notBefore: Date;
+  notAfter: Date;
+};
 
 export type IngressCertificate = {
   kind: "ingress";
@@ -54,6 +64,8 @@ export function readCertificate(leaf: X509Certificate | undefined, issuers: Issu
   if (nodeId !== undefined) return { kind: "node", nodeId, serial, ...validity };
   const canary = canarySan.exec(leaf.subjectAltName ?? "")?.[1];
   if (canary !== undefined) return { kind: "canary", id: canary, serial };
+  const instanceId = gatewayOf(leaf.subjectAltName);
+  if (instanceId !== undefined) return { kind: "gateway", instanceId, serial, ...validity };
   const name = ingressSan.exec(leaf.subjectAltName ?? "")?.[1];
   const mark = /^CN=([\w-]{43})$/.exec(leaf.subject)?.[1];
   if (name !== undefined && mark !== undefined) return { kind: "ingress", name, mark, serial, ...validity };
@@ -71,6 +83,7 @@ export function judge(presented: PresentedCertificate, facts: { now: number; rev
       return { refused: "certificate_untrusted" };
     case "other":
     case "canary":
+    case "gateway":
     case "ingress":
       return { refused: "certificate_unusable" };
     case "node": {
@@ -83,6 +96,13 @@ export function judge(presented: PresentedCertificate, facts: { now: number; rev
   }
 }
 
+/** The id of the gateway process that a certificate was issued to; it also has the names of its listener. */
+export function gatewayOf(subjectAltName: string | undefined): string | undefined {
+  return gatewaySan.exec(subjectAltName ?? "")?.[1];
+}
+
+const gatewaySan =
+  /^URI:holdfast:\/\/service\/gateway\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:, (?:DNS|IP Address):[A-Za-z0-9._:-]+)*$/;
 const nodeSan = /^URI:holdfast:\/\/node\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const canarySan = /^URI:holdfast:\/\/canary\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const ingressSan = /^URI:holdfast:\/\/ingress\/([a-z0-9-]{1,63})$/;

@@ -1,5 +1,5 @@
-// Which certificate applies to a request: the connection's, or, on the connection of an
-// ingress and only there, the one that it forwards. Both are parsed by the same function.
+// Which certificate applies to a request: the connection's, or, on the connection of an ingress or, where that is
+// allowed, of another gateway, and only there, the one that it forwards. Both are parsed by the same function.
 
 import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -7,6 +7,7 @@ import { isIP, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { ApiError } from "@holdfast/contracts/errors";
 import {
+  type GatewayCertificate,
   type IngressCertificate,
   type Issuers,
   type PresentedCertificate,
@@ -17,8 +18,12 @@ import { handedOver, readHandedOver } from "./handed-over.ts";
 export type ClientCertificates = {
   /** Throws when the ingress's certificate is no longer accepted, or when it forwards something else than a certificate. */
   of(request: IncomingMessage): PresentedCertificate;
-  /** Whether the connection is from an ingress, so that a certificate in a header is not forged. */
+  /** Whether the connection is from an ingress or a gateway, so that a certificate in a header is not forged. */
   isHandedOver(request: IncomingMessage): boolean;
+  /** The instance of the gateway that the connection is from; null: it is from none, or none is trusted here. */
+  gatewayOf(request: IncomingMessage): string | null;
+  /** The client's certificate in the form of the header, to forward it; undefined: there is none. */
+  toForward(request: IncomingMessage): string | undefined;
   /** The name of the ingress that the connection is from; null: the client connects directly. */
   ingressOf(request: IncomingMessage): string | null;
   /** The client's address; an ingress forwards it. */
@@ -30,6 +35,8 @@ export type ClientCertificateOptions = {
   issuers: () => Issuers | undefined;
   /** The mark in certificates of trusted ingresses; undefined: there is no ingress. */
   ingressMark: () => string | undefined;
+  /** Gateways may forward certificates of nodes here. Only gateways trust each other with that. */
+  trustGateways?: boolean;
   /** Milliseconds, by the server's clock. */
   now: () => number;
 };
@@ -53,10 +60,12 @@ export function clientCertificates(options: ClientCertificateOptions): ClientCer
     return presented;
   };
 
-  const isTrusted = ({ mark, notBefore, notAfter }: IngressCertificate): boolean => {
+  const isCurrent = ({ notBefore, notAfter }: { notBefore: Date; notAfter: Date }): boolean => {
     const now = options.now();
-    return now >= notBefore.getTime() && now <= notAfter.getTime() && mark === options.ingressMark();
+    return now >= notBefore.getTime() && now <= notAfter.getTime();
   };
+  const isTrusted = (ingress: IngressCertificate): boolean =>
+    isCurrent(ingress) && ingress.mark === options.ingressMark();
 
   const inHeader = (request: IncomingMessage): PresentedCertificate => {
     const issuers = options.issuers();
@@ -82,14 +91,27 @@ export function clientCertificates(options: ClientCertificateOptions): ClientCer
     return presented.kind === "ingress" && options.ingressMark() !== undefined ? presented : undefined;
   };
 
+  const gatewayOf = ({ socket }: IncomingMessage): GatewayCertificate | undefined => {
+    const presented = onConnection(socket);
+    return presented.kind === "gateway" && options.trustGateways === true ? presented : undefined;
+  };
+
   return {
     of(request) {
+      const gateway = gatewayOf(request);
       const ingress = ingressOf(request);
-      if (!ingress) return onConnection(request.socket);
-      if (!isTrusted(ingress)) throw new ApiError("ingress_identity_refused");
+      if (!gateway && !ingress) return onConnection(request.socket);
+      if (gateway && !isCurrent(gateway)) throw expiredGateway();
+      if (ingress && !isTrusted(ingress)) throw new ApiError("ingress_identity_refused");
       return inHeader(request);
     },
-    isHandedOver: (request) => ingressOf(request) !== undefined,
+    isHandedOver: (request) => gatewayOf(request) !== undefined || ingressOf(request) !== undefined,
+    gatewayOf: (request) => gatewayOf(request)?.instanceId ?? null,
+    toForward(request) {
+      if (gatewayOf(request) || ingressOf(request)) return handedOver(request)[0];
+      const leaf = request.socket instanceof TLSSocket ? request.socket.getPeerX509Certificate() : undefined;
+      return leaf && encodeURIComponent(leaf.toString());
+    },
     ingressOf: (request) => ingressOf(request)?.name ?? null,
     addressOf(request) {
       const ingress = ingressOf(request);
@@ -98,6 +120,13 @@ export function clientCertificates(options: ClientCertificateOptions): ClientCer
       return trusted ? forwardedFor : (request.socket.remoteAddress ?? "unknown");
     },
   };
+}
+
+/** Not 401: that would tell the node that its own identity is wrong. */
+function expiredGateway(): ApiError {
+  return new ApiError("terminal_relay_unavailable", {
+    message: "The certificate of the gateway that forwards the stream is not valid at this time.",
+  });
 }
 
 function notOne(): ApiError {

@@ -141,6 +141,22 @@ export const openingReasons = {
     remedy: "same",
     shellSurvives: true,
   },
+  terminal_relay_unavailable: {
+    title: "Gateways cannot reach each other",
+    hop: "gateway_node_stream",
+    message: "The node's stream reached another terminal gateway than yours, which could not pass it on.",
+    nextStep:
+      "Try again in a few seconds. If it fails again, the operator reads `/readyz` of each gateway: all of them must reach Redis (HOLDFAST_REDIS_URL) and each other (HOLDFAST_GATEWAY_RELAY_URL).",
+    class: "platform",
+    owner: "terminal_gateway",
+    severity: "P1",
+    userState: "temporary",
+    nextAction: "fix_control_plane",
+    dependsOn: [],
+    retryable: true,
+    remedy: "same",
+    shellSurvives: true,
+  },
   terminal_node_offline: {
     title: "Node offline",
     hop: "node_heartbeat",
