@@ -159,7 +159,7 @@ ALTER TABLE executions FORCE ROW LEVEL SECURITY;
 CREATE POLICY app ON executions TO holdfast_app USING (org_id = current_org());
 CREATE POLICY system ON executions TO holdfast_system USING (true);
 GRANT SELECT, UPDATE (status, revision, agent_id, session_id, signature, sealed_secret, wait_until, deadline_at, lease_until,
-  accepted_at, error, cancel_requested_at, finished_at, declined_by) ON executions TO holdfast_app;
+  accepted_at, progress, error, cancel_requested_at, finished_at) ON executions TO holdfast_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON executions TO holdfast_system;
 
 -- What steps printed while they ran, as far as it was reported. Erased with the output of the request.
