@@ -56,7 +56,7 @@ export function createClient(options: ClientOptions): Client {
     const answer: unknown = await response.json().catch(() => undefined);
     // A proxy's own page may come with 200: whatever is not JSON is not an answer of ours.
     if (!response.ok || answer === undefined)
-      throw new CallError(response.status, understandError(response, answer, options.baseUrl));
+      throw new CallError(response.status, understandError(response, withCode(endpoint, answer), options.baseUrl));
     return answer as AnswerOf<E>;
   };
 }
@@ -68,6 +68,12 @@ function queryText(query: Record<string, unknown> | undefined): string {
   }
   const text = search.toString();
   return text && `?${text}`;
+}
+
+/** Callers decide by the codes of the catalogue, also where an endpoint sends them in capitals. */
+function withCode({ upperCaseCodes }: AnyEndpoint, answer: unknown): unknown {
+  if (!upperCaseCodes || typeof answer !== "object" || answer === null || !("code" in answer)) return answer;
+  return { ...answer, code: String(answer.code).toLowerCase() };
 }
 
 /** The runbook's path becomes an address that can be opened. */

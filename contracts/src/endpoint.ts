@@ -43,6 +43,8 @@ export type Endpoint<
   /** Absent: the answer is 204 without a body. */
   answer?: Answer;
   errors?: readonly ErrorCode[];
+  /** Bytes of the body, where more than the listener's usual limit is needed. */
+  bodyLimit?: number;
   /** Error codes in capitals, where callers of another system expect them. */
   upperCaseCodes?: boolean;
 };

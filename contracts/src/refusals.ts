@@ -44,6 +44,11 @@ export function refusalsOf(endpoint: Endpoint): ErrorCode[] {
   return [...codes].sort((a, b) => errorCatalogue[a].status - errorCatalogue[b].status || a.localeCompare(b));
 }
 
+/** A code as the endpoint sends it: in capitals, where callers of another system expect them. */
+export function sentCode({ upperCaseCodes }: Pick<Endpoint, "upperCaseCodes">, code: string): string {
+  return upperCaseCodes ? code.toUpperCase() : code;
+}
+
 function accessKind(access: Access): keyof typeof byAccess {
   return typeof access === "object" ? "scope" : access;
 }

@@ -1,10 +1,12 @@
 // The modules of the control plane. Adding one is its folder and a line here.
 
 export { agentRelease } from "./agent-release/module.ts";
+export { agents } from "./agents/module.ts";
 export { allocations } from "./allocations/module.ts";
 export { audit } from "./audit/module.ts";
 export { bundles } from "./bundles/module.ts";
 export { drift } from "./drift/module.ts";
+export { executions } from "./executions/module.ts";
 export { fleet } from "./fleet/module.ts";
 export { internalApi } from "./internal-api/module.ts";
 export { links } from "./links/module.ts";

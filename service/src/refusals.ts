@@ -11,6 +11,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "./log.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Error codes in capitals, where callers of another system expect them. */
+    upperCaseCodes?: boolean;
+  }
+}
+
 export type RefusalOptions = {
   log: Log;
   bodyLimit: number;
@@ -39,11 +46,13 @@ export async function answerError(
     );
   }
   const answer = known ?? new ApiError("internal_error");
+  const envelope = answer.envelope(request.id);
+  const code = request.routeOptions?.config?.upperCaseCodes ? envelope.code.toUpperCase() : envelope.code;
   return reply
     .code(answer.status)
     .headers({ ...answer.headers, [CORRELATION_HEADER]: request.id })
     .type("application/json; charset=utf-8")
-    .send(JSON.stringify(answer.envelope(request.id)));
+    .send(JSON.stringify({ ...envelope, code }));
 }
 
 /** What Fastify itself refuses. Its own message repeats the URL, which may hold anything. */

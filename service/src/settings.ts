@@ -119,6 +119,35 @@ export const ingressTokenSetting = optional(sharedSecret, {
   help: "Secret with which the api and `holdfast ingress` authenticate to each other: the same random text for both, different from HOLDFAST_SERVICE_TOKEN. Changing it ends all ingress certificates. Without it no proxy is trusted.",
 });
 
+/** For how long an agent that runs steps may be silent: the gateway closes its connection, and the api counts it as offline. */
+export const agentStaleSetting = setting(
+  {
+    // Agents ping every 15 s, and a ping takes some time.
+    allowed: "a whole number of milliseconds from 20000 to 3600000; agents ping every 15000",
+    parse: integer({ min: 20_000, max: 3_600_000 }).parse,
+  },
+  {
+    env: "HOLDFAST_AGENT_STALE_MS",
+    aliases: ["GATEWAY_AGENT_STALE_MS"],
+    default: 60_000,
+    help: "Number of milliseconds after which a silent agent that runs steps is disconnected. In the list of agents it is offline after that time, but after 30 s at the earliest and 5 minutes at the latest.",
+  },
+);
+
+/** Where agents reach the gateway. Read by the gateway, which announces it, and by the api for when no gateway did. */
+export const executionWsUrlSetting = optional(
+  {
+    allowed: "a ws:// or wss:// URL with its path, such as wss://holdfast.example.com/ws",
+    parse: (text: string) =>
+      /^wss?:\/\/[^\s/?#]+\/[^\s?#]*$/.test(text) && URL.canParse(text) ? text : undefined,
+  },
+  {
+    env: "HOLDFAST_EXECUTION_WS_URL",
+    aliases: ["GATEWAY_WS_URL"],
+    help: "The URL at which agents that run steps connect, as paired agents get it. By default that of the gateway's public listener.",
+  },
+);
+
 export const drainSetting = setting(integer({ min: 0, max: 600 }), {
   env: "HOLDFAST_DRAIN_SECONDS",
   default: 0,

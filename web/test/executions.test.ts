@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
 import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
-import { connectTestAgent, stepOf } from "../../testkit/api/executions.ts";
+import { connectTestAgent, stepOf } from "../../testkit/api/agents.ts";
 import { enrollGateway, SERVICE_TOKEN, type TestGateway } from "../../testkit/api/services.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
 

@@ -17,6 +17,13 @@ export const executionErrors = {
     retryable: false,
     nextStep: "Create a new pairing token and use it within 15 minutes.",
   },
+  gateway_unavailable: {
+    status: 503,
+    message: "No gateway that serves agents is running, so a paired agent would not know where to connect.",
+    retryable: true,
+    nextStep:
+      "Start a gateway, or set HOLDFAST_EXECUTION_WS_URL on the api. Then pair again: the token was not used.",
+  },
   agent_not_found: {
     status: 404,
     message: "Agent not found, or you have no access.",

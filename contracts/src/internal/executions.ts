@@ -17,6 +17,9 @@ import { correlationIdForm } from "../headers.ts";
 import { SignedKeySet } from "../node/trust.ts";
 
 const CorrelationId = z.string().regex(correlationIdForm);
+/** A gateway puts no more into one request, unless a single item is larger. */
+export const MOST_BATCH_BYTES = 4 * 1024 * 1024;
+const BODY_LIMIT = 4 * MOST_BATCH_BYTES;
 const sessions = "/internal/v1/agent-sessions";
 const executions = "/internal/v1/executions";
 
@@ -57,6 +60,7 @@ export type ExecutionOffer = z.infer<typeof ExecutionOffer>;
 /** After `hello`. The newest session of an agent gets new work; what an older one holds stays with it. */
 export const openAgentSession = endpoint({
   name: "openAgentSession",
+  bodyLimit: BODY_LIMIT,
   noun: "service_api",
   method: "POST",
   path: `${sessions}/open`,
@@ -97,6 +101,7 @@ export const closeAgentSession = endpoint({
 /** Every few seconds, for all agents that were heard since; also what ends the sessions of a gateway that was killed. */
 export const touchAgentSessions = endpoint({
   name: "touchAgentSessions",
+  bodyLimit: BODY_LIMIT,
   noun: "service_api",
   method: "POST",
   path: `${sessions}/touch`,
@@ -131,6 +136,8 @@ export const notChosenReasons = [
   "connector_missing",
   "tag_missing",
   "other_agent",
+  /** It said that it did not start this request. */
+  "declined",
 ] as const;
 export const NotChosen = z.strictObject({
   agent_id: Id,
@@ -179,6 +186,7 @@ export type RequestVerdict = z.infer<typeof RequestVerdict>;
 
 export const requestExecutions = endpoint({
   name: "requestExecutions",
+  bodyLimit: BODY_LIMIT,
   noun: "service_api",
   method: "POST",
   path: executions,
@@ -226,6 +234,7 @@ export type ExecutionEvent = z.infer<typeof ExecutionEvent>;
 
 export const reportExecutionEvents = endpoint({
   name: "reportExecutionEvents",
+  bodyLimit: BODY_LIMIT,
   noun: "service_api",
   method: "POST",
   path: `${executions}/events`,
@@ -241,6 +250,7 @@ export const reportExecutionEvents = endpoint({
 /** For callers that wait at this gateway while the agent is at another one. */
 export const readExecutionResults = endpoint({
   name: "readExecutionResults",
+  bodyLimit: BODY_LIMIT,
   noun: "service_api",
   method: "POST",
   path: `${executions}/results`,

@@ -4,7 +4,14 @@
 import { z } from "zod";
 import { Id, Time } from "../fields.ts";
 
-const issuedTokenKinds = ["api_token", "pairing_token", "bootstrap_token", "invitation", "admin_link"] as const;
+const issuedTokenKinds = [
+  "api_token",
+  "pairing_token",
+  "bootstrap_token",
+  "agent_pairing_token",
+  "invitation",
+  "admin_link",
+] as const;
 export const IssuedTokenKind = z.enum(issuedTokenKinds);
 export type IssuedTokenKind = z.infer<typeof IssuedTokenKind>;
 
@@ -26,6 +33,7 @@ const nouns: Record<IssuedTokenKind, string> = {
   api_token: "API token",
   pairing_token: "pairing token",
   bootstrap_token: "bootstrap token",
+  agent_pairing_token: "pairing token of an agent",
   invitation: "invitation",
   admin_link: "one-time link",
 };

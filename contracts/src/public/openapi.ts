@@ -2,9 +2,9 @@
 
 import { z } from "zod";
 import { type Endpoint, statusOf } from "../endpoint.ts";
-import { type ErrorCode, ErrorEnvelope, errorCatalogue } from "../errors.ts";
+import { type ErrorCode, ErrorEnvelope, errorCatalogue, errorCodes } from "../errors.ts";
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, ORG_HEADER } from "../headers.ts";
-import { refusalsOf } from "../refusals.ts";
+import { refusalsOf, sentCode } from "../refusals.ts";
 
 type Json = Record<string, unknown>;
 
@@ -28,7 +28,10 @@ export function openApiDocument(endpoints: readonly Endpoint[], info: { version:
     servers: [{ url: "/", description: "The installation that serves this document." }],
     paths,
     components: {
-      schemas: { Error: jsonSchema(ErrorEnvelope, "output") },
+      schemas: {
+        Error: jsonSchema(ErrorEnvelope, "output"),
+        ErrorInCapitals: jsonSchema(ErrorInCapitals, "output"),
+      },
       securitySchemes: {
         token: { type: "http", scheme: "bearer", description: "An API token (`holdfast token create`)." },
         session: { type: "apiKey", in: "cookie", name: "session", description: "Set by sign-in, HttpOnly." },
@@ -36,6 +39,11 @@ export function openApiDocument(endpoints: readonly Endpoint[], info: { version:
     },
   };
 }
+
+/** Of endpoints whose callers of another system expect it. */
+const ErrorInCapitals = ErrorEnvelope.extend({
+  code: z.enum(errorCodes.map((code) => sentCode({ upperCaseCodes: true }, code))),
+});
 
 function operation(endpoint: Endpoint): Json {
   return {
@@ -73,8 +81,12 @@ function failuresOf(endpoint: Endpoint): Json {
     [...byStatus].map(([status, codes]) => [
       String(status),
       {
-        description: codes.map((code) => `\`${code}\` ${errorCatalogue[code].message}`).join("\n\n"),
-        content: jsonContent({ $ref: "#/components/schemas/Error" }),
+        description: codes
+          .map((code) => `\`${sentCode(endpoint, code)}\` ${errorCatalogue[code].message}`)
+          .join("\n\n"),
+        content: jsonContent({
+          $ref: `#/components/schemas/${endpoint.upperCaseCodes ? "ErrorInCapitals" : "Error"}`,
+        }),
       },
     ]),
   );

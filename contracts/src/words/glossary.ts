@@ -2,6 +2,7 @@
 // command line and docs use these words and no others for these things.
 
 import {
+  agentStateTitles,
   allocationStatusTitles,
   auditResultTitles,
   bundleStateTitles,
@@ -10,6 +11,7 @@ import {
   certificateTitles,
   contractPartStateTitles,
   deliveryStateTitles,
+  executionStateTitles,
   fleetStateTitles,
   incidentStateTitles,
   jobStateTitles,
@@ -50,6 +52,9 @@ export const nouns: Record<string, string> = {
   "environment profile":
     "The signed, versioned set of addresses and limits that the control plane gives to every node.",
   evidence: "What observers saw of a node, each at one time. Causes are named from evidence only.",
+  execution: "A request to run one step of a workflow on an execution agent. The same request never runs twice.",
+  "execution agent":
+    "A program in a private network that connects to the gateway and runs steps of workflows. It listens on no port.",
   fleet: "All nodes of an organization that are not retired.",
   gateway:
     "The process in which terminal connections of people and of nodes meet. It has no access to the database.",
@@ -67,7 +72,8 @@ export const nouns: Record<string, string> = {
   notification: "The record of a change of an allocation's user state, with the words that its people read.",
   organization: "A tenant: its nodes, projects, members, tokens and audit are visible to nobody else.",
   owner: "Of an allocation: the member it belongs to. Of a failure: who can repair it.",
-  "pairing token": "An enrollment token (`hfe_`) that works once, for 15 minutes by default.",
+  "pairing token":
+    "An enrollment token (`hfe_`) that works once, for 15 minutes by default. Execution agents have their own (`<organization>.hfx_`).",
   project: "A group of allocations within an organization.",
   quarantine: "To stop a node from getting any task. Running tasks are not stopped.",
   reactivate: "To let a drained or quarantined node get tasks again.",
@@ -134,6 +140,8 @@ export const stateGroups: StateGroup[] = [
     titles: taskStatusTitles,
     derived: { cancelling: cancellingTitle },
   },
+  { heading: "Execution", field: "`status` of an execution", titles: executionStateTitles },
+  { heading: "Execution agent", field: "`status` of an execution agent", titles: agentStateTitles },
   {
     heading: "Terminal",
     field: "`state` of a terminal",

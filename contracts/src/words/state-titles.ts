@@ -1,6 +1,7 @@
 // What people read for each state: a title and one sentence. The page, the command line and the generated glossary all
 // take them from here. API values never change; titles may. No schema library here: pages read it too.
 
+import type { AgentState } from "../endpoints/agents.ts";
 import type { AllocationStatus } from "../endpoints/allocations.ts";
 import type { AuditResult } from "../endpoints/audit.ts";
 import type { BundleSummary } from "../endpoints/bundles.ts";
@@ -11,6 +12,7 @@ import type {
   RecoveryCheck,
   RecoveryCheckState,
 } from "../endpoints/drift.ts";
+import type { ExecutionState } from "../endpoints/executions.ts";
 import type { FleetState } from "../endpoints/fleet.ts";
 import type { Incident } from "../endpoints/incidents.ts";
 import type { NodeAgentStatus, NodeConnection, NodeLink } from "../endpoints/nodes.ts";
@@ -212,6 +214,31 @@ export const readinessStepTitles: Record<ReadinessStep, { awaited: string; reach
   terminal_open_sent: { awaited: "Requesting a shell from the node", reached: "Shell requested from the node" },
   node_stream_connected: { awaited: "Waiting for the node's stream", reached: "Node's stream connected" },
   pty_ready: { awaited: "Starting the shell", reached: "Shell started" },
+};
+
+export const executionStateTitles: Record<ExecutionState, StateTitle> = {
+  pending: { title: "Waiting for an agent", meaning: "No agent can take the request at the moment." },
+  dispatched: { title: "Dispatched", meaning: "The request is given to an agent, which has not accepted it yet." },
+  running: { title: "Running", meaning: "The agent has accepted the request and runs the step." },
+  succeeded: { title: "Succeeded", meaning: "The agent reported that the step succeeded." },
+  failed: {
+    title: "Failed",
+    meaning: "The step failed, or its agent reported no result in time. The error says which.",
+  },
+  cancelled: { title: "Cancelled", meaning: "A person cancelled the request, and it has ended." },
+  unplaced: {
+    title: "No agent",
+    meaning: "No agent could take the request in time. It never ran, and can be dispatched again.",
+  },
+};
+
+export const agentStateTitles: Record<AgentState, StateTitle> = {
+  online: { title: "Online", meaning: "The agent was connected within the last minute, or the time that is set." },
+  offline: { title: "Offline", meaning: "The agent is not connected." },
+  revoked: {
+    title: "Revoked",
+    meaning: "The agent's token is no longer accepted. To use the agent again, pair it.",
+  },
 };
 
 export const auditResultTitles: Record<AuditResult, StateTitle> = {

@@ -10,6 +10,7 @@ import type { Allocations } from "../allocations/watch.ts";
 import type { FailureAudit } from "../audit/failures/failures.ts";
 import type { Sql } from "../database/connect.ts";
 import type { Policy } from "../drift/classify/derive.ts";
+import type { ExecutionEngine } from "../executions/engine.ts";
 import type { Fleets } from "../fleet/view.ts";
 import type { Authority } from "../identity/authority.ts";
 import type { IssuanceGate } from "../identity/issuance-gate.ts";
@@ -57,6 +58,8 @@ export type ApiContext = {
   fleets: Fleets;
   agentReleases: AgentReleases;
   terminals: Terminals;
+  /** Steps that run on agents. */
+  executions: ExecutionEngine;
   /** Messages that leave the product. */
   notify: Notify;
   /** The jobs of all processes. */

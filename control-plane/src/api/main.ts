@@ -118,11 +118,25 @@ async function createContext(
   parts: ApiParts,
   { http, log }: { http: ApiContext["http"]; log: Log },
 ): Promise<ApiContext> {
-  const { settings, policies, app, system, signals, tasks, allocations, terminals, fleets, failures, notify } =
-    parts;
+  const { settings, policies, app, system, signals, tasks, allocations, terminals, executions } = parts;
+  const { fleets, failures, notify } = parts;
   return {
     policies,
-    ...{ http, app, system, signals, tasks, allocations, terminals, fleets, failures, notify, log, declaredJobs },
+    ...{
+      http,
+      app,
+      system,
+      signals,
+      tasks,
+      allocations,
+      terminals,
+      executions,
+      fleets,
+      failures,
+      notify,
+      log,
+      declaredJobs,
+    },
     nodes: parts.nodeSide.services,
     policy: policyOf(settings),
     recovery: recoveryPolicyOf(settings),

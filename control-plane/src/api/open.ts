@@ -10,6 +10,7 @@ import { openFailureAudit } from "../audit/failures/failures.ts";
 import { auditForgeries } from "../audit/forgeries.ts";
 import { openPool, type Sql } from "../database/connect.ts";
 import { checkAppLogin, configuredLogins, deriveLogins, setUpDatabase } from "../database/logins.ts";
+import { openExecutions } from "../executions/engine.ts";
 import { createFleets } from "../fleet/view.ts";
 import { measureIngressTrust } from "../identity/ingress-trust/measure.ts";
 import { createNews } from "../internal-api/news.ts";
@@ -66,7 +67,17 @@ export async function openParts({ settings: given, log, wake, wakesWorkers }: Op
     ...{ settings, system, keyring, signals, keys: signer, failures, metrics, log },
     onForged: (forgery) => forgeries.saw("node_api", forgery),
   });
-  const news = createNews({ missed: () => selectClosing(system, null), log });
+  const news = createNews({
+    missed: async () => [...(await selectClosing(system, null)), ...(await executions.announcements.missed())],
+    log,
+  });
+  const executions = await openExecutions({
+    ...{ pools: taskPools, keyring, signals, log, publish: news.publish },
+    sign: signer.sign,
+    selection: settings.agentSelection,
+    agentStaleMs: settings.agentStaleMs,
+    wsUrl: settings.executionWsUrl,
+  });
   const terminals = openTerminals({
     ...{ limits: settings, metrics, system, signals, wake, log },
     publish: news.publish,
@@ -88,9 +99,9 @@ export async function openParts({ settings: given, log, wake, wakesWorkers }: Op
       failures,
       forgeries,
     },
-    ...{ nodeSide, news, terminals, fleets, notify },
+    ...{ nodeSide, news, terminals, executions, fleets, notify },
     /** Ends waiting requests, which would keep a listener open. */
-    stopWaiting: () => Promise.all([allocations.stop(), tasks.stop(), terminals.watch.stop()]),
+    stopWaiting: () => Promise.all([allocations.stop(), tasks.stop(), executions.stop(), terminals.watch.stop()]),
     async close() {
       news.stop();
       forgeries.stop();

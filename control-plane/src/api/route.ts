@@ -296,6 +296,7 @@ function register(
   api.http.route({
     method: endpoint.method,
     url: endpoint.path.replace(/\{(\w+)\}/g, ":$1"),
+    config: { upperCaseCodes: endpoint.upperCaseCodes ?? false },
     handler: async (request, reply) => {
       const answer = await handle(request, reply);
       reply.header("cache-control", "no-store").code(status);

@@ -1,4 +1,4 @@
-// SQL of gateways: which are online, and the URLs by which browsers and nodes reach them.
+// SQL of gateways: which are online, and the URLs by which browsers, nodes and agents reach them.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
 import type { announceGateway } from "@holdfast/contracts/internal/endpoints";
@@ -9,10 +9,11 @@ const GONE_AFTER = "30 seconds";
 
 export async function storeGateway(system: Sql, announced: BodyOf<typeof announceGateway>): Promise<void> {
   await system`
-    INSERT INTO gateways (id, terminal_url, node_url, sessions)
-    VALUES (${announced.instance_id}, ${announced.terminal_url}, ${announced.node_url}, ${announced.sessions})
+    INSERT INTO gateways (id, terminal_url, node_url, sessions, execution_url)
+    VALUES (${announced.instance_id}, ${announced.terminal_url}, ${announced.node_url}, ${announced.sessions},
+      ${announced.execution_url ?? null})
     ON CONFLICT (id) DO UPDATE SET terminal_url = excluded.terminal_url, node_url = excluded.node_url,
-      sessions = excluded.sessions, last_seen_at = now()`;
+      sessions = excluded.sessions, execution_url = excluded.execution_url, last_seen_at = now()`;
 }
 
 /** It stops: clients and nodes are no longer sent to it. */
@@ -35,6 +36,15 @@ export async function presentNodeUrl(system: Sql): Promise<string | undefined> {
     SELECT node_url FROM gateways WHERE last_seen_at > now() - ${GONE_AFTER}::interval
     ORDER BY started_at DESC, id LIMIT 1`;
   return row?.node_url;
+}
+
+/** Where agents that run steps connect: the URL of the newest gateway that serves them. */
+export async function presentExecutionUrl(system: Sql): Promise<string | undefined> {
+  const [row] = await system<{ execution_url: string }[]>`
+    SELECT execution_url FROM gateways
+    WHERE last_seen_at > now() - ${GONE_AFTER}::interval AND execution_url IS NOT NULL
+    ORDER BY started_at DESC, id LIMIT 1`;
+  return row?.execution_url;
 }
 
 /** The URLs to which pages connect for terminals. */

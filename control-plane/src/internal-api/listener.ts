@@ -2,6 +2,7 @@
 // installation. It presents a certificate of our own CA, which is replaced while it runs.
 
 import { enrollIngress, enrollService } from "@holdfast/contracts/internal/endpoints";
+import { executionInternalEndpoints } from "@holdfast/contracts/internal/executions";
 import type { HttpServer } from "@holdfast/service/http";
 import { createMutualTlsListener, type MutualTlsOptions } from "../identity/mutual-tls-listener.ts";
 import { identifyServices } from "./identity-hook.ts";
@@ -18,6 +19,8 @@ export type InternalListener = {
 /** Reached without a certificate: here a process gets one. */
 const openRoutes: ReadonlySet<string> = new Set([enrollService.path, enrollIngress.path]);
 const BODY_LIMIT = 64 * 1024;
+/** So many that they are logged only when asked for. */
+const routine: ReadonlySet<string> = new Set(executionInternalEndpoints.map(({ path }) => path));
 
 export async function createInternalListener(options: MutualTlsOptions): Promise<InternalListener> {
   const { authority, metrics } = options;
@@ -25,7 +28,7 @@ export async function createInternalListener(options: MutualTlsOptions): Promise
   const { server, renewIfDue } = await createMutualTlsListener(options, {
     name: "internal",
     purpose: "holdfast-internal-api",
-    http: { bodyLimit: BODY_LIMIT },
+    http: { bodyLimit: BODY_LIMIT, routine },
   });
   const http = server.app;
   const identityOf = identifyServices(http, {

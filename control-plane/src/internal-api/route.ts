@@ -83,7 +83,11 @@ function register(
 ): void {
   if (endpoint.access !== "service") throw new Error(`${endpoint.name} is not for services`);
   const url = endpoint.path.replace(/\{(\w+)\}/g, ":$1");
-  api.http.route({ method: endpoint.method, url, exposeHeadRoute: false, handler });
+  const { bodyLimit } = endpoint;
+  api.http.route({
+    ...{ method: endpoint.method, url, exposeHeadRoute: false, handler },
+    ...(bodyLimit === undefined ? {} : { bodyLimit }),
+  });
 }
 
 function callOf<E>(

@@ -20,7 +20,7 @@ export async function removeOldTasks(system: Sql, options: { days: number; now?:
 }
 
 /** Lower than every id created at that time or later. */
-function firstIdAt(time: Date): string {
+export function firstIdAt(time: Date): string {
   const hex = time.getTime().toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }

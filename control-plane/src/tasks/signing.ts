@@ -2,6 +2,7 @@
 // node names one that it does not know. signing-keys.ts defines when a key signs and verifies.
 
 import type { KeyObject } from "node:crypto";
+import type { SignedExecution } from "@holdfast/contracts/execution/frames";
 import type { VerifierKeys } from "@holdfast/contracts/node/protocol";
 import type { SignedTask } from "@holdfast/contracts/node/signed-task";
 import type { SignedKeySet } from "@holdfast/contracts/node/trust";
@@ -22,7 +23,8 @@ import {
 } from "./signing-keys.ts";
 
 export type TaskSigner = {
-  sign(task: SignedTask): string;
+  /** Tasks of nodes, and executions of agents: the latter name their purpose, so neither can be taken for the other. */
+  sign(statement: SignedTask | SignedExecution): string;
   /** Every key that an active task may be signed with. */
   verifiers(): VerifierKeys;
   /** For agents that check no signed sets: set when the node's keys differ. Keys are read again first if a kid is unknown here. */
@@ -96,10 +98,10 @@ export async function openTaskSigner(
   };
 
   return {
-    sign(task) {
+    sign(statement) {
       const key = signingKey(living(), now());
       if (!key) throw new Error("there is no key to sign tasks with");
-      return signDetached(key, canonicalJson(task));
+      return signDetached(key, canonicalJson(statement));
     },
     verifiers: () => ({ keys: living().map((key) => key.verifier) }),
     async verifiersBeyond(kids) {

@@ -58,6 +58,12 @@ async function selectIssued(tx: Tx, origin: Origin, options: { lock: boolean }):
     WHERE t.revoked_at IS NULL AND t.expires_at > now() AND (t.used_at IS NULL OR t.kind = 'bootstrap')
       AND (t.parent_id = ANY(${family}::uuid[]) OR ${lost("enrollment_token")})
     ORDER BY t.id ${lock}`;
+  const pairingTokens = await tx<Row[]>`
+    SELECT t.id, t.org_id, 'agent_pairing_token' AS kind, NULL AS name, NULL::uuid AS node_id, t.expires_at
+    FROM execution_pairing_tokens t
+    WHERE t.revoked_at IS NULL AND t.expires_at > now() AND t.used_at IS NULL
+      AND (t.parent_id = ANY(${family}::uuid[]) OR ${lost("pairing_token")})
+    ORDER BY t.id ${lock}`;
   // Links of operators belong to no organization, and only the system role sees them.
   const links = await tx<Row[]>`
     SELECT t.id, t.org_id, CASE t.purpose WHEN 'invitation' THEN 'invitation' ELSE 'admin_link' END AS kind, t.email AS name, NULL::uuid AS node_id, t.expires_at
@@ -65,7 +71,7 @@ async function selectIssued(tx: Tx, origin: Origin, options: { lock: boolean }):
     WHERE t.used_at IS NULL AND t.replaced_at IS NULL AND t.expires_at > now()
       AND (t.parent_id = ANY(${family}::uuid[]) OR ${lost("invitation")})
     ORDER BY t.id ${lock}`;
-  const live = [...apiTokens.filter((token) => token.live), ...enrollmentTokens, ...links];
+  const live = [...apiTokens.filter((token) => token.live), ...enrollmentTokens, ...pairingTokens, ...links];
   return { family, live };
 }
 
@@ -78,6 +84,7 @@ const auditAction: Record<IssuedTokenKind, string> = {
   api_token: "token.revoke",
   pairing_token: "node.token_revoke",
   bootstrap_token: "node.token_revoke",
+  agent_pairing_token: "agent.pairing_token_revoke",
   invitation: "member.cancel_invitation",
   admin_link: "admin_link.revoke",
 };
@@ -86,6 +93,7 @@ const auditType: Record<IssuedTokenKind, string> = {
   api_token: "token",
   pairing_token: "enrollment_token",
   bootstrap_token: "enrollment_token",
+  agent_pairing_token: "agent_pairing_token",
   invitation: "invitation",
   admin_link: "admin_link",
 };
@@ -110,6 +118,8 @@ export async function endIssued(tx: Tx, origin: Origin, ending: Ending): Promise
   await tx`
     UPDATE enrollment_tokens SET revoked_at = now()
     WHERE id = ANY(${ids("pairing_token", "bootstrap_token")}::uuid[])`;
+  await tx`
+    UPDATE execution_pairing_tokens SET revoked_at = now() WHERE id = ANY(${ids("agent_pairing_token")}::uuid[])`;
   await tx`UPDATE one_time_links SET replaced_at = now() WHERE id = ANY(${ids("invitation", "admin_link")}::uuid[])`;
   for (const { id, org_id, kind, name, node_id } of live) {
     // The token that a request revokes has the event of that request.

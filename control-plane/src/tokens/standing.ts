@@ -1,16 +1,17 @@
-// One rule for everything a person issues (API tokens, enrollment tokens, one-time links): it is limited to what its
+// One rule for everything a person issues (API tokens, enrollment tokens, pairing tokens of agents, one-time links): it is limited to what its
 // creator may do now. The rule is checked in the statement that accepts a token; tokens that violate it are also revoked
 // when the creator changes (issued.ts), but a token that was being created at that moment is refused only by this check.
 
 import { mayGrant, type Role, roles, type Scope, scopesOfRole } from "@holdfast/contracts/public/permissions";
 import type { Queryable } from "../database/connect.ts";
 
-export type TokenTable = "api_token" | "enrollment_token" | "invitation";
+export type TokenTable = "api_token" | "enrollment_token" | "pairing_token" | "invitation";
 
 /** What a creator must be allowed to do. With a role, they must also be able to grant that role. */
 const neededScope: Record<TokenTable, Scope> = {
   api_token: "tokens:write",
   enrollment_token: "nodes:write",
+  pairing_token: "agents:write",
   invitation: "members:write",
 };
 
@@ -23,7 +24,7 @@ function makersOf(kind: TokenTable, granted?: Role): Role[] {
 
 /** For a row `t`: the roles whose holders may create it, as an array. */
 export const neededRoles = (db: Queryable, kind: TokenTable) =>
-  kind === "enrollment_token"
+  kind === "enrollment_token" || kind === "pairing_token"
     ? db`${makersOf(kind)}::text[]`
     : db`CASE t.role WHEN 'owner' THEN ${makersOf(kind, "owner")}::text[]
                      WHEN 'admin' THEN ${makersOf(kind, "admin")}::text[]

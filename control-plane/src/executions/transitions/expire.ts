@@ -1,0 +1,63 @@
+// Ends requests by the clock: those that no agent took in time, and those whose agent reported no result before the
+// deadline. Rows that another statement has locked are in use, and are left for the next run.
+
+import type { Queryable, Sql } from "../../database/connect.ts";
+import { ConstantSql } from "../../database/connect.ts";
+import { countReleased } from "./room.ts";
+import { byEvent, errorText, isInFlight, isWaiting, statusAfter } from "./sql.ts";
+import { type ExecutionEvent, targetOf } from "./table.ts";
+
+export type Expired = { id: string; org_id: string; agent_id: string | null };
+
+const waits = isWaiting();
+const statusWithoutAgent = statusAfter("wait_over");
+const noAgent = errorText("NO_AGENT_AVAILABLE");
+
+/** At most as many as `limit`; with `ids`, only these, and also if their time is not over. */
+export async function endWaits(
+  sql: Queryable,
+  options: { limit: number; ids?: readonly string[] },
+): Promise<Expired[]> {
+  const due = options.ids ? sql`e.id = ANY (${[...options.ids]}::uuid[])` : sql`e.wait_until <= now()`;
+  return sql<Expired[]>`
+    WITH due AS MATERIALIZED (
+      SELECT e.id FROM executions e WHERE ${waits} AND ${due} LIMIT ${options.limit} FOR NO KEY UPDATE SKIP LOCKED)
+    UPDATE executions e SET status = ${statusWithoutAgent}, finished_at = now(), error = ${noAgent}, sealed_secret = NULL,
+      revision = e.revision + 1
+    FROM due WHERE e.id = due.id
+    RETURNING e.id, e.org_id, e.agent_id`;
+}
+
+const events: ExecutionEvent[] = ["deadline", "deadline_cancelled"];
+const inFlight = isInFlight();
+const newStatus = byEvent({ event: "v.event", status: "d.old_status" }, events, targetOf);
+const error = new ConstantSql(`CASE WHEN d.to_cancel THEN ${errorText("EXECUTION_CANCELLED").text}
+  WHEN d.connected THEN ${errorText("NODE_EXECUTION_TIMEOUT").text} ELSE ${errorText("AGENT_DISCONNECTED").text} END`);
+
+/** `sessionSeconds`: without a touch for so long, a session counts as closed. Locks the agents before the requests. */
+export async function endOverdue(
+  system: Sql,
+  options: { limit: number; sessionSeconds: number },
+): Promise<Expired[]> {
+  return system<Expired[]>`
+    WITH found AS MATERIALIZED (
+      SELECT e.id, e.agent_id FROM executions e WHERE ${inFlight} AND e.deadline_at <= now()
+      ORDER BY e.deadline_at LIMIT ${options.limit}
+    ), agents AS MATERIALIZED (
+      SELECT g.id, coalesce(g.session_seen_at > now() - ${options.sessionSeconds} * interval '1 second', false) AS connected
+      FROM execution_agents g WHERE g.id IN (SELECT agent_id FROM found) ORDER BY g.id FOR NO KEY UPDATE
+    ), due AS MATERIALIZED (
+      SELECT e.id, e.agent_id, e.status AS old_status, e.cancel_requested_at IS NOT NULL AS to_cancel, a.connected
+      FROM found f JOIN executions e ON e.id = f.id JOIN agents a ON a.id = e.agent_id
+      WHERE ${inFlight} AND e.deadline_at <= now() AND (SELECT count(*) FROM agents) > 0
+      ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED
+    ), released AS (
+      UPDATE executions e SET status = ${newStatus}, error = ${error}, finished_at = now(), lease_until = NULL,
+        sealed_secret = NULL, revision = e.revision + 1
+      FROM due d CROSS JOIN LATERAL (
+        SELECT CASE WHEN d.to_cancel THEN 'deadline_cancelled' ELSE 'deadline' END AS event) AS v
+      WHERE e.id = d.id
+      RETURNING e.id, e.org_id, e.agent_id
+    ), counted AS (${countReleased})
+    SELECT id, org_id, agent_id FROM released`;
+}
