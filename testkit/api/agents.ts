@@ -35,12 +35,13 @@ export async function connectTestAgent(
   const capabilities = { kinds: ["agent.execute", "connector.action"], connectors: ["echo"], tags };
   const paired = await own(pairAgent, { body: { pairingToken, name, agentVersion: "1.2.3", capabilities } });
   const sessionId = randomUUID();
-  await gateway.ask(openAgentSession, {
+  const opened = await gateway.ask(openAgentSession, {
     body: {
       ...{ agent_id: paired.agentId, session_id: sessionId, agent_version: "1.2.3", capabilities },
       ...{ protocol_version: protocolVersion, holding: [], key_set_version: null },
     },
   });
+  if (opened.status !== 200) throw new Error(`not connected: ${JSON.stringify(opened.body)}`);
   return {
     id: paired.agentId,
     token: paired.agentToken,

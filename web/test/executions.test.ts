@@ -3,8 +3,8 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
-import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { connectTestAgent, stepOf } from "../../testkit/api/agents.ts";
+import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { enrollGateway, SERVICE_TOKEN, type TestGateway } from "../../testkit/api/services.ts";
 import { keepScreenshot, openChromium } from "../../testkit/browser/browser.ts";
 
@@ -14,13 +14,14 @@ let gateway: TestGateway;
 let orgId: string;
 
 beforeAll(async () => {
-  api = await startTestApi({ env: { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN } });
+  api = await startTestApi({
+    env: { HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN, HOLDFAST_EXECUTION_WS_URL: "ws://127.0.0.1:3002/ws" },
+  });
   const org = await createOrg(api, "tidewater");
   orgId = org.id;
   await addMember(api, org, "owner@tidewater.example", "owner");
   await addMember(api, org, "member@tidewater.example", "member");
   gateway = await enrollGateway(api);
-  await gateway.announce({ execution_url: "ws://127.0.0.1:3002/ws" });
 });
 
 async function signIn(page: Page, email: string, path = "/agents"): Promise<void> {
@@ -93,9 +94,9 @@ describe.skipIf(lacks("chromium"))("agents and executions", () => {
     expect(verdict.state).toBe("pending");
     const { page, complaints } = await visit();
     await signIn(page, "owner@tidewater.example", "/executions?status=pending");
-    await page.getByRole("button", { name: /deploy/ }).click();
+    await page.getByRole("button", { name: /^deploy/ }).click();
     await page.getByRole("link", { name: "Open execution" }).click();
-    await page.getByText("Waiting for an agent").waitFor();
+    await page.getByRole("heading", { name: "Waiting for an agent" }).waitFor();
     const reasons = page.getByRole("list", { name: "Agents that were not chosen" });
     await reasons.getByText("west-1").waitFor();
     await reasons.getByText(/tag.*north/i).waitFor();
@@ -115,7 +116,7 @@ describe.skipIf(lacks("chromium"))("agents and executions", () => {
     await page.getByRole("button", { name: "Actions for agent south-1" }).click();
     expect(await page.getByRole("menuitem", { name: "Revoke" }).count()).toBe(0);
     await page.goto(`${api.url}/executions`);
-    await page.getByRole("button", { name: /lint/ }).waitFor();
+    await page.getByRole("button", { name: /^lint/ }).waitFor();
     expect(await page.getByRole("button", { name: /^Cancel/ }).count()).toBe(0);
   });
 });

@@ -57,7 +57,8 @@ type CommandProps = PairDialogProps & { token: Token; tags: readonly string[] };
 
 function Command({ token, tags, known, onClose }: CommandProps) {
   const { data } = useAgents({ watchful: true });
-  const before = new Set(known.map(({ id }) => id));
+  // As they were when the command was created: the list goes on to change.
+  const [before] = useState(() => new Set(known.map(({ id }) => id)));
   const paired = data?.find(({ id }) => !before.has(id));
   return (
     <Dialog
