@@ -154,7 +154,15 @@ export const executionTable: Record<ExecutionState, Record<ExecutionEvent, Outco
     cancel_unsent: "impossible",
     revoke_unsent: "impossible",
   },
-  succeeded: ended,
+  // Only by its agent's result: whatever that agent says of the same delivery again is a repetition.
+  succeeded: {
+    ...ended,
+    accept: "impossible",
+    hold: "impossible",
+    result_succeeded: "impossible",
+    result_failed: "impossible",
+    result_cancelled: "impossible",
+  },
   failed: ended,
   cancelled: ended,
   unplaced: {
