@@ -1,8 +1,6 @@
 // The keys that dispatches must be signed with. The first set comes with pairing, or, for credentials of another system, with
 // the first connection. Later sets are accepted only as a chain, each signed with the one before it (ADR 15).
 
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import type { SignedKeySet } from "@holdfast/contracts/node/trust";
 import { keyringOf, type VerifierKeyring } from "@holdfast/kit/detached-jws";
 import { readFileIfPresent, writeFileDurably } from "@holdfast/kit/files";
@@ -80,7 +78,6 @@ export function openPinnedKeys(options: {
 }
 
 function keep(file: string, set: KeySet): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileDurably(file, `${JSON.stringify(set, null, 2)}\n`, 0o600);
 }
 
