@@ -8,7 +8,7 @@ import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment"
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import { listTerminals } from "@holdfast/contracts/endpoints/terminals";
 import { openTerminalClient } from "@holdfast/terminal-client/client";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { join as joinAs } from "../../../node-agent/src/identity/join.ts";
 import { lacks } from "../../../scripts/facilities.mjs";
 import { startTestAgent } from "../../../testkit/agent/agent.ts";
@@ -156,5 +156,17 @@ describe.skipIf(without)("two gateways behind nginx", () => {
     const { items } = await api.as(token)(listTerminals, { query: {} });
     expect(items.map(({ state }) => state)).toEqual(Array.from({ length: SHELLS }, () => "open"));
     await expect.poll(async () => Object.keys(await redis.content()).length).toBe(SHELLS);
+  });
+
+  it("TERM-07 open terminals behind nginx without Redis, too: a stream that one refuses is taken by the other", async () => {
+    await redis.stop();
+    onTestFinished(() => redis.start());
+    const reachable = (gateway: TestGateway) => gateway.metric("holdfast_gateway_store_reachable", "redis");
+    for (const gateway of gateways) await expect.poll(() => reachable(gateway), PATIENT).toBe(0);
+    // So many that some of their streams reach the wrong gateway first.
+    const people = Array.from({ length: 4 }, sitDown);
+    for (const { phase } of people) await expect.poll(phase, PATIENT).toBe("ready");
+    const shells = await Promise.all(people.map(({ ask }) => ask("echo $$")));
+    expect(new Set(shells).size).toBe(people.length);
   });
 });
