@@ -30,7 +30,7 @@ const logins = ["HOLDFAST_APP_DATABASE_URL", "HOLDFAST_SYSTEM_DATABASE_URL"];
 /** What a process does not run without, though `holdfast up` or a default may give it. */
 const needed: Record<string, string[]> = {
   api: [...logins, "HOLDFAST_KEK_BASE64", "HOLDFAST_SERVICE_TOKEN", "HOLDFAST_INGRESS_TOKEN"],
-  gateway: ["HOLDFAST_SERVICE_TOKEN", "HOLDFAST_API_INTERNAL_URL"],
+  gateway: ["HOLDFAST_SERVICE_TOKEN", "HOLDFAST_API_INTERNAL_URL", "HOLDFAST_REDIS_URL"],
   worker: ["HOLDFAST_SYSTEM_DATABASE_URL"],
   ingress: ["HOLDFAST_INGRESS_TOKEN", "HOLDFAST_API_INTERNAL_URL"],
   migrate: ["HOLDFAST_DATABASE_URL", ...logins],
@@ -87,10 +87,10 @@ describe("deploy/compose", () => {
     return Array.isArray(networks) ? undefined : networks["holdfast"]?.ipv4_address;
   };
 
-  it("OPS-02 has two apis, two workers, and everything in front of them", () => {
+  it("OPS-02 has two apis, two workers, two gateways, and everything around them", () => {
     const commands = ours.map(([, { command = [] }]) => command.join(" ")).sort();
     expect(commands).toEqual(
-      ["api", "api", "gateway", "ingress", "ingress --once", "migrate", "worker", "worker"].sort(),
+      ["api", "api", "gateway", "gateway", "ingress", "ingress --once", "migrate", "worker", "worker"].sort(),
     );
     for (const [name, { depends_on = {} }] of Object.entries(services)) {
       for (const other of Object.keys(depends_on))
@@ -124,7 +124,7 @@ describe("deploy/compose", () => {
       "443:443",
       ...[ports.nodeApi, ports.nodeTerminal].map((one) => `${one}:${one}`),
     ]);
-    for (const name of ["api-1", "api-2", "gateway"]) {
+    for (const name of ["api-1", "api-2", "gateway-1", "gateway-2"]) {
       expect(services[name]?.environment?.["HOLDFAST_TRUSTED_PROXIES"]).toBe(addressOf("nginx"));
     }
     for (const { volumes: mounted = [] } of Object.values(services)) {
@@ -154,7 +154,7 @@ type Container = {
   env?: {
     name: string;
     value?: string;
-    valueFrom?: { secretKeyRef?: object; configMapKeyRef?: { key: string } };
+    valueFrom?: { secretKeyRef?: object; configMapKeyRef?: { key: string }; fieldRef?: object };
   }[];
   envFrom?: { configMapRef: { name: string } }[];
   ports?: { name: string; containerPort: number }[];
@@ -199,7 +199,7 @@ describe("deploy/kubernetes", () => {
   it("OPS-02 has two of everything that may be two, and keeps one of each while nodes are drained", () => {
     expect(Object.fromEntries(pods.map(({ name, replicas }) => [name, replicas]))).toEqual({
       "holdfast-api": 2,
-      "holdfast-gateway": 1,
+      "holdfast-gateway": 2,
       "holdfast-migrate": undefined,
       "holdfast-nginx": 2,
       "holdfast-worker": 2,
@@ -207,7 +207,7 @@ describe("deploy/kubernetes", () => {
     const kept = ofKind("PodDisruptionBudget")
       .map(({ metadata }) => metadata.name)
       .sort();
-    expect(kept).toEqual(["holdfast-api", "holdfast-nginx", "holdfast-worker"]);
+    expect(kept).toEqual(["holdfast-api", "holdfast-gateway", "holdfast-nginx", "holdfast-worker"]);
     for (const { kind, metadata } of manifests)
       if (kind !== "Namespace") expect(metadata.namespace).toBe("holdfast");
   });
@@ -216,10 +216,16 @@ describe("deploy/kubernetes", () => {
     for (const { image, args, env = [], envFrom = [] } of containers) {
       if (image !== "holdfast" || !args) continue;
       const shared = envFrom.length > 0 ? common : {};
-      const own = env.map(({ name, value, valueFrom }) => {
+      const ofPod = env.filter(({ valueFrom }) => valueFrom?.fieldRef).map(({ name }) => name);
+      const settings = env.filter(({ name }) => !ofPod.includes(name));
+      const own = settings.map(({ name, value, valueFrom }) => {
         const fromMap = valueFrom?.configMapKeyRef && common[valueFrom.configMapKeyRef.key];
         if (valueFrom?.configMapKeyRef) expect(fromMap, name).toBeDefined();
-        return [name, value ?? fromMap] as const;
+        const filled = value?.replace(/\$\((\w+)\)/g, (_, field: string) => {
+          expect(ofPod, name).toContain(field);
+          return "10.0.0.1";
+        });
+        return [name, filled ?? fromMap] as const;
       });
       checkEnvironment(args[0] ?? "", { ...shared, ...Object.fromEntries(own) });
     }

@@ -8,7 +8,7 @@ const page = readFileSync(new URL("../../docs/reference/errors.md", import.meta.
 const withRunbook: string[] = [
   ...["cert_expired", "identity_revoked", "identity_retired", "node_quarantined", "certificate_header_refused"],
   ...["terminal_token_mint_failed", "terminal_session_unknown", "terminal_token_refused"],
-  "ingress_identity_refused",
+  ...["ingress_identity_refused", "terminal_relay_unavailable"],
 ];
 
 describe("the error catalogue", () => {

@@ -4,6 +4,7 @@ import {
   admitNodeStream,
   reportTerminalEvents,
   type TerminalEvent,
+  type TerminalGrant,
   takeTerminal,
 } from "@holdfast/contracts/internal/endpoints";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -96,6 +97,17 @@ describe("a terminal and two gateways", () => {
     expect((await admit(second, id)).status).toBe(200);
     expect(await admit(gateway, id, { again: true })).toMatchObject(moved);
     expect((await reportBy(second, id, closedEvent())).status).toBe(204);
+  });
+
+  it("TERM-10 counts terminals at other gateways towards the limits, and the gateway's own not twice", async () => {
+    await openSession();
+    await openSession();
+    const { token } = await mint();
+    const { elsewhere } = (await claim(token, second)).body as unknown as TerminalGrant;
+    expect(elsewhere.on_node).toBe(2);
+    expect(elsewhere.of_user).toBeGreaterThanOrEqual(2);
+    const again = await mint();
+    expect((await claim(again.token)).body).toMatchObject({ elsewhere: { on_node: 1 } });
   });
 
   it("OPS-02 sends nobody to a gateway that said that it stops", async () => {

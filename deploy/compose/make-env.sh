@@ -6,6 +6,7 @@ set -eu
 name=${1:?the public name, such as holdfast.example.com}
 operator="hfo_$(openssl rand -base64 32 | tr '+/' '-_' | tr -d '=\n')"
 password=$(openssl rand -hex 24)
+redis=$(openssl rand -hex 24)
 
 cat <<END
 PUBLIC_NAME=$name
@@ -20,4 +21,6 @@ HOLDFAST_SYSTEM_DATABASE_URL=postgres://holdfast_system_login:$(openssl rand -he
 HOLDFAST_KEK_BASE64=$(openssl rand -base64 32)
 HOLDFAST_SERVICE_TOKEN=hfv_$(openssl rand -hex 32)
 HOLDFAST_INGRESS_TOKEN=$(openssl rand -hex 32)
+REDIS_PASSWORD=$redis
+HOLDFAST_REDIS_URL=redis://:$redis@redis:6379
 END

@@ -9,7 +9,7 @@ mkdir -p "$target"
 for file in holdfast-nodes.conf holdfast-public.conf; do
   sed -e "s/nodes\.example\.com/$PUBLIC_NAME/g" -e "s/holdfast\.example\.com/$PUBLIC_NAME/g" \
     -e "s/server api-1:/server ${API:-api-1}:/" -e "s/server api-2:/server ${API:-api-2}:/" \
-    -e "s/server gateway:/server ${GATEWAY:-gateway}:/" \
+    -e "s/server gateway-1:/server ${GATEWAY:-gateway-1}:/" -e "s/server gateway-2:/server ${GATEWAY:-gateway-2}:/" \
     "$source/$file" > "$target/$file"
 done
 sed -e "s#/run/nginx\.pid#/run/nginx/nginx.pid#" "$source/nginx.conf" > "$target/nginx.conf"

@@ -99,6 +99,21 @@ describe.skipIf(without)("two gateways", () => {
     await newest.next("ready");
   });
 
+  it("TERM-10 TERM-07 count what others have towards the limits", async () => {
+    const { api, node, a } = two;
+    const full = { elsewhere: { of_user: 3, on_node: 3 }, limits: { per_user: 3 } };
+    const client = await connectClient(a, api.grant({ node_id: node.id, ...full }).token);
+    expect(await client.next("error")).toMatchObject({ code: "terminal_sessions_exhausted" });
+  });
+
+  it("TERM-06 TERM-07 report since when a node does not respond, also if another gateway noticed it", async () => {
+    const { client, stream } = await across();
+    stream.socket.pause();
+    const { cause, since } = await client.next("unresponsive");
+    expect(cause).toBe("silent");
+    expect(Date.parse(since)).toBeLessThan(Date.now());
+  });
+
   it("SEC-04 TERM-07 nobody but a gateway passes streams on: a certificate in a header is refused and reported", async () => {
     const { api, node, a } = two;
     const { sessionId } = await across();

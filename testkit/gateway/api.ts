@@ -119,6 +119,7 @@ export async function startStandInApi(): Promise<StandInApi> {
         offset: null,
         asked_at: new Date().toISOString(),
         deadline_seconds: 15,
+        elsewhere: { of_user: 0, on_node: 0 },
         ...changes,
         limits: {
           idle_seconds: 3600,

@@ -41,6 +41,7 @@ const settingsNamed = (alias: string) => declarations.filter(({ aliases }) => al
 /** A value other than the default for each supported alias, and what becomes of it. */
 const examples: Record<string, [text: string, value: unknown]> = {
   DATABASE_URL: ["postgres://me:pw@db/holdfast", "postgres://me:pw@db/holdfast"],
+  REDIS_URL: ["rediss://me:pw@redis:6380/1", "rediss://me:pw@redis:6380/1"],
   SECRETS_KEK_ID: ["2026", "2026"],
   SECRETS_KEK_BASE64: [Buffer.alloc(32, 9).toString("base64"), Buffer.alloc(32, 9)],
   GPUAAS_API_URL: ["https://holdfast.example.com:18442", "https://holdfast.example.com:18442"],

@@ -15,7 +15,7 @@ import { listPlatformAudit } from "@holdfast/contracts/endpoints/audit";
 import { changeNode, getNode } from "@holdfast/contracts/endpoints/nodes";
 import { createTask, getTask, listTasks } from "@holdfast/contracts/endpoints/tasks";
 import { createTerminalToken } from "@holdfast/contracts/endpoints/terminals";
-import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
+import { CERTIFICATE_HEADER, gatewayListeners, LISTENER_HEADER } from "@holdfast/contracts/headers";
 import { MOST_RESULT_BYTES } from "@holdfast/contracts/node/limits";
 import { classify } from "@holdfast/node-agent/link/failures";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -78,6 +78,7 @@ beforeAll(async () => {
     {
       nodeApis: [portOf(api.nodeUrl)],
       gateways: [portOf(gateway.nodeUrl)],
+      publicGateways: [portOf(gateway.url)],
       apis: [portOf(api.url), await startBreaking()],
     },
     "localhost",
@@ -343,7 +344,10 @@ describe.skipIf(without)("whoever is not a node", () => {
 
   it("ID-13 finds that the public name hands nothing over: refused and in the audit", async () => {
     const people = openClient(`https://localhost:${nginx.ports.public}`, { ca: roots });
-    expect((await people.ask({ path: "/healthz" })).status).toBe(200);
+    // Of the gateway: clients of terminals ask whether it is reached by this name.
+    expect(await people.ask({ path: "/healthz" })).toMatchObject({
+      ...{ status: 200, headers: { [LISTENER_HEADER]: gatewayListeners.public } },
+    });
     const headers = { [CERTIFICATE_HEADER]: "anything", "x-correlation-id": "forged-in-public" };
     expect((await people.ask({ path: "/v1/me", headers })).body["code"]).toBe("certificate_header_refused");
     const query = { action: "certificate_header.send", correlation_id: "forged-in-public" };

@@ -157,6 +157,8 @@ export const TerminalGrant = z.strictObject({
   offset: z.int().nonnegative().nullable(),
   asked_at: Time,
   deadline_seconds: z.number(),
+  /** Terminals that other gateways have, of the same person and on the same node: they count towards the limits, too. */
+  elsewhere: z.strictObject({ of_user: z.int().nonnegative(), on_node: z.int().nonnegative() }),
   limits: z.strictObject({
     idle_seconds: z.number(),
     detached_seconds: z.number(),

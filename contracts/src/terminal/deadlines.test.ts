@@ -12,6 +12,7 @@ import {
   gatewayWaitMs,
   PROBE_MS,
   PROMISED_SECONDS,
+  RELAY_HANDSHAKE_MS,
   ROUTE_CHECK_MS,
   STREAM_AFTER_TASK_MS,
   STREAM_HANDSHAKE_MS,
@@ -83,6 +84,7 @@ describe("the limits of an opening", () => {
     expect(STREAM_AFTER_TASK_MS).toBeLessThan(gatewayWaitMs(promised));
     expect(clientConnectMs(promised) + ROUTE_CHECK_MS + TRAVEL_MS).toBeLessThan(clientWaitMs(promised));
     expect(ROUTE_CHECK_MS + TRAVEL_MS).toBeLessThan(PROBE_MS);
+    expect(RELAY_HANDSHAKE_MS + TRAVEL_MS).toBeLessThan(STREAM_HANDSHAKE_MS);
   });
 });
 
@@ -109,6 +111,8 @@ const otherTimes = new Set([
   // gateway: its link to the api, and its own start and stop
   ...["TIMEOUT_MS", "MOST_TIMEOUT_MS", "ANNOUNCE_MS", "SILENT_MS"],
   ...["READY_WITHIN_MS", "REPORT_WITHIN_MS", "LEAVE_WITHIN_MS"],
+  // gateway: how bindings are kept in Redis
+  ...["EXPIRY_MS", "RENEW_MS", "TRY_AGAIN_MS"],
   // agent: the processes that hold shells, and streams that broke
   ...["ORPHAN_SECONDS", "LONGEST_DETACHED_MS", "KEEP_SPARE_MS", "ANSWER_MS", "REFRESH_MS", "SPARE_AFTER_MS"],
   ...["DIAL_AGAIN_MS", "START_MS", "LOOK_MS", "OBEY_MS", "LAST_WISH_MS"],

@@ -34,6 +34,8 @@ const CLIENT_CONNECT_SHARE = 0.6;
 export const STREAM_AFTER_TASK_MS = 2_000;
 /** One connection attempt of the agent, as long as nothing at all is received. */
 export const STREAM_HANDSHAKE_MS = 10_000;
+/** The same from a gateway that passes the stream on to another one; the agent must still get the refusal of the first. */
+export const RELAY_HANDSHAKE_MS = 4_000;
 /** A client's request for a token, for which nothing is promised yet. */
 export const TOKEN_REQUEST_MS = 17_000;
 /** A client's question whether the gateway answers at its address. */

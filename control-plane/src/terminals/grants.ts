@@ -29,6 +29,7 @@ export function grantOfToken(claimed: Claimed, limits: TerminalLimits): Terminal
     purpose: claimed.purpose,
     offset: claimed.from_offset === null ? null : Number(claimed.from_offset),
     asked_at: claimed.asked_at.toISOString(),
+    elsewhere: { of_user: claimed.of_user, on_node: claimed.on_node },
     ...limitsOf(limits),
   };
 }
@@ -45,6 +46,8 @@ export function grantOfSession(session: SessionRow, limits: TerminalLimits): Ter
     purpose: session.state === "opening" ? "open" : "attach",
     offset: null,
     asked_at: session.created_at.toISOString(),
+    // Only an opening is limited.
+    elsewhere: { of_user: 0, on_node: 0 },
     ...limitsOf(limits),
   };
 }

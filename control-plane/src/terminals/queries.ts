@@ -273,6 +273,8 @@ export type Claimed = {
   purpose: "open" | "attach";
   from_offset: string | null;
   asked_at: Date;
+  of_user: number;
+  on_node: number;
 };
 
 /**
@@ -300,8 +302,14 @@ export async function claimToken(
         AND NOT ${accessIsLost(system)}
       RETURNING s.id, s.org_id, s.allocation_id, s.node_id
     )
-    SELECT bound.*, used.user_key, used.correlation_id, used.purpose, used.from_offset, used.asked_at
-    FROM used LEFT JOIN bound ON true`;
+    SELECT bound.*, used.user_key, used.correlation_id, used.purpose, used.from_offset, used.asked_at,
+      elsewhere.of_user, elsewhere.on_node
+    FROM used LEFT JOIN bound ON true LEFT JOIN LATERAL (
+      SELECT count(*) FILTER (WHERE s.user_key = used.user_key)::integer AS of_user,
+        count(*) FILTER (WHERE s.node_id = bound.node_id)::integer AS on_node
+      FROM terminal_sessions s
+      WHERE (s.user_key = used.user_key OR s.node_id = bound.node_id) AND ${sessionIsLive}
+        AND s.gateway_id <> ${claim.gatewayId}) AS elsewhere ON true`;
   return row?.id === null ? "used_up" : row;
 }
 

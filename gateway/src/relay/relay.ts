@@ -5,6 +5,7 @@
 import { Agent } from "node:https";
 import { CERTIFICATE_HEADER, CORRELATION_HEADER } from "@holdfast/contracts/headers";
 import { BOOT_HEADER, INSTANCE_HEADER } from "@holdfast/contracts/node/limits";
+import { RELAY_HANDSHAKE_MS } from "@holdfast/contracts/terminal/deadlines";
 import { MOST_FRAME_BYTES, nodeStreamPath } from "@holdfast/contracts/terminal/frames";
 import type { Log } from "@holdfast/service/log";
 import { gatewayOf } from "@holdfast/service/node-identity/certificate";
@@ -39,9 +40,6 @@ function agentFor(identity: ServiceIdentity, owner: Owner): Agent {
   });
 }
 
-/** Shorter than an agent waits for the answer to its own attempt. */
-const HANDSHAKE_MS = 4_000;
-
 export function createRelay({ log }: { log: Log }): Relay {
   const peers = peerSockets();
   const joined = new Set<Joined>();
@@ -63,7 +61,7 @@ export function createRelay({ log }: { log: Log }): Relay {
       },
       perMessageDeflate: false,
       maxPayload: MOST_FRAME_BYTES,
-      handshakeTimeout: HANDSHAKE_MS,
+      handshakeTimeout: RELAY_HANDSHAKE_MS,
       autoPong: false,
       generateMask: () => undefined,
     });

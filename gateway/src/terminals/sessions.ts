@@ -187,9 +187,9 @@ export function createSessions(options: SessionsOptions): Sessions {
   };
 }
 
-function limitReached(sessions: Iterable<Session>, { limits, user_key, node_id }: TerminalGrant) {
-  let own = 0;
-  let onNode = 0;
+function limitReached(sessions: Iterable<Session>, { limits, user_key, node_id, elsewhere }: TerminalGrant) {
+  let own = elsewhere.of_user;
+  let onNode = elsewhere.on_node;
   for (const { userKey, nodeId } of sessions) {
     if (userKey === user_key) own += 1;
     if (nodeId === node_id) onNode += 1;
