@@ -59,6 +59,13 @@ export const executionErrors = {
     ...wordsOf(executionOutcomes.NO_AGENT_AVAILABLE),
     retryable: true,
   },
+  /** Never 503, which callers of these routes read as `no_agent_available`. */
+  gateway_unavailable: {
+    status: 502,
+    message: "The gateway cannot reach the API, which stores requests.",
+    retryable: true,
+    nextStep: "Send the same request again: it is not run twice.",
+  },
   internal_listener_only: {
     status: 404,
     message: "Internal routes are not served here.",
