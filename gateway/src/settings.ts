@@ -1,7 +1,17 @@
 // Settings of the gateway process.
 
 import { kinds, optional, setting } from "@holdfast/kit/settings";
-import { bindAddress, exposureSettings, logLevelSetting, serviceTokenSetting } from "@holdfast/service/settings";
+import {
+  agentStaleSetting,
+  bindAddress,
+  dispatchTokenSetting,
+  drainSetting,
+  executionUrlSetting,
+  exposureSettings,
+  gatewayHttpUrlSetting,
+  logLevelSetting,
+  serviceTokenSetting,
+} from "@holdfast/service/settings";
 
 const httpsUrl = {
   allowed: "an https:// address without path, such as https://nodes.example.com:18443",
@@ -16,7 +26,7 @@ export const gatewaySettings = {
     env: "HOLDFAST_GATEWAY_PORT",
     aliases: ["GATEWAY_PORT"],
     default: 3002,
-    help: "Port for terminal connections of browsers and of the command line.",
+    help: "Port for terminal connections of browsers and of the command line, and for execution agents.",
   }),
   bind: setting(bindAddress, {
     env: "HOLDFAST_GATEWAY_BIND",
@@ -43,12 +53,27 @@ export const gatewaySettings = {
     aliases: ["GPUAAS_TERMINAL_API_URL"],
     help: "URL of the gateway's node-facing listener that is published to agents. Default: the machine's name or the address listened on.",
   }),
+  internalPort: setting(kinds.port, {
+    env: "HOLDFAST_GATEWAY_INTERNAL_PORT",
+    default: 3003,
+    help: "Port of the gateway's internal listener, at which workers dispatch steps.",
+  }),
+  internalBind: setting(bindAddress, {
+    env: "HOLDFAST_GATEWAY_INTERNAL_BIND",
+    default: "127.0.0.1",
+    help: "Address of the gateway's internal listener. Beyond loopback it uses TLS, with HOLDFAST_TLS_CERT_FILE or else a certificate of Holdfast's own CA.",
+  }),
+  internalUrl: gatewayHttpUrlSetting,
+  executionUrl: executionUrlSetting,
+  agentStaleMs: agentStaleSetting,
   apiUrl: setting(httpsUrl, {
     env: "HOLDFAST_API_INTERNAL_URL",
     default: "https://127.0.0.1:3004",
     help: "URL of the api's internal listener, as seen from the gateway.",
   }),
   serviceToken: serviceTokenSetting,
+  dispatchToken: dispatchTokenSetting,
+  drainSeconds: drainSetting,
   ...exposureSettings,
   logLevel: logLevelSetting("HOLDFAST_GATEWAY_LOG_LEVEL", ["GATEWAY_LOG_LEVEL"]),
 };

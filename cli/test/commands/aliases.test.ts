@@ -54,7 +54,10 @@ const examples: Record<string, [text: string, value: unknown]> = {
   GATEWAY_HOST: ["0.0.0.0", "0.0.0.0"],
   GATEWAY_PORT: ["4002", 4002],
   GATEWAY_LOG_LEVEL: ["debug", "debug"],
-  GATEWAY_SERVICE_TOKEN: ["s".repeat(32), "s".repeat(32)],
+  GATEWAY_SERVICE_TOKEN: ["s".repeat(16), "s".repeat(16)],
+  GATEWAY_AGENT_STALE_MS: ["90000", 90_000],
+  GATEWAY_HTTP_URL: ["https://gateway:3003", "https://gateway:3003"],
+  GATEWAY_WS_URL: ["wss://holdfast.example.com/ws", "wss://holdfast.example.com/ws"],
 };
 
 describe("known environment variables", () => {
