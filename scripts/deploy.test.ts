@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ingressSettings } from "@holdfast/cli/ingress/settings";
+import { EXECUTION_PATHS } from "@holdfast/contracts/execution/frames";
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
 import { TERMINAL_PATH } from "@holdfast/contracts/terminal/frames";
 import { apiSettings } from "@holdfast/control-plane/api/settings";
@@ -30,8 +31,11 @@ const logins = ["HOLDFAST_APP_DATABASE_URL", "HOLDFAST_SYSTEM_DATABASE_URL"];
 /** What a process does not run without, though `holdfast up` or a default may give it. */
 const needed: Record<string, string[]> = {
   api: [...logins, "HOLDFAST_KEK_BASE64", "HOLDFAST_SERVICE_TOKEN", "HOLDFAST_INGRESS_TOKEN"],
-  gateway: ["HOLDFAST_SERVICE_TOKEN", "HOLDFAST_API_INTERNAL_URL", "HOLDFAST_REDIS_URL"],
-  worker: ["HOLDFAST_SYSTEM_DATABASE_URL"],
+  gateway: [
+    ...["HOLDFAST_SERVICE_TOKEN", "HOLDFAST_DISPATCH_TOKEN", "HOLDFAST_API_INTERNAL_URL"],
+    "HOLDFAST_REDIS_URL",
+  ],
+  worker: ["HOLDFAST_SYSTEM_DATABASE_URL", "HOLDFAST_DISPATCH_TOKEN", "HOLDFAST_GATEWAY_HTTP_URL"],
   ingress: ["HOLDFAST_INGRESS_TOKEN", "HOLDFAST_API_INTERNAL_URL"],
   migrate: ["HOLDFAST_DATABASE_URL", ...logins],
 };
@@ -41,6 +45,7 @@ const ports = {
   internal: apiSettings.internalPort.default,
   gateway: gatewaySettings.port.default,
   nodeTerminal: gatewaySettings.nodePort.default,
+  gatewayInternal: gatewaySettings.internalPort.default,
 };
 
 /** A value that comes from elsewhere is undefined. */
@@ -232,7 +237,10 @@ describe("deploy/kubernetes", () => {
   });
 
   it("OPS-02 probes paths that exist, on the product's own ports, with a Host that is answered", () => {
-    const own = { api: [ports.api, ports.nodeApi, ports.internal], gateway: [ports.gateway, ports.nodeTerminal] };
+    const own = {
+      api: [ports.api, ports.nodeApi, ports.internal],
+      gateway: [ports.gateway, ports.nodeTerminal, ports.gatewayInternal],
+    };
     for (const [name, expected] of Object.entries(own)) {
       expect(portsOf(`holdfast-${name}`).map((one) => one.containerPort)).toEqual(expected);
     }
@@ -308,6 +316,12 @@ describe("deploy/nginx", () => {
     expect(behind("nginx/holdfast-nodes.conf")).toEqual([ports.nodeApi, ports.nodeTerminal]);
     expect(behind("nginx/holdfast-public.conf")).toEqual([ports.api, ports.gateway]);
     expect(read("nginx/holdfast-public.conf")).toContain(`location = ${TERMINAL_PATH} {`);
+    const [, agents = ""] = /location ~ (\S*ws\S*) \{/.exec(read("nginx/holdfast-public.conf")) ?? [];
+    expect(
+      ["/ws", "/ws/executor", "/ws/other", "/internal/v1/dispatch"].filter((path) =>
+        new RegExp(agents).test(path),
+      ),
+    ).toEqual([...EXECUTION_PATHS]);
   });
 });
 

@@ -44,6 +44,7 @@ export async function startHoldfast(
       HOLDFAST_GATEWAY_PORT: "0",
       HOLDFAST_NODE_API_PORT: "0",
       HOLDFAST_NODE_TERMINAL_PORT: "0",
+      HOLDFAST_GATEWAY_INTERNAL_PORT: "0",
       HOLDFAST_API_INTERNAL_PORT: String(internalPort),
       HOLDFAST_AGENT_PORT: "0",
       ...(compileCache && { NODE_COMPILE_CACHE: compileCache }),

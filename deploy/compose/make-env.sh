@@ -20,6 +20,8 @@ HOLDFAST_SYSTEM_DATABASE_URL=postgres://holdfast_system_login:$(openssl rand -he
 # Keep this separate from the database's backup: without it, everything sealed is lost.
 HOLDFAST_KEK_BASE64=$(openssl rand -base64 32)
 HOLDFAST_SERVICE_TOKEN=hfv_$(openssl rand -hex 32)
+# For workers that dispatch steps at the gateway's internal listener, and for nobody else.
+HOLDFAST_DISPATCH_TOKEN=hfg_$(openssl rand -hex 32)
 HOLDFAST_INGRESS_TOKEN=$(openssl rand -hex 32)
 REDIS_PASSWORD=$redis
 HOLDFAST_REDIS_URL=redis://:$redis@redis:6379

@@ -1,7 +1,17 @@
 // Settings of the gateway process.
 
 import { kinds, optional, setting } from "@holdfast/kit/settings";
-import { bindAddress, exposureSettings, logLevelSetting, serviceTokenSetting } from "@holdfast/service/settings";
+import {
+  agentStaleSetting,
+  bindAddress,
+  dispatchTokenSetting,
+  drainSetting,
+  executionWsUrlSetting,
+  exposureSettings,
+  gatewayHttpUrlSetting,
+  logLevelSetting,
+  serviceTokenSetting,
+} from "@holdfast/service/settings";
 
 const redisUrl = {
   allowed: "a URL such as redis://host:6379 or rediss://user:password@host:6380/0",
@@ -21,7 +31,7 @@ export const gatewaySettings = {
     env: "HOLDFAST_GATEWAY_PORT",
     aliases: ["GATEWAY_PORT"],
     default: 3002,
-    help: "Port for terminal connections of browsers and of the command line.",
+    help: "Port for terminal connections of browsers and of the command line, and for execution agents.",
   }),
   bind: setting(bindAddress, {
     env: "HOLDFAST_GATEWAY_BIND",
@@ -48,6 +58,19 @@ export const gatewaySettings = {
     aliases: ["GPUAAS_TERMINAL_API_URL"],
     help: "URL of the gateway's node-facing listener that is published to agents. Default: the machine's name or the address listened on.",
   }),
+  internalPort: setting(kinds.port, {
+    env: "HOLDFAST_GATEWAY_INTERNAL_PORT",
+    default: 3003,
+    help: "Port of the gateway's internal listener, at which workers dispatch steps.",
+  }),
+  internalBind: setting(bindAddress, {
+    env: "HOLDFAST_GATEWAY_INTERNAL_BIND",
+    default: "127.0.0.1",
+    help: "Address of the gateway's internal listener. Beyond loopback it uses TLS, with HOLDFAST_TLS_CERT_FILE or else a certificate of Holdfast's own CA.",
+  }),
+  internalUrl: gatewayHttpUrlSetting,
+  executionUrl: executionWsUrlSetting,
+  agentStaleMs: agentStaleSetting,
   apiUrl: setting(httpsUrl, {
     env: "HOLDFAST_API_INTERNAL_URL",
     default: "https://127.0.0.1:3004",
@@ -64,6 +87,8 @@ export const gatewaySettings = {
     help: "URL at which other gateways reach this gateway's node-facing listener directly. Default: the machine's name or the address listened on, with HOLDFAST_NODE_TERMINAL_PORT.",
   }),
   serviceToken: serviceTokenSetting,
+  dispatchToken: dispatchTokenSetting,
+  drainSeconds: drainSetting,
   ...exposureSettings,
   logLevel: logLevelSetting("HOLDFAST_GATEWAY_LOG_LEVEL", ["GATEWAY_LOG_LEVEL"]),
 };

@@ -12,7 +12,9 @@ import type { GatewayForgeries } from "./api-link/forgeries.ts";
 import { type ApiLink, linkToApi } from "./api-link/link.ts";
 import { createOutbox } from "./api-link/outbox.ts";
 import { openBindings } from "./bindings/open.ts";
-import { terminalUrl } from "./listeners/addresses.ts";
+import { createExecutions } from "./execution/execution.ts";
+import { executionUrl, terminalUrl } from "./listeners/addresses.ts";
+import { createInternalListener, type InternalListener, internalNames } from "./listeners/internal-listener.ts";
 import { createNodeListener } from "./listeners/node-listener.ts";
 import type { PublicListener } from "./listeners/public-listener.ts";
 import { createRelay } from "./relay/relay.ts";
@@ -22,6 +24,8 @@ import { createTerminals, type Terminals } from "./terminals/terminals.ts";
 export type Streams = {
   /** The port of the node-facing listener. */
   port: number;
+  /** The port of the internal listener; undefined: there is no dispatch token. */
+  internalPort: number | undefined;
   readiness(): Readiness;
   /** Informs clients, leaves shells to the next gateway, and closes. */
   stop(): Promise<void>;
@@ -30,6 +34,8 @@ export type Streams = {
 const READY_WITHIN_MS = 10_000;
 const REPORT_WITHIN_MS = 2_000;
 const LEAVE_WITHIN_MS = 1_000;
+/** How long steps that are under way may take to end at this gateway, unless HOLDFAST_DRAIN_SECONDS is longer. */
+const DRAIN_MS = 2_000;
 
 type StreamsOptions = {
   settings: Values<typeof gatewaySettings>;
@@ -45,10 +51,10 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
   const { settings, forgeries, log, metrics } = options;
   const instanceId = uuidv7();
   const place = { bind: settings.nodeBind, url: settings.nodeUrl };
-  const names = listenerNames(place);
+  const names = [...new Set([...listenerNames(place), ...internalNames(settings)])];
   const onRefused = metrics.countByCode(
     "holdfast_gateway_upgrades_refused_total",
-    "Connections of browsers and nodes that were refused before they were WebSockets",
+    "Connections of browsers, nodes and agents that were refused before they were WebSockets",
   );
 
   let link: ApiLink | undefined;
@@ -72,6 +78,8 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
   const relay = createRelay({ log });
   const isApiKnown = () => origins() !== undefined;
   const terminals: Terminals = createTerminals({ api, isApiKnown, bindings, relay, outbox, log, metrics });
+  const { dispatchToken, agentStaleMs } = settings;
+  const executions = createExecutions({ api, dispatchToken, agentStaleMs, log, metrics });
   const routes = { public: [terminals.publicRoute], node: [terminals.nodeRoute] };
 
   const nodeListener = createNodeListener({
@@ -88,6 +96,14 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
     portSetting: gatewaySettings.nodePort.env,
   });
   relayUrl = listenerUrl({ bind: settings.nodeBind, url: settings.relayUrl }, port);
+  let internal: InternalListener | undefined;
+  if (dispatchToken !== undefined) {
+    internal = createInternalListener({ place: settings, addRoutes: executions.addInternalRoutes, log, metrics });
+  }
+  const internalPort = await internal?.listen({
+    port: settings.internalPort,
+    portSetting: gatewaySettings.internalPort.env,
+  });
   link = linkToApi({
     apiUrl: settings.apiUrl,
     token: options.token,
@@ -97,17 +113,30 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
       terminal_url: terminalUrl(settings, options.publicPort),
       node_url: listenerUrl(place, port),
       sessions: terminals.count(),
+      execution_url: executionUrl(settings, options.publicPort),
     }),
     onIdentity(identity, { ticket_keys }) {
       nodeListener.use(identity, Buffer.from(ticket_keys, "base64"));
       relay.use(identity);
+      internal?.use(identity);
     },
     onAnnounced: ({ ingress_mark }) => nodeListener.trustIngress(ingress_mark ?? undefined),
-    onListening: () => void terminals.recheck(),
-    onNews: terminals.onNews,
+    onListening: () => {
+      void terminals.recheck();
+      executions.resume();
+    },
+    onNews: (news) => {
+      terminals.onNews(news);
+      executions.onNews(news);
+    },
     log,
   });
-  const publicSockets = options.publicListener.serve({ routes: routes.public, origins, onRefused });
+  const publicSockets = options.publicListener.serve({
+    routes: routes.public,
+    admittedRoutes: executions.publicRoutes,
+    origins,
+    onRefused,
+  });
   metrics.gaugeByReason("holdfast_gateway_held", "What the gateway holds for terminals, by kind", async () => ({
     bindings: bindings.size(),
     client_sockets: publicSockets.size(),
@@ -116,16 +145,23 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
     unsent_events: outbox.waiting(),
   }));
   log.info({ port }, "gateway listens for nodes");
+  if (internalPort === undefined)
+    log.warn(`nobody can dispatch steps: ${gatewaySettings.dispatchToken.env} is not set`);
+  else log.info({ port: internalPort }, "gateway listens for workers");
   // It also serves without the api, to report that the api is unreachable.
   await Promise.race([link.whenAnnounced, wait(READY_WITHIN_MS, undefined, { ref: false })]);
 
   return {
     port,
+    internalPort,
     readiness() {
       const checks = {
         enrolled: link?.isEnrolled() ? { ok: true } : { ok: false, reason: "no certificate from the api" },
         announced: link?.isAnnounced() ? { ok: true } : { ok: false, reason: "the api does not answer" },
         node_listener: nodeListener.isUsable() ? { ok: true } : { ok: false, reason: "no certificate yet" },
+        ...(internal && {
+          internal_listener: internal.isUsable() ? { ok: true } : { ok: false, reason: "no certificate yet" },
+        }),
       };
       // Without Redis it still serves terminals whose client and node both meet here.
       const ready = Object.values(checks).every(({ ok }) => ok);
@@ -136,7 +172,12 @@ export async function startStreams(options: StreamsOptions): Promise<Streams> {
       publicSockets.close();
       await link?.leave(LEAVE_WITHIN_MS);
       terminals.drain();
-      await outbox.flush(REPORT_WITHIN_MS);
+      await Promise.all([
+        outbox.flush(REPORT_WITHIN_MS),
+        executions.drain(Math.max(DRAIN_MS, settings.drainSeconds * 1000)),
+      ]);
+      await executions.stop(REPORT_WITHIN_MS);
+      await internal?.stop();
       await Promise.all([
         relay.stop(LEAVE_WITHIN_MS),
         publicSockets.stop(LEAVE_WITHIN_MS),

@@ -27,7 +27,6 @@ export const bannedNames: Record<string, string> = {
   life: "validity, lifecycle or activity",
   tells: "reports",
   told: "reported, received, published or printed",
-  welcome: "accepted",
 };
 
 /** Where words of others or of earlier versions stand. */

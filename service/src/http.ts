@@ -69,6 +69,8 @@ export type HttpOptions = {
   readiness?: () => Promise<Readiness>;
   /** Turns an error of a lower layer into one for clients; undefined leaves it an internal error. */
   translateError?: (error: unknown) => ApiError | undefined;
+  /** The last word on what is answered, where callers know other codes. */
+  rephrase?: (error: ApiError) => ApiError;
   /** Methods that a path would take, for `method_not_allowed`. */
   methodsOf?: (path: string) => string[];
 };
@@ -160,12 +162,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   }) as unknown as FastifyInstance;
   refuseBeforeRouting(app.server);
 
-  /** Also those that are still in the middle of TLS, which the server does not count among its own yet. */
-  const connections = new Set<Socket>();
-  app.server.on("connection", (socket: Socket) => {
-    connections.add(socket);
-    socket.once("close", () => connections.delete(socket));
-  });
+  const connections = connectionsOf(app.server);
 
   app.addHook("onRequest", (request, reply, done) => {
     reply.header(CORRELATION_HEADER, request.id);
@@ -253,6 +250,20 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       clearTimeout(deadline);
     },
   };
+}
+
+/** Also those that are still in the middle of TLS, which the server does not count among its own yet. */
+function connectionsOf(server: TcpServer): ReadonlySet<Socket> {
+  const connections = new Set<Socket>();
+  // One function for all of them: thousands of sockets may be open.
+  function forget(this: Socket) {
+    connections.delete(this);
+  }
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    socket.on("close", forget);
+  });
+  return connections;
 }
 
 /**

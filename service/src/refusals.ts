@@ -23,6 +23,8 @@ export type RefusalOptions = {
   bodyLimit: number;
   /** Turns an error of a lower layer into one for clients; undefined leaves it an internal error. */
   translateError?: (error: unknown) => ApiError | undefined;
+  /** The last word on what is answered, where callers know other codes. */
+  rephrase?: (error: ApiError) => ApiError;
 };
 
 /** The client's own id if it has the right form, else a new one. */
@@ -45,7 +47,8 @@ export async function answerError(
       "request failed with an unhandled error",
     );
   }
-  const answer = known ?? new ApiError("internal_error");
+  const refusal = known ?? new ApiError("internal_error");
+  const answer = options.rephrase?.(refusal) ?? refusal;
   const envelope = answer.envelope(request.id);
   const code = request.routeOptions?.config?.upperCaseCodes ? envelope.code.toUpperCase() : envelope.code;
   return reply

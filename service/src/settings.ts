@@ -107,9 +107,28 @@ const sharedSecret = {
 /** Shared by all processes of an installation, which authenticate to each other with it. */
 export const serviceTokenSetting = optional(sharedSecret, {
   env: "HOLDFAST_SERVICE_TOKEN",
-  aliases: ["GATEWAY_SERVICE_TOKEN"],
   secret: true,
   help: "Secret with which the api and its gateways authenticate to each other: the same random text for all of them. Without it there are no terminals.",
+});
+
+/** What existing callers have may be shorter than what we make. */
+const dispatchSecret = {
+  allowed: "16 to 200 printable ASCII characters without spaces, as from `openssl rand -hex 32`",
+  parse: (text: string) => (/^[\x21-\x7e]{16,200}$/.test(text) ? text : undefined),
+};
+
+/** Never the service token: whoever dispatches steps must not be able to act as a gateway (ADR 8, ADR 46). */
+export const dispatchTokenSetting = optional(dispatchSecret, {
+  env: "HOLDFAST_DISPATCH_TOKEN",
+  aliases: ["GATEWAY_SERVICE_TOKEN"],
+  secret: true,
+  help: "Secret with which workers dispatch steps at the gateway's internal listener: the same random text for gateway and workers, different from HOLDFAST_SERVICE_TOKEN. Without it the gateway has no internal listener.",
+});
+
+export const gatewayHttpUrlSetting = optional(kinds.httpUrl, {
+  env: "HOLDFAST_GATEWAY_HTTP_URL",
+  aliases: ["GATEWAY_HTTP_URL"],
+  help: "URL of the gateway's internal listener, as seen from workers. Default: the address that it listens on. http:// only while that is a loopback address.",
 });
 
 /** Separate from the gateways' token: whoever has it can state which node a request is from. */

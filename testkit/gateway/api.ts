@@ -25,6 +25,7 @@ import { proofOfAnswer } from "@holdfast/service/service-proof";
 import { type Authority, temporaryAuthority } from "../../control-plane/src/identity/authority.ts";
 import { enroll } from "../../control-plane/src/internal-api/enroll.ts";
 import { atEnd } from "../lifetime/at-end.ts";
+import { type ExecutionModel, executionModel } from "./executions.ts";
 
 export const SERVICE_TOKEN = `hfv_${"g".repeat(43)}`;
 export const ORIGIN = "http://127.0.0.1:3001";
@@ -57,6 +58,8 @@ export type StandInApi = {
   /** Waited for before admitNodeStream is answered. */
   beforeAdmit: (() => Promise<void>) | undefined;
   events(sessionId: string): TerminalEvent[];
+  /** Agents that run steps, and their requests. */
+  executions: ExecutionModel;
   publish(news: ServiceNews): void;
   announcements: BodyInputOf<typeof announceGateway>[];
   enrollments: number;
@@ -102,6 +105,7 @@ export async function startStandInApi(): Promise<StandInApi> {
     onTask: () => new Promise(() => undefined),
     onAdmit: undefined,
     beforeAdmit: undefined,
+    executions: executionModel((news) => api.publish(news)),
     following: () => followers.size,
     events: (sessionId) => events.get(sessionId) ?? [],
     publish(news) {
@@ -160,6 +164,12 @@ export async function startStandInApi(): Promise<StandInApi> {
     if (!leaf || !authority.hasIssued(leaf)) throw new ApiError("service_identity_refused");
     if (noun === "news") return follow(response);
     const body = (await json(request)) as Record<string, unknown>;
+    const execution = await api.executions.answer(request.url ?? "", body);
+    if (execution?.lost) {
+      request.socket.destroy();
+      throw new Streaming();
+    }
+    if (execution) return execution.value;
     if (noun === "gateways") {
       api.announcements.push(body as never);
       return { origins: [ORIGIN], ticket_keys: Buffer.alloc(48, 5).toString("base64"), ingress_mark: null };

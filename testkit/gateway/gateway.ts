@@ -28,10 +28,16 @@ import { atEnd } from "../lifetime/at-end.ts";
 import { startInside } from "../lifetime/start-inside.ts";
 import { ORIGIN, SERVICE_TOKEN, type StandInApi } from "./api.ts";
 
+export const DISPATCH_TOKEN = `hfg_${"d".repeat(43)}`;
+
 export type TestGateway = {
   url: string;
   terminalUrl: string;
   nodeUrl: string;
+  /** Of the internal listener. */
+  internalUrl: string;
+  /** For agents that run steps. */
+  agentUrl: string;
   logged(): string;
   /** A metric's value with these labels, 0 when it is not there. */
   metric(name: string, label: string): Promise<number>;
@@ -47,6 +53,8 @@ export async function startTestGateway(
     HOLDFAST_NODE_TERMINAL_PORT: "0",
     HOLDFAST_API_INTERNAL_URL: api.url,
     HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
+    HOLDFAST_GATEWAY_INTERNAL_PORT: "0",
+    HOLDFAST_DISPATCH_TOKEN: DISPATCH_TOKEN,
     ...env,
   });
   const { ports, logged, stop } = await startInside("gateway", (log) => startGateway(settings, log));
@@ -58,6 +66,8 @@ export async function startTestGateway(
     url,
     terminalUrl: `${url.replace("http", "ws")}${TERMINAL_PATH}`,
     nodeUrl: `https://127.0.0.1:${ports["node"]}`,
+    internalUrl: `http://127.0.0.1:${ports["internal"]}`,
+    agentUrl: `${url.replace("http", "ws")}/ws`,
     logged,
     async metric(name, label) {
       const page = await (await fetch(`${url}/metrics`)).text();
@@ -139,7 +149,7 @@ function peerOf<Sent, Received extends { type: string }>(socket: WebSocket): Pee
 export type Refusal = { status: number; code: string; headers: IncomingMessage["headers"]; body: string };
 
 /** Opens, or tells with which answer it was refused. */
-async function dial<S, R extends { type: string }>(
+export async function dial<S, R extends { type: string }>(
   url: string,
   protocols: string[],
   options: ClientOptions,

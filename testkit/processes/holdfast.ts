@@ -17,6 +17,7 @@ export type Ready = {
   node_api_url: string;
   api_internal_url: string;
   node_terminal_url: string;
+  gateway_internal_url: string;
   agent: AgentRecord | null;
   data_dir: string;
   database: { embedded: boolean; version: string };
@@ -57,6 +58,7 @@ export const freePorts = {
   HOLDFAST_NODE_API_PORT: "0",
   HOLDFAST_API_INTERNAL_PORT: "0",
   HOLDFAST_NODE_TERMINAL_PORT: "0",
+  HOLDFAST_GATEWAY_INTERNAL_PORT: "0",
   HOLDFAST_AGENT_PORT: "0",
 };
 

@@ -19,7 +19,7 @@ import { describeJobs, summarizeJobs } from "./status-jobs.ts";
 type Part = { ok: boolean; url?: string; reason?: string; warning?: string };
 type Status = {
   api: Part & { node_url?: string | null; internal_url?: string | null };
-  gateway: Part & { node_url?: string | null };
+  gateway: Part & { node_url?: string | null; internal_url?: string | null };
   worker: Part;
   database: Part & { embedded: boolean; version: string | null };
   agent: Part & { node_id: string | null };
@@ -53,7 +53,11 @@ async function readStatus(): Promise<Status> {
     agentOf(file),
   ]);
   const api = { ...apiPart, node_url: file.node_api_url, internal_url: file.api_internal_url };
-  const gateway = { ...gatewayPart, node_url: file.node_terminal_url };
+  const gateway = {
+    ...gatewayPart,
+    node_url: file.node_terminal_url,
+    internal_url: file.gateway_internal_url,
+  };
   const { embedded, version } = file.database;
   try {
     const platform = await clientOf(findLocalServer())(getPlatformStatus, {});

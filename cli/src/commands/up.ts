@@ -51,6 +51,7 @@ function readyReport(running: Running) {
     node_api_url: running.nodeApiUrl,
     api_internal_url: running.apiInternalUrl,
     node_terminal_url: running.nodeTerminalUrl,
+    gateway_internal_url: running.gatewayInternalUrl,
     agent: running.agent?.record ?? null,
     data_dir: running.data.path,
     database: running.database,

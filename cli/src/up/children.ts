@@ -28,6 +28,8 @@ export type Ports = {
   internal: number;
   /** The gateway's node-facing one. */
   nodeTerminal: number;
+  /** The gateway's own, for workers. */
+  gatewayInternal: number;
 };
 
 export type Children = {
@@ -45,14 +47,18 @@ const portSettings: Record<ServerProcess, Record<string, string>> = {
     node: apiSettings.nodePort.env,
     internal: apiSettings.internalPort.env,
   },
-  gateway: { public: gatewaySettings.port.env, node: gatewaySettings.nodePort.env },
+  gateway: {
+    public: gatewaySettings.port.env,
+    node: gatewaySettings.nodePort.env,
+    internal: gatewaySettings.internalPort.env,
+  },
   worker: {},
 };
 
 /** The setting of each address, by process and listener. */
 const portNames: Record<ServerProcess, Record<string, keyof Ports>> = {
   api: { public: "api", node: "node", internal: "internal" },
-  gateway: { public: "gateway", node: "nodeTerminal" },
+  gateway: { public: "gateway", node: "nodeTerminal", internal: "gatewayInternal" },
   worker: {},
 };
 
@@ -63,11 +69,14 @@ export function startChildren(options: {
   kek: string;
   operatorTokenSha256: string;
   serviceToken: string;
+  dispatchToken: string;
   /** The address on which the api listens for the gateway. */
   internal: { bind: string; port: number };
+  /** The address on which the gateway listens for workers. */
+  gatewayInternal: { bind: string; port: number; tls: boolean };
   events: ChildEvents;
 }): Children {
-  const { data, env, events, internal } = options;
+  const { data, env, events, internal, gatewayInternal } = options;
   const given: Environment = {
     ...loginEnvironment(options.logins),
     // The owner's login is not theirs.
@@ -75,16 +84,28 @@ export function startChildren(options: {
     [sealingSettings.kek.env]: options.kek,
     [apiSettings.operatorTokenSha256.env]: options.operatorTokenSha256,
     [apiSettings.serviceToken.env]: options.serviceToken,
+    [gatewaySettings.dispatchToken.env]: options.dispatchToken,
     // Done already, by the owner's login, which the processes do not get.
     [apiSettings.migrateOnStart.env]: "no",
   };
-  const taken: Ports = { api: 0, gateway: 0, node: 0, internal: internal.port, nodeTerminal: 0 };
+  const taken: Ports = {
+    ...{ api: 0, gateway: 0, node: 0, nodeTerminal: 0 },
+    internal: internal.port,
+    gatewayInternal: gatewayInternal.port,
+  };
   const forGateway = () => ({
     [gatewaySettings.apiUrl.env]: urlOf({ bind: internal.bind, port: taken.internal, tls: true }),
   });
+  /** Unless it is set: workers may reach the gateway by another address. Unknown until the gateway has chosen a free port. */
+  const forWorker = () => {
+    const { env: setting, aliases } = gatewaySettings.internalUrl;
+    const isSet = [setting, ...aliases].some((spelling) => (env[spelling] ?? "") !== "");
+    if (isSet || taken.gatewayInternal === 0) return {};
+    return { [setting]: urlOf({ ...gatewayInternal, port: taken.gatewayInternal }) };
+  };
   const supervise = (name: ServerProcess): Child => {
     const ports: Environment = {};
-    const more = () => (name === "gateway" ? forGateway() : {});
+    const more = () => (name === "gateway" ? forGateway() : name === "worker" ? forWorker() : {});
     return superviseChild({
       name,
       args: [command, name],

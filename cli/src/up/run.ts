@@ -4,6 +4,7 @@
 
 import { configuredLogins, setUpDatabase } from "@holdfast/control-plane/database/logins";
 import { type Environment, UsageError } from "@holdfast/kit/settings";
+import { isLoopback } from "@holdfast/service/settings";
 import { urlOf } from "./addresses.ts";
 import { expectedAgent, type LocalAgent, startLocalAgent } from "./agent.ts";
 import { type Ports, startChildren } from "./children.ts";
@@ -14,7 +15,7 @@ import { endLeftOverChildren } from "./left-over-children.ts";
 import { type Lock, takeLock } from "./lock.ts";
 import { occupied } from "./occupied.ts";
 import { checkPorts } from "./ports.ts";
-import { digestOf, ensureKek, ensureOperatorToken, makeServiceToken } from "./secrets.ts";
+import { digestOf, ensureKek, ensureOperatorToken, makeDispatchToken, makeServiceToken } from "./secrets.ts";
 import { type AllSettings, processSettings } from "./settings.ts";
 import type { StopRequest } from "./stop-request.ts";
 import type { Terminal } from "./terminal.ts";
@@ -26,6 +27,7 @@ export type Running = {
   nodeApiUrl: string;
   apiInternalUrl: string;
   nodeTerminalUrl: string;
+  gatewayInternalUrl: string;
   ports: Ports;
   /** Undefined when HOLDFAST_UP_AGENT is no. */
   agent: LocalAgent | undefined;
@@ -101,7 +103,13 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     kek,
     operatorTokenSha256: digestOf(operatorToken),
     serviceToken: settings.api.serviceToken ?? makeServiceToken(),
+    dispatchToken: settings.gateway.dispatchToken ?? makeDispatchToken(),
     internal: { bind: settings.api.internalBind, port: settings.api.internalPort },
+    gatewayInternal: {
+      bind: settings.gateway.internalBind,
+      port: settings.gateway.internalPort,
+      tls: !isLoopback(settings.gateway.internalBind),
+    },
     events: { onStarted: upFile.childStarted, report: (text) => terminal.warn(text) },
   });
   undo.push(() => children.stop(stop));
@@ -115,6 +123,7 @@ async function startInOrder(start: Start, undo: Undo[]): Promise<Omit<Running, "
     node_api_url: urls.nodeApiUrl,
     api_internal_url: urls.apiInternalUrl,
     node_terminal_url: urls.nodeTerminalUrl,
+    gateway_internal_url: urls.gatewayInternalUrl,
     tls_cert_file: settings.api.tlsCertFile ?? null,
   });
   const agent = !wantsAgent
@@ -143,6 +152,11 @@ function addressesOf(settings: AllSettings, ports: Ports) {
     nodeApiUrl: urlOf({ bind: api.nodeBind, port: ports.node, tls: true }),
     apiInternalUrl: urlOf({ bind: api.internalBind, port: ports.internal, tls: true }),
     nodeTerminalUrl: urlOf({ bind: gateway.nodeBind, port: ports.nodeTerminal, tls: true }),
+    gatewayInternalUrl: urlOf({
+      bind: gateway.internalBind,
+      port: ports.gatewayInternal,
+      tls: !isLoopback(gateway.internalBind),
+    }),
   };
 }
 
@@ -165,6 +179,10 @@ function listenersOf({ api, gateway }: AllSettings) {
     { process: "api", port: api.internalPort, bind: api.internalBind, setting: ofApi.internalPort.env },
     { process: "gateway", port: gateway.port, bind: gateway.bind, setting: ofGateway.port.env },
     { process: "gateway", port: gateway.nodePort, bind: gateway.nodeBind, setting: ofGateway.nodePort.env },
+    {
+      ...{ process: "gateway", port: gateway.internalPort, bind: gateway.internalBind },
+      setting: ofGateway.internalPort.env,
+    },
   ];
 }
 

@@ -1,6 +1,6 @@
 // The secrets that `holdfast up` makes. On first use, and kept: the key that seals everything secret in
 // the database, and the token by which the commands of this machine act without signing in. At each
-// start, and kept nowhere: the one by which api and gateway know each other.
+// start, and kept nowhere: the one by which api and gateway know each other, and the one that dispatches steps.
 
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -43,6 +43,10 @@ export function ensureOperatorToken(data: DataDirectory): string {
 
 export function makeServiceToken(): string {
   return `${secretPrefix.service}${randomBytes(32).toString("base64url")}`;
+}
+
+export function makeDispatchToken(): string {
+  return `${secretPrefix.dispatch}${randomBytes(32).toString("base64url")}`;
 }
 
 /** The api compares digests, so that it never holds the token itself. */

@@ -20,6 +20,7 @@ export type UpFile = {
   node_api_url: string | null;
   api_internal_url: string | null;
   node_terminal_url: string | null;
+  gateway_internal_url: string | null;
   /** This machine as a node; null when `up` runs no agent. */
   agent: AgentRecord | null;
   /** The listeners' certificate, when they speak TLS: what commands on this machine trust. */
@@ -56,6 +57,7 @@ export function keepUpFile(path: string, options: { embedded: boolean; agent: Ag
     node_api_url: null,
     api_internal_url: null,
     node_terminal_url: null,
+    gateway_internal_url: null,
     agent: options.agent,
     tls_cert_file: null,
     database: { embedded: options.embedded, version: null },

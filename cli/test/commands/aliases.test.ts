@@ -59,7 +59,10 @@ const examples: Record<string, [text: string, value: unknown]> = {
   VESPID_AGENT_TLS_CA_FILE: ["/absolute/path/to/ca.pem", "/absolute/path/to/ca.pem"],
   VESPID_AGENT_EXEC_BACKEND: ["host", "host"],
   VESPID_AGENT_WORKDIR_ROOT: ["/srv/work", "/srv/work"],
-  GATEWAY_SERVICE_TOKEN: ["s".repeat(32), "s".repeat(32)],
+  GATEWAY_SERVICE_TOKEN: ["s".repeat(16), "s".repeat(16)],
+  GATEWAY_AGENT_STALE_MS: ["90000", 90_000],
+  GATEWAY_HTTP_URL: ["https://gateway:3003", "https://gateway:3003"],
+  GATEWAY_WS_URL: ["wss://holdfast.example.com/ws", "wss://holdfast.example.com/ws"],
 };
 
 describe("known environment variables", () => {

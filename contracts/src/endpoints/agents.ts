@@ -72,7 +72,7 @@ export const pairAgent = endpoint({
     /** The keys that dispatches are signed with; later sets are signed with these. */
     keySet: SignedKeySet,
   }),
-  errors: ["pairing_token_invalid", "pairing_token_expired", "gateway_unavailable", "rate_limit_exceeded"],
+  errors: ["pairing_token_invalid", "pairing_token_expired", "agent_gateway_missing", "rate_limit_exceeded"],
 });
 
 export const listAgents = endpoint({

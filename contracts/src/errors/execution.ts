@@ -17,7 +17,7 @@ export const executionErrors = {
     retryable: false,
     nextStep: "Create a new pairing token and use it within 15 minutes.",
   },
-  gateway_unavailable: {
+  agent_gateway_missing: {
     status: 503,
     message: "No gateway that serves agents is running, so a paired agent would not know where to connect.",
     retryable: true,
@@ -65,6 +65,13 @@ export const executionErrors = {
     status: 503,
     ...wordsOf(executionOutcomes.NO_AGENT_AVAILABLE),
     retryable: true,
+  },
+  /** Never 503, which callers of these routes read as `no_agent_available`. */
+  gateway_unavailable: {
+    status: 502,
+    message: "The gateway cannot reach the API, which stores requests.",
+    retryable: true,
+    nextStep: "Send the same request again: it is not run twice.",
   },
   internal_listener_only: {
     status: 404,

@@ -1,11 +1,7 @@
 // Dispatches requests: stores those that are new, gives each to an agent, and answers for those that are known. What comes
 // together is one statement; whatever that could not place waits, and is tried again with agents as they are now.
 
-import {
-  type DispatchBody,
-  executionTimeout,
-  requestIdOf,
-} from "@holdfast/contracts/execution/dispatch";
+import { type DispatchBody, executionTimeout, requestIdOf } from "@holdfast/contracts/execution/dispatch";
 import { AgentExecutePayload, ConnectorActionPayload } from "@holdfast/contracts/execution/payloads";
 import type { RequestVerdict } from "@holdfast/contracts/internal/executions";
 import { isDeeperThan } from "@holdfast/kit/json-depth";

@@ -37,7 +37,8 @@ export class ApiUnreachable extends Error {
 }
 
 const TIMEOUT_MS = 10_000;
-const MOST_ANSWER_BYTES = 1024 * 1024;
+/** Of several steps with payloads of a megabyte each. */
+const MOST_ANSWER_BYTES = 64 * 1024 * 1024;
 
 export function connect(baseUrl: string, tls: AgentOptions): Connections {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 16, scheduling: "lifo", ...tls });

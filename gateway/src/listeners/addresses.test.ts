@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { publicHosts, terminalUrl } from "./addresses.ts";
+import { executionUrl, publicHosts, terminalUrl } from "./addresses.ts";
 
-const plain = { bind: "127.0.0.1", publicUrl: undefined, tlsCertFile: undefined, gatewayUrl: undefined };
+const plain = {
+  bind: "127.0.0.1",
+  publicUrl: undefined,
+  tlsCertFile: undefined,
+  gatewayUrl: undefined,
+  executionUrl: undefined,
+};
 
 describe("where browsers find terminals", () => {
   it.for([
@@ -21,6 +27,18 @@ describe("where browsers find terminals", () => {
     [{ ...plain, gatewayUrl: "http://term.example.com:8080" }, "ws://term.example.com:8080/v1/terminal"],
   ] as const)("TERM-02 %o", ([place, url]) => {
     expect(terminalUrl(place, 3002)).toBe(url);
+    expect(publicHosts(place)).toContain(new URL(url).hostname);
+  });
+});
+
+describe("where execution agents connect", () => {
+  it.for([
+    [plain, "ws://127.0.0.1:3002/ws"],
+    [{ ...plain, gatewayUrl: "https://term.example.com" }, "wss://term.example.com/ws"],
+    [{ ...plain, executionUrl: "wss://agents.example.com/ws/executor" }, "wss://agents.example.com/ws/executor"],
+    [{ ...plain, executionUrl: "ws://agents.example.com:8080" }, "ws://agents.example.com:8080/ws"],
+  ] as const)("EXEC-08 %o", ([place, url]) => {
+    expect(executionUrl(place, 3002)).toBe(url);
     expect(publicHosts(place)).toContain(new URL(url).hostname);
   });
 });

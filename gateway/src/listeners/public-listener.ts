@@ -11,7 +11,7 @@ import { createHttpServer, type HttpServer } from "@holdfast/service/http";
 import type { Log } from "@holdfast/service/log";
 import type { Metrics } from "@holdfast/service/metrics";
 import type { Exposure } from "@holdfast/service/settings";
-import type { WebSocket } from "ws";
+import type { WebSocket, WebSocketServer } from "ws";
 import { type PublicPlace, publicHosts } from "./addresses.ts";
 import { peerSockets } from "./peer-sockets.ts";
 import { serveUpgrades } from "./upgrades.ts";
@@ -25,6 +25,14 @@ export type PublicRoute = {
   admit(request: IncomingMessage, correlationId: string): (socket: WebSocket) => Promise<void>;
 };
 
+/** A path whose clients are admitted before the upgrade, and whose sockets the route watches by itself. */
+export type AdmittedRoute = {
+  path: string;
+  server: WebSocketServer;
+  /** Rejects with the ApiError to respond with. */
+  admit(request: IncomingMessage, correlationId: string): Promise<(socket: WebSocket) => void>;
+};
+
 export type PublicListener = {
   listen: HttpServer["listen"];
   /** From here on upgrades are answered. */
@@ -34,6 +42,7 @@ export type PublicListener = {
 
 type SocketOptions = {
   routes: readonly PublicRoute[];
+  admittedRoutes: readonly AdmittedRoute[];
   /** Origins of pages that may connect; undefined: the api has not said yet. */
   origins(): readonly string[] | undefined;
   onRefused(code: string): void;
@@ -88,13 +97,18 @@ export function createPublicListener(options: PublicListenerOptions): PublicList
       throw refusal();
     });
   }
+  for (const path of ["/internal", "/internal/*"]) {
+    http.app.all(path, () => {
+      throw new ApiError("internal_listener_only");
+    });
+  }
   return { listen: http.listen, serve: (sockets) => serveSockets({ http, hosts, log }, sockets), stop: http.stop };
 }
 
 type Served = { http: HttpServer; hosts: ReadonlySet<string>; log: Log };
 
 function serveSockets({ http, hosts, log }: Served, options: SocketOptions): PublicSockets {
-  const { routes, origins } = options;
+  const { routes, admittedRoutes, origins } = options;
   const peers = peerSockets({
     handleProtocols: (offered) => routes.find(({ protocol }) => offered.has(protocol))?.protocol ?? false,
   });
@@ -103,16 +117,20 @@ function serveSockets({ http, hosts, log }: Served, options: SocketOptions): Pub
 
   const admit = async (request: IncomingMessage, correlationId: string) => {
     const { host, origin } = request.headers;
-    const route = routes.find(({ path }) => path === pathOf(request));
-    if (!route) throw new ApiError("route_not_found");
+    const path = pathOf(request);
+    const route = routes.find((one) => one.path === path);
+    const admittedRoute = admittedRoutes.find((one) => one.path === path);
+    if (!route && !admittedRoute) throw new ApiError("route_not_found");
     if (closing) throw new ApiError("shutting_down", { headers: { "retry-after": "2" } });
     if (!isAllowedHost(host, hosts)) throw new ApiError("host_refused");
     http.refuseForged(request, correlationId);
     // Before the api has said which origins are allowed, nobody gets further than an error frame.
     const allowed = origins();
     if (origin !== undefined && allowed && !allowed.includes(origin)) throw new ApiError("origin_refused");
+    if (admittedRoute)
+      return { server: admittedRoute.server, accept: await admittedRoute.admit(request, correlationId) };
     if (pending >= MOST_PENDING) throw new ApiError("rate_limit_exceeded", { headers: { "retry-after": "1" } });
-    const accept = route.admit(request, correlationId);
+    const accept = (route as PublicRoute).admit(request, correlationId);
     return (socket: WebSocket) => {
       pending += 1;
       void accept(socket).finally(() => {
@@ -124,6 +142,7 @@ function serveSockets({ http, hosts, log }: Served, options: SocketOptions): Pub
   const stopServing = serveUpgrades({
     server: http.app.server,
     peers,
+    ownServers: [...new Set(admittedRoutes.map(({ server }) => server))],
     admit,
     unexpected: () => new ApiError("internal_error"),
     onRefused: ({ code }, correlationId) => {
