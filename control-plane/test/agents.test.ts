@@ -18,7 +18,14 @@ import {
 } from "@holdfast/contracts/internal/executions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { addMember, createOrg, startTestApi, type TestApi, type TestOrg, tokenFor } from "../../testkit/api/api.ts";
+import {
+  addMember,
+  createOrg,
+  startTestApi,
+  type TestApi,
+  type TestOrg,
+  tokenFor,
+} from "../../testkit/api/api.ts";
 import { dispatchBody } from "../../testkit/api/executions.ts";
 import { enrollGateway, SERVICE_TOKEN, type TestGateway } from "../../testkit/api/services.ts";
 import { openRoles } from "../../testkit/database/database.ts";
@@ -169,20 +176,32 @@ describe("a pairing token", () => {
     const stored = await superuser`SELECT * FROM execution_agents WHERE org_id = ${org.id}`;
     const { items } = await api.operator(org.id)(listAudit, {});
     const everything = api.logged() + JSON.stringify([stored, items]);
-    for (const secret of [token, body["agentToken"]])
-      expect(everything).not.toContain(secret?.split(".")[1]);
-    expect(items.map(({ action }) => action)).toEqual(["agent.pair", "agent.pairing_token_create", "organization.create"]);
+    for (const secret of [token, body["agentToken"]]) expect(everything).not.toContain(secret?.split(".")[1]);
+    expect(items.map(({ action }) => action)).toEqual([
+      "agent.pair",
+      "agent.pairing_token_create",
+      "organization.create",
+    ]);
   });
 });
 
 describe("the list of agents", () => {
   it("EXEC-07 shows an agent as online by the last sign of life, and what it can do", async () => {
     const { agentId } = await paired();
-    expect(await agents()).toMatchObject([{ id: agentId, status: "offline", lastSeenAt: null, protocolVersion: null }]);
+    expect(await agents()).toMatchObject([
+      { id: agentId, status: "offline", lastSeenAt: null, protocolVersion: null },
+    ]);
     await open(agentId);
     expect(await agents()).toMatchObject([
       {
-        ...{ id: agentId, name: "edge-1", status: "online", agentVersion: "0.4.0", protocolVersion: 1, inFlight: 0 },
+        ...{
+          id: agentId,
+          name: "edge-1",
+          status: "online",
+          agentVersion: "0.4.0",
+          protocolVersion: 1,
+          inFlight: 0,
+        },
         ...{ kinds: ["agent.execute"], connectors: null, tags: ["east", "group:alpha"], maxInFlight: 10 },
       },
     ]);
@@ -210,7 +229,9 @@ describe("a connection", () => {
     const { sessionId } = await open(agentId);
     const news = await gateway.follow();
     const told = news.next((line: ServiceNews) => line.type === "agent_revoked" && line.agent_id === agentId);
-    expect(await api.operator(org.id)(revokeAgent, { params: { org_id: org.id, agent_id: agentId } })).toEqual({ ok: true });
+    expect(await api.operator(org.id)(revokeAgent, { params: { org_id: org.id, agent_id: agentId } })).toEqual({
+      ok: true,
+    });
     await told;
     const late = await gateway.follow();
     await late.next((line: ServiceNews) => line.type === "agent_revoked" && line.agent_id === agentId);
@@ -269,7 +290,9 @@ describe("a connection", () => {
     const { agentId } = await paired();
     const first = await open(agentId);
     const second = await open(agentId);
-    await gateway.ask(closeAgentSession, { body: { agent_id: agentId, session_id: second.sessionId, reason: "" } });
+    await gateway.ask(closeAgentSession, {
+      body: { agent_id: agentId, session_id: second.sessionId, reason: "" },
+    });
     const sessions = [{ agent_id: agentId, session_id: first.sessionId, draining: false }];
     await gateway.ask(touchAgentSessions, { body: { sessions } });
     expect(await dispatch()).toMatchObject({ state: "assigned", offer: { session_id: first.sessionId } });
@@ -336,19 +359,24 @@ describe("revoking an agent", () => {
     const unsent = await dispatch({ waitMs: 60_000 }, other);
     expect(unsent).toMatchObject({ state: "assigned", offer: null });
     await api.operator(org.id)(revokeAgent, { params: { org_id: org.id, agent_id: agentId } });
-    const rows = await superuser`SELECT request_id, status, error FROM executions WHERE org_id = ${org.id} ORDER BY id`;
+    const rows =
+      await superuser`SELECT request_id, status, error FROM executions WHERE org_id = ${org.id} ORDER BY id`;
     expect(rows).toMatchObject([
       { request_id: sent.request_id, status: "failed", error: "AGENT_DISCONNECTED" },
       { request_id: unsent.request_id, status: "pending", error: null },
     ]);
     const result = { status: "succeeded" };
     const event = { request_id: sent.request_id, agent_id: agentId, session_id: sessionId, generation: 1, result };
-    const { body } = await gateway.ask(reportExecutionEvents, { body: { events: [{ type: "result", ...event }] } });
+    const { body } = await gateway.ask(reportExecutionEvents, {
+      body: { events: [{ type: "result", ...event }] },
+    });
     expect(body).toEqual({ verdicts: [{ verdict: "unknown", stop: null }] });
     const second = await paired();
     await open(second.agentId);
     await expect
-      .poll(async () => (await superuser`SELECT agent_id FROM executions WHERE request_id = ${unsent.request_id}`)[0])
+      .poll(
+        async () => (await superuser`SELECT agent_id FROM executions WHERE request_id = ${unsent.request_id}`)[0],
+      )
       .toEqual({ agent_id: second.agentId });
   });
 });
@@ -366,9 +394,11 @@ describe("an agent's capabilities", () => {
     for (const name of ["", " ", "x".repeat(121)])
       expect(await pairWith(token, { name })).toMatchObject({ status: 400, body: { code: "INVALID_REQUEST" } });
     expect((await pairWith(token)).status).toBe(201);
-    const refused = await api.operator()(pairAgent, {
-      body: { pairingToken: token, name: "x", agentVersion: "1", capabilities },
-    }).catch(codeOf);
+    const refused = await api
+      .operator()(pairAgent, {
+        body: { pairingToken: token, name: "x", agentVersion: "1", capabilities },
+      })
+      .catch(codeOf);
     expect(refused).toBe("pairing_token_invalid");
   });
 });

@@ -103,7 +103,8 @@ class Drive {
       }
       case "accept": {
         const delivery = this.of(this.received, step.pick);
-        if (delivery) await this.report(eventOf("accepted", delivery.agent, delivery.requestId, delivery.generation));
+        if (delivery)
+          await this.report(eventOf("accepted", delivery.agent, delivery.requestId, delivery.generation));
         return;
       }
       case "decline": {
@@ -131,20 +132,29 @@ class Drive {
         await lab.connect(agent);
         const its = this.received.filter((one) => one.agent === agent && agent.protocolVersion > 0);
         const holding = step.holds ? its.map(({ requestId, generation }) => ({ requestId, generation })) : [];
-        const connection = { agentId: agent.id, sessionId: agent.sessionId, protocolVersion: agent.protocolVersion };
+        const connection = {
+          agentId: agent.id,
+          sessionId: agent.sessionId,
+          protocolVersion: agent.protocolVersion,
+        };
         await this.engine.holds(connection, holding);
         const offers = await this.engine.takeWork(connection, {
           again: true,
           holding: holding.map(({ requestId }) => requestId),
         });
-        for (const offer of offers) expect(holding.map(({ requestId }) => requestId)).not.toContain(offer.request_id);
+        for (const offer of offers)
+          expect(holding.map(({ requestId }) => requestId)).not.toContain(offer.request_id);
         return this.receive(agent, offers);
       }
       case "disconnect":
         return lab.disconnect(this.agent(step.pick));
       case "take": {
         const agent = this.agent(step.pick);
-        const connection = { agentId: agent.id, sessionId: agent.sessionId, protocolVersion: agent.protocolVersion };
+        const connection = {
+          agentId: agent.id,
+          sessionId: agent.sessionId,
+          protocolVersion: agent.protocolVersion,
+        };
         return this.receive(agent, await this.engine.takeWork(connection, { again: false, holding: [] }));
       }
       case "cancel": {
@@ -187,7 +197,9 @@ class Drive {
     if (!delivery) return;
     const { agent, requestId, generation } = delivery;
     const output = { from: agent.id, generation };
-    const result = succeeded ? { status: "succeeded" as const, output } : { status: "failed" as const, error: "no" };
+    const result = succeeded
+      ? { status: "succeeded" as const, output }
+      : { status: "failed" as const, error: "no" };
     const named = agent.protocolVersion === 0 ? null : generation;
     const verdicts: string[] = [];
     for (let time = 0; time < times; time += 1)

@@ -15,8 +15,8 @@ import {
 } from "../../testkit/api/executions.ts";
 import { holdAgent, markRevoked } from "../src/agents/queries.ts";
 import { withOrg } from "../src/database/connect.ts";
-import { endWaits } from "../src/executions/transitions/expire.ts";
 import { cancelRequest } from "../src/executions/transitions/cancel.ts";
+import { endWaits } from "../src/executions/transitions/expire.ts";
 import { takeFromAgent } from "../src/executions/transitions/revoke.ts";
 import {
   type ExecutionEvent,
@@ -73,7 +73,9 @@ describe("the table", () => {
   it("EXEC-02 leaves an end only when a request that no agent took is dispatched again", () => {
     expect(statusesInFlight).toEqual(["dispatched", "running"]);
     const leaving = endedStatuses.flatMap((status) =>
-      executionEvents.filter((event) => typeof executionTable[status][event] === "object").map((event) => [status, event]),
+      executionEvents
+        .filter((event) => typeof executionTable[status][event] === "object")
+        .map((event) => [status, event]),
     );
     expect(leaving).toEqual([["unplaced", "again"]]);
   });
@@ -235,7 +237,11 @@ describe("an event", () => {
     // Only `happen` itself changes these, to make it happen.
     const unchanged = {
       ...before,
-      ...{ cancel_requested_at: after.cancel_requested_at, deadline_at: after.deadline_at, wait_until: after.wait_until },
+      ...{
+        cancel_requested_at: after.cancel_requested_at,
+        deadline_at: after.deadline_at,
+        wait_until: after.wait_until,
+      },
     };
     switch (outcome) {
       case "renewed":
@@ -268,7 +274,7 @@ describe("an event", () => {
         expect(after.status).toBe(outcome);
         expect(after.revision).toBeGreaterThan(before.revision);
         if (event.startsWith("result_")) expect(response).toBe("accepted");
-        if (endedStatuses.includes(after.status as ExecutionState)) expect(after.sealed_secret).toBeNull();
+        if (endedStatuses.includes(after.status)) expect(after.sealed_secret).toBeNull();
     }
     expect(await lab.miscounted()).toEqual([]);
   });

@@ -28,8 +28,9 @@ const wanted: fc.Arbitrary<Wanted> = fc.record({
   selectorTag: fc.option(fc.constantFrom("east", "group:alpha", "west")),
   declinedBy: fc.constant([]),
 });
-const anyRequest = fc.tuple(agents, wanted, fc.boolean(), fc.boolean(), fc.constantFrom(...selections)).map(
-  ([all, request, named, declined, selection]) => {
+const anyRequest = fc
+  .tuple(agents, wanted, fc.boolean(), fc.boolean(), fc.constantFrom(...selections))
+  .map(([all, request, named, declined, selection]) => {
     const [first] = all;
     const asked: Wanted = {
       ...request,
@@ -37,8 +38,7 @@ const anyRequest = fc.tuple(agents, wanted, fc.boolean(), fc.boolean(), fc.const
       declinedBy: declined && first ? [first.id] : [],
     };
     return { all, asked, selection };
-  },
-);
+  });
 
 describe("the chosen agent", () => {
   it("EXEC-03 can run the request: kind, connector, tag, agent id, room, connected and not draining", () => {
@@ -47,7 +47,8 @@ describe("the chosen agent", () => {
         const chosen = chooseAgent(all, asked, selection);
         if (!chosen) return;
         expect(chosen.kinds).toContain(asked.kind);
-        if (asked.connector !== null && chosen.connectors !== null) expect(chosen.connectors).toContain(asked.connector);
+        if (asked.connector !== null && chosen.connectors !== null)
+          expect(chosen.connectors).toContain(asked.connector);
         if (asked.selectorTag !== null) expect(chosen.tags).toContain(asked.selectorTag);
         if (asked.selectorAgentId !== null) expect(chosen.id).toBe(asked.selectorAgentId);
         expect(asked.declinedBy).not.toContain(chosen.id);
@@ -132,7 +133,12 @@ describe("the reason why an agent was not chosen", () => {
     ["draining", { draining: true }, {}, "It is draining and takes no new work."],
     ["full", { inFlight: 10 }, {}, "It has 10 requests in flight, of at most 10."],
     // What waiting does not change is said first.
-    ["tag_missing", { sessionId: null, draining: true }, { selectorTag: "east" }, "It does not have the tag east. Its tags: none."],
+    [
+      "tag_missing",
+      { sessionId: null, draining: true },
+      { selectorTag: "east" },
+      "It does not have the tag east. Its tags: none.",
+    ],
   ])("EXEC-03 is %s", (reason, of, asked, message) => {
     expect(explainNotChosen([agent(of)], { ...echo, ...asked })).toEqual([
       { agent_id: "a", name: "host", reason, message },
