@@ -274,7 +274,7 @@ describe("an event", () => {
         expect(after.status).toBe(outcome);
         expect(after.revision).toBeGreaterThan(before.revision);
         if (event.startsWith("result_")) expect(response).toBe("accepted");
-        if (endedStatuses.includes(after.status as ExecutionState)) expect(after.sealed_secret).toBeNull();
+        if (endedStatuses.includes(after.status)) expect(after.sealed_secret).toBeNull();
     }
     expect(await lab.miscounted()).toEqual([]);
   });

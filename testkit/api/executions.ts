@@ -1,9 +1,12 @@
 // Executions over one database, as api replicas have them, and agents that exist in the database only.
 
+import type { ExecutionState } from "@holdfast/contracts/endpoints/executions";
 import type { DispatchBody } from "@holdfast/contracts/execution/dispatch";
+import type { ServiceNews } from "@holdfast/contracts/internal/endpoints";
 import type { ExecutionEvent, RequestVerdict } from "@holdfast/contracts/internal/executions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { createLog } from "@holdfast/service/log";
+import { createMetrics } from "@holdfast/service/metrics";
 import { closeSession, openSession } from "../../control-plane/src/agents/sessions.ts";
 import { makeAgentSecret } from "../../control-plane/src/agents/tokens.ts";
 import type { Sql } from "../../control-plane/src/database/connect.ts";
@@ -16,7 +19,12 @@ import { openTaskSigner, type TaskSigner } from "../../control-plane/src/tasks/s
 import { createTestDatabase, openRoles, type TestDatabase } from "../database/database.ts";
 import { atEnd } from "../lifetime/at-end.ts";
 
-export type ExecutionReplica = { engine: ExecutionEngine; signals: Signals; signer: TaskSigner; news: unknown[] };
+export type ExecutionReplica = {
+  engine: ExecutionEngine;
+  signals: Signals;
+  signer: TaskSigner;
+  news: ServiceNews[];
+};
 
 export type LabAgent = {
   id: string;
@@ -43,7 +51,7 @@ export type ExecutionLab = Awaited<ReturnType<typeof openExecutionLab>>;
 
 export type StoredExecution = {
   id: string;
-  status: string;
+  status: ExecutionState;
   generation: number;
   revision: number;
   agent_id: string | null;
@@ -80,16 +88,10 @@ export async function openExecutionLab(options: { selection?: Selection } = {}) 
     const signals = await openSignals(system, log);
     const signer = await openTaskSigner(system, keyring, { log });
     const pools = openTaskPools({ url: database.systemUrl, application: "test" });
-    const news: unknown[] = [];
+    const news: ServiceNews[] = [];
     const engine = await openExecutions({
-      ...{
-        pools,
-        keyring,
-        signals,
-        log,
-        sign: signer.sign,
-        selection: options.selection ?? "least_in_flight_lru",
-      },
+      ...{ pools, keyring, signals, log, metrics: createMetrics("test"), sign: signer.sign },
+      selection: options.selection ?? "least_in_flight_lru",
       ...{ agentStaleMs: 60_000, wsUrl: undefined, publish: (lines) => void news.push(...lines) },
     });
     atEnd(async () => {

@@ -72,7 +72,7 @@ export async function openParts({ settings: given, log, wake, wakesWorkers }: Op
     log,
   });
   const executions = await openExecutions({
-    ...{ pools: taskPools, keyring, signals, log, publish: news.publish },
+    ...{ pools: taskPools, keyring, signals, metrics, log, publish: news.publish },
     sign: signer.sign,
     selection: settings.agentSelection,
     agentStaleMs: settings.agentStaleMs,

@@ -11,18 +11,19 @@ import type {
   reportExecutionEvents,
 } from "@holdfast/contracts/internal/executions";
 import type { Log } from "@holdfast/service/log";
+import type { Metrics } from "@holdfast/service/metrics";
 import type { Keyring } from "../mechanisms/sealing/keyring.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import type { TaskPools } from "../tasks/engine.ts";
 import { type Announcements, announceRequests } from "./announce.ts";
 import { createCandidates } from "./candidates.ts";
 import { explainNotChosen } from "./choose.ts";
+import { measureExecutions } from "./metrics.ts";
 import { openSecretVault, type SignExecution, signFor, toOffer } from "./offers.ts";
 import { createPlacing } from "./placing.ts";
 import { type KnownRow, type OfferRow, selectKnown, wantedOf } from "./queries.ts";
 import { type Changes, createReports } from "./report.ts";
 import { createRequests, type Requested } from "./request.ts";
-import { resultOf } from "./results.ts";
 import type { Selection } from "./settings.ts";
 import type { Cancelled } from "./transitions/cancel.ts";
 import { endOverdue, endWaits } from "./transitions/expire.ts";
@@ -30,6 +31,7 @@ import { type HeldVerdict, holdRequests } from "./transitions/hold.ts";
 import type { Taken } from "./transitions/revoke.ts";
 import { type Connection, markSent, storeSignature } from "./transitions/send.ts";
 import { endedStatuses, INITIAL_STATUS, statusesChangedBy } from "./transitions/table.ts";
+import { resultOf } from "./verdicts.ts";
 
 export type ExecutionEngine = {
   /** One verdict for each, in their order. */
@@ -88,6 +90,7 @@ export async function openExecutions(options: {
   agentStaleMs: number;
   wsUrl: string | undefined;
   publish(lines: readonly ServiceNews[]): void;
+  metrics: Metrics;
   log: Log;
 }): Promise<ExecutionEngine> {
   const { pools, signals, sign, selection, log } = options;
@@ -95,6 +98,7 @@ export async function openExecutions(options: {
   const sessionSeconds = options.agentStaleMs / 1000 + TOUCH_MARGIN_SECONDS;
   const vault = await openSecretVault(options.keyring);
   const candidates = createCandidates({ sql: swift, signals, sessionSeconds, log });
+  const countEnd = measureExecutions(options.metrics, swift, { sessionSeconds });
   const announcements = announceRequests({ sql: swift, signals, publish: options.publish, log });
 
   const publishRequests = (ids: readonly string[]) => signals.publish("execution", ids);
@@ -109,12 +113,14 @@ export async function openExecutions(options: {
   });
   const requests = createRequests({
     ...{ sql: durable, candidates, placing, vault, sign, selection, sessionSeconds },
-    onChanged: ({ ids }) => publishRequests(ids),
+    onStored: publishRequests,
+    onUnplaced: (ended) => ended.forEach(countEnd),
     onWork: publishWork,
   });
 
   const changed = ({ ended = [], changed = [], waiting = [] }: Partial<Changes>) => {
-    for (const { agentId } of [...ended, ...waiting]) candidates.count(agentId, -1);
+    for (const { agentId } of [...ended, ...waiting]) if (agentId !== null) candidates.count(agentId, -1);
+    for (const end of ended) countEnd(end);
     publishRequests([...ended, ...waiting].map(({ id }) => id).concat(changed));
     signals.publish(
       "execution_ended",
@@ -175,19 +181,19 @@ export async function openExecutions(options: {
       const overdue = await untilFewer((limit) => endOverdue(durable, { limit, sessionSeconds }));
       const placed = await placing.placeAll();
       const unplaced = await untilFewer((limit) => endWaits(durable, { limit }));
-      const ended = [...overdue, ...unplaced].map(({ id, org_id, agent_id }) => {
-        return { id, orgId: org_id, agentId: agent_id ?? "", elsewhere: true };
+      const ended = [...overdue, ...unplaced].map(({ id, org_id, agent_id, status, error }) => {
+        return { id, orgId: org_id, agentId: agent_id, status, error, elsewhere: true };
       });
       if (ended.length > 0) changed({ ended });
       return { timed_out: overdue.length, unplaced: unplaced.length, placed };
     },
-    cancelled({ id, agent_id, ended }, orgId) {
-      if (ended) changed({ ended: [{ id, orgId, agentId: agent_id ?? "", elsewhere: true }] });
+    cancelled({ id, agent_id, status, ended }, orgId) {
+      if (ended) changed({ ended: [{ id, orgId, agentId: agent_id, status, error: null, elsewhere: true }] });
       else publishRequests([id]);
       if (!ended && agent_id !== null) publishWork([agent_id]);
     },
     agentRevoked({ id, org_id: orgId }, taken) {
-      const of = (one: Taken) => ({ id: one.id, orgId, agentId: id, elsewhere: true });
+      const of = (one: Taken) => ({ ...one, orgId, agentId: id, error: "AGENT_DISCONNECTED", elsewhere: true });
       changed({
         waiting: taken.filter(({ status }) => status === INITIAL_STATUS).map(of),
         ended: taken.filter(({ status }) => status !== INITIAL_STATUS).map(of),

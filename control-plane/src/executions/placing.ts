@@ -4,7 +4,7 @@
 import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 import type { Candidates } from "./candidates.ts";
-import { chooseAgent } from "./choose.ts";
+import { type Candidate, chooseAgent } from "./choose.ts";
 import { type SignExecution, signFor } from "./offers.ts";
 import { selectWaiting, selectWaitingById, selectWaitingOrgs, type WaitingRow, wantedOf } from "./queries.ts";
 import type { Selection } from "./settings.ts";
@@ -39,10 +39,7 @@ export function createPlacing(options: {
   const running = new Map<string, Promise<unknown>>();
   const again = new Set<string>();
 
-  const choose = (
-    rows: readonly WaitingRow[],
-    agents: ReturnType<Candidates["all"]> extends Promise<infer A> ? A : never,
-  ) =>
+  const choose = (rows: readonly WaitingRow[], agents: Candidate[]) =>
     rows.flatMap((row): Placement[] => {
       const agent = chooseAgent(agents, wantedOf(row), selection);
       if (!agent || agent.sessionId === null) return [];

@@ -2,15 +2,18 @@
 // is what costs; everything else may be lost with the database's last moment, and is reported or decided again.
 
 import type { BodyOf } from "@holdfast/contracts/endpoint";
+import type { ExecutionState } from "@holdfast/contracts/endpoints/executions";
 import { MOST_DISPATCH_BYTES } from "@holdfast/contracts/execution/dispatch";
 import type { ExecutionEvent, reportExecutionEvents } from "@holdfast/contracts/internal/executions";
 import { isDeeperThan } from "@holdfast/kit/json-depth";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import { createBatches } from "../mechanisms/batches.ts";
 import { type Chunk, storeOutput } from "./output.ts";
+import { MOST_LEVELS } from "./payload.ts";
 import { acceptResults, type Judged, type ReportedResult } from "./transitions/accept-results.ts";
 import { type DeclineVerdict, declineRequests } from "./transitions/decline.ts";
 import { type Held, type HeldVerdict, holdRequests } from "./transitions/hold.ts";
+import { INITIAL_STATUS } from "./transitions/table.ts";
 
 type EventVerdict = { verdict: "accepted" | "duplicate" | "late" | "unknown"; stop: string | null };
 type Of<Type extends ExecutionEvent["type"]> = Extract<ExecutionEvent, { type: Type }>;
@@ -21,9 +24,19 @@ export type Reports = {
   settled(): Promise<void>;
 };
 
+export type Ended = {
+  id: string;
+  orgId: string;
+  /** Null: it was with none. */
+  agentId: string | null;
+  status: ExecutionState;
+  error: string | null;
+  /** Another gateway than the reporting one may wait for the end. */
+  elsewhere: boolean;
+};
+
 export type Changes = {
-  /** Requests that have ended, with their agent, and whether another gateway than the reporting one waits for the end. */
-  ended: readonly { id: string; orgId: string; agentId: string; elsewhere: boolean }[];
+  ended: readonly Ended[];
   /** Requests that changed and go on. */
   changed: readonly string[];
   /** Requests that were declined and wait again. */
@@ -32,8 +45,6 @@ export type Changes = {
 
 const MOST_IN_ONE = 256;
 const AT_ONCE = 2;
-/** Maximum depth of an output: PostgreSQL could not read deeper JSON. */
-const MOST_LEVELS = 100;
 const MOST_ERROR_CHARACTERS = 4_000;
 
 type Result = { result: ReportedResult; gatewayId: string };
@@ -61,11 +72,11 @@ export function createReports(options: {
       const verdictOf = ({ result }: Result) => found.get(`${result.requestId} ${result.agentId}`);
       onChanged({
         ended: batch.flatMap((one) => {
-          const { verdict, id, org_id, agent_id, asked_by, asked_elsewhere } = verdictOf(one) ?? {};
-          if (verdict !== "accepted" || !id || !org_id || !agent_id) return [];
-          return [
-            { id, orgId: org_id, agentId: agent_id, elsewhere: asked_elsewhere || asked_by !== one.gatewayId },
-          ];
+          const judged = verdictOf(one);
+          if (judged?.verdict !== "accepted") return [];
+          const { id, org_id, agent_id, status, asked_by, asked_elsewhere } = judged;
+          const elsewhere = asked_elsewhere || asked_by !== one.gatewayId;
+          return [{ id, orgId: org_id, agentId: agent_id, status, error: null, elsewhere }];
         }),
       });
       return batch.map(verdictOf);
@@ -152,13 +163,14 @@ function verdictOfHeld({ outcome, reason }: HeldVerdict): EventVerdict {
 function changesOfDeclined(rows: readonly DeclineVerdict[], gatewayId: string): Partial<Changes> {
   const moved = rows.filter(({ status }) => status !== null);
   const [waiting, ended] = [
-    moved.filter(({ status }) => status === "pending"),
-    moved.filter(({ status }) => status !== "pending"),
+    moved.filter(({ status }) => status === INITIAL_STATUS),
+    moved.filter(({ status }) => status !== INITIAL_STATUS),
   ];
   return {
     waiting: waiting.map(({ id, org_id, agent_id }) => ({ id, orgId: org_id, agentId: agent_id })),
-    ended: ended.map(({ id, org_id, agent_id, asked_by, asked_elsewhere }) => {
-      return { id, orgId: org_id, agentId: agent_id, elsewhere: asked_elsewhere || asked_by !== gatewayId };
+    ended: ended.flatMap(({ id, org_id, agent_id, status, asked_by, asked_elsewhere }) => {
+      const elsewhere = asked_elsewhere || asked_by !== gatewayId;
+      return status === null ? [] : [{ id, orgId: org_id, agentId: agent_id, status, error: null, elsewhere }];
     }),
   };
 }

@@ -2,40 +2,40 @@
 // together is one statement; whatever that could not place waits, and is tried again with agents as they are now.
 
 import { type DispatchBody, executionTimeout, requestIdOf } from "@holdfast/contracts/execution/dispatch";
-import { AgentExecutePayload, ConnectorActionPayload } from "@holdfast/contracts/execution/payloads";
+
 import type { RequestVerdict } from "@holdfast/contracts/internal/executions";
-import { isDeeperThan } from "@holdfast/kit/json-depth";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { isUnavailable, type Sql } from "../database/connect.ts";
 import { createBatches } from "../mechanisms/batches.ts";
 import type { Candidates } from "./candidates.ts";
-import { type Candidate, chooseAgent, explainNotChosen } from "./choose.ts";
+import { chooseAgent, explainNotChosen } from "./choose.ts";
 import { type SecretVault, type SignExecution, signFor, toOffer } from "./offers.ts";
+import { readPayload } from "./payload.ts";
 import type { Placing } from "./placing.ts";
 import { type KnownRow, selectKnown, wantedOf } from "./queries.ts";
-import { resultOf } from "./results.ts";
 import type { Selection } from "./settings.ts";
 import { markAskedElsewhere, requestAgain } from "./transitions/again.ts";
-import { insertRequests, type MadeRequest, type NewRequest } from "./transitions/create.ts";
-import { endWaits } from "./transitions/expire.ts";
-import { endedStatuses, INITIAL_STATUS, statusesChangedBy } from "./transitions/table.ts";
+import { type Assignment, insertRequests, type MadeRequest, type NewRequest } from "./transitions/create.ts";
+import { type Expired, endWaits } from "./transitions/expire.ts";
+import { INITIAL_STATUS, statusesChangedBy } from "./transitions/table.ts";
+import { isSameRequest, refused, verdictOfKnown } from "./verdicts.ts";
 
 export type Requested = { body: DispatchBody; correlationId: string; gatewayId: string };
 
-type Item = { request: NewRequest; payload: DispatchBody["payload"]; secret: string | null; agent?: Candidate };
+/** A request on its way into the database, with what its offer needs in clear text. */
+type Item = { request: NewRequest; body: DispatchBody };
+type Verdicts = Map<string, RequestVerdict>;
 
 const MOST_IN_ONE = 64;
 /** While one waits for the disk, the next is filled. */
 const AT_ONCE = 2;
-/** Maximum depth of a payload: PostgreSQL could not read deeper JSON. */
-const MOST_LEVELS = 100;
 
 export type Requests = {
   dispatch(requested: Requested): Promise<RequestVerdict>;
   settled(): Promise<void>;
 };
 
-export function createRequests(options: {
+export type RequestOptions = {
   /** Commits to the disk before it returns. */
   sql: Sql;
   candidates: Candidates;
@@ -43,166 +43,49 @@ export function createRequests(options: {
   vault: SecretVault;
   sign: SignExecution;
   selection: Selection;
+  /** Without a touch for so long, a session counts as closed. */
   sessionSeconds: number;
-  /** Requests that were stored, or revived. */
-  onChanged(changed: { ids: readonly string[]; agentIds: readonly string[] }): void;
+  /** Requests that were stored, or dispatched again. */
+  onStored(ids: readonly string[]): void;
+  /** Requests for which there is no agent and that do not wait. */
+  onUnplaced(ended: readonly Expired[]): void;
   /** Agents that are connected to another gateway than the one that asked. */
   onWork(agentIds: readonly string[]): void;
-}): Requests {
-  const { sql, candidates, vault, sign, selection, sessionSeconds } = options;
+};
 
-  const choose = async (item: Item): Promise<void> => {
-    const { request } = item;
-    const wanted = wantedOf({ ...rowLike(request), declined_by: [] });
-    const agent = chooseAgent(await candidates.of(request.orgId), wanted, selection);
-    if (!agent || agent.sessionId === null) return;
-    candidates.count(agent.id, 1);
-    const deadlineAt = new Date(Date.now() + request.timeoutMs);
-    const signed = agent.protocolVersion > 0;
-    const sent = agent.gatewayId === request.gatewayId;
-    request.assignment = {
-      agentId: agent.id,
-      sessionId: agent.sessionId,
-      signature: signed
-        ? signFor(sign, { ...rowLike(request), payload: item.payload }, { agentId: agent.id, deadlineAt })
-        : null,
-      deadlineAt,
-      sent,
-      once: sent && !signed,
-    };
-  };
-
-  const verdictOfAssigned = ({ request, payload, secret }: Item): RequestVerdict | undefined => {
-    const { assignment } = request;
-    if (!assignment) return undefined;
-    const row = {
-      ...{ ...rowLike(request), payload, agent_id: assignment.agentId, generation: 1 },
-      ...{
-        signature: assignment.signature,
-        deadline_at: assignment.deadlineAt,
-        correlation_id: request.correlationId,
-      },
-    };
-    return {
-      state: "assigned",
-      request_id: request.requestId,
-      agent_id: assignment.agentId,
-      deadline_at: assignment.deadlineAt.toISOString(),
-      offer: assignment.sent ? toOffer(row, { sessionId: assignment.sessionId, secret }) : null,
-      known: false,
-    };
-  };
+export function createRequests(options: RequestOptions): Requests {
+  const { sql, candidates, sessionSeconds } = options;
 
   const run = async (items: Item[]): Promise<RequestVerdict[]> => {
-    for (const item of items) await choose(item);
+    for (const { request, body } of items) request.assignment = await assign(options, request, body);
     const requests = items.map(({ request }) => request);
     const made = new Map(
       (await insertRequests(sql, requests, { sessionSeconds })).map((row) => [row.request_id, row]),
     );
-    const verdicts = new Map<string, RequestVerdict>();
+    const verdicts: Verdicts = new Map();
     const waiting: MadeRequest[] = [];
-    for (const item of items) {
-      const row = made.get(item.request.requestId);
-      const { assignment } = item.request;
-      if (assignment && row?.agent_id !== assignment.agentId) {
-        // The view was behind.
-        candidates.count(assignment.agentId, -1);
-        candidates.forget(item.request.orgId);
-      }
-      const assigned = row?.agent_id != null ? verdictOfAssigned(item) : undefined;
-      if (assigned) verdicts.set(item.request.requestId, assigned);
-      else if (row) waiting.push(row);
-    }
-    const rest = items.filter(({ request }) => !made.has(request.requestId));
-    if (rest.length > 0) waiting.push(...(await answerKnown(rest, verdicts)));
-    if (waiting.length > 0) await placeNow(items, waiting, verdicts);
-    const given = requests.filter(
-      ({ requestId, assignment }) => assignment && made.get(requestId)?.agent_id != null,
-    );
-    options.onChanged({
-      ids: [...made.values(), ...waiting].map(({ id }) => id),
-      agentIds: given.map(({ assignment }) => assignment?.agentId ?? ""),
-    });
-    options.onWork(given.flatMap(({ assignment }) => (assignment?.sent === false ? [assignment.agentId] : [])));
-    return items.map(({ request }) => verdicts.get(request.requestId) ?? lost(request.requestId));
-  };
-
-  /** Returns those that no agent took before and that wait again. */
-  const answerKnown = async (items: Item[], verdicts: Map<string, RequestVerdict>): Promise<MadeRequest[]> => {
-    const rows = new Map(
-      (
-        await selectKnown(
-          sql,
-          items.map(({ request }) => request.requestId),
-        )
-      ).map((row) => [row.request_id, row]),
-    );
-    const again: Item[] = [];
-    for (const item of items) {
-      const { requestId, gatewayId } = item.request;
-      const row = rows.get(requestId);
-      if (row && isSameRequest(row, item.request)) {
-        if (statusesChangedBy("again").includes(row.status)) again.push(item);
-        else if (row.finished_at === null) await markAskedElsewhere(sql, [row.id], gatewayId);
-      }
-      verdicts.set(requestId, verdictOfKnown(item.request, row));
-    }
-    if (again.length === 0) return [];
-    return requestAgain(
-      sql,
-      again.map(({ request }) => request),
-    );
-  };
-
-  /** With agents as they are now. What may not wait and finds none ends at once. */
-  const placeNow = async (items: Item[], rows: MadeRequest[], verdicts: Map<string, RequestVerdict>) => {
-    const byId = new Map(items.map(({ request }) => [request.requestId, request]));
-    const placed = await options.placing.place(rows.map(({ id }) => id));
-    const left = rows.filter(({ id }) => !placed.has(id));
-    const impatient = left.filter(({ request_id }) => byId.get(request_id)?.waitMs === 0);
-    const ended = new Set(
-      impatient.length === 0
-        ? []
-        : (await endWaits(sql, { limit: impatient.length, ids: impatient.map(({ id }) => id) })).map(
-            ({ id }) => id,
-          ),
-    );
-    const known = new Map(
-      left.length === 0
-        ? []
-        : (
-            await selectKnown(
-              sql,
-              left.map(({ request_id }) => request_id),
-            )
-          ).map((row) => [row.request_id, row]),
-    );
-    for (const row of rows) {
-      const { id, request_id } = row;
-      const place = placed.get(id);
-      if (place) {
-        const { agent_id, deadline_at } = place;
-        const assigned = { agent_id, deadline_at: deadline_at.toISOString(), offer: null, known: false };
-        verdicts.set(request_id, { state: "assigned", request_id, ...assigned });
+    const work: string[] = [];
+    for (const { request, body } of items) {
+      const { requestId, orgId, assignment } = request;
+      const row = made.get(requestId);
+      if (assignment && row?.agent_id === assignment.agentId) {
+        verdicts.set(requestId, verdictOfAssigned(request, body, assignment));
+        if (!assignment.sent) work.push(assignment.agentId);
         continue;
       }
-      const current = known.get(request_id);
-      const request = byId.get(request_id);
-      if (!current || !request) continue;
-      if (current.status !== INITIAL_STATUS && !ended.has(id)) {
-        // Placed or ended by another process in this moment.
-        verdicts.set(request_id, verdictOfKnown(request, current));
-        continue;
-      }
-      const agents = await candidates.all(current.org_id);
-      const not_chosen = explainNotChosen(agents, wantedOf(current));
-      verdicts.set(
-        request_id,
-        ended.has(id)
-          ? { state: "no_agent", request_id, not_chosen }
-          : { state: "pending", request_id, wait_until: row.wait_until.toISOString(), known: false, not_chosen },
-      );
+      if (row) waiting.push(row);
+      if (!assignment) continue;
+      // The request is known, or the view was behind.
+      candidates.count(assignment.agentId, -1);
+      if (row) candidates.forget(orgId);
     }
+    const known = requests.filter(({ requestId }) => !made.has(requestId));
+    if (known.length > 0) waiting.push(...(await answerKnown(sql, known, verdicts)));
+    if (waiting.length > 0)
+      await placeNow(options, new Map(requests.map((one) => [one.requestId, one])), waiting, verdicts);
+    options.onStored([...new Set([...made.values(), ...waiting].map(({ id }) => id))]);
+    options.onWork(work);
+    return requests.map(({ requestId }) => verdicts.get(requestId) ?? missing(requestId));
   };
 
   const together = createBatches<Item, RequestVerdict>({
@@ -214,110 +97,140 @@ export function createRequests(options: {
   });
 
   return {
-    async dispatch({ body, correlationId, gatewayId }) {
-      const requestId = requestIdOf(body);
+    async dispatch(requested) {
+      const { body } = requested;
       const read = readPayload(body);
-      if ("refused" in read) return refused(requestId, read.refused, read.nextStep);
-      const secret = body.secret ?? null;
-      const request: NewRequest = {
-        ...{ id: uuidv7(), orgId: body.organizationId, requestId, runId: body.runId, workflowId: body.workflowId },
-        ...{ stepId: body.nodeId, stepType: body.nodeType, attempt: body.attemptCount },
-        ...{ userId: body.requestedByUserId, kind: body.kind, shell: read.shell, connector: read.connector },
-        selectorTag: body.selectorTag ?? null,
-        selectorAgentId: body.selectorAgentId ?? null,
-        payload: JSON.stringify(body.payload),
-        sealedSecret: secret === null ? null : vault.seal(requestId, secret),
-        timeoutMs: body.timeoutMs ?? executionTimeout.usual,
-        waitMs: body.waitMs ?? 0,
-        ...{ gatewayId, correlationId, auditId: uuidv7(), assignment: undefined },
-      };
-      return together.add({ request, payload: body.payload, secret });
+      if ("message" in read) return refused(requestIdOf(body), read);
+      return together.add({ request: newRequest(requested, read, options.vault), body });
     },
     settled: () => together.settled(),
   };
 }
 
-const rowLike = (request: NewRequest) => ({
-  request_id: request.requestId,
-  org_id: request.orgId,
-  user_id: request.userId,
-  kind: request.kind as DispatchBody["kind"],
-  payload: undefined as unknown,
-  timeout_ms: request.timeoutMs,
-  connector: request.connector,
-  selector_tag: request.selectorTag,
-  selector_agent_id: request.selectorAgentId,
+function newRequest(
+  { body, correlationId, gatewayId }: Requested,
+  { shell, connector }: Pick<NewRequest, "shell" | "connector">,
+  vault: SecretVault,
+): NewRequest {
+  const requestId = requestIdOf(body);
+  return {
+    ...{ id: uuidv7(), orgId: body.organizationId, requestId, runId: body.runId, workflowId: body.workflowId },
+    ...{ stepId: body.nodeId, stepType: body.nodeType, attempt: body.attemptCount },
+    ...{ userId: body.requestedByUserId, kind: body.kind, shell, connector },
+    selectorTag: body.selectorTag ?? null,
+    selectorAgentId: body.selectorAgentId ?? null,
+    payload: JSON.stringify(body.payload),
+    sealedSecret: body.secret === undefined ? null : vault.seal(requestId, body.secret),
+    timeoutMs: body.timeoutMs ?? executionTimeout.usual,
+    waitMs: body.waitMs ?? 0,
+    ...{ gatewayId, correlationId, auditId: uuidv7(), assignment: undefined },
+  };
+}
+
+/** By what this process knows of the agents. Counts it as given at once, for the next choice. */
+async function assign(
+  { candidates, sign, selection }: RequestOptions,
+  request: NewRequest,
+  body: DispatchBody,
+): Promise<Assignment | undefined> {
+  const { kind, connector, selectorAgentId, selectorTag } = request;
+  const wanted = { kind, connector, selectorAgentId, selectorTag, declinedBy: [] };
+  const agent = chooseAgent(await candidates.of(request.orgId), wanted, selection);
+  if (!agent || agent.sessionId === null) return undefined;
+  candidates.count(agent.id, 1);
+  const deadlineAt = new Date(Date.now() + request.timeoutMs);
+  const isSigned = agent.protocolVersion > 0;
+  const sent = agent.gatewayId === request.gatewayId;
+  return {
+    ...{ agentId: agent.id, sessionId: agent.sessionId, deadlineAt, sent },
+    signature: isSigned ? signFor(sign, contentOf(request, body), { agentId: agent.id, deadlineAt }) : null,
+    once: sent && !isSigned,
+  };
+}
+
+const contentOf = (request: NewRequest, body: DispatchBody) => ({
+  ...{ request_id: request.requestId, org_id: request.orgId, user_id: request.userId, kind: request.kind },
+  ...{ payload: body.payload, timeout_ms: request.timeoutMs, correlation_id: request.correlationId },
 });
 
-const isSameRequest = (row: KnownRow, request: NewRequest) =>
-  row.org_id === request.orgId && row.kind === request.kind;
-
-/** Of a request that was stored before. */
-function verdictOfKnown(request: NewRequest, row: KnownRow | undefined): RequestVerdict {
-  const { requestId: request_id } = request;
-  if (!row) {
-    return refused(
-      request_id,
-      "The organization of the request is not known.",
-      "Check organizationId: it is the id of an organization on this server.",
-    );
-  }
-  if (!isSameRequest(row, request)) {
-    return refused(
-      request_id,
-      "Another request has this id, which is made of runId, nodeId and attemptCount.",
-      "Use run ids that are unique, such as UUIDs, and a higher attemptCount for every attempt.",
-    );
-  }
-  if (endedStatuses.includes(row.status) && row.finished_at) {
-    if (row.output_erased_at) {
-      return refused(
-        request_id,
-        `The request ended as ${row.status} at ${row.finished_at.toISOString()}, and its result was erased since.`,
-        "It is not run again. Dispatch the step with a higher attemptCount, if it has to run once more.",
-      );
-    }
-    return { state: "ended", request_id, result: resultOf(row), ended_at: row.finished_at.toISOString() };
-  }
-  if (row.agent_id !== null && row.deadline_at) {
-    const { agent_id, deadline_at } = row;
-    return {
-      state: "assigned",
-      ...{ request_id, agent_id, deadline_at: deadline_at.toISOString(), offer: null, known: true },
-    };
-  }
-  const wait_until = (row.wait_until ?? new Date()).toISOString();
-  return { state: "pending", request_id, wait_until, known: true, not_chosen: [] };
-}
-
-function refused(request_id: string, message: string, next_step: string): RequestVerdict {
-  return { state: "refused", request_id, message, next_step };
-}
-
-function lost(requestId: string): never {
-  throw new Error(`the request ${requestId} has no verdict`);
-}
-
-type ReadPayload = { shell: boolean; connector: string | null } | { refused: string; nextStep: string };
-
-/** What decides where a request can run, and whether its result is one. */
-function readPayload({ kind, payload }: DispatchBody): ReadPayload {
-  if (isDeeperThan(payload, MOST_LEVELS)) {
-    return { refused: `The payload has more than ${MOST_LEVELS} levels.`, nextStep: "Send a flatter payload." };
-  }
-  if (kind === "connector.action") {
-    const read = ConnectorActionPayload.safeParse(payload);
-    if (read.success) return { shell: false, connector: read.data.connectorId };
-    return {
-      refused: "The payload of a connector.action needs connectorId and actionId.",
-      nextStep: "Add the missing fields to the payload.",
-    };
-  }
-  const read = AgentExecutePayload.safeParse(payload);
-  if (read.success) return { shell: read.data.node.config?.task !== undefined, connector: null };
-  const [problem] = read.error.issues;
+function verdictOfAssigned(
+  request: NewRequest,
+  body: DispatchBody,
+  { agentId, sessionId, signature, deadlineAt, sent }: Assignment,
+): RequestVerdict {
+  const given = { agent_id: agentId, generation: 1, signature, deadline_at: deadlineAt };
+  const secret = body.secret ?? null;
   return {
-    refused: `The payload of an agent.execute is not valid: ${problem?.path.join(".")} ${problem?.message}`,
-    nextStep: "Send nodeId and node, with the node's config as documented.",
+    ...{ state: "assigned", request_id: request.requestId, agent_id: agentId, known: false },
+    deadline_at: deadlineAt.toISOString(),
+    offer: sent ? toOffer({ ...contentOf(request, body), ...given }, { sessionId, secret }) : null,
   };
+}
+
+/** Returns those that no agent took before and that wait again. */
+async function answerKnown(sql: Sql, requests: NewRequest[], verdicts: Verdicts): Promise<MadeRequest[]> {
+  const ids = requests.map(({ requestId }) => requestId);
+  const rows = new Map((await selectKnown(sql, ids)).map((row) => [row.request_id, row]));
+  const again: NewRequest[] = [];
+  const asked = new Map<string, string[]>();
+  for (const request of requests) {
+    const row = rows.get(request.requestId);
+    verdicts.set(request.requestId, verdictOfKnown(request, row));
+    if (!row || !isSameRequest(row, request)) continue;
+    if (statusesChangedBy("again").includes(row.status)) again.push(request);
+    else if (row.finished_at === null)
+      asked.set(request.gatewayId, [...(asked.get(request.gatewayId) ?? []), row.id]);
+  }
+  for (const [gatewayId, of] of asked) await markAskedElsewhere(sql, of, gatewayId);
+  return again.length === 0 ? [] : requestAgain(sql, again);
+}
+
+/** With agents as they are now. What may not wait and finds none ends at once. */
+async function placeNow(
+  { sql, candidates, placing, onUnplaced }: RequestOptions,
+  requests: ReadonlyMap<string, NewRequest>,
+  rows: readonly MadeRequest[],
+  verdicts: Verdicts,
+): Promise<void> {
+  const placed = await placing.place(rows.map(({ id }) => id));
+  for (const { id, request_id } of rows) {
+    const place = placed.get(id);
+    if (!place) continue;
+    const { agent_id, deadline_at } = place;
+    const assigned = { agent_id, deadline_at: deadline_at.toISOString(), offer: null, known: false };
+    verdicts.set(request_id, { state: "assigned", request_id, ...assigned });
+  }
+  const left = rows.filter(({ id }) => !placed.has(id));
+  if (left.length === 0) return;
+  const impatient = left.filter(({ request_id }) => requests.get(request_id)?.waitMs === 0).map(({ id }) => id);
+  const ended = impatient.length === 0 ? [] : await endWaits(sql, { limit: impatient.length, ids: impatient });
+  onUnplaced(ended);
+  const unplaced = new Set(ended.map(({ id }) => id));
+  const agents = new Map<string, ReturnType<Candidates["all"]>>();
+  const notChosen = async (row: KnownRow) => {
+    const all = agents.get(row.org_id) ?? candidates.all(row.org_id);
+    agents.set(row.org_id, all);
+    return explainNotChosen(await all, wantedOf(row));
+  };
+  for (const row of await selectKnown(
+    sql,
+    left.map(({ request_id }) => request_id),
+  )) {
+    const request = requests.get(row.request_id);
+    if (!request) continue;
+    const { id, request_id, status } = row;
+    if (unplaced.has(id))
+      verdicts.set(request_id, { state: "no_agent", request_id, not_chosen: await notChosen(row) });
+    // Placed or ended by another process in this moment.
+    else if (status !== INITIAL_STATUS) verdicts.set(request_id, verdictOfKnown(request, row));
+    else {
+      const wait_until = (row.wait_until ?? new Date()).toISOString();
+      const waits = { state: "pending" as const, request_id, wait_until, known: false };
+      verdicts.set(request_id, { ...waits, not_chosen: await notChosen(row) });
+    }
+  }
+}
+
+function missing(requestId: string): never {
+  throw new Error(`the request ${requestId} has no verdict`);
 }

@@ -4,6 +4,7 @@
 // Locks: the chosen agents, in the order of their ids; then it inserts in the order of the request ids, so that two
 // statements with the same requests do not wait for each other.
 
+import type { ExecutionKind } from "@holdfast/contracts/execution/frames";
 import { ConstantSql, type Queryable, rowsOf } from "../../database/connect.ts";
 import { literal } from "../../mechanisms/transition-sql.ts";
 import { countGiven, roomOfAgents } from "./room.ts";
@@ -30,7 +31,7 @@ export type NewRequest = {
   stepType: string;
   attempt: number;
   userId: string;
-  kind: string;
+  kind: ExecutionKind;
   shell: boolean;
   connector: string | null;
   selectorTag: string | null;

@@ -1,13 +1,20 @@
 // Ends requests by the clock: those that no agent took in time, and those whose agent reported no result before the
 // deadline. Rows that another statement has locked are in use, and are left for the next run.
 
+import type { ExecutionState } from "@holdfast/contracts/endpoints/executions";
 import type { Queryable, Sql } from "../../database/connect.ts";
 import { ConstantSql } from "../../database/connect.ts";
 import { countReleased } from "./room.ts";
 import { byEvent, errorText, isInFlight, isWaiting, statusAfter } from "./sql.ts";
 import { type ExecutionEvent, targetOf } from "./table.ts";
 
-export type Expired = { id: string; org_id: string; agent_id: string | null };
+export type Expired = {
+  id: string;
+  org_id: string;
+  agent_id: string | null;
+  status: ExecutionState;
+  error: string;
+};
 
 const waits = isWaiting();
 const statusWithoutAgent = statusAfter("wait_over");
@@ -25,7 +32,7 @@ export async function endWaits(
     UPDATE executions e SET status = ${statusWithoutAgent}, finished_at = now(), error = ${noAgent}, sealed_secret = NULL,
       revision = e.revision + 1
     FROM due WHERE e.id = due.id
-    RETURNING e.id, e.org_id, e.agent_id`;
+    RETURNING e.id, e.org_id, e.agent_id, e.status, e.error`;
 }
 
 const events: ExecutionEvent[] = ["deadline", "deadline_cancelled"];
@@ -57,7 +64,7 @@ export async function endOverdue(
       FROM due d CROSS JOIN LATERAL (
         SELECT CASE WHEN d.to_cancel THEN 'deadline_cancelled' ELSE 'deadline' END AS event) AS v
       WHERE e.id = d.id
-      RETURNING e.id, e.org_id, e.agent_id
+      RETURNING e.id, e.org_id, e.agent_id, e.status, e.error
     ), counted AS (${countReleased})
-    SELECT id, org_id, agent_id FROM released`;
+    SELECT id, org_id, agent_id, status, error FROM released`;
 }
