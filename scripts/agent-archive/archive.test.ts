@@ -69,6 +69,8 @@ describe("the agent's archive", () => {
     expect(agent("--version")).toMatchObject({ status: 0, stdout: "7.8.9\n", stderr: "" });
     const { status, stdout } = agent("agent", "diagnose", "--json");
     expect([status, JSON.parse(stdout).state]).toEqual([1, "not_enrolled"]);
+    const unpaired = agent("agent", "connect", "--credentials", join(scratch, "none.json"));
+    expect([unpaired.status, unpaired.stderr]).toEqual([2, expect.stringContaining("This agent is not paired")]);
     const wrong = agent("node", "list");
     expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringContaining("unknown command")]);
   });

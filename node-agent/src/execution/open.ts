@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { Values } from "@holdfast/kit/settings";
 import { hostDriver } from "../drivers/sandbox/host.ts";
 import type { KeySet } from "../identity/accept-trust.ts";
-import { prepareStateDirectory } from "../identity/state-directory.ts";
+import { ownDirectory } from "../identity/state-directory.ts";
 import { openJournal } from "../journal/journal.ts";
 import { type ExecutionAgent, type ExecutionAgentOptions, startExecutionAgent } from "./agent.ts";
 import { trustWith } from "./certificates.ts";
@@ -32,7 +32,8 @@ export async function openExecutionAgent(options: OpenOptions): Promise<Executio
   const secureContext = trustWith(settings.caFile);
   // By agent: another pairing has another journal, so that results never go to the wrong organization.
   const stateDir = join(settings.stateDir ?? join(dirname(options.credentialsPath), "executions"), agentId);
-  prepareStateDirectory(stateDir, EXECUTION_STATE_DIR);
+  // Results that wait in a journal are delivered although the disk is full.
+  ownDirectory(stateDir, EXECUTION_STATE_DIR);
   const journal = openJournal<ExecutionReport>(stateDir, {
     sizeBytes: journalBytes(options.maxInFlight ?? 1),
     setting: EXECUTION_STATE_DIR,

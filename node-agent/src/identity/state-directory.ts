@@ -48,8 +48,19 @@ export function stateFiles(directory: string): StateFiles {
   };
 }
 
-/** Creates it if it is missing; throws when it cannot be used. `setting` names it, for errors. */
-export function prepareStateDirectory(directory: string, setting = STATE_DIR_SETTING): StateFiles {
+/** Creates it if it is missing; throws when it cannot be used. */
+export function prepareStateDirectory(directory: string): StateFiles {
+  ownDirectory(directory);
+  try {
+    probe(directory);
+  } catch (error) {
+    throw explainWriteError(error, directory);
+  }
+  return stateFiles(directory);
+}
+
+/** Creates it if it is missing, for this user alone. A disk that is full does not matter. `setting` names it, for errors. */
+export function ownDirectory(directory: string, setting = STATE_DIR_SETTING): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const { uid, mode } = statSync(directory);
@@ -63,11 +74,9 @@ export function prepareStateDirectory(directory: string, setting = STATE_DIR_SET
     }
     if ((mode & 0o077) !== 0) chmodSync(directory, 0o700);
     accessSync(directory, constants.W_OK | constants.X_OK);
-    probe(directory);
   } catch (error) {
     throw explainWriteError(error, directory, setting);
   }
-  return stateFiles(directory);
 }
 
 /** Permission bits do not reveal a full disk or a read-only mount; writing a file does. */

@@ -32,6 +32,7 @@ export async function startTestExecutionAgent(
     log: createLog({ level: "debug", write: (line) => lines.push(line), journald: false }),
     // The shortest pause each time: what comes after it is under test.
     random: () => 0,
+    deliveryMs: 1000,
     ...options,
     settings,
   });
