@@ -63,11 +63,15 @@ export function startRecoveryStory(lab: Lab): StoryRun {
   let brokenAt = 0;
 
   const explain = () => operator(explainNode, { params });
-  const isSameIncident = ({ incident }: Explanation) => {
+  const isSameIncident = ({ incident, causes, evidence }: Explanation) => {
     if (incident === null) return false;
     outcome.incidentId ??= incident.id;
     if (incident.id === outcome.incidentId) return true;
-    throw new Error(`a second incident was opened, ${incident.id}; the first one is ${outcome.incidentId}`);
+    const used = new Set(causes.flatMap((one) => one.evidence));
+    const seen = JSON.stringify(evidence.filter(({ id }) => used.has(id)));
+    throw new Error(
+      `a second incident was opened, ${incident.id}, by ${seen}; the first one is ${outcome.incidentId}`,
+    );
   };
 
   /** The explanation is made when it is read; the incident has it when the worker has classified the node. */
