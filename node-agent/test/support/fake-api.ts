@@ -59,6 +59,8 @@ export type FakeApi = {
   heartbeats: (Heartbeat & { holding: Held[] })[];
   progress: (ProgressReport & { task_id: string })[];
   diagnostics: DiagnosticRecord[];
+  /** By the agent's clock, when it sent them last. */
+  diagnosticsSentAt: string | undefined;
   /** With which certificate it starts; undefined: one of its own. */
   shows: { cert: string; key: string } | undefined;
   /** Makes a new node of every token. */
@@ -144,6 +146,7 @@ export async function startFakeApi(
     heartbeats: [],
     progress: [],
     diagnostics: [],
+    diagnosticsSentAt: undefined,
     ignoresNodeId: false,
     enrollments: [],
     recovery: createFakeRecovery(authority, () => ({ profile: api.profile, verifiers: api.verifiers })),
@@ -306,7 +309,9 @@ export async function startFakeApi(
       });
     }
     if (path === "/diagnostics") {
-      api.diagnostics.push(...(body as { records: DiagnosticRecord[] }).records);
+      const { records, sent_at } = body as { records: DiagnosticRecord[]; sent_at?: string };
+      api.diagnostics.push(...records);
+      api.diagnosticsSentAt = sent_at;
       return answer({ seq: Math.max(...api.diagnostics.map((one) => one.seq)) });
     }
     const [, taskId = ""] = /^\/tasks\/([^/]+)\/progress$/.exec(path) ?? [];
