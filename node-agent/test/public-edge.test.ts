@@ -10,6 +10,7 @@ function refuse(api: FakeApi, code: string, received: string | null): void {
   const body = JSON.stringify({ code, message: "No.", details: { received_serial: received } });
   const fault: Fault = { do: "answer", status: 401, headers: { "content-type": "application/json" }, body };
   api.fault = (path) => (path.startsWith("/v1/") ? undefined : fault);
+  api.streamFault = fault;
 }
 
 const streamsAndPolls = ["stream", "poll"] as const;
@@ -31,6 +32,7 @@ describe.each(streamsAndPolls)("an agent whose certificate does not reach the se
       expect(api.recovery.requests).toEqual([]);
       expect(await metric(agent, "identity_rejections_total")).toBe(0);
       api.fault = () => undefined;
+      api.streamFault = undefined;
       await expect.poll(() => api.heartbeats.length).toBeGreaterThan(0);
     },
   );
