@@ -7,6 +7,7 @@ import { recoveryChecks } from "@holdfast/contracts/endpoints/drift";
 import type { TraceEntry, TraceKind } from "@holdfast/contracts/endpoints/trace";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import { requestProblem } from "../src/recoveries/pace.ts";
 import type { RecoveryResult } from "../src/recoveries/recovery.ts";
 import { orderProblem } from "../src/recoveries/story.ts";
 import { printSecondTries } from "./print-second-tries.ts";
@@ -31,6 +32,8 @@ const expected: [name: string, reason: string][] = [
   ["signing-ca-lost", "cert_untrusted_by_ingress"],
   ["ingress-ca-swapped", "cert_untrusted_by_ingress"],
   ["endpoint-drift", "endpoint_profile_drift"],
+  ["public-edge", "endpoint_profile_drift"],
+  ["rate-limited", "edge_rate_limited"],
   ["revoked", "identity_revoked_or_fenced"],
   ["quarantined", "identity_revoked_or_fenced"],
   ["clone-cold", "cloned_identity_detected"],
@@ -100,5 +103,35 @@ describe("npm run chaos -- recoveries", () => {
     ]) {
       expect(orderProblem(wrong, wanted)).toEqual(expect.any(String));
     }
+  });
+
+  it("DRIFT-09 accepts the end of a cause without proof only where none is needed", () => {
+    const gone = entry("classification", "edge_rate_limited", "No cause left: incident closed");
+    const limited = [refused, entry("classification", "edge_rate_limited"), gone];
+    const unproved = { reasons: ["edge_rate_limited"], actions: [], isProved: false };
+    expect(orderProblem(limited, unproved)).toBeUndefined();
+    expect(orderProblem(limited, { ...unproved, isProved: true })).toEqual(expect.any(String));
+    expect(orderProblem(limited.slice(0, -1), unproved)).toEqual(expect.any(String));
+    expect(orderProblem(limited.toReversed(), unproved)).toEqual(expect.any(String));
+  });
+
+  const requests = (heartbeats: number, streams: number, ...others: string[]) => [
+    ...Array<string>(heartbeats).fill("/internal/v1/nodes/n/heartbeat"),
+    ...Array<string>(streams).fill("/internal/v1/nodes/n/stream"),
+    ...others,
+  ];
+
+  it.for<[string, string[], boolean]>([
+    ["the fewest", requests(9, 0), true],
+    // At 0, 5, 15, 35 and then every 30 seconds; streams at 0, 30, 90, 210 and 450.
+    ["the most", requests(22, 5), true],
+    ["too few", requests(8, 0), false],
+    ["none", [], false],
+    ["too many", requests(23, 0), false],
+    ["too many streams", requests(15, 6), false],
+    ["a recovery", requests(15, 2, "/v1/recover"), false],
+    ["a poll", requests(15, 2, "/internal/v1/nodes/n/tasks/wait"), false],
+  ])("AGENT-02 judges the requests of ten minutes: %s", ([, paths, isRight]) => {
+    expect(requestProblem(paths, 600) === undefined).toBe(isRight);
   });
 });

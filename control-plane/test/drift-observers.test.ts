@@ -83,6 +83,21 @@ describe("what an agent reports", () => {
     expect(await reasonsOf(node)).toEqual([]);
   });
 
+  it("DRIFT-08 DRIFT-09 records of a clock that was ahead meanwhile are history, too", async () => {
+    const node = await enrollTestNode(api, org.id);
+    const record = (seq: number, seconds: number, reason: string): DiagnosticRecord => ({
+      ...{ seq, at: new Date(Date.now() + seconds * 1_000).toISOString(), reason, detail: "" },
+      ...{ instance_id: uuidv7(), correlation_id: null },
+    });
+    const records = [record(1, 600, "identity_key_missing"), record(2, -1, "process_alive")];
+    await firstHeartbeat(superuser, node);
+    await node.client.ask({ method: "POST", path: node.path("diagnostics"), body: { records } });
+    const stored = () => superuser`
+      SELECT value FROM node_observations WHERE node_id = ${node.id} AND kind = 'diagnostic' AND replaced_at IS NULL`;
+    await expect.poll(stored).toEqual([{ value: "process_alive" }]);
+    expect(await reasonsOf(node)).toEqual([]);
+  });
+
   it("DRIFT-08 a reason that only a newer agent knows is stored with the others, and said to be unknown", async () => {
     const node = await enrollTestNode(api, org.id);
     const made = (seq: number, reason: string) => ({

@@ -1,6 +1,7 @@
 // The node-facing listener with every certificate that could be shown to it. All of them get through
 // the handshake; what becomes of the request is decided above TLS, anew each time.
 
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import type { AgentOptions } from "node:https";
 import { connect } from "node:tls";
@@ -167,6 +168,9 @@ describe("a certificate shown to the node-facing listener", () => {
       const answer = await heartbeat(client(tls), node);
       expect([answer.body["code"], answer.status]).toEqual([code, status]);
       expect(answer.body["next_step"]).toBeTruthy();
+      // An agent compares it with its own: another one means that something in between terminates TLS.
+      const serial = tls.cert ? new X509Certificate(String(tls.cert)).serialNumber.toLowerCase() : null;
+      expect(answer.body["details"]).toEqual({ received_serial: serial });
     }
     expect(reached).toEqual([]);
   });

@@ -140,6 +140,10 @@ describe("the link of an agent", () => {
     await expect.poll(() => recorded(agent)).toContain(reason);
     await connected(agent);
     await expect.poll(() => api.diagnostics.map((one) => one.reason)).toContain(reason);
+    // With it the server knows how much the clock of the records is off.
+    expect(Date.parse(api.diagnosticsSentAt ?? "")).toBeGreaterThanOrEqual(
+      Date.parse(api.diagnostics.at(-1)?.at ?? ""),
+    );
     expect(recorded(agent)).toContain("process_alive");
     expect(lookAt(agent.stateDir, { now: Date.now(), diskPressurePercent: 100 }).last_problem).toBeNull();
     expect((await agent.get("/metrics")).text).toContain("holdfast_agent_identity_rejections_total 0");

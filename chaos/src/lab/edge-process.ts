@@ -36,7 +36,8 @@ const server = createServer(
     const rule = ruleOf(path);
     if (rule?.do === "answer") {
       report({ answered: rule.status, path });
-      return void response.writeHead(rule.status, { "content-type": "text/html" }).end(rule.page);
+      const headers = { "content-type": "text/html", ...(rule.close ? { connection: "close" } : {}) };
+      return void response.writeHead(rule.status, headers).end(rule.page);
     }
     if (rule?.do === "keep_request") return keep(response, path);
     const answer = await passOn(request, body);

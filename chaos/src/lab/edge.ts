@@ -9,9 +9,9 @@ import { type RunningProgram, start } from "./program.ts";
 
 const program = fileURLToPath(new URL("./edge-process.ts", import.meta.url));
 
-/** About requests whose path ends so; of two, the later counts. */
+/** About requests whose path ends so; of two, the later counts. `close`: the connection ends with the answer. */
 export type EdgeRule = { path: string } & (
-  | { do: "answer"; status: number; page: string }
+  | { do: "answer"; status: number; page: string; close?: boolean }
   /** Does not pass the request on, nor answer it. */
   | { do: "keep_request" }
   /** Passes the request on and keeps what the api says, if there is this in it. */

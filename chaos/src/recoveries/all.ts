@@ -3,9 +3,11 @@
 import { movableClock } from "../faults/host.ts";
 import { bundleForMissingToken, bundleForStaleTrust, bundleTooLate } from "./bundles.ts";
 import { cloneBeforeRenewal, coldClone, warmClone } from "./clones.ts";
+import { publicEdge, rateLimited } from "./edges.ts";
 import { clockAhead, clockBehind, diskFullDuringRecovery, keyDeleted, staleTrust } from "./host.ts";
 import type { Stage } from "./recovery.ts";
 import { caLost, endpointDrift, ingressCaSwapped, outage, quarantined, revoked } from "./standing.ts";
+import { followsLapses } from "./time.ts";
 
 export const stages: readonly Stage[] = [
   {
@@ -38,6 +40,11 @@ export const stages: readonly Stage[] = [
     name: "nginx",
     open: { nginx: true, clock: true },
     tracks: [{ node: "node", recoveries: [ingressCaSwapped] }],
+  },
+  {
+    name: "edge",
+    open: { edge: true, clock: true, agentEnv: followsLapses },
+    tracks: [{ node: "node", recoveries: [rateLimited, publicEdge] }],
   },
 ];
 

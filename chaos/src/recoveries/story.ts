@@ -5,12 +5,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Explanation, explainNode, recoveryChecks } from "@holdfast/contracts/endpoints/drift";
-import { getIncident } from "@holdfast/contracts/endpoints/incidents";
+import { getIncident, type IncidentDetail } from "@holdfast/contracts/endpoints/incidents";
 import { getNode, type NodeDetail } from "@holdfast/contracts/endpoints/nodes";
 import { getTrace, type TraceEntry } from "@holdfast/contracts/endpoints/trace";
 import type { Fault } from "../faults/fault.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { LabNode } from "../lab/node.ts";
+import type { Line } from "../lab/program.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";
 import { agentCommand, type Refused } from "./agent-command.ts";
 
@@ -32,15 +33,20 @@ export type RecoveryStory = {
   host<Printed = unknown>(...args: string[]): Promise<Printed>;
   /** The same, on any host, where it must be refused with this code. */
   hostRefuses(code: string, node: LabNode, ...args: string[]): Promise<Refused>;
-  /** Waits for a line that the node's agent logs about this reason since the fault, or that line. Returns the line after it. */
-  hostRecords(reason: string, since?: number): Promise<number>;
+  /**
+   * Waits for a line that the node's agent logs about this reason since the fault, or that line, with this in its detail. Returns
+   * the line after it.
+   */
+  hostRecords(reason: string, since?: number, detail?: string): Promise<number>;
   /** As soon as the host has this record, the operator copies them from there and hands them in. */
   handsInRecords(reason: string): Promise<void>;
   /**
    * Waits until the incident is closed and all five checks are green, and reads its trace: what was seen, each classification,
-   * the actions, and the proof, in this order.
+   * the actions, and the proof, in this order. Not `isProved`: it is over when its cause is no longer seen.
    */
-  isGreen(actions: readonly string[]): Promise<void>;
+  isGreen(actions: readonly string[], options?: { isProved: boolean }): Promise<void>;
+  /** The one that was opened first. */
+  incident(): Promise<IncidentDetail>;
   notes(text: string): void;
 };
 
@@ -63,11 +69,15 @@ export function startRecoveryStory(lab: Lab): StoryRun {
   let brokenAt = 0;
 
   const explain = () => operator(explainNode, { params });
-  const isSameIncident = ({ incident }: Explanation) => {
+  const isSameIncident = ({ incident, causes, evidence }: Explanation) => {
     if (incident === null) return false;
     outcome.incidentId ??= incident.id;
     if (incident.id === outcome.incidentId) return true;
-    throw new Error(`a second incident was opened, ${incident.id}; the first one is ${outcome.incidentId}`);
+    const used = new Set(causes.flatMap((one) => one.evidence));
+    const seen = JSON.stringify(evidence.filter(({ id }) => used.has(id)));
+    throw new Error(
+      `a second incident was opened, ${incident.id}, by ${seen}; the first one is ${outcome.incidentId}`,
+    );
   };
 
   /** The explanation is made when it is read; the incident has it when the worker has classified the node. */
@@ -115,8 +125,9 @@ export function startRecoveryStory(lab: Lab): StoryRun {
       if (refused?.code === wanted) return refused;
       throw new Error(`holdfast agent ${args.join(" ")} was refused, not with ${wanted}: ${stderr}`);
     },
-    async hostRecords(reason, since = linesBefore) {
-      const isRecord = (line: { reason?: unknown }, index: number) => index >= since && line.reason === reason;
+    async hostRecords(reason, since = linesBefore, detail = "") {
+      const isRecord = (line: Line, index: number) =>
+        index >= since && line.reason === reason && String(line["detail"]).includes(detail);
       const place = () => lab.node.lines().findIndex(isRecord);
       await until(`the host records ${reason}`, PATIENCE_SECONDS, async () => place() !== -1);
       return place() + 1;
@@ -131,7 +142,8 @@ export function startRecoveryStory(lab: Lab): StoryRun {
       });
       await story.desk("node", "evidence", lab.node.name, "--diagnostics", file);
     },
-    async isGreen(actions) {
+    incident: () => operator(getIncident, { params: { incident_id: outcome.incidentId ?? "" } }),
+    async isGreen(actions, { isProved } = { isProved: true }) {
       let instead = "";
       await until(
         "healthy again",
@@ -147,7 +159,7 @@ export function startRecoveryStory(lab: Lab): StoryRun {
         () => instead,
       );
       outcome.seconds = Math.round((performance.now() - brokenAt) / 100) / 10;
-      await checkStory(lab, outcome, actions);
+      await checkStory(lab, outcome, { actions, isProved });
     },
     notes: (text) => void outcome.notes.push(text),
   };
@@ -160,7 +172,11 @@ export function startRecoveryStory(lab: Lab): StoryRun {
   };
 }
 
-async function checkStory(lab: Lab, { incidentId, reasons }: StoryOutcome, actions: readonly string[]) {
+async function checkStory(
+  lab: Lab,
+  { incidentId, reasons }: StoryOutcome,
+  wanted: { actions: readonly string[]; isProved: boolean },
+) {
   if (incidentId === null) throw new Error("nothing was classified");
   const { operator } = lab.control;
   const incident = await operator(getIncident, { params: { incident_id: incidentId } });
@@ -169,15 +185,16 @@ async function checkStory(lab: Lab, { incidentId, reasons }: StoryOutcome, actio
   const own = incidents.filter(({ node_id }) => node_id === lab.node.id).map(({ id }) => id);
   if (own.join() !== incidentId)
     throw new Error(`the trace is of ${own.length} incidents of the node, not of one`);
-  const problem = orderProblem(items, { reasons, actions });
+  const problem = orderProblem(items, { reasons, ...wanted });
   if (problem) throw new Error(`${problem}\n${items.map(describe).join("\n")}`);
 }
 
 /** What is told, in the order of time: something seen or refused, each classification, each action, the proof, the end. */
 export function orderProblem(
   items: readonly TraceEntry[],
-  { reasons, actions }: { reasons: readonly string[]; actions: readonly string[] },
+  wanted: { reasons: readonly string[]; actions: readonly string[]; isProved?: boolean },
 ): string | undefined {
+  const { reasons, actions, isProved = true } = wanted;
   let at = items.findIndex(({ kind }) => kind === "refusal" || kind === "observation");
   if (at === -1) return "the trace names nothing that was seen or refused";
   for (const reason of reasons) {
@@ -196,10 +213,15 @@ export function orderProblem(
     if (next === -1) return `the trace has no action ${action} after the classification`;
     at = next;
   }
+  const last = items.findLast(({ kind }) => kind === "classification");
+  if (!isProved) {
+    return last?.title.startsWith("No cause left")
+      ? undefined
+      : "the trace does not end with a cause that is gone";
+  }
   const proved = items.flatMap(({ kind, code }, index) => (kind === "proof" && index > at ? (code ?? "") : []));
   const lacking = recoveryChecks.filter((check) => !proved.includes(check));
   if (lacking.length > 0) return `the trace has no proof after the last action of ${lacking.join(", ")}`;
-  const last = items.findLast(({ kind }) => kind === "classification");
   return last?.title.startsWith("Healthy again") ? undefined : "the trace does not end with a verified recovery";
 }
 

@@ -1,7 +1,9 @@
 // Hours that pass in a moment, for everybody in a lab. A clock never goes back here, whichever recoveries came before.
 
+import { fileURLToPath } from "node:url";
 import { getNode } from "@holdfast/contracts/endpoints/nodes";
 import type { Lab } from "../lab/lab.ts";
+import { API_PORT } from "../lab/network.ts";
 import { PATIENCE_SECONDS, until } from "../until.ts";
 
 const passed = new WeakMap<object, number>();
@@ -12,6 +14,29 @@ export function minutesPass({ clock }: Lab, minutes: number): void {
   passed.set(clock, total);
   clock.set(`+${total}m`);
 }
+
+/**
+ * So many seconds pass, one after the other, also by the steady clock of the node's agent, which needs
+ * `followsLapses`: whoever waits there for seconds has waited for them.
+ */
+export const lapse = (lab: Lab, seconds: number) => runLapse(lab, seconds);
+
+/** At most the minute that an agent waits before it tries again, and a tenth of it. */
+export const lapseUntilConnected = (lab: Lab) => runLapse(lab, 66, "until-connected");
+
+/** For `agentEnv`. */
+export const followsLapses = () => ({ FAKETIME_DONT_FAKE_MONOTONIC: "0" });
+
+async function runLapse({ clock, node }: Lab, seconds: number, ...more: string[]): Promise<void> {
+  if (!clock) throw new Error("this lab has no clock of its own");
+  const file = clock.env["FAKETIME_TIMESTAMP_FILE"] ?? "";
+  const from = Math.round((passed.get(clock) ?? 0) * 60);
+  const args = [file, from, seconds, AGENT_PORT, API_PORT, ...more].map(String);
+  const done = Number(await node.host.run(process.execPath, lapseProgram, ...args));
+  passed.set(clock, (from + done) / 60);
+}
+const AGENT_PORT = 9000;
+const lapseProgram = fileURLToPath(new URL("./lapse-process.ts", import.meta.url));
 
 export const hoursPass = (lab: Lab, hours: number) => minutesPass(lab, hours * 60);
 

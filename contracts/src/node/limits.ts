@@ -5,6 +5,9 @@
 export const INSTANCE_HEADER = "x-holdfast-instance";
 export const BOOT_HEADER = "x-holdfast-boot";
 
+/** In the details of a refused certificate: the serial of the one that the server received; null: none. */
+export const RECEIVED_SERIAL = "received_serial";
+
 /** Where a node asks whether its certificate is accepted. */
 export const IDENTITY_PATH = "/internal/v1/nodes/{node_id}/identity";
 

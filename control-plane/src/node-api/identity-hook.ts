@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError, type ErrorCode, errorCatalogue } from "@holdfast/contracts/errors";
 import { certificateFaults } from "@holdfast/contracts/errors/nodes";
+import { RECEIVED_SERIAL } from "@holdfast/contracts/node/limits";
 import type { Forgery } from "@holdfast/service/forgeries";
 import type { Log } from "@holdfast/service/log";
 import { judge, type PresentedCertificate } from "@holdfast/service/node-identity/certificate";
@@ -76,15 +77,20 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
     const revoked = standing !== undefined && isRevoked(standing, serial);
     const judged = judge(presented, { now: options.now(), revoked });
     if ("refused" in judged) {
-      throw judged.refused === "identity_revoked" ? identityRefusal(standing) : new ApiError(judged.refused);
+      const refusal =
+        judged.refused === "identity_revoked" ? identityRefusal(standing) : new ApiError(judged.refused);
+      throw ofCertificate(refusal, presented);
     }
     if (!standing) {
       throw new ApiError("certificate_unusable", {
+        details: received(presented),
         message: "The certificate names a node that this server does not have.",
         nextStep: errorCatalogue.certificate_untrusted.nextStep,
       });
     }
-    if (named !== undefined && named.toLowerCase() !== judged.nodeId) throw new ApiError("node_mismatch");
+    if (named !== undefined && named.toLowerCase() !== judged.nodeId) {
+      throw ofCertificate(new ApiError("node_mismatch"), presented);
+    }
     const { nodeId: id, serial: used } = judged;
     const ingress = options.certificates.ingressOf(request);
     return { id, orgId: standing.orgId, serial: used, ...instanceOf(request.headers), ingress };
@@ -146,6 +152,14 @@ export function identifyNodes(http: FastifyInstance, options: IdentityOptions): 
     },
   };
 }
+
+/** Which certificate arrived: whoever presented another one learns that something in between terminates TLS. */
+function received(presented: PresentedCertificate): Record<string, string | null> {
+  return { [RECEIVED_SERIAL]: "serial" in presented ? presented.serial : null };
+}
+
+const ofCertificate = ({ code, message, nextStep }: ApiError, presented: PresentedCertificate) =>
+  new ApiError(code, { message, nextStep, details: received(presented) });
 
 const identified = Symbol("node identity");
 type Identified = FastifyRequest & { [identified]?: NodeIdentity | null };

@@ -31,6 +31,8 @@ export function createHistory(options: {
     },
     connected(now) {
       isConnected = now;
+      // The record of the failure itself was one of a connected agent. What is pending is sent after the next heartbeat.
+      if (!now) upload.stop();
     },
     upload: upload.now,
     stop: upload.stop,

@@ -118,7 +118,7 @@ export function linkCalls(
         await post<{ seq: number }>(
           "sendDiagnostics",
           "/diagnostics",
-          { records },
+          { records, sent_at: new Date().toISOString() },
           ({ seq }) => typeof seq === "number",
         )
       ).body,

@@ -2,6 +2,7 @@
 // which a second exists only while results or progress are sent. A renewed identity is used by the next connections, and
 // calls on the old one are never cut.
 
+import { X509Certificate } from "node:crypto";
 import https from "node:https";
 import type { LookupFunction } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
@@ -47,6 +48,8 @@ const UNUSED_CONNECTION_MS = 5_000;
 type Pool = {
   agent: https.Agent;
   secureContext: SecureContext;
+  /** The serial of its certificate. Read only to be compared with one that the server refused. */
+  presented(): string;
   base: string;
   inFlight: number;
   retired: boolean;
@@ -61,6 +64,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     const secureContext = secureContextOf(credentials);
     return {
       ...{ agent: openAgent(secureContext, lookup), secureContext, session: undefined },
+      presented: () => new X509Certificate(credentials.chainPem).serialNumber.toLowerCase(),
       ...{ base: `${apiUrl}/internal/v1/nodes/${nodeId}`, inFlight: 0, retired: false },
     };
   };
@@ -70,7 +74,8 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
     const used = pool;
     used.inFlight += 1;
     try {
-      return await exchange({ ...request, url: new URL(used.base + path), headers, via: { agent: used.agent } });
+      const { agent, presented } = used;
+      return await exchange({ ...request, url: new URL(used.base + path), headers, via: { agent }, presented });
     } finally {
       used.inFlight -= 1;
       closeWhenUnused(used);
@@ -84,7 +89,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
   const dialFrom = (used: Pool) =>
     dial({
       ...{ url: new URL(used.base + STREAM_PATH), headers, lookup },
-      ...{ secureContext: used.secureContext, session: used.session },
+      ...{ secureContext: used.secureContext, session: used.session, presented: used.presented },
       onSession: (session) => {
         used.session = session;
       },

@@ -11,7 +11,12 @@ const MOST_REQUESTS = 4;
 /** Records made while the server is reachable are sent after this delay, together. */
 const SOON_MS = 1_000;
 
-export type DiagnosticsUpload = { now(): void; soon(): void; stop(): void };
+export type DiagnosticsUpload = {
+  now(): void;
+  soon(): void;
+  /** Nothing is sent until it is called for again. */
+  stop(): void;
+};
 
 export function createDiagnosticsUpload(options: {
   diagnostics: Pick<Diagnostics, "newerThan">;
@@ -50,6 +55,7 @@ export function createDiagnosticsUpload(options: {
     },
     stop() {
       clearTimeout(timer);
+      timer = undefined;
     },
   };
 }

@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import https from "node:https";
 import { isIP, type Socket } from "node:net";
 import { CORRELATION_HEADER } from "@holdfast/contracts/headers";
+import { RECEIVED_SERIAL } from "@holdfast/contracts/node/limits";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { http } from "../http-module.ts";
 import { failureOf, LinkFailure } from "./failures.ts";
@@ -20,6 +21,8 @@ export type Ask = {
   connectTimeoutMs?: number;
   /** TLS options and the pool of connections. */
   via: https.RequestOptions;
+  /** The serial of the certificate that is presented. */
+  presented?: (() => string) | undefined;
   signal?: AbortSignal;
 };
 
@@ -93,7 +96,7 @@ export function exchange<T>(ask: Ask): Promise<Answer<T>> {
         try {
           const receivedAt = Date.now();
           const { statusCode: status = 0, headers } = incoming;
-          const answer = readAnswer<T>({ status, headers, text }, { sentAt, receivedAt });
+          const answer = readAnswer<T>({ status, headers, text }, { sentAt, receivedAt }, ask.presented);
           resolve({ ...answer, correlationId, localAddress });
         } catch (error) {
           fail(error);
@@ -159,6 +162,7 @@ async function collect(incoming: IncomingMessage): Promise<string> {
 export function readAnswer<T>(
   { status, headers, text }: { status: number; headers: IncomingHttpHeaders; text: string },
   times: Times,
+  presented?: () => string,
 ): Answer<T> {
   const value = parse(text);
   // The header has whole seconds: on average half of one has passed.
@@ -166,7 +170,7 @@ export function readAnswer<T>(
   if (status >= 200 && status < 300 && typeof value === "object" && value !== null) {
     return { body: value as T, ...times, ...(Number.isNaN(serverTime) ? {} : { date: serverTime }) };
   }
-  const { code, message, next_step } = (value ?? {}) as Record<string, unknown>;
+  const { code, message, next_step, details } = (value ?? {}) as Record<string, unknown>;
   const own = typeof code === "string" && /^[a-z_]{1,64}$/.test(code);
   const correlationId = headers[CORRELATION_HEADER];
   throw new LinkFailure(
@@ -177,6 +181,7 @@ export function readAnswer<T>(
       excerpt: own && typeof message === "string" ? message : excerptOf(text),
       nextStep: own && typeof next_step === "string" ? next_step : undefined,
       retryAfterSeconds: retryAfter(headers["retry-after"]),
+      ...(own && presented ? receivedInstead(details, presented) : {}),
     },
     {
       correlationId: typeof correlationId === "string" ? correlationId : undefined,
@@ -184,6 +189,13 @@ export function readAnswer<T>(
       date: own && !Number.isNaN(serverTime) ? { serverTime, ...times } : undefined,
     },
   );
+}
+
+/** Of a refusal that is about another certificate than the one presented, or about none. */
+function receivedInstead(details: unknown, presented: () => string): { received?: string | null } {
+  const received = (details as Record<string, unknown> | undefined)?.[RECEIVED_SERIAL];
+  if (received === null) return { received };
+  return typeof received === "string" && received !== presented() ? { received: received.slice(0, 64) } : {};
 }
 
 function parse(text: string): unknown {

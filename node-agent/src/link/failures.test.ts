@@ -80,7 +80,7 @@ describe("classify", () => {
     [401, "cert_expired", "cert_expired"],
     [401, "identity_revoked", "identity_revoked"],
     [401, "identity_retired", "identity_retired"],
-    [401, "certificate_missing", "auth_failed"],
+    [401, "certificate_missing", "edge_terminates_tls"],
     [401, "certificate_untrusted", "auth_failed"],
     [401, "certificate_unusable", "auth_failed"],
     [401, "certificate_not_yet_valid", "auth_failed"],
@@ -99,6 +99,24 @@ describe("classify", () => {
     [403, "certificate_header_refused", "control_plane_unreachable"],
   ] as const)("AGENT-01 %d %s is %s", ([status, code, reason]) => {
     expect(classify(answered(status, code)).reason).toBe(reason);
+  });
+
+  it.for(["identity_revoked", "identity_retired", "cert_expired", "certificate_untrusted", "node_mismatch"])(
+    "DRIFT-14 %s of another certificate than this agent's is about whoever terminates TLS",
+    (code) => {
+      const { reason, detail } = classify({ ...answered(401, code), received: "0badcafe" } as Failure);
+      expect(reason).toBe("edge_terminates_tls");
+      expect(detail).toBe(
+        `HTTP 401 ${code}: text; the server received the certificate 0badcafe, not this agent's`,
+      );
+      expect(classify({ ...answered(401, code), received: null } as Failure).reason).toBe("edge_terminates_tls");
+      expect(classify(answered(401, code)).reason).not.toBe("edge_terminates_tls");
+    },
+  );
+
+  it("DRIFT-14 an overloaded server is none, whatever it received", () => {
+    const busy = { ...answered(503, "ingress_identity_refused"), received: null } as Failure;
+    expect(classify(busy).reason).toBe("control_plane_unreachable");
   });
 
   it.for([

@@ -19,6 +19,8 @@ export type Failure =
       excerpt: string;
       nextStep?: string;
       retryAfterSeconds?: number;
+      /** The server refused another certificate than the one presented: its serial; null: it received none. */
+      received?: string | null;
     };
 
 export type Classified = {
@@ -82,7 +84,8 @@ function reasonOfNoAnswer({ code, message }: Failure & { kind: "no_answer" }): {
   return { reason: "api_unreachable", detail };
 }
 
-function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" }): DiagnosticReason {
+function reasonOfAnswer(failure: Failure & { kind: "answer" }): DiagnosticReason {
+  const { status, code, excerpt } = failure;
   if (status === 429 || code === "rate_limit_exceeded") return "edge_rate_limited";
   if (code === undefined) {
     // Not the server, but a proxy, portal or page. What it says about access is not about this node's identity, unless it
@@ -93,6 +96,8 @@ function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" })
   if (status >= 500) return "control_plane_unreachable";
   // Agents never send that header: it is from a proxy that the server does not trust as an ingress.
   if (code === "certificate_header_refused") return "control_plane_unreachable";
+  // Before all that is said about a certificate: it was not this agent's, which always presents its own.
+  if (failure.received !== undefined || code === "certificate_missing") return "edge_terminates_tls";
   if (code === "cert_expired") return "cert_expired";
   if (code === "identity_revoked") return "identity_revoked";
   if (code === "identity_retired") return "identity_retired";
@@ -103,10 +108,10 @@ function reasonOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" })
   return "task_poll_failed";
 }
 
-function detailOfAnswer({ status, code, excerpt }: Failure & { kind: "answer" }): string {
-  return code === undefined
-    ? `HTTP ${status}, not from the server: ${excerpt}`
-    : `HTTP ${status} ${code}: ${excerpt}`;
+function detailOfAnswer({ status, code, excerpt, received }: Failure & { kind: "answer" }): string {
+  if (code === undefined) return `HTTP ${status}, not from the server: ${excerpt}`;
+  const instead = received ? `; the server received the certificate ${received}, not this agent's` : "";
+  return `HTTP ${status} ${code}: ${excerpt}${instead}`;
 }
 
 /** A failed request. */

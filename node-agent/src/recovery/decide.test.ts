@@ -53,8 +53,9 @@ describe("the cause of a recovery", () => {
     }
   });
 
-  it("ID-05 is none where the server has not seen a certificate at all", () => {
-    expect(causeOf({ reason: "auth_failed", code: "certificate_missing" })).toBeUndefined();
+  it("ID-05 DRIFT-14 is none where the server has seen another certificate, or none", () => {
+    expect(causeOf({ reason: "edge_terminates_tls", code: "certificate_missing" })).toBeUndefined();
+    expect(causeOf({ reason: "edge_terminates_tls", code: "identity_revoked" })).toBeUndefined();
     expect(causeOf({ reason: "auth_failed", code: undefined }), "a TLS alert").toBe("identity_rejected");
   });
 

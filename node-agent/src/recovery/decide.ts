@@ -50,8 +50,7 @@ export function recoveryCause(problem: LinkProblem): RecoveryCause | undefined {
   if (isExpired(problem)) return "cert_expired";
   switch (reason) {
     case "auth_failed":
-      // No certificate has reached the server: it says nothing about this one.
-      return code === "certificate_missing" ? undefined : "identity_rejected";
+      return "identity_rejected";
     case "server_tls_untrusted":
     case "trust_bundle_invalid":
     case "clock_skew":

@@ -50,6 +50,7 @@ export type FakeApi = {
   verifiers: VerifierKeys;
   /** Asked before each request; `path` is without the node's prefix. */
   fault: (path: string, request: IncomingMessage) => Fault | undefined;
+  streamFault?: Fault | undefined;
   token(prefix?: "hfe_" | "hfb_"): string;
   sign(task: Partial<TaskOffer> & { task_type: string }, key?: SigningPair): TaskOffer;
   /** Offered until the node holds it or has answered it. */
@@ -59,6 +60,8 @@ export type FakeApi = {
   heartbeats: (Heartbeat & { holding: Held[] })[];
   progress: (ProgressReport & { task_id: string })[];
   diagnostics: DiagnosticRecord[];
+  /** By the agent's clock, when it sent them last. */
+  diagnosticsSentAt: string | undefined;
   /** With which certificate it starts; undefined: one of its own. */
   shows: { cert: string; key: string } | undefined;
   /** Makes a new node of every token. */
@@ -144,6 +147,7 @@ export async function startFakeApi(
     heartbeats: [],
     progress: [],
     diagnostics: [],
+    diagnosticsSentAt: undefined,
     ignoresNodeId: false,
     enrollments: [],
     recovery: createFakeRecovery(authority, () => ({ profile: api.profile, verifiers: api.verifiers })),
@@ -196,11 +200,11 @@ export async function startFakeApi(
     const prefix = `/internal/v1/nodes/${api.nodeId}`;
     const path = url.pathname.startsWith(prefix) ? url.pathname.slice(prefix.length) : url.pathname;
     // As a server that does not know streams yet.
-    if (path === STREAM_PATH) return refuse(response, 404, "route_not_found");
+    if (path === STREAM_PATH && !api.streamFault) return refuse(response, 404, "route_not_found");
     api.requests.push(path);
     const socket = request.socket as TLSSocket;
     const body = await bodyOf(request);
-    const fault = api.fault(path, request);
+    const fault = path === STREAM_PATH ? api.streamFault : api.fault(path, request);
     if (fault?.do === "reset") return void socket.destroy();
     if (fault?.do === "answer") return void response.writeHead(fault.status, fault.headers).end(fault.body);
     const answer = (value: unknown) => {
@@ -306,7 +310,9 @@ export async function startFakeApi(
       });
     }
     if (path === "/diagnostics") {
-      api.diagnostics.push(...(body as { records: DiagnosticRecord[] }).records);
+      const { records, sent_at } = body as { records: DiagnosticRecord[]; sent_at?: string };
+      api.diagnostics.push(...records);
+      api.diagnosticsSentAt = sent_at;
       return answer({ seq: Math.max(...api.diagnostics.map((one) => one.seq)) });
     }
     const [, taskId = ""] = /^\/tasks\/([^/]+)\/progress$/.exec(path) ?? [];

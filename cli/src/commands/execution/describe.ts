@@ -28,7 +28,7 @@ export function describeExecution(execution: AnswerOf<typeof getExecution>): str
     ["ended", localTime(execution.finished_at)],
     ["took", tookOf(execution)],
     ["deadline", execution.finished_at ? null : localTime(execution.deadline_at)],
-    ["progress", execution.progress && execution.progress.message],
+    ["progress", execution.progress?.message ?? null],
     ["request", execution.request_id],
     ["correlation", execution.correlation_id],
     ["late results", execution.late_results.length > 0 ? String(execution.late_results.length) : null],

@@ -64,6 +64,23 @@ export const identityReasons = {
     dependsOn: ["cert_untrusted_by_ingress", "cert_expired", "endpoint_profile_drift", "clock_skew"],
     untilAnswered: true,
   },
+  edge_terminates_tls: {
+    title: "TLS terminated before the server",
+    at: "edge",
+    signal: "endpoint_profile_drift",
+    message:
+      "Something between this host and the server terminates TLS: the server received another certificate than this agent's, or none.",
+    nextStep:
+      "Do not enroll this node again: its own certificate was not rejected. Check on this host where the server's name leads (`getent hosts <name>`): " +
+      "it must be the node-facing address, not a public edge. The agent retries.",
+    class: "identity",
+    owner: "endpoint_profile",
+    severity: "P1",
+    userState: "operator_action_required",
+    nextAction: "repair_endpoint_profile",
+    dependsOn: ["endpoint_profile_drift"],
+    untilAnswered: true,
+  },
   identity_revoked: {
     title: "Identity revoked",
     at: "identity",

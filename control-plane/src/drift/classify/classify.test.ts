@@ -209,10 +209,16 @@ describe("what is said of a node", () => {
   });
 
   it("DRIFT-14 whose identity is rejected at a public edge: first the address", () => {
-    const at = (endpoint: string) => saw("refusal", "cert_untrusted", { detail: { endpoint, issuer: "ours" } });
     const node = [enrolled, heartbeat(HOUR)];
-    expect(reasonsOf([...node, at("public_edge")])).toEqual(["endpoint_profile_drift"]);
-    expect(reasonsOf([...node, at("node_facing")])).toEqual(["node_agent_auth_failed"]);
+    const atEdge = saw("diagnostic", "edge_terminates_tls", { observer: "host" });
+    expect(reasonsOf([...node, atEdge])).toEqual(["endpoint_profile_drift"]);
+    const refused = saw("refusal", "certificate_replaced", {
+      detail: { endpoint: "node_facing", issuer: "ours" },
+    });
+    expect(reasonsOf([...node, refused])).toEqual(["node_agent_auth_failed"]);
+    // The listener itself knows the certificate that it refused.
+    expect(reasonsOf([...node, atEdge, refused])).toEqual(["node_agent_auth_failed"]);
+    expect(reasonsOf([...node, atEdge, heartbeat(1_000)])).toEqual([]);
   });
 
   it("ID-14 that somebody claims to be with a certificate of another CA: nothing by that alone", () => {

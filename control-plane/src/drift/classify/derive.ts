@@ -81,7 +81,7 @@ function refusals({ fresh, set, last, facts }: Collector): void {
   // A certificate of an unknown issuer is a claim: it proves nothing about the node that it names.
   if (issuer === "unknown") return;
   set("agent_process", "running", refusal);
-  if (endpoint === "public_edge" || endpoint === "node_facing") set("endpoint", endpoint, refusal);
+  if (endpoint === "node_facing") set("endpoint", endpoint, refusal);
   if (refusal.value === "cert_expired") set("local_cert", "expired", refusal);
   else if (refusal.value === "certificate_not_yet_valid") set("clock", "skewed", refusal);
   else if (issuer === "earlier") {
@@ -261,6 +261,7 @@ const silenceCauses: ReadonlySet<string> = new Set([
   ...[
     "auth_failed",
     "ingress_mtls_rejected",
+    "edge_terminates_tls",
     "api_unreachable",
     "api_name_unresolved",
     "state_dir_read_only",

@@ -23,6 +23,8 @@ export const factsOfDiagnostic: Partial<Record<DiagnosticReason, Facts>> = {
   trust_bundle_invalid: { ...running, server_tls: "verify_failed" },
   auth_failed: { ...running, task_wait: "identity_rejected" },
   ingress_mtls_rejected: { ...running, task_wait: "ingress_mtls_rejected" },
+  // Who terminates TLS in between is no node-facing endpoint, whatever its address.
+  edge_terminates_tls: { ...running, task_wait: "identity_rejected", endpoint: "public_edge" },
   cert_expired: { ...running, local_cert: "expired" },
   identity_revoked: { ...running, task_wait: "denied" },
   identity_retired: { ...running, task_wait: "denied" },

@@ -1,4 +1,5 @@
 import type { Outcome } from "@holdfast/contracts/node/protocol";
+import type { DiagnosticReason } from "@holdfast/contracts/reasons/node";
 import { describe, expect, it } from "vitest";
 import type { TerminalOutcome } from "../../terminals/outcomes.ts";
 import type { Recorder } from "../evidence/recorder.ts";
@@ -89,12 +90,41 @@ describe("observers", () => {
       detail: "",
       correlation_id: null,
     });
-    observe({ nodeId: "a", records: [record("2026-03-01T02:00:00Z"), record("2026-03-01T04:00:00Z")] });
+    observe({ nodeId: "a", records: [record("2026-03-01T02:00:00Z"), record("2026-03-01T03:00:20Z")] });
     // A host whose clock is an hour behind, and that says so.
     observe({ nodeId: "a", records: [record("2026-03-01T01:30:00Z")], sentAt: "2026-03-01T02:00:00Z" });
     expect(seen.flat().map(({ observedAt }) => observedAt.toISOString())).toEqual([
       ...["2026-03-01T02:00:00.000Z", "2026-03-01T03:00:00.000Z", "2026-03-01T02:30:00.000Z"],
     ]);
+  });
+
+  it("DRIFT-08 DRIFT-09 take records of a clock that was ahead for older than what was recorded since", () => {
+    const { seen, recorder } = recording();
+    const observe = observeDiagnostics(recorder, () => at.getTime());
+    const record = (time: string, reason: DiagnosticReason) => ({
+      at: time,
+      reason,
+      detail: "",
+      correlation_id: null,
+    });
+    const ahead = [
+      record("2026-03-01T03:09:00Z", "identity_key_missing"),
+      record("2026-03-01T03:09:30Z", "clock_skew"),
+    ];
+    const back = [
+      record("2026-03-01T02:59:58Z", "process_alive"),
+      record("2026-03-01T02:59:59Z", "process_alive"),
+    ];
+    observe({ nodeId: "a", records: [...ahead, ...back] });
+    expect(seen.flat().map(({ value, observedAt }) => [value, observedAt.toISOString()])).toEqual([
+      ["identity_key_missing", "2026-03-01T02:59:57.998Z"],
+      ["clock_skew", "2026-03-01T02:59:57.999Z"],
+      ["process_alive", "2026-03-01T02:59:58.000Z"],
+      ["process_alive", "2026-03-01T02:59:59.000Z"],
+    ]);
+    // Nothing says when it was: it is not about the present.
+    observe({ nodeId: "a", records: ahead });
+    expect(seen.flat()).toHaveLength(4);
   });
 
   it("DRIFT-01 hand on that a node refuses what was signed for it, and that it accepts work again", () => {

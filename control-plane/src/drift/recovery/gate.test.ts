@@ -185,7 +185,7 @@ describe("a cause that needs proof", () => {
       ...["endpoint_profile_drift", "identity_key_missing", "identity_retired", "identity_revoked"],
       ...["identity_revoked_or_fenced", "node_agent_api_tls_failed", "node_agent_auth_failed", "node_quarantined"],
       ...["recovery_enrollment_blocked", "recovery_token_missing", "server_tls_untrusted", "trust_bundle_invalid"],
-      ...["ingress_mtls_rejected", "recovery_refused"],
+      ...["edge_terminates_tls", "ingress_mtls_rejected", "recovery_refused"],
     ];
     expect(reasonCodes.filter(needsProof).toSorted()).toEqual(expected.toSorted());
     expect(needsProof("a_code_of_a_newer_agent")).toBe(false);

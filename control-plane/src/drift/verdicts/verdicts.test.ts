@@ -122,6 +122,7 @@ describe("what a stored verdict presents", () => {
   /** By the heartbeat that brings the finding: the agent runs, and is accepted. */
   const disproved: string[] = ["agent_down", "auth_failed", "edge_rate_limited", "identity_revoked"].concat(
     "identity_retired",
+    "edge_terminates_tls",
     "ingress_mtls_rejected",
     "node_quarantined",
     // The server knows what it refused.

@@ -181,7 +181,7 @@ function clockSkewMs(sentAt: string, now: Date): number {
 }
 
 /**
- * Returns the newest number of this report, and the records that are new: a restarted agent sends its records again. An
+ * Returns the newest number of this report, and the records that are new, in order: a restarted agent sends its records again. An
  * existing number is overwritten, because an agent that lost its state starts counting again.
  */
 export async function recordDiagnostics(
@@ -202,7 +202,8 @@ export async function recordDiagnostics(
       DELETE FROM node_diagnostics WHERE node_id = ${node.id} AND seq IN (
         SELECT seq FROM node_diagnostics WHERE node_id = ${node.id}
         ORDER BY received_at DESC, seq DESC OFFSET ${DIAGNOSTICS_KEPT})`;
-    return stored.flatMap(({ seq, fresh }) => (fresh ? (rows.get(Number(seq)) ?? []) : []));
+    const isNew = new Set(stored.flatMap(({ seq, fresh }) => (fresh ? Number(seq) : [])));
+    return [...rows.values()].filter(({ seq }) => isNew.has(seq)).sort((a, b) => a.seq - b.seq);
   };
   const fresh = await system.begin(store, { settings: { synchronous_commit: "off" } });
   return { seq: Math.max(...rows.keys()), fresh };

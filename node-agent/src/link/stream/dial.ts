@@ -16,6 +16,8 @@ export type DialOptions = {
   url: URL;
   headers: Record<string, string>;
   secureContext: SecureContext;
+  /** The serial of its certificate. */
+  presented?: (() => string) | undefined;
   lookup: LookupFunction;
   /** To be resumed. */
   session: Buffer | undefined;
@@ -90,7 +92,7 @@ export async function dial(options: DialOptions): Promise<Dialled> {
     };
     socket.on("error", fail);
     socket.once("unexpected-response", (_request, response: IncomingMessage) => {
-      refusal(response, sentAt).then(fail, fail);
+      refusal(response, sentAt, options.presented).then(fail, fail);
     });
     socket.once("open", () => {
       clearTimeout(deadline);
@@ -104,7 +106,11 @@ export async function dial(options: DialOptions): Promise<Dialled> {
 }
 
 /** The response instead of an upgrade. */
-async function refusal(response: IncomingMessage, sentAt: number): Promise<unknown> {
+async function refusal(
+  response: IncomingMessage,
+  sentAt: number,
+  presented: DialOptions["presented"],
+): Promise<unknown> {
   let text = "";
   for await (const part of response.setEncoding("utf8")) {
     text += part;
@@ -112,7 +118,7 @@ async function refusal(response: IncomingMessage, sentAt: number): Promise<unkno
   }
   const { statusCode: status = 0, headers } = response;
   try {
-    readAnswer({ status, headers, text }, { sentAt, receivedAt: Date.now() });
+    readAnswer({ status, headers, text }, { sentAt, receivedAt: Date.now() }, presented);
   } catch (error) {
     return error;
   }

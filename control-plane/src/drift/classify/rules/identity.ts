@@ -96,6 +96,7 @@ export const identityRules: readonly Rule[] = [
     // Whoever ends TLS in between presents another certificate than the node's: its standing says nothing then.
     when: { task_wait: ["identity_rejected", "denied"], endpoint: "public_edge" },
     confidence: "medium",
+    spokenAs: "edge_terminates_tls",
     changedBy: "a rejection at the node-facing address itself",
   },
   {
