@@ -141,8 +141,8 @@ const commands: CommandLoader[] = [
   },
   {
     name: "agent",
-    summary: "enroll this machine as a node and run its agent",
-    load: async () => (await import("./commands/agent/agent.ts")).agentCommand(),
+    summary: "the agent on this machine, and agents that run steps",
+    load: async () => (await import("./commands/agent/with-paired.ts")).agentCommandWithPaired(),
   },
   {
     name: "sim",

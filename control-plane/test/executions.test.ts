@@ -62,7 +62,7 @@ describe("a dispatch", () => {
     ]);
   });
 
-  it("EXEC-02 of the same request starts nothing, and answers with what became of it", async () => {
+  it("EXEC-02 of the same request starts nothing, and returns what became of it", async () => {
     const agent = await newAgent();
     const runId = uuidv7();
     const first = await dispatch({ runId });

@@ -7,7 +7,7 @@ import { AgentCapabilities } from "../execution/frames.ts";
 import { AnyText, Id, Time } from "../fields.ts";
 import { SignedKeySet } from "../node/trust.ts";
 
-export const agentStates = ["online", "offline", "revoked"] as const;
+const agentStates = ["online", "offline", "revoked"] as const;
 export const AgentState = z.enum(agentStates);
 export type AgentState = z.infer<typeof AgentState>;
 

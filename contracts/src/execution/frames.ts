@@ -9,7 +9,7 @@ import { executionKinds } from "./limits.ts";
 
 export const EXECUTION_PATHS = ["/ws", "/ws/executor"] as const;
 
-export { DEFAULT_MAX_IN_FLIGHT, EXECUTION_PROTOCOL, executionCloseCodes, executionKinds } from "./limits.ts";
+export { DEFAULT_MAX_IN_FLIGHT, EXECUTION_PROTOCOL, executionCloseCodes } from "./limits.ts";
 
 export const ExecutionKind = z.enum(executionKinds);
 export type ExecutionKind = z.infer<typeof ExecutionKind>;
@@ -47,7 +47,7 @@ export const HelloFrame = z.object({
 });
 export type HelloFrame = z.infer<typeof HelloFrame>;
 
-export const PingFrame = z.object({ type: z.literal("ping"), ts: z.number() });
+const PingFrame = z.object({ type: z.literal("ping"), ts: z.number() });
 
 /** Ends a request. From an agent without `protocolVersion` it has no generation. */
 export const ResultFrame = z.object({

@@ -6,7 +6,7 @@ import { AnyText, ReportedText } from "../fields.ts";
 
 const Environment = z.record(AnyText.max(256), AnyText.max(65_536));
 
-export const ShellTask = z.object({
+const ShellTask = z.object({
   type: z.literal("shell"),
   script: AnyText.min(1).max(200_000),
   shell: z.enum(["sh", "bash"]).optional(),
@@ -14,7 +14,7 @@ export const ShellTask = z.object({
 });
 export type ShellTask = z.infer<typeof ShellTask>;
 
-export const StepSandbox = z.object({
+const StepSandbox = z.object({
   backend: AnyText.max(64).optional(),
   network: z.enum(["none", "enabled"]).optional(),
   timeoutMs: z.int().min(1000).max(600_000).optional(),

@@ -128,7 +128,7 @@ export const takeAgentWork = endpoint({
 });
 
 /** Why an agent was not chosen. */
-export const notChosenReasons = [
+const notChosenReasons = [
   "offline",
   "draining",
   "full",
@@ -147,7 +147,7 @@ export const NotChosen = z.strictObject({
 });
 export type NotChosen = z.infer<typeof NotChosen>;
 
-export const RequestedExecution = z.strictObject({
+const RequestedExecution = z.strictObject({
   body: DispatchBody,
   correlation_id: CorrelationId,
 });

@@ -10,7 +10,6 @@ import { printResult, printWarnings } from "../../output.ts";
 import { readAllInput } from "../../prompt.ts";
 import { addBundle } from "./bundle.ts";
 import { addConnect } from "./connect.ts";
-import { addPaired } from "./paired.ts";
 
 type JoinOptions = { token?: string; api?: string; name?: string; force?: boolean; json?: boolean };
 
@@ -42,7 +41,6 @@ export function agentCommand(): Command {
     .option("--json", "print JSON")
     .action(diagnose);
   addBundle(agent);
-  addPaired(agent);
   addConnect(agent);
   return agent;
 }

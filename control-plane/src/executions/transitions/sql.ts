@@ -21,7 +21,7 @@ export const isChangedBy = (event: ExecutionEvent, row = "e") =>
   isOneOf(`${row}.status`, statusesChangedBy(event));
 
 /** The event has this outcome in the row's status. */
-export const hasOutcome = (event: ExecutionEvent, outcome: Exclude<Outcome, object>, row = "e") =>
+const hasOutcome = (event: ExecutionEvent, outcome: Exclude<Outcome, object>, row = "e") =>
   isOneOf(`${row}.status`, statusesWith(event, outcome));
 
 /** With an agent. The second part is what the partial indexes are defined by. */

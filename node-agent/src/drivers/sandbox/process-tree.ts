@@ -12,7 +12,7 @@ const PAUSE_MS = 5;
 const MOST_ROUNDS = 400;
 
 /** Those that are alive, without zombies. */
-export function processesOf({ mark, leader }: Tree): ProcessIdentity[] {
+function processesOf({ mark, leader }: Tree): ProcessIdentity[] {
   const all = new Map<number, ProcessStat>();
   for (const name of readdirSync("/proc")) {
     const stat = /^\d+$/.test(name) ? readStat(Number(name)) : undefined;
