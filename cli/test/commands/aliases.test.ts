@@ -54,6 +54,10 @@ const examples: Record<string, [text: string, value: unknown]> = {
   GATEWAY_HOST: ["0.0.0.0", "0.0.0.0"],
   GATEWAY_PORT: ["4002", 4002],
   GATEWAY_LOG_LEVEL: ["debug", "debug"],
+  GATEWAY_AGENT_STALE_MS: ["45000", 45_000],
+  GATEWAY_AGENT_SELECTION: ["round_robin", "round_robin"],
+  GATEWAY_RESULTS_TTL_SEC: ["60", 60],
+  GATEWAY_WS_URL: ["wss://holdfast.example.com/ws", "wss://holdfast.example.com/ws"],
   GATEWAY_SERVICE_TOKEN: ["s".repeat(32), "s".repeat(32)],
 };
 
