@@ -250,7 +250,7 @@ describe("a gateway", () => {
 describe("metrics", () => {
   it("EXEC-02 count executions by state and by how they ended, and agents by state", async () => {
     const metrics = async () => (await fetch(`${api.url}/metrics`)).text();
-    const metricOf = (text: string, line: string) =>
+    const numberIn = (text: string, line: string) =>
       Number(
         text
           .split("\n")
@@ -259,13 +259,13 @@ describe("metrics", () => {
           .at(-1) ?? 0,
       );
     const ended = 'holdfast_executions_ended_total{code="succeeded"';
-    const before = metricOf(await metrics(), ended);
+    const before = numberIn(await metrics(), ended);
     const { request_id } = await dispatch();
     const during = await metrics();
-    expect(metricOf(during, 'holdfast_executions{state="dispatched"')).toBeGreaterThan(0);
-    expect(metricOf(during, 'holdfast_execution_agents{state="online"')).toBeGreaterThan(0);
+    expect(numberIn(during, 'holdfast_executions{state="dispatched"')).toBeGreaterThan(0);
+    expect(numberIn(during, 'holdfast_execution_agents{state="online"')).toBeGreaterThan(0);
     await succeed(request_id);
-    expect(metricOf(await metrics(), ended)).toBe(before + 1);
+    expect(numberIn(await metrics(), ended)).toBe(before + 1);
     const failed = await dispatch();
     await report({
       type: "result",

@@ -177,9 +177,10 @@ describe("an open page", () => {
       const body = { name: scopes.join(" "), role: "member" as const, scopes };
       return (await api.operator(home.id)(createToken, { body })).token;
     };
-    const narrow = await tokenOf(["org:read", "nodes:read", "tasks:read"]);
+    const all: Scope[] = ["nodes:read", "tasks:read", "allocations:read", "agents:read", "executions:read"];
+    const narrow = await tokenOf(["org:read", ...all.slice(1)]);
     expect(await open({ token: narrow }).opened).toEqual({ status: 403, code: "forbidden" });
-    const enough = await tokenOf(["nodes:read", "tasks:read", "allocations:read"]);
+    const enough = await tokenOf(all);
     expect(await open({ token: enough }).opened).toEqual({ status: 101 });
   });
 

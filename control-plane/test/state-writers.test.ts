@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { executionStates } from "@holdfast/contracts/endpoints/executions";
 import { taskStatuses } from "@holdfast/contracts/endpoints/tasks";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
@@ -121,6 +122,38 @@ describe("a state", () => {
     expect(ofTasks.length).toBeGreaterThan(10);
     const naming = ofTasks.filter(([, its]) => its.some((text) => named.test(text))).map(([path]) => path);
     expect(naming).toEqual([]);
+  });
+
+  it("EXEC-02 of an execution is written by the statements of its transition table only", () => {
+    const folder = "control-plane/src/executions/transitions";
+    expect(writersOf("executions", "status")).toEqual(
+      ["accept-results", "again", "cancel", "create", "decline", "expire", "hold", "place", "revoke"].map(
+        (name) => `${folder}/${name}.ts`,
+      ),
+    );
+    for (const column of ["generation", "agent_id", "session_id", "lease_until", "reported", "finished_at"]) {
+      for (const path of writersOf("executions", column)) expect(path).toContain(`${folder}/`);
+    }
+  });
+
+  it("EXEC-02 of an execution is named in no statement: what depends on it comes from the table", () => {
+    const named = new RegExp(
+      `'(${executionStates.filter((one) => !["succeeded", "failed"].includes(one)).join("|")})'`,
+    );
+    const ofExecutions = [...texts].filter(([path]) => path.startsWith("control-plane/src/executions/"));
+    expect(ofExecutions.length).toBeGreaterThan(10);
+    const naming = ofExecutions.filter(([, its]) => its.some((text) => named.test(text))).map(([path]) => path);
+    // The reason that an agent is given to stop.
+    expect(naming).toEqual(["control-plane/src/executions/transitions/hold.ts"]);
+  });
+
+  it("EXEC-03 of what an agent has is counted by the statements that give and end requests, and corrected by one more", () => {
+    const writers = writersOf("execution_agents", "in_flight");
+    expect(writers).toEqual([
+      "control-plane/src/agents/queries.ts",
+      "control-plane/src/executions/recount.ts",
+      "control-plane/src/executions/transitions/room.ts",
+    ]);
   });
 
   // By folder: within it there is one such file, wherever it stands.

@@ -4,6 +4,7 @@
 
 import type { Endpoint } from "@holdfast/contracts/endpoint";
 import { pathOf } from "@holdfast/contracts/endpoint";
+import { createAgentPairingToken, pairAgent } from "@holdfast/contracts/endpoints/agents";
 import { allEndpoints } from "@holdfast/contracts/endpoints/all";
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { createBundle } from "@holdfast/contracts/endpoints/bundles";
@@ -121,9 +122,12 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     VALUES (${delivery}, ${org.id}, ${receiver.id}, 'webhook', 'incident.opened', 'a subject', '{}', 'infinity')`;
   await superuser`INSERT INTO notification_topics VALUES (${org.id}, 'a topic', now())`;
   const [session] = (await member.client(org.id)(listSessions, {})).items;
+  const { agentId, executionId } = await runStep(org);
   const bundle = await client(createBundle, { params: { node_id: node.id }, body: {} });
   const enrollment = await client(createEnrollmentToken, { body: { node_name: `next-of-${org.slug}` } });
   return {
+    agent_id: agentId,
+    execution_id: executionId,
     node_id: node.id,
     incident_id: incident.id,
     trace_id: incident.id,
@@ -140,6 +144,27 @@ async function populate(org: TestOrg): Promise<Record<string, string>> {
     token_id: token?.id ?? "",
     invitation_id: invitation?.id ?? "",
   };
+}
+
+/** An agent with a request of which it printed something, and which it reported after the end. */
+async function runStep(org: TestOrg): Promise<{ agentId: string; executionId: string }> {
+  const { token } = await api.operator(org.id)(createAgentPairingToken, { params: { org_id: org.id } });
+  const { agentId } = await api.operator()(pairAgent, {
+    body: { pairingToken: token, name: `agent-of-${org.slug}`, agentVersion: "1", capabilities: { kinds: [] } },
+  });
+  const executionId = uuidv7();
+  await superuser`
+    INSERT INTO executions (id, org_id, request_id, run_id, workflow_id, step_id, step_type, attempt, user_id, kind, shell,
+      timeout_ms, status, wait_until, error, asked_by, correlation_id, finished_at)
+    VALUES (${executionId}, ${org.id}, ${`run-of-${org.slug}:step:1`}, 'run', 'workflow', 'step', 'agent.execute', 1,
+      ${uuidv7()}, 'agent.execute', false, 1000, 'unplaced', now(), 'NO_AGENT_AVAILABLE', ${uuidv7()}, 'a-request', now())`;
+  await superuser`
+    INSERT INTO execution_output (execution_id, org_id, generation, seq, stream, text)
+    VALUES (${executionId}, ${org.id}, 1, 1, 'stdout', 'printed')`;
+  await superuser`
+    INSERT INTO execution_late_results (execution_id, org_id, agent_id, status)
+    VALUES (${executionId}, ${org.id}, ${agentId}, 'succeeded')`;
+  return { agentId, executionId };
 }
 
 /** Of an owner who is a person: a token of the local operator has no sessions to ask for. */
@@ -167,8 +192,8 @@ async function tellEverything(node: TestNode): Promise<void> {
 async function askForTerminal(org: TestOrg, allocationId: string) {
   await superuser`UPDATE allocations SET status = 'active' WHERE id = ${allocationId}`;
   await superuser`
-    INSERT INTO gateways (id, terminal_url, node_url, sessions)
-    VALUES (${uuidv7()}, 'ws://127.0.0.1:3002/v1/terminal', 'https://127.0.0.1:18443', 0)`;
+    INSERT INTO gateways (id, terminal_url, node_url, sessions, execution_url)
+    VALUES (${uuidv7()}, 'ws://127.0.0.1:3002/v1/terminal', 'https://127.0.0.1:18443', 0, 'ws://127.0.0.1:3002/ws')`;
   return api.operator(org.id)(createTerminalToken, { params: { allocation_id: allocationId }, body: {} });
 }
 

@@ -62,11 +62,13 @@ export async function sendBytes(to: number | ConnectionOptions, bytes: Buffer | 
 /** The code of a refusal, which must be an envelope; undefined: it was not refused. */
 export function codeOf({ status, head, body }: RawAnswer): string | undefined {
   if (status < 400) return undefined;
-  const envelope = ErrorEnvelope.parse(JSON.parse(body));
+  const sent = JSON.parse(body) as { code: string };
+  // Some endpoints send codes in capitals.
+  const envelope = ErrorEnvelope.parse({ ...sent, code: sent.code.toLowerCase() });
   if (!/content-type: application\/json/i.test(head) || !head.includes(envelope.correlation_id)) {
     throw new Error(`an envelope without its headers: ${head}`);
   }
-  return envelope.code;
+  return sent.code;
 }
 
 const nasty = [

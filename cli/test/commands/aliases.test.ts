@@ -63,6 +63,8 @@ const examples: Record<string, [text: string, value: unknown]> = {
   GATEWAY_AGENT_STALE_MS: ["90000", 90_000],
   GATEWAY_HTTP_URL: ["https://gateway:3003", "https://gateway:3003"],
   GATEWAY_WS_URL: ["wss://holdfast.example.com/ws", "wss://holdfast.example.com/ws"],
+  GATEWAY_AGENT_SELECTION: ["round_robin", "round_robin"],
+  GATEWAY_RESULTS_TTL_SEC: ["60", 60],
 };
 
 describe("known environment variables", () => {

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { endpoint } from "../endpoint.ts";
 import { outputStreams } from "../execution/frames.ts";
-import { Id, Time } from "../fields.ts";
+import { AnyText, Id, Time } from "../fields.ts";
 import { NotChosen } from "../internal/executions.ts";
 import { PageQuery, pageOf } from "../public/pagination.ts";
 
@@ -55,7 +55,7 @@ export const listExecutions = endpoint({
   query: PageQuery.extend({
     status: ExecutionState.optional(),
     agent_id: Id.optional(),
-    request_id: z.string().max(400).optional(),
+    request_id: AnyText.max(400).optional(),
   }),
   answer: pageOf(Execution),
 });

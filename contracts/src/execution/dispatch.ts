@@ -2,7 +2,7 @@
 // `x-gateway-token`. Their field names and upper-case codes are those that existing callers know.
 
 import { z } from "zod";
-import { AnyText, Id } from "../fields.ts";
+import { AnyText, Id, ReportedText } from "../fields.ts";
 import { ExecutionKind, RequestId } from "./frames.ts";
 
 export const DISPATCH_TOKEN_HEADER = "x-gateway-token";
@@ -29,7 +29,7 @@ export const DispatchBody = z.object({
   nodeType: AnyText.min(1).max(120),
   attemptCount: z.int().min(1).max(1000),
   kind: ExecutionKind,
-  payload: z.record(z.string(), z.unknown()),
+  payload: z.record(AnyText, z.unknown()),
   secret: AnyText.min(1).max(65_536).optional(),
   /** A group is the tag `group:<name>`. */
   selectorTag: AnyText.min(1).max(128).optional(),
@@ -47,7 +47,7 @@ export const requestIdOf = (body: Pick<DispatchBody, "runId" | "nodeId" | "attem
 export const ExecutionResult = z.object({
   status: z.enum(["succeeded", "failed"]),
   output: z.unknown().optional(),
-  error: z.string().min(1).optional(),
+  error: ReportedText.optional(),
 });
 export type ExecutionResult = z.infer<typeof ExecutionResult>;
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { statusOf } from "../endpoint.ts";
 import { allEndpoints } from "../endpoints/all.ts";
 import { errorCatalogue } from "../errors.ts";
-import { refusalsOf } from "../refusals.ts";
+import { refusalsOf, sentCode } from "../refusals.ts";
 import { openApiDocument } from "./openapi.ts";
 
 type Operation = {
@@ -91,10 +91,15 @@ describe("the OpenAPI document", () => {
           .split("\n\n")
           .map((line) => ({ code: /^`(\w+)`/.exec(line)?.[1] ?? line, status: Number(status) })),
       );
-      const expected = refusalsOf(endpoint).map((code) => ({ code, status: errorCatalogue[code].status }));
+      const sent = (code: string) => sentCode(endpoint, code);
+      const expected = refusalsOf(endpoint).map((code) => ({
+        code: sent(code),
+        status: errorCatalogue[code].status,
+      }));
       expect(documented).toEqual(expected);
-      expect(documented.map(({ code }) => code)).toEqual(expect.arrayContaining([...(endpoint.errors ?? [])]));
-      if (endpoint.access !== "public") expect(documented.map(({ code }) => code)).toContain("unauthenticated");
+      const codes = documented.map(({ code }) => code);
+      expect(codes).toEqual(expect.arrayContaining([...(endpoint.errors ?? [])].map(sent)));
+      if (endpoint.access !== "public") expect(codes).toContain(sent("unauthenticated"));
     },
   );
 

@@ -32,12 +32,12 @@ export async function createPairingToken(
   return { id, token, expiresAt: row.expires_at };
 }
 
-export type Paired = { agentId: string; agentToken: string; organizationId: string };
+export type Paired = { agentId: string; agentToken: string; organizationId: string; gatewayWsUrl: string };
 type From = { address: string; correlationId: string };
 
 /** Token, agent and audit event in one transaction. Of two agents with the same token exactly one is paired. */
 export async function pair(
-  { system, log }: { system: Sql; log: Log },
+  { system, log, gatewayWsUrl }: { system: Sql; log: Log; gatewayWsUrl: string | undefined },
   request: BodyOf<typeof pairAgent>,
   from: From,
 ): Promise<Paired> {
@@ -52,6 +52,8 @@ export async function pair(
           AND t.expires_at > now() AND ${isBacked(tx, "pairing_token")}
         RETURNING t.id, t.creator_name`;
       if (!token) throw await whyRefused(tx, read);
+      // The agent would not know where to connect. Its token stays as it is.
+      if (gatewayWsUrl === undefined) throw new ApiError("gateway_unavailable");
       const { token: agentToken, hash } = makeAgentSecret(read.orgId);
       await insertAgent(tx, { ...request, id: agentId, orgId: read.orgId, hash, creatorName: token.creator_name });
       await recordAudit(tx, log, {
@@ -63,7 +65,7 @@ export async function pair(
         correlationId: from.correlationId,
         details: { pairing_token_id: token.id, agent_version: request.agentVersion },
       });
-      return { agentId, agentToken, organizationId: read.orgId };
+      return { agentId, agentToken, organizationId: read.orgId, gatewayWsUrl };
     });
   } catch (error) {
     if (error instanceof ApiError)

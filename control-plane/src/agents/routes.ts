@@ -24,11 +24,9 @@ export function agentRoutes(api: ApiContext): void {
 
   publicRoute(api, pairAgent, async ({ body, address, correlationId }) => {
     const gatewayWsUrl = (await presentExecutionUrl(system)) ?? executions.wsUrl;
-    // Before the token is used: the agent would not know where to connect.
-    if (gatewayWsUrl === undefined) throw new ApiError("agent_gateway_missing");
-    const paired = await pair({ system, log }, body, { address, correlationId });
+    const paired = await pair({ system, log, gatewayWsUrl }, body, { address, correlationId });
     executions.agentChanged({ id: paired.agentId, orgId: paired.organizationId });
-    return { ...paired, gatewayWsUrl, keySet: api.nodes.keys.keySet() };
+    return { ...paired, keySet: api.nodes.keys.keySet() };
   });
 
   orgRoute(api, listAgents, async ({ tx }) => {
