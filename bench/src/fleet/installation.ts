@@ -15,7 +15,7 @@ import type { Lab } from "../lab.ts";
 import { freePort } from "../ports.ts";
 import { processorSeconds } from "../processes.ts";
 import type { RunningProgram } from "../program.ts";
-import type { FleetApi, FleetOrder, FleetOutcome } from "../programs/fleet-api.ts";
+import type { FleetApi, FleetLive, FleetOrder, FleetOutcome } from "../programs/fleet-api.ts";
 import type { FleetNodes, NodesState } from "../programs/fleet-nodes.ts";
 import { median } from "../report.ts";
 
@@ -27,6 +27,8 @@ export type StoredTasks = { completed: number; again: number; late: number };
 
 export type Installation = {
   apiPid(): number;
+  /** Bytes of objects that the api has in use. It collects garbage for that, which takes it a while. */
+  liveBytes(): Promise<number>;
   /** Joins until there are so many and all of them are connected. */
   grow(agents: number): Promise<Growth>;
   nodes(): Promise<NodesState>;
@@ -84,6 +86,7 @@ export async function startInstallation(lab: Lab, { clock }: { clock?: WorldCloc
 
   return {
     apiPid: () => api.program.pid,
+    liveBytes: async () => ((await ask(`${api.url}/live`)) as FleetLive).live,
     nodes,
     connectedIds: async (most, since = 0) => (await ask(`${sim.url}/ids?most=${most}&since=${since}`)) as string[],
     async grow(agents) {

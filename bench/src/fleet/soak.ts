@@ -6,8 +6,14 @@ import { residentKb } from "../processes.ts";
 import { type Point, slopeOf } from "../slope.ts";
 import type { Installation, StoredTasks } from "./installation.ts";
 
-/** Each node has a task about so often. */
-const TASK_EVERY_SECONDS = 60;
+/** Each node has a task about so often. More often, what is kept of a task shows with a small fleet, within minutes. */
+const TASK_EVERY_SECONDS = Number(process.env["HOLDFAST_BENCH_TASK_EVERY_SECONDS"] ?? 60);
+
+/** Seconds of each minute that it lasts: a third of the time. */
+const WARM_AFTER = 20;
+/** V8 gives up code that has not run for so many collections: with a single one, that would look like less in use. */
+const COLLECTIONS = 8;
+const MB = 1024 * 1024;
 
 export type Soaked = {
   sent: number;
@@ -17,6 +23,9 @@ export type Soaked = {
   memoryMb: number;
   /** Over the second half: the first fills caches and pools. */
   growthMbPerHour: number;
+  /** Objects in use at the end, and how many bytes of them were added for each task since the first third. */
+  liveMb: number;
+  liveBytesPerTask: number;
 };
 
 export async function soakInstallation(
@@ -30,6 +39,8 @@ export async function soakInstallation(
   const memory: Point[] = [];
   let sent = 0;
   let received = 0;
+  /** Without this garbage, resident memory does not tell a leak from room that V8 and malloc keep. */
+  let warm: { sent: number; bytes: Promise<number> } | undefined;
   const sendSome = async () => {
     const nodeIds = await installation.connectedIds(perSecond);
     if (nodeIds.length === 0) return;
@@ -56,8 +67,14 @@ export async function soakInstallation(
     some.catch(() => undefined);
     await pause(Math.max(0, started + (second + 1) * 1000 - performance.now()));
     if ((second + 1) % 60 === 0) await look((second + 1) / 60);
+    // Long before the second half, whose slope counts.
+    if (second === minutes * WARM_AFTER) {
+      warm = { sent, bytes: bytesInUse(installation) };
+      warm.bytes.catch(() => undefined);
+    }
   }
   await Promise.all(underWay);
+  const live = await bytesInUse(installation);
   const after = await installation.storedTasks();
   return {
     sent,
@@ -69,5 +86,17 @@ export async function soakInstallation(
     },
     memoryMb: memory.at(-1)?.y ?? 0,
     growthMbPerHour: slopeOf(memory.slice(Math.floor((memory.length - 1) / 2))) * 60,
+    liveMb: live / MB,
+    liveBytesPerTask: warm ? (live - (await warm.bytes)) / (sent - warm.sent) : 0,
   };
+}
+
+/** The least of several looks: what a task that is under way needs is not kept. */
+async function bytesInUse(installation: Installation): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let look = 0; look < COLLECTIONS; look += 1) {
+    least = Math.min(least, await installation.liveBytes());
+    await pause(1000);
+  }
+  return least;
 }
