@@ -5,7 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { openWorldClock } from "@holdfast/control-plane/database/embedded/testing/world-clock";
 import type { Bench, Measured } from "../bench.ts";
-import { type Installation, startInstallation } from "../fleet/installation.ts";
+import { type Installation, startInstallation, type Witnesses } from "../fleet/installation.ts";
 import type { Lab } from "../lab.ts";
 import { processorSeconds, processorSecondsOfAll } from "../processes.ts";
 
@@ -59,8 +59,7 @@ async function measure(lab: Lab): Promise<Measured> {
   clock.set("+6h");
   await tokensAreShown(installation, AGENTS, 5);
   say("six hours later they have another one");
-  await installation.grow(AGENTS + UNAFFECTED);
-  const unaffected = await newestNodes(installation, UNAFFECTED);
+  const unaffected = await installation.addWitnesses(UNAFFECTED);
   const database = processorSecondsOfAll(installation.databasePid);
   const started = performance.now();
   await installation.replaceApi(() => clock.set("+25h"));
@@ -89,29 +88,25 @@ async function tokensAreShown({ system }: Installation, agents: number, hours: n
   }
 }
 
-async function newestNodes({ system }: Installation, most: number): Promise<string[]> {
-  const rows = await system<{ id: string }[]>`SELECT id FROM nodes ORDER BY id DESC LIMIT ${most}`;
-  return rows.map(({ id }) => id);
-}
-
 async function untilBack(
   installation: Installation,
-  { unaffected, started }: { unaffected: readonly string[]; started: number },
+  { unaffected, started }: { unaffected: Witnesses; started: number },
 ): Promise<{ seconds: number; p99: number; failed: number }> {
   const elapsed = () => (performance.now() - started) / 1000;
   const latencies: number[] = [];
   const probes = new Set<Promise<void>>();
   let failed = 0;
   const probe = async () => {
-    const nodeIds = [unaffected[Math.floor(Math.random() * unaffected.length)] ?? ""];
+    const nodeIds = await unaffected.connectedIds(1);
+    if (nodeIds.length === 0) return;
     const outcome = await installation.run({ nodeIds, atOnce: 1 });
     latencies.push(...outcome.each);
     failed += outcome.failed;
   };
   // Those that lost nothing return first; a task for one that is not back yet waits for it.
-  while ((await installation.nodes()).connected < unaffected.length) await pause(250);
-  say(`the first are back after ${elapsed().toFixed(1)} s`);
-  for (let turn = 0; (await installation.nodes()).connected < AGENTS + UNAFFECTED; turn += 1) {
+  while ((await unaffected.nodes()).connected < UNAFFECTED) await pause(250);
+  say(`those that lost nothing are back after ${elapsed().toFixed(1)} s`);
+  for (let turn = 0; (await installation.nodes()).connected < AGENTS; turn += 1) {
     if (elapsed() > LONGEST_SECONDS)
       throw new Error(`not all nodes came back: ${JSON.stringify(await installation.nodes())}`);
     if (turn % 20 === 0) say(`${elapsed().toFixed(0)} s: ${JSON.stringify(await installation.nodes())}`);

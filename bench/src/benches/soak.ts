@@ -17,6 +17,8 @@ const figures = {
   late: "results of tasks that had ended",
   memory: "memory of the api at the end",
   growth: "growth of that memory in the second half",
+  live: "of it objects in use, after a collection of garbage",
+  kept: "growth of these for each task, after the first third",
 };
 const common = { peer: nobody, better: "lower" } as const;
 const none = { target: { of: "ours", value: 0 } } as const;
@@ -33,6 +35,8 @@ export const soak: Bench = {
     { ...common, name: figures.late, unit: "results" },
     { ...common, name: figures.memory, unit: "MB" },
     { ...common, name: figures.growth, unit: "MB/h" },
+    { ...common, name: figures.live, unit: "MB" },
+    { ...common, name: figures.kept, unit: "bytes", target: { of: "ours", value: 20 } },
   ],
   passes: 1,
   prepare: async (lab, options) => {
@@ -51,18 +55,21 @@ export const soak: Bench = {
 async function measure(lab: Lab, { agents = AGENTS, minutes = MINUTES }: BenchOptions = {}): Promise<Measured> {
   const installation = await startInstallation(lab);
   await installation.grow(agents);
-  const { sent, received, stored, memoryMb, growthMbPerHour } = await soakInstallation(installation, {
+  const soaked = await soakInstallation(installation, {
     agents,
     minutes,
     onMinute: (line) => void process.stderr.write(`${line}\n`),
   });
+  const { sent, received, stored } = soaked;
   return {
     [figures.sent]: sent,
     [figures.received]: received,
     [figures.lost]: sent - stored.completed,
     [figures.again]: stored.again,
     [figures.late]: stored.late,
-    [figures.memory]: memoryMb,
-    [figures.growth]: growthMbPerHour,
+    [figures.memory]: soaked.memoryMb,
+    [figures.growth]: soaked.growthMbPerHour,
+    [figures.live]: soaked.liveMb,
+    [figures.kept]: soaked.liveBytesPerTask,
   };
 }

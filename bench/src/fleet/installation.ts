@@ -14,8 +14,8 @@ import { openBareRows } from "../floors/bare-rows.ts";
 import type { Lab } from "../lab.ts";
 import { freePort } from "../ports.ts";
 import { processorSeconds } from "../processes.ts";
-import type { RunningProgram } from "../program.ts";
-import type { FleetApi, FleetOrder, FleetOutcome } from "../programs/fleet-api.ts";
+import { type RunningProgram, root } from "../program.ts";
+import type { FleetApi, FleetLive, FleetOrder, FleetOutcome } from "../programs/fleet-api.ts";
 import type { FleetNodes, NodesState } from "../programs/fleet-nodes.ts";
 import { median } from "../report.ts";
 
@@ -25,13 +25,20 @@ export type Growth = { seconds: number; apiSeconds: number };
 /** How many tasks of the bench ended well, were delivered more than once, and had a result after their end. */
 export type StoredTasks = { completed: number; again: number; late: number };
 
+/** Nodes in a process of their own. The one that plays thousands which come back leaves nodes among them waiting, as no host does. */
+export type Witnesses = Pick<Installation, "connectedIds" | "nodes">;
+
 export type Installation = {
   apiPid(): number;
+  /** Bytes of objects that the api has in use. It collects garbage for that, which takes it a while. */
+  liveBytes(): Promise<number>;
   /** Joins until there are so many and all of them are connected. */
   grow(agents: number): Promise<Growth>;
   nodes(): Promise<NodesState>;
   /** Ids of nodes that are connected now, as far as they know, and were heard since. */
   connectedIds(most: number, since?: number): Promise<string[]>;
+  /** Joins so many witnesses. They are not counted among the nodes. */
+  addWitnesses(agents: number): Promise<Witnesses>;
   run(order: FleetOrder): Promise<FleetOutcome>;
   storedTasks(): Promise<StoredTasks>;
   /** Milliseconds of two durable commits of one row in the same PostgreSQL, at the median. */
@@ -45,6 +52,10 @@ export type Installation = {
 };
 
 const COMMITS = 200;
+/** Beyond any fleet. */
+const FIRST_WITNESS = 100_001;
+/** As `holdfast` does it: an api is not started without. */
+const compileCache = join(root, "node_modules/.cache/holdfast");
 
 const programAt = (name: string) => fileURLToPath(new URL(`../programs/${name}.ts`, import.meta.url));
 
@@ -72,27 +83,46 @@ export async function startInstallation(lab: Lab, { clock }: { clock?: WorldCloc
     const program = lab.start({
       command: process.execPath,
       args: [...args, programAt(name)],
-      env: { BENCH_OURS: JSON.stringify(ours), ...clock?.env },
+      env: { BENCH_OURS: JSON.stringify(ours), NODE_COMPILE_CACHE: compileCache, ...clock?.env },
     });
     const { url } = (await program.ready) as { url: string };
     return { program, url };
   };
   let api = await start("fleet-api", { settings }, process.env["HOLDFAST_BENCH_API_FLAGS"]?.split(" "));
   const link = process.env["HOLDFAST_BENCH_LINK"] === "poll" ? "poll" : "stream";
-  const sim = await start("fleet-nodes", { apiUrl: `http://127.0.0.1:${port}`, token, link });
-  const nodes = async () => (await ask(`${sim.url}/state`)) as NodesState;
+  const startNodes = async (first: number) => {
+    const { url } = await start("fleet-nodes", { apiUrl: `http://127.0.0.1:${port}`, token, link, first });
+    const nodes = async () => (await ask(`${url}/state`)) as NodesState;
+    return {
+      nodes,
+      connectedIds: async (most: number, since = 0) =>
+        (await ask(`${url}/ids?most=${most}&since=${since}`)) as string[],
+      join: (agents: number) => ask(`${url}/grow?agents=${agents}`),
+      async connected(agents: number) {
+        while ((await nodes()).connected < agents) await new Promise((resolve) => setTimeout(resolve, 100));
+      },
+    };
+  };
+  const fleet = await startNodes(1);
 
   return {
     apiPid: () => api.program.pid,
-    nodes,
-    connectedIds: async (most, since = 0) => (await ask(`${sim.url}/ids?most=${most}&since=${since}`)) as string[],
+    liveBytes: async () => ((await ask(`${api.url}/live`)) as FleetLive).live,
+    nodes: fleet.nodes,
+    connectedIds: fleet.connectedIds,
     async grow(agents) {
       const started = { at: performance.now(), processor: processorSeconds(api.program.pid) };
-      await ask(`${sim.url}/grow?agents=${agents}`);
+      await fleet.join(agents);
       const seconds = (performance.now() - started.at) / 1000;
       const apiSeconds = processorSeconds(api.program.pid) - started.processor;
-      while ((await nodes()).connected < agents) await new Promise((resolve) => setTimeout(resolve, 100));
+      await fleet.connected(agents);
       return { seconds, apiSeconds };
+    },
+    async addWitnesses(agents) {
+      const witnesses = await startNodes(FIRST_WITNESS);
+      await witnesses.join(agents);
+      await witnesses.connected(agents);
+      return witnesses;
     },
     async storedTasks() {
       const [row] = await system<StoredTasks[]>`

@@ -15,6 +15,7 @@ const PROBES_PER_SECOND = 20;
 /** Counting them is work for the process that plays the nodes. */
 const COUNTS_PER_SECOND = 4;
 const LONGEST_RETURN_SECONDS = 120;
+const WITNESSES = 50;
 
 export type Rest = { residentKb: number; processor: number };
 
@@ -48,23 +49,24 @@ export async function oneNode(installation: Installation): Promise<number> {
 export type Return = {
   /** From the kill until every node is connected again. */
   seconds: number;
-  /** Tasks of nodes that were back already, meanwhile; milliseconds. */
+  /** Tasks of witnesses that were back already, meanwhile; milliseconds. */
   p99: number;
   /** Of these, how many did not end well. */
   failed: number;
 };
 
 export async function afterKill(installation: Installation, agents: number): Promise<Return> {
+  const witnesses = await installation.addWitnesses(WITNESSES);
   const started = performance.now();
   const elapsed = () => (performance.now() - started) / 1000;
   await installation.replaceApi();
-  // Until thousands have noticed that their connection is gone, they take themselves for connected.
+  // Until they have noticed that their connection is gone, they take themselves for connected.
   const upSince = Date.now();
   const latencies: number[] = [];
   const probes = new Set<Promise<void>>();
   let failed = 0;
   const probe = async () => {
-    const nodeIds = await installation.connectedIds(1, upSince);
+    const nodeIds = await witnesses.connectedIds(1, upSince);
     if (nodeIds.length === 0) return;
     const outcome = await installation.run({ nodeIds, atOnce: 1 });
     latencies.push(...outcome.each);

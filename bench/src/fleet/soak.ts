@@ -6,8 +6,13 @@ import { residentKb } from "../processes.ts";
 import { type Point, slopeOf } from "../slope.ts";
 import type { Installation, StoredTasks } from "./installation.ts";
 
-/** Each node has a task about so often. */
-const TASK_EVERY_SECONDS = 60;
+/** Each node has a task about so often. More often, what is kept of a task shows with a small fleet, within minutes. */
+const TASK_EVERY_SECONDS = Number(process.env["HOLDFAST_BENCH_TASK_EVERY_SECONDS"] ?? 60);
+
+/** Seconds of each minute that it lasts: a third of the time. */
+const WARM_AFTER = 20;
+const COLLECTIONS = 3;
+const MB = 1024 * 1024;
 
 export type Soaked = {
   sent: number;
@@ -17,6 +22,9 @@ export type Soaked = {
   memoryMb: number;
   /** Over the second half: the first fills caches and pools. */
   growthMbPerHour: number;
+  /** Objects in use at the end, and how many bytes of them were added for each task since the first third. */
+  liveMb: number;
+  liveBytesPerTask: number;
 };
 
 export async function soakInstallation(
@@ -30,6 +38,8 @@ export async function soakInstallation(
   const memory: Point[] = [];
   let sent = 0;
   let received = 0;
+  /** Without this garbage, resident memory does not tell a leak from room that V8 and malloc keep. */
+  let warm: { sent: number; bytes: number } | undefined;
   const sendSome = async () => {
     const nodeIds = await installation.connectedIds(perSecond);
     if (nodeIds.length === 0) return;
@@ -47,7 +57,7 @@ export async function soakInstallation(
     );
   };
 
-  const started = performance.now();
+  let started = performance.now();
   await look(0);
   for (let second = 0; second < minutes * 60; second += 1) {
     const some = sendSome().finally(() => underWay.delete(some));
@@ -56,8 +66,17 @@ export async function soakInstallation(
     some.catch(() => undefined);
     await pause(Math.max(0, started + (second + 1) * 1000 - performance.now()));
     if ((second + 1) % 60 === 0) await look((second + 1) / 60);
+    // Long before the second half, whose slope counts.
+    if (second === minutes * WARM_AFTER) {
+      const stopped = performance.now();
+      // What tasks under way need is more than what a leak of ended ones adds in minutes.
+      await Promise.all(underWay);
+      warm = { sent, bytes: await bytesInUse(installation) };
+      started += performance.now() - stopped;
+    }
   }
   await Promise.all(underWay);
+  const live = await bytesInUse(installation);
   const after = await installation.storedTasks();
   return {
     sent,
@@ -69,5 +88,17 @@ export async function soakInstallation(
     },
     memoryMb: memory.at(-1)?.y ?? 0,
     growthMbPerHour: slopeOf(memory.slice(Math.floor((memory.length - 1) / 2))) * 60,
+    liveMb: live / MB,
+    liveBytesPerTask: warm ? (live - warm.bytes) / (sent - warm.sent) : 0,
   };
+}
+
+/** The least of several looks: a heartbeat may be under way, and some garbage is known as such only after a collection. */
+async function bytesInUse(installation: Installation): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let look = 0; look < COLLECTIONS; look += 1) {
+    least = Math.min(least, await installation.liveBytes());
+    await pause(1000);
+  }
+  return least;
 }

@@ -7,21 +7,25 @@ import { joinAll, type SimNode } from "@holdfast/cli/commands/sim/join";
 import { createClient } from "@holdfast/contracts/client";
 import { createFleet } from "@holdfast/node-agent/sim/fleet";
 
-export type FleetNodes = { apiUrl: string; token: string; link: "stream" | "poll" };
+/** `first`: the number of its first node, by which it is named. */
+export type FleetNodes = { apiUrl: string; token: string; link: "stream" | "poll"; first: number };
 /** Until there are so many. */
 export type Grow = { agents: number };
 export type NodesState = { agents: number; connected: number; problems: Record<string, number> };
 
-const { apiUrl, token, link } = JSON.parse(process.env["BENCH_OURS"] ?? "") as FleetNodes;
+const { apiUrl, token, link, first } = JSON.parse(process.env["BENCH_OURS"] ?? "") as FleetNodes;
 const client = createClient({ baseUrl: apiUrl, token });
 const fleet = createFleet({ link });
 const nodes: SimNode[] = [];
 
 async function grow({ agents }: Grow): Promise<NodesState> {
-  const from = nodes.length + 1;
+  const from = first + nodes.length;
+  const last = first + agents - 1;
   const never = new AbortController().signal;
   nodes.push(
-    ...(await joinAll({ client, fleet, known: new Map(), from, agents, seed: 1, signal: never, onJoined() {} })),
+    ...(await joinAll({
+      ...{ client, fleet, known: new Map(), from, agents: last, seed: 1, signal: never, onJoined() {} },
+    })),
   );
   return state();
 }

@@ -44,4 +44,16 @@ describe("a stream in the queue", () => {
     stream.capacity({ room: 7, holding: [{ task_id: "a", generation: 1 }], seen: 1 });
     expect(stream.asking).toMatchObject({ room: 6, holding: [{ task_id: "a" }, { task_id: "b" }] });
   });
+
+  it("keeps nothing of a task that has ended, however many declarations an agent spares itself", () => {
+    const { stream, offer } = openStream();
+    stream.capacity({ room: 8, holding: [], seen: 0 });
+    offer("a", "b");
+    offer("c");
+    stream.settled(["a"]);
+    stream.settled(["c"]);
+    // Whatever is remembered of these offers counts as under way here.
+    stream.capacity({ room: 8, holding: [], seen: 0 });
+    expect(stream.asking).toMatchObject({ room: 7, holding: [{ task_id: "b" }] });
+  });
 });

@@ -34,8 +34,11 @@ export function createHeldStream(
   serve: (stream: HeldStream) => void,
 ): HeldStream {
   let asking: Asking = { nodeId, room: 0, holding: [] };
-  /** Offers that the agent has not confirmed to have received. */
-  let unseen: { offer: number; tasks: readonly Held[] }[] = [];
+  /**
+   * Offered tasks that the agent has shown no sign of having received: it has not declared its capacity since, which it does
+   * rarely, nor reported a result.
+   */
+  let unseen: { offer: number; task: Held }[] = [];
   let offers = 0;
   /** More may wait in the database than there was room for. */
   let mayHaveMore = false;
@@ -60,7 +63,7 @@ export function createHeldStream(
       const delivered = fresh.map(({ task_id, generation }) => ({ task_id, generation }));
       asking = { nodeId, room, holding: [...asking.holding, ...delivered] };
       offers += 1;
-      unseen.push({ offer: offers, tasks: delivered });
+      unseen.push(...delivered.map((task) => ({ offer: offers, task })));
       send(offers, { tasks: fresh, cancel });
     },
     fail() {
@@ -73,7 +76,7 @@ export function createHeldStream(
     },
     capacity({ room, holding, seen }) {
       unseen = unseen.filter(({ offer }) => offer > seen);
-      const underWay = unseen.flatMap(({ tasks }) => tasks);
+      const underWay = unseen.map(({ task }) => task);
       asking = { nodeId, room: Math.max(0, room - underWay.length), holding: [...holding, ...underWay] };
       mayHaveMore = false;
       serve(stream);
@@ -81,6 +84,7 @@ export function createHeldStream(
     settled(taskIds) {
       const ended = new Set(taskIds);
       const holding = asking.holding.filter(({ task_id }) => !ended.has(task_id));
+      unseen = unseen.filter(({ task }) => !ended.has(task.task_id));
       const room = asking.room + asking.holding.length - holding.length;
       // Whatever came while there was no room is still in the database.
       const wasFull = mayHaveMore || asking.room === 0;
