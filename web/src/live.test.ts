@@ -41,6 +41,11 @@ describe("what is read again when something changed", () => {
     ["a verdict: its node's page", message("verdict", ["n1"]), key("nodes", "n1"), true],
     ["a verdict: its explanation", message("verdict", ["n1"]), key("nodes", "n1", "explanation"), true],
     ["a verdict: not another's", message("verdict", ["n1"]), key("nodes", "n2"), false],
+    ["an execution: its page", message("execution", ["e1"]), key("executions", "e1"), true],
+    ["an execution: what it prints", message("execution", ["e1"]), key("executions", "e1", "output", false), true],
+    ["an execution: agents, which count it", message("execution", ["e1"]), key("agents", "list"), true],
+    ["an agent: the list", message("agent", ["g1"]), key("agents", "list"), true],
+    ["an agent: no execution", message("agent", ["g1"]), key("executions", "e1"), false],
     ["nothing of ours: people", message("node", ["n1"]), key("members"), false],
   ])("DASH-04 %s", (_, changed, shown, expected) => {
     expect(concerns(changed, shown)).toBe(expected);

@@ -34,6 +34,8 @@ export function concerns(message: LiveMessage, key: QueryKey): boolean {
   // A node shows how many tasks it runs.
   if (noun === "nodes" && message.topic === "task")
     return which === "list" || message.node_ids.includes(String(which));
+  // An agent shows how many steps it runs.
+  if (noun === "agents" && message.topic === "execution") return true;
   if (noun !== message.topic && noun !== `${message.topic}s`) return false;
   if (which !== "list") return message.ids.includes(String(which));
   const node = (filters as { node_id?: string } | undefined)?.node_id;

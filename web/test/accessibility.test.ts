@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { createAllocation } from "@holdfast/contracts/endpoints/allocations";
 import { createEnrollmentToken } from "@holdfast/contracts/endpoints/enrollment";
+import { listExecutions } from "@holdfast/contracts/endpoints/executions";
 import { inviteMember } from "@holdfast/contracts/endpoints/members";
 import { createReceiver, testReceiver } from "@holdfast/contracts/endpoints/notify";
 import { createProject } from "@holdfast/contracts/endpoints/projects";
@@ -12,9 +13,11 @@ import { createToken } from "@holdfast/contracts/endpoints/tokens";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../../scripts/facilities.mjs";
+import { connectTestAgent } from "../../testkit/api/agents.ts";
 import { addMember, createOrg, PASSWORD, startTestApi, type TestApi } from "../../testkit/api/api.ts";
 import { seedFleet } from "../../testkit/api/fleet.ts";
 import { enrollTestNode, heartbeatOf, sendHeartbeatFrom } from "../../testkit/api/nodes.ts";
+import { enrollGateway, SERVICE_TOKEN } from "../../testkit/api/services.ts";
 import { violationsOf } from "../../testkit/browser/axe.ts";
 import { openChromium } from "../../testkit/browser/browser.ts";
 import { openRoles } from "../../testkit/database/database.ts";
@@ -115,7 +118,13 @@ it("OPS-01 is looked for on every page that the app has", () => {
 
 describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
   beforeAll(async () => {
-    api = await startTestApi({ env: { HOLDFAST_NOTIFY_ALLOW_PRIVATE: "127.0.0.1" } });
+    api = await startTestApi({
+      env: {
+        HOLDFAST_NOTIFY_ALLOW_PRIVATE: "127.0.0.1",
+        HOLDFAST_SERVICE_TOKEN: SERVICE_TOKEN,
+        HOLDFAST_EXECUTION_WS_URL: "ws://127.0.0.1:3002/ws",
+      },
+    });
     const org = await createOrg(api, "reef");
     await addMember(api, org, "ada@reef.example", "owner");
     await addMember(api, org, "bob@reef.example", "member");
@@ -133,6 +142,9 @@ describe.skipIf(lacks("chromium"))("what axe-core finds", () => {
     const receiver = await own(createReceiver, { body: { url: "http://127.0.0.1:1/hook" } });
     await own(testReceiver, { params: { receiver_id: receiver.id } });
     const asked = { params: { node_id: node.id }, body: { type: "node.noop", params: { echo: "hello" } } };
+    const agent = await connectTestAgent(api, await enrollGateway(api), { orgId: org.id, tags: ["east"] });
+    await agent.request({ selectorTag: "west", waitMs: 600_000 });
+    ids.execution = (await own(listExecutions, {})).items[0]?.id ?? "";
     ids.node = node.id;
     ids.task = (await own(createTask, asked)).id;
     ids.allocation = (await own(createAllocation, { body: { node_id: node.id, username: "alice" } })).id;

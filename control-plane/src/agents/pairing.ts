@@ -53,7 +53,7 @@ export async function pair(
         RETURNING t.id, t.creator_name`;
       if (!token) throw await whyRefused(tx, read);
       // The agent would not know where to connect. Its token stays as it is.
-      if (gatewayWsUrl === undefined) throw new ApiError("gateway_unavailable");
+      if (gatewayWsUrl === undefined) throw new ApiError("agent_gateway_missing");
       const { token: agentToken, hash } = makeAgentSecret(read.orgId);
       await insertAgent(tx, { ...request, id: agentId, orgId: read.orgId, hash, creatorName: token.creator_name });
       await recordAudit(tx, log, {

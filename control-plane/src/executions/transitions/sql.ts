@@ -12,17 +12,12 @@ import {
   type Outcome,
   statusesChangedBy,
   statusesInFlight,
-  statusesWith,
   targetOf,
 } from "./table.ts";
 
 /** The event changes the status. */
 export const isChangedBy = (event: ExecutionEvent, row = "e") =>
   isOneOf(`${row}.status`, statusesChangedBy(event));
-
-/** The event has this outcome in the row's status. */
-const hasOutcome = (event: ExecutionEvent, outcome: Exclude<Outcome, object>, row = "e") =>
-  isOneOf(`${row}.status`, statusesWith(event, outcome));
 
 /** With an agent. The second part is what the partial indexes are defined by. */
 export const isInFlight = (row = "e") =>

@@ -8,10 +8,12 @@ import { CopyableId } from "../../design/values/Copy.tsx";
 import { Tag } from "../../design/values/Tag.tsx";
 import { When } from "../../design/values/When.tsx";
 import { useActing } from "../../session.ts";
+import { hasEnded } from "./execution-marks.ts";
 
 export function ExecutionDetails({ execution }: { execution: Execution }) {
   const { may } = useActing();
   const { selector } = execution;
+  const ended = hasEnded(execution);
   return (
     <Card title="Details">
       <Facts className="px-5 py-1">
@@ -35,8 +37,8 @@ export function ExecutionDetails({ execution }: { execution: Execution }) {
         </Fact>
         <Fact name="Kind">{execution.kind}</Fact>
         <Time name="Requested" at={execution.created_at} />
-        <Time name="Sent to the agent" at={execution.dispatched_at} />
-        <Time name="Started" at={execution.accepted_at} />
+        <Time name="Sent to the agent" at={execution.dispatched_at} ended={ended} />
+        <Time name="Started" at={execution.accepted_at} ended={ended} />
         {execution.cancel_requested_at && <Time name="Cancel requested" at={execution.cancel_requested_at} />}
         <Time name="Ended" at={execution.finished_at} />
         {execution.deadline_at && <Time name="Deadline" at={execution.deadline_at} />}
@@ -67,8 +69,11 @@ export function ExecutionDetails({ execution }: { execution: Execution }) {
   );
 }
 
-function Time({ name, at }: { name: string; at: string | null }) {
-  return <Fact name={name}>{at ? <When at={at} exact /> : <Muted>not yet</Muted>}</Fact>;
+/** Agents of other systems do not report that they have started. */
+function Time({ name, at, ended = false }: { name: string; at: string | null; ended?: boolean }) {
+  return (
+    <Fact name={name}>{at ? <When at={at} exact /> : <Muted>{ended ? "not reported" : "not yet"}</Muted>}</Fact>
+  );
 }
 
 function Muted({ children }: { children: string }) {
