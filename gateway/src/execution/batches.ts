@@ -23,6 +23,7 @@ export type Batches<Item, Answer> = {
   waiting(): number;
   /** Resolves when every item has its answer, or the time is over. */
   flush(withinMs: number): Promise<void>;
+  /** Whatever has no answer yet fails. */
   stop(): void;
 };
 
@@ -78,14 +79,21 @@ export function createBatches<Item, Answer>(options: BatchOptions<Item, Answer>)
     });
   };
 
-  const givenUp = (batch: Waiting[], error: Error): Waiting[] => {
-    const now = Date.now();
-    return batch.filter((one) => {
-      if (now < one.until) return true;
+  const fail = (batch: Waiting[], error: Error) => {
+    for (const one of batch) {
       done();
       one.onFailure(error, one.item);
-      return false;
-    });
+    }
+  };
+
+  /** Those whose time is not over. */
+  const patient = (batch: Waiting[], error: Error): Waiting[] => {
+    const now = Date.now();
+    fail(
+      batch.filter(({ until }) => until <= now),
+      error instanceof ApiUnreachable ? error : new ApiUnreachable(error.message, { cause: error }),
+    );
+    return batch.filter(({ until }) => until > now);
   };
 
   /** Until every item has an answer. What the api refuses is sent item by item, so that one cannot spoil the others. */
@@ -99,20 +107,18 @@ export function createBatches<Item, Answer>(options: BatchOptions<Item, Answer>)
         );
         return answered(left, answers);
       } catch (error) {
-        if (signal.aborted) return;
         if (isFinal(error)) {
-          if (left.length > 1) {
-            for (const one of left) await deliver([one]);
-            return;
-          }
-          done();
-          return left[0]?.onFailure(error, left[0].item);
+          if (left.length === 1) return fail(left, error);
+          for (const one of left) await deliver([one]);
+          return;
         }
-        left = givenUp(left, error as Error);
+        left = patient(left, error as Error);
+        if (left.length === 0 || signal.aborted) break;
         await wait(backoffDelay(again, failures), undefined, { signal, ref: false }).catch(() => undefined);
         failures += 1;
       }
     }
+    fail(left, stopping());
   };
 
   const pump = () => {
@@ -128,7 +134,7 @@ export function createBatches<Item, Answer>(options: BatchOptions<Item, Answer>)
 
   return {
     add(batched) {
-      if (signal.aborted) return;
+      if (signal.aborted) return batched.onFailure(stopping(), batched.item);
       waiting += 1;
       queue.push(batched);
       if (scheduled || underWay >= most.atOnce) return;
@@ -146,11 +152,20 @@ export function createBatches<Item, Answer>(options: BatchOptions<Item, Answer>)
       ]);
       late.abort();
     },
-    stop: () => stopped.abort(),
+    stop() {
+      stopped.abort();
+      const left = queue;
+      queue = [];
+      fail(left, stopping());
+    },
   };
 }
 
-/** A refusal of the api that another attempt would not change. */
+function stopping(): ApiUnreachable {
+  return new ApiUnreachable("the gateway is stopping");
+}
+
+/** A refusal of the content, which another attempt would not change; any other is about this gateway or the api. */
 function isFinal(error: unknown): error is ApiError {
-  return error instanceof ApiError && error.status < 500 && error.status !== 429;
+  return error instanceof ApiError && (error.status === 400 || error.status === 413);
 }

@@ -122,6 +122,6 @@ function signedFrame(offer: ExecutionOffer, signature: string): SignedExecuteFra
 }
 
 function isShellTask(payload: unknown): boolean {
-  const { node } = payload as { node?: { config?: { task?: unknown } | null } | null };
-  return node?.config?.task !== undefined;
+  const step = payload as { node?: { config?: { task?: unknown } | null } | null } | null | undefined;
+  return step?.node?.config?.task !== undefined;
 }

@@ -70,7 +70,7 @@ export function createOpening({ api, onOpened, onRefused, log }: OpeningOptions)
       }
       const { agentId, correlationId } = session.agent;
       const details = { correlation_id: correlationId, agent_id: agentId, reason: (error as Error).message };
-      log.debug(details, "the api has not opened an agent's session yet");
+      log[error instanceof ApiError ? "warn" : "debug"](details, "the api has not opened an agent's session yet");
       return "again";
     }
   };

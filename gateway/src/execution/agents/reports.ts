@@ -9,6 +9,7 @@ import {
   reportExecutionEvents,
 } from "@holdfast/contracts/internal/executions";
 import type { Log } from "@holdfast/service/log";
+import { ApiUnreachable } from "../../api-link/client.ts";
 import type { ApiLink } from "../../api-link/link.ts";
 import { type Batched, createBatches } from "../batches.ts";
 import type { ReportFrame } from "./frames.ts";
@@ -58,7 +59,8 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
     const { type, request_id, session_id, agent_id } = event;
     if (type === "renewed") renewing.delete(keyOf(event));
     const details = { request_id, session_id, agent_id, reason: "code" in error ? error.code : error.message };
-    log.error(details, `the api refused what an agent reported: ${type}`);
+    if (error instanceof ApiUnreachable) log.warn(details, `the gateway stopped before the api had it: ${type}`);
+    else log.error(details, `the api refused what an agent reported: ${type}`);
   };
   const onAnswer: Batched<ExecutionEvent, EventVerdict>["onAnswer"] = (verdict, event) => {
     if (event.type === "renewed") renewing.delete(keyOf(event));

@@ -69,8 +69,9 @@ export function addDispatchRoutes(app: HttpServer["app"], options: DispatchOptio
     const waiter = waiting.wait(requestIdOf(body), timeoutMs + (body.waitMs ?? 0) + GRACE_MS);
     reply.raw.once("close", waiter.leave);
     try {
-      const verdict = await dispatch(request, body, timeoutMs);
-      const early = endOf(verdict);
+      // It may end first: at another gateway, or because this one stops.
+      const first = await Promise.race([dispatch(request, body, timeoutMs), waiter.outcome]);
+      const early = "state" in first ? endOf(first) : first;
       if (early instanceof ApiError) return refuse(request, body, early);
       const outcome = early ?? (await waiter.outcome);
       const refusal = outcome.no_agent && noAgent(outcome.no_agent);

@@ -32,6 +32,7 @@ export function createWaiting(results: Results): Waiting {
   /** Of requests about which the api is being asked; true: something happened meanwhile. */
   const checking = new Map<string, boolean>();
   let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
 
   const settle = (requestId: string, ended: Ended) => {
     const all = waiting.get(requestId);
@@ -76,6 +77,7 @@ export function createWaiting(results: Results): Waiting {
 
   return {
     wait(requestId, withinMs) {
+      if (isStopped) return { outcome: Promise.resolve(failed("GATEWAY_SHUTDOWN")), leave: () => undefined };
       const { promise: outcome, resolve } = Promise.withResolvers<Ended>();
       const since = Date.now();
       const one = { resolve, since, until: since + withinMs };
@@ -87,6 +89,7 @@ export function createWaiting(results: Results): Waiting {
     check: (requestId) => void check(requestId),
     size: () => waiting.size,
     stop() {
+      isStopped = true;
       for (const requestId of [...waiting.keys()]) settle(requestId, failed("GATEWAY_SHUTDOWN"));
     },
   };
