@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { makeAuthority } from "../../testkit/agent/fake-authority.ts";
 import { scratchDirectory } from "../../testkit/agent/scratch.ts";
 import { startExecutionAgent } from "../src/execution/agent.ts";
-import type { ExecutionReport } from "../src/execution/executions.ts";
+import type { ExecutionReport } from "../src/execution/deliveries.ts";
 import { openPinnedKeys } from "../src/execution/key-set.ts";
 import { openMemoryJournal } from "../src/journal/in-memory.ts";
 import { createLog } from "../src/log.ts";

@@ -8,7 +8,8 @@ import type { Log } from "../log.ts";
 import { type Connection, keepConnected } from "./connection.ts";
 import { connectorNames } from "./connectors.ts";
 import type { Credentials } from "./credentials.ts";
-import { createExecutions, type ExecutionJournal } from "./executions.ts";
+import { createDeliveries, type ExecutionJournal } from "./deliveries.ts";
+import { createExecutions } from "./executions.ts";
 import { AnyExecute, GatewayFrame, SignedExecute } from "./frames.generated.ts";
 import type { PinnedKeys } from "./key-set.ts";
 import { type LinkTimes, type OwnedLink, usualTimes } from "./link.ts";
@@ -55,10 +56,10 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
   let renewals: NodeJS.Timeout | undefined;
   let onIdle = () => {};
 
+  const deliveries = createDeliveries({ journal, newest: () => connection.newest() });
   const executions = createExecutions({
-    ...{ journal, maxInFlight, log },
+    ...{ journal, deliveries, maxInFlight, log },
     prepare: (frame) => prepareStep(frame, { connectors, sandbox: options.sandbox }),
-    newest: () => connection.newest(),
     onEnded() {
       connection.tidy();
       if (journal.unsentCount() === 0) onIdle();
@@ -78,7 +79,7 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
         maxInFlight,
       },
       protocolVersion: EXECUTION_PROTOCOL,
-      holding: executions.holding(),
+      holding: deliveries.holding(),
       ...(keySetVersion === undefined ? {} : { keySetVersion }),
     };
   };
@@ -113,7 +114,7 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
       });
   };
 
-  const welcome = (frame: GatewayFrame & { type: "welcome" }, link: OwnedLink) => {
+  const onAccepted = (frame: GatewayFrame & { type: "welcome" }, link: OwnedLink) => {
     if (frame.agentId !== agentId || frame.organizationId !== organizationId) {
       const message = `the gateway takes this agent for ${frame.agentId} of the organization ${frame.organizationId}`;
       return link.end({ kind: "other_agent", message });
@@ -123,12 +124,12 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
     log.info("connected", {
       gateway: credentials.gatewayWsUrl,
       agent_id: agentId,
-      holding: executions.holding().length,
+      holding: deliveries.holding().length,
     });
     clearInterval(renewals);
-    renewals = setInterval(executions.renew, frame.leaseMs / 4);
+    renewals = setInterval(deliveries.renew, frame.leaseMs / 4);
     if (draining) link.send({ type: "drain" });
-    executions.linkReady();
+    executions.flush();
   };
 
   const onFrame = (text: string, link: OwnedLink) => {
@@ -143,7 +144,7 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
     const { data } = checked;
     switch (data.type) {
       case "welcome":
-        return welcome(data, link);
+        return onAccepted(data, link);
       case "result_ack":
         return executions.acknowledged(data);
       case "cancel":
@@ -162,8 +163,11 @@ export function startExecutionAgent(options: ExecutionAgentOptions): ExecutionAg
     secureContext: options.secureContext,
     times: { ...usualTimes, ...options.times },
     ...{ hello, onFrame, random, log },
-    onEnded: (link) => executions.linkEnded(link),
-    isBusy: (link) => executions.isBusy(link),
+    onEnded(link) {
+      deliveries.linkEnded(link);
+      if (connection.newest()) executions.flush();
+    },
+    isBusy: deliveries.isBusy,
   });
 
   return {

@@ -1,26 +1,23 @@
 // Runs the steps that are given to this agent. Each is in the journal before it starts, and its result before it is sent; what
 // is known to the journal never runs again, whatever is repeated, lost or reordered between here and the control plane.
 
-import type { AgentFrame, CancelFrame, HeldExecution, ResultAckFrame } from "@holdfast/contracts/execution/frames";
-import { MOST_EXECUTION_OUTPUT_BYTES, MOST_HELD_IN_FRAME } from "@holdfast/contracts/execution/limits";
-import type { Journal } from "../journal/journal.ts";
+import type { CancelFrame, ResultAckFrame } from "@holdfast/contracts/execution/frames";
+import { MOST_EXECUTION_OUTPUT_BYTES } from "@holdfast/contracts/execution/limits";
 import type { Log } from "../log.ts";
 import { admit } from "./admission.ts";
+import type { Deliveries, ExecutionJournal } from "./deliveries.ts";
 import type { SignedExecute } from "./frames.generated.ts";
 import type { Link } from "./link.ts";
 import { createLiveOutput, type LiveOutput } from "./live-output.ts";
 import { failed, fixedStep, type Step, type StepResult, type StopReason } from "./step.ts";
 import type { Judgement } from "./verify.ts";
 
-export type ExecutionReport = { task_id: string; generation: number; result: StepResult };
-export type ExecutionJournal = Journal<ExecutionReport>;
-
 export type ExecutionsOptions = {
   journal: ExecutionJournal;
+  deliveries: Deliveries;
   maxInFlight: number;
   prepare(frame: SignedExecute): Step;
-  newest(): Link | undefined;
-  /** A delivery has ended: a link may no longer be needed. */
+  /** Of a delivery: a link may no longer be needed. */
   onEnded(): void;
   log: Log;
 };
@@ -30,11 +27,7 @@ export type Executions = {
   cancelled(frame: CancelFrame): void;
   acknowledged(frame: ResultAckFrame): void;
   /** Sends what waits for a connection. */
-  linkReady(): void;
-  linkEnded(link: Link): void;
-  isBusy(link: Link): boolean;
-  holding(): HeldExecution[];
-  renew(): void;
+  flush(): void;
   running(): number;
   /** Nothing new is started from now on. Resolves when nothing runs. */
   drain(): Promise<void>;
@@ -55,36 +48,24 @@ const RESTARTED =
   "the agent was restarted while the step ran; the step was ended and is not run again. It may have done part of its work";
 
 export function createExecutions(options: ExecutionsOptions): Executions {
-  const { journal, log } = options;
+  const { journal, deliveries, log } = options;
   const running = new Map<string, Running>();
-  /** By which link each delivery came. It is answered by the same one, as long as that is open. */
-  const origins = new Map<string, Link>();
   let draining = false;
 
-  const linkOf = (requestId: string): Link | undefined => {
-    const origin = origins.get(requestId);
-    return origin?.isReady() ? origin : options.newest();
-  };
-  const send = (requestId: string, frame: AgentFrame): boolean => linkOf(requestId)?.send(frame) ?? false;
-  const sendResult = ({ task_id: requestId, generation, result }: ExecutionReport) =>
-    send(requestId, { type: "execute_result", requestId, generation, ...result });
-
-  const decline = (frame: SignedExecute, reason: string, link: Link) => {
-    const { requestId, generation, correlationId } = frame;
+  const decline = ({ requestId, generation, correlationId }: SignedExecute, reason: string, link: Link) => {
     log.warn("a step was declined", { request_id: requestId, generation, reason, correlation_id: correlationId });
     link.send({ type: "declined", requestId, generation, reason: reason.slice(0, 400) });
   };
+  const unwritable = (error: unknown) => `the agent could not write to its journal: ${(error as Error).message}`;
 
   const finish = async (requestId: string, generation: number, result: StepResult) => {
-    const report = { task_id: requestId, generation, result };
     try {
-      await journal.result(report);
+      await journal.result({ task_id: requestId, generation, result });
     } catch (error) {
       // It is kept in memory, and sent all the same.
       log.error("a result could not be written to the journal", { request_id: requestId, error });
     }
-    const stored = journal.unsent().find(({ task_id }) => task_id === requestId);
-    if (stored) sendResult(stored);
+    deliveries.sendResult(requestId);
     const { status } = result;
     log.info("step ended", {
       request_id: requestId,
@@ -93,22 +74,25 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     });
   };
 
-  const begin = async (frame: SignedExecute, step: Step, entry: Running, link: Link): Promise<void> => {
+  const run = async (frame: SignedExecute, step: Step, entry: Running, link: Link): Promise<void> => {
     const { requestId } = frame;
     try {
       await journal.started(requestId);
     } catch (error) {
       journal.dropped(requestId);
-      return decline(frame, `the agent could not write to its journal: ${(error as Error).message}`, link);
+      return decline(frame, unwritable(error), link);
     }
     entry.accepted = true;
-    send(requestId, { type: "accepted", requestId, generation: entry.generation });
-    const result = await runStep(step, frame, entry, (more) =>
-      send(requestId, { ...more, requestId, generation: entry.generation }),
+    confirm(requestId, entry);
+    const result = await runStep(step, frame, entry, (progress) =>
+      deliveries.send(requestId, { type: "progress", requestId, generation: entry.generation, ...progress }),
     );
     entry.live.end();
     await finish(requestId, entry.generation, result);
   };
+
+  const confirm = (requestId: string, { generation }: Running) =>
+    deliveries.send(requestId, { type: "accepted", requestId, generation });
 
   const start = (frame: SignedExecute, step: Step, link: Link) => {
     const { requestId, generation, kind, expiresAt, correlationId } = frame;
@@ -118,34 +102,29 @@ export function createExecutions(options: ExecutionsOptions): Executions {
         ...{ idempotent: step.pure, resultBytes: step.outputBytes },
       });
     } catch (error) {
-      return decline(frame, `the agent could not write to its journal: ${(error as Error).message}`, link);
+      return decline(frame, unwritable(error), link);
     }
     log.info("step started", { request_id: requestId, generation, kind, correlation_id: correlationId });
     const live = createLiveOutput((piece) =>
-      send(requestId, { type: "log", requestId, generation: entry.generation, ...piece }),
+      deliveries.send(requestId, { type: "log", requestId, generation: entry.generation, ...piece }),
     );
-    const entry: Running = {
-      generation,
-      accepted: false,
-      stop: new AbortController(),
-      live,
-      done: Promise.resolve(),
-    };
+    const stop = new AbortController();
+    const entry: Running = { generation, accepted: false, stop, live, done: Promise.resolve() };
     running.set(requestId, entry);
-    origins.set(requestId, link);
-    entry.done = begin(frame, step, entry, link)
+    deliveries.cameBy(requestId, link);
+    entry.done = run(frame, step, entry, link)
       .catch((error: unknown) => log.error("a step ended unexpectedly", { request_id: requestId, error }))
       .finally(() => {
         running.delete(requestId);
-        if (journal.stateOf(requestId) !== "unsent") origins.delete(requestId);
+        if (journal.stateOf(requestId) !== "unsent") deliveries.ended(requestId);
         options.onEnded();
       });
   };
 
   /** Sent again: it belongs to the newer delivery from now on. */
-  const adopt = ({ requestId, generation }: SignedExecute, link: Link) => {
+  const adopt = ({ requestId, generation }: SignedExecute, link: Link): Running | undefined => {
     journal.regenerated(requestId, generation);
-    origins.set(requestId, link);
+    deliveries.cameBy(requestId, link);
     const entry = running.get(requestId);
     if (entry) entry.generation = Math.max(entry.generation, generation);
     return entry;
@@ -166,65 +145,39 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       });
       switch (admission.do) {
         case "run":
-          if (step) start(frame, step, link);
-          return;
+          return step && start(frame, step, link);
         case "decline":
           return decline(frame, admission.reason, link);
         case "confirm": {
           const entry = adopt(frame, link);
-          if (entry?.accepted) send(requestId, { type: "accepted", requestId, generation: entry.generation });
+          if (entry?.accepted) confirm(requestId, entry);
           return;
         }
-        case "resend_result": {
+        case "resend_result":
           adopt(frame, link);
-          const stored = journal.unsent().find(({ task_id }) => task_id === requestId);
-          if (stored) sendResult(stored);
-          return;
-        }
+          return deliveries.sendResult(requestId);
         case "ignore":
           log.warn("a step was ignored", { request_id: requestId, generation, reason: admission.reason });
       }
     },
     cancelled({ requestId, generation, reason }) {
       const entry = running.get(requestId);
-      if (entry && generation >= entry.generation) {
-        log.info("step cancelled", { request_id: requestId, reason });
-        entry.stop.abort("cancelled" satisfies StopReason);
-      }
+      if (!entry || generation < entry.generation) return;
+      log.info("step cancelled", { request_id: requestId, reason });
+      entry.stop.abort("cancelled" satisfies StopReason);
     },
     acknowledged({ requestId, generation, verdict }) {
-      const stored = journal.unsent().find(({ task_id }) => task_id === requestId);
+      const report = deliveries.resultOf(requestId);
       // The verdict on an older delivery says nothing about the newest.
-      if (!stored || generation < stored.generation) return;
+      if (!report || generation < report.generation) return;
       journal.settled([requestId]);
-      origins.delete(requestId);
-      if (verdict !== "accepted") log.warn("a result came to nothing", { request_id: requestId, verdict });
+      deliveries.ended(requestId);
+      if (verdict !== "accepted") log.warn("a result was not accepted", { request_id: requestId, verdict });
       options.onEnded();
     },
-    linkReady() {
-      for (const report of journal.unsent()) if (!origins.get(report.task_id)?.isReady()) sendResult(report);
+    flush() {
+      deliveries.sendWaiting();
       for (const { live } of running.values()) live.flush();
-    },
-    linkEnded(link) {
-      for (const [requestId, origin] of origins) if (origin === link) origins.delete(requestId);
-      if (options.newest()) this.linkReady();
-    },
-    isBusy: (link) => origins.values().some((origin) => origin === link),
-    holding: () =>
-      journal
-        .held()
-        .slice(0, MOST_HELD_IN_FRAME)
-        .map(({ task_id, generation }) => ({ requestId: task_id, generation })),
-    renew() {
-      const byLink = Map.groupBy(journal.held(), ({ task_id }) => linkOf(task_id));
-      for (const [link, held] of byLink) {
-        for (let at = 0; at < held.length; at += MOST_HELD_IN_FRAME) {
-          const holding = held
-            .slice(at, at + MOST_HELD_IN_FRAME)
-            .map(({ task_id, generation }) => ({ requestId: task_id, generation }));
-          link?.send({ type: "renew", holding });
-        }
-      }
     },
     running: () => running.size,
     async drain() {
@@ -242,7 +195,7 @@ async function runStep(
   step: Step,
   { timeoutMs }: SignedExecute,
   { stop, live }: Running,
-  send: (frame: { type: "progress"; message: string; percent?: number }) => void,
+  send: (progress: { message: string; percent?: number }) => void,
 ): Promise<StepResult> {
   if (stop.signal.aborted) return failed("EXECUTION_CANCELLED");
   const limitMs = Math.min(timeoutMs, step.timeoutMs ?? timeoutMs);
@@ -252,7 +205,7 @@ async function runStep(
       signal: stop.signal,
       onOutput: live.add,
       progress: (message, percent) =>
-        send({ type: "progress", message: message.slice(0, 400), ...(percent === undefined ? {} : { percent }) }),
+        send({ message: message.slice(0, 400), ...(percent === undefined ? {} : { percent }) }),
     });
   } catch (error) {
     return failed("NODE_EXECUTION_FAILED", (error as Error).message);
@@ -261,7 +214,7 @@ async function runStep(
   }
 }
 
-/** A result that could not be delivered must not be made. */
+/** A result that could not be delivered is not made. */
 function limited(step: Step): Step {
   if (step.outputBytes <= MOST_EXECUTION_OUTPUT_BYTES) return step;
   const why = `its output has more than ${MOST_EXECUTION_OUTPUT_BYTES} bytes`;

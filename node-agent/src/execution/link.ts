@@ -64,13 +64,16 @@ export function openLink(options: LinkOptions): OwnedLink {
   let heardAt = performance.now();
   let pings: NodeJS.Timeout | undefined;
 
-  const end = (why: Ended) => {
+  const settle = (why: Ended) => {
     if (ended) return;
     ended = true;
     ready = false;
     clearInterval(pings);
-    socket.terminate();
     options.onEnded(why);
+  };
+  const end = (why: Ended) => {
+    socket.terminate();
+    settle(why);
   };
   const transmit = (frame: AgentFrame) => socket.send(JSON.stringify(frame));
   const ping = () => {
@@ -91,7 +94,7 @@ export function openLink(options: LinkOptions): OwnedLink {
     void excerptOf(response).then((text) => end({ kind: "refused", status: response.statusCode ?? 0, text }));
   });
   socket.on("error", (error) => end({ kind: "unreachable", message: error.message }));
-  socket.once("close", (code, reason) => end({ kind: "closed", code, reason: reason.toString() }));
+  socket.once("close", (code, reason) => settle({ kind: "closed", code, reason: reason.toString() }));
 
   return {
     send(frame) {
@@ -108,7 +111,7 @@ export function openLink(options: LinkOptions): OwnedLink {
     wasReady: () => everReady,
     close() {
       socket.close(CLOSE_NORMAL);
-      end({ kind: "closed", code: CLOSE_NORMAL, reason: "" });
+      settle({ kind: "closed", code: CLOSE_NORMAL, reason: "" });
     },
     end,
   };

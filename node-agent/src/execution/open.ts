@@ -6,10 +6,11 @@ import { hostDriver } from "../drivers/sandbox/host.ts";
 import type { KeySet } from "../identity/accept-trust.ts";
 import { ownDirectory } from "../identity/state-directory.ts";
 import { openJournal } from "../journal/journal.ts";
+import { isLoopbackName } from "../loopback.ts";
 import { type ExecutionAgent, type ExecutionAgentOptions, startExecutionAgent } from "./agent.ts";
 import { trustWith } from "./certificates.ts";
 import type { Credentials } from "./credentials.ts";
-import type { ExecutionReport } from "./executions.ts";
+import type { ExecutionReport } from "./deliveries.ts";
 import { openPinnedKeys } from "./key-set.ts";
 import { EXECUTION_STATE_DIR, type executionSettings } from "./settings.ts";
 
@@ -28,7 +29,16 @@ const MEBIBYTE = 1024 * 1024;
 /** Throws HostProblem about the state directory, and UsageError. */
 export async function openExecutionAgent(options: OpenOptions): Promise<ExecutionAgent> {
   const { credentials, settings, log } = options;
-  const { agentId } = credentials;
+  const { agentId, gatewayWsUrl } = credentials;
+  const { protocol, hostname } = new URL(gatewayWsUrl);
+  if (protocol === "ws:" && !isLoopbackName(hostname)) {
+    log.warn(
+      "the connection to the gateway is not encrypted: use it in a trusted network only, or a wss:// address",
+      {
+        gateway: gatewayWsUrl,
+      },
+    );
+  }
   const secureContext = trustWith(settings.caFile);
   // By agent: another pairing has another journal, so that results never go to the wrong organization.
   const stateDir = join(settings.stateDir ?? join(dirname(options.credentialsPath), "executions"), agentId);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { hostDriver } from "../../src/drivers/sandbox/host.ts";
 import { startExecutionAgent } from "../../src/execution/agent.ts";
 import type { Credentials } from "../../src/execution/credentials.ts";
-import type { ExecutionJournal, ExecutionReport } from "../../src/execution/executions.ts";
+import type { ExecutionJournal, ExecutionReport } from "../../src/execution/deliveries.ts";
 import { openPinnedKeys } from "../../src/execution/key-set.ts";
 import type { KeySet } from "../../src/identity/accept-trust.ts";
 import { openJournal } from "../../src/journal/journal.ts";

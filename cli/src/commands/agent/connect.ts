@@ -44,7 +44,7 @@ export function addConnect(agent: Command): void {
       "connectors to serve, separated by commas; default: all that are built in",
       parseList,
     )
-    .option("--name <name>", "name of the agent; default: the host name")
+    .option("--name <name>", "name of the agent; default: the host name", parseName)
     .option("--max-in-flight <count>", "steps to run at the same time; default: 10", parseCount)
     .option("--credentials <file>", "where the agent's token is kept; default: HOLDFAST_EXECUTION_CREDENTIALS")
     .action(connect);
@@ -199,6 +199,12 @@ function parseTags(text: string): string[] {
   if (long !== undefined) throw new InvalidArgumentError(`A tag has up to ${LONGEST_TAG} characters.`);
   if (tags.length > MOST_TAGS) throw new InvalidArgumentError(`An agent has up to ${MOST_TAGS} tags.`);
   return tags;
+}
+
+function parseName(text: string): string {
+  const name = text.trim();
+  if (name !== "" && name.length <= LONGEST_NAME) return name;
+  throw new InvalidArgumentError(`A name has 1 to ${LONGEST_NAME} characters.`);
 }
 
 function parseCount(text: string): number {

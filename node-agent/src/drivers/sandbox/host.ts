@@ -7,6 +7,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { isErrno } from "@holdfast/kit/files";
+import { identify } from "@holdfast/kit/processes";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import {
   type OutputStream,
@@ -32,7 +33,7 @@ export function hostDriver({ root }: { root: string }): SandboxDriver {
     run(order) {
       const id = uuidv7();
       const directory = join(root, id);
-      const tree: Tree = { mark: `${RUN_VARIABLE}=${id}`, leader: undefined };
+      const tree: Tree = { mark: `${RUN_VARIABLE}=${id}` };
       const state = { killed: false, exited: false };
       const work = async (): Promise<SandboxEnd> => {
         try {
@@ -40,7 +41,6 @@ export function hostDriver({ root }: { root: string }): SandboxDriver {
           const exitCode = await runScript(order, { directory, tree, state });
           return { exitCode: state.killed ? null : exitCode };
         } finally {
-          await killTree(tree);
           removeDirectory(directory);
         }
       };
@@ -56,7 +56,7 @@ export function hostDriver({ root }: { root: string }): SandboxDriver {
     async recover() {
       const left = namesIn(root).filter((name) => runName.test(name));
       for (const id of left) {
-        await killTree({ mark: `${RUN_VARIABLE}=${id}`, leader: undefined });
+        await killTree({ mark: `${RUN_VARIABLE}=${id}` });
         removeDirectory(join(root, id));
       }
       return left.length;
@@ -81,7 +81,7 @@ async function runScript(order: SandboxOrder, { directory, tree, state }: Place)
     detached: true,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
-  tree.leader = child.pid;
+  tree.leader = child.pid === undefined ? undefined : identify(child.pid);
   const [, stdout, stderr, input] = child.stdio;
   follow(stdout, "stdout", order);
   follow(stderr, "stderr", order);
@@ -90,18 +90,18 @@ async function runScript(order: SandboxOrder, { directory, tree, state }: Place)
   if (input && "end" in input) input.end(script);
   return new Promise((resolve, reject) => {
     let exit: number | null = null;
+    let swept: Promise<void> | undefined;
     child.once("error", (error) => reject(new Error(describe(error, shell))));
     child.once("exit", (code, signal) => {
       state.exited = true;
       exit = code ?? (signal ? 128 + constants.signals[signal] : null);
       // What the script has left running has no step any more that it would belong to.
-      void killTree(tree).then(() => setTimeout(cut, DRAIN_MS).unref());
+      swept = killTree(tree).then(() => void setTimeout(cut, DRAIN_MS).unref());
     });
     const cut = () => {
-      stdout?.destroy();
-      stderr?.destroy();
+      for (const stream of [stdout, stderr, input]) stream?.destroy();
     };
-    child.once("close", () => resolve(exit));
+    child.once("close", () => void Promise.resolve(swept).then(() => resolve(exit)));
   });
 }
 

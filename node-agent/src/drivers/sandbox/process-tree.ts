@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { type ProcessIdentity, type ProcessStat, readStat, signalIfAlive } from "@holdfast/kit/processes";
 
 /** `leader`: of the group and the session. Unknown after a restart of the agent, when the mark alone leads there. */
-export type Tree = { mark: string; leader: number | undefined };
+export type Tree = { mark: string; leader?: ProcessIdentity | undefined };
 
 const PAUSE_MS = 5;
 /** A tree that forks faster than it is killed is given up on after these. */
@@ -19,10 +19,11 @@ function processesOf({ mark, leader }: Tree): ProcessIdentity[] {
     if (stat) all.set(Number(name), stat);
   }
   const found = new Set<number>();
-  for (const [pid, { group, session }] of all) {
-    if (pid === process.pid) continue;
-    if (leader !== undefined && (pid === leader || group === leader || session === leader)) found.add(pid);
-    else if (environmentOf(pid).includes(mark)) found.add(pid);
+  for (const [pid, { group, session, startTicks }] of all) {
+    // What is older than the leader cannot be of its tree; most processes are, and their environments need not be read.
+    if (pid === process.pid || Number(startTicks) < Number(leader?.startTicks ?? 0)) continue;
+    const isNear = leader !== undefined && (group === leader.pid || session === leader.pid);
+    if (isNear || environmentOf(pid).includes(mark)) found.add(pid);
   }
   for (let before = -1; before !== found.size; ) {
     before = found.size;

@@ -16,6 +16,16 @@ describe("the sandbox driver of the host", () => {
     expect(check({ driver: onHost(), place: scratchDirectory(), withinMs: 60_000 })).resolves.toBeUndefined(),
   );
 
+  it("EXEC-02 does not wait for the output of a process that has erased every trace to its script", async () => {
+    const script = "(env -i setsid sleep 60 &); echo done";
+    const { ended } = onHost().run({ shell: "sh", script, env: {}, onOutput: () => undefined });
+    const first = await Promise.race([
+      ended,
+      new Promise((resolve) => setTimeout(resolve, 50_000, "waited").unref()),
+    ]);
+    expect(first).toEqual({ exitCode: 0 });
+  });
+
   it("EXEC-02 recovers what was left behind, and nothing else", async () => {
     const root = scratchDirectory();
     mkdirSync(join(root, "01a1e13c-bc3d-71c5-9b58-aada3c2346d4/deep"), { recursive: true });

@@ -1,0 +1,70 @@
+// What is between this agent and the control plane: which link each delivery came by, and what is sent about it. It is answered by
+// the same link as long as that is open, and by the newest one afterwards.
+
+import type { AgentFrame, HeldExecution } from "@holdfast/contracts/execution/frames";
+import { MOST_HELD_IN_FRAME } from "@holdfast/contracts/execution/limits";
+import type { Journal } from "../journal/journal.ts";
+import type { Link } from "./link.ts";
+import type { StepResult } from "./step.ts";
+
+export type ExecutionReport = { task_id: string; generation: number; result: StepResult };
+export type ExecutionJournal = Journal<ExecutionReport>;
+
+export type Deliveries = {
+  cameBy(requestId: string, link: Link): void;
+  /** Nothing more is sent about it. */
+  ended(requestId: string): void;
+  /** False: there is no connection. */
+  send(requestId: string, frame: AgentFrame): boolean;
+  /** Of the journal. */
+  sendResult(requestId: string): void;
+  resultOf(requestId: string): ExecutionReport | undefined;
+  /** Sends the results that no open link has sent. */
+  sendWaiting(): void;
+  linkEnded(link: Link): void;
+  /** Whether something that came by this link has not ended. */
+  isBusy(link: Link): boolean;
+  holding(): HeldExecution[];
+  renew(): void;
+};
+
+export function createDeliveries(options: { journal: ExecutionJournal; newest(): Link | undefined }): Deliveries {
+  const { journal, newest } = options;
+  const origins = new Map<string, Link>();
+  const linkOf = (requestId: string): Link | undefined => {
+    const origin = origins.get(requestId);
+    return origin?.isReady() ? origin : newest();
+  };
+  const send = (requestId: string, frame: AgentFrame) => linkOf(requestId)?.send(frame) ?? false;
+  const transmit = ({ task_id: requestId, generation, result }: ExecutionReport) =>
+    send(requestId, { type: "execute_result", requestId, generation, ...result });
+  const resultOf = (requestId: string) => journal.unsent().find(({ task_id }) => task_id === requestId);
+  const held = (): HeldExecution[] =>
+    journal.held().map(({ task_id, generation }) => ({ requestId: task_id, generation }));
+
+  return {
+    cameBy: (requestId, link) => void origins.set(requestId, link),
+    ended: (requestId) => void origins.delete(requestId),
+    send,
+    sendResult(requestId) {
+      const report = resultOf(requestId);
+      if (report) transmit(report);
+    },
+    resultOf,
+    sendWaiting() {
+      for (const report of journal.unsent()) if (!origins.get(report.task_id)?.isReady()) transmit(report);
+    },
+    linkEnded(link) {
+      for (const [requestId, origin] of origins) if (origin === link) origins.delete(requestId);
+    },
+    isBusy: (link) => origins.values().some((origin) => origin === link),
+    holding: () => held().slice(0, MOST_HELD_IN_FRAME),
+    renew() {
+      for (const [link, all] of Map.groupBy(held(), ({ requestId }) => linkOf(requestId))) {
+        for (let at = 0; at < all.length; at += MOST_HELD_IN_FRAME) {
+          link?.send({ type: "renew", holding: all.slice(at, at + MOST_HELD_IN_FRAME) });
+        }
+      }
+    },
+  };
+}
