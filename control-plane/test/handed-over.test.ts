@@ -14,6 +14,7 @@ import { markOfIngressToken } from "@holdfast/service/service-proof";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Answer, heartbeatOf, makeKeyRequest, openClient, type TestClient } from "../../testkit/api/nodes.ts";
 import { createTestDatabase, openRoles } from "../../testkit/database/database.ts";
+import { gatewayCertificate } from "../../testkit/gateway/gateway.ts";
 import { atEnd } from "../../testkit/lifetime/at-end.ts";
 import type { Sql } from "../src/database/connect.ts";
 import { type Authority, temporaryAuthority } from "../src/identity/authority.ts";
@@ -245,6 +246,8 @@ describe("a certificate in a header from anybody else", () => {
       [{}, url],
       [own, url],
       [service, url],
+      // Gateways trust each other with it, the api trusts none.
+      [await gatewayCertificate(authority), url],
       [await forNode(node, temporaryAuthority(new Date())), url],
       // Without an ingress token there is no ingress.
       [await forIngress(), withoutIngress],

@@ -110,6 +110,19 @@ describe.skipIf(without)("bindings of two gateways in Redis", () => {
     expect(b.lost).toEqual([]);
   });
 
+  it("TERM-07 releases only what is its own, also if it has not heard yet that it lost it", async () => {
+    const [a, b] = [await inRedis({ renewMs: 3_600_000 }), await inRedis()];
+    const [own, its] = [anId(), anId()];
+    await a.takeOver(own);
+    await b.takeOver(its);
+    const all = await redis.content();
+    const [key] = Object.keys(all).filter((one) => one.endsWith(own));
+    const [taken = ""] = Object.entries(all).flatMap(([one, value]) => (one.endsWith(its) ? [value] : []));
+    await redis.set(key ?? "", taken);
+    await a.release(own);
+    expect(await a.ownerOf(own)).toMatchObject(b.self);
+  });
+
   it("TERM-07 keeps a terminal that it took back before it heard that it was taken over", async () => {
     const [a, b] = [await inRedis(), await inRedis()];
     const id = anId();

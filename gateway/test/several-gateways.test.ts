@@ -1,6 +1,7 @@
 // Two real gateways over one stand-in api and a real Redis: clients and nodes meet wherever they connect.
 
 import { CERTIFICATE_HEADER } from "@holdfast/contracts/headers";
+import { uuidv7 } from "@holdfast/kit/uuid";
 import { describe, expect, it } from "vitest";
 import { temporaryAuthority } from "../../control-plane/src/identity/authority.ts";
 import { lacks } from "../../scripts/facilities.mjs";
@@ -99,6 +100,25 @@ describe.skipIf(without)("two gateways", () => {
     await newest.next("ready");
   });
 
+  it("SEC-04 TERM-07 pass a stream on to the very gateway that the binding names, and to nobody else at its address", async () => {
+    const { api, redis, node, a, b } = two;
+    const { sessionId } = await two.open({ client: b, stream: b });
+    const [[key, value] = ["", ""]] = Object.entries(await redis.content()).filter(([one]) =>
+      one.endsWith(sessionId),
+    );
+    const gone = { ...(JSON.parse(value) as object), id: uuidv7() };
+    await redis.set(key, JSON.stringify(gone));
+    const admissions = api.admissions;
+    const dialled = await dialNode(a, { nodeId: node.id, sessionId }, node);
+    expect(dialled).toMatchObject({ refused: { status: 503, code: "terminal_relay_unavailable" } });
+    expect(api.admissions).toBe(admissions);
+    expect(a.logged()).toContain("another process has this address");
+    await redis.set(key, JSON.stringify({ ...gone, url: "https://127.0.0.1:1" }));
+    const again = await dialNode(a, { nodeId: node.id, sessionId }, node);
+    expect(again).toMatchObject({ refused: { status: 503, code: "terminal_relay_unavailable" } });
+    expect("refused" in again && again.refused.body).not.toContain("127.0.0.1:1");
+  });
+
   it("TERM-10 TERM-07 count what others have towards the limits", async () => {
     const { api, node, a } = two;
     const full = { elsewhere: { of_user: 3, on_node: 3 }, limits: { per_user: 3 } };
@@ -112,6 +132,33 @@ describe.skipIf(without)("two gateways", () => {
     const { cause, since } = await client.next("unresponsive");
     expect(cause).toBe("silent");
     expect(Date.parse(since)).toBeLessThan(Date.now());
+  });
+
+  it("OPS-02 TERM-07 leave the streams that they pass on to the others when they stop", async () => {
+    const { a, b } = two;
+    const stopping = await two.startGateway();
+    const { client, stream, sessionId } = await two.open({ client: a, stream: stopping });
+    const stopped = stopping.stop();
+    expect(await stream.closed).toEqual({ code: 1012, reason: "restart" });
+    await stopped;
+    await client.next("unresponsive");
+    await comeUp(await two.reconnect(b, sessionId));
+    await client.next("responsive");
+  });
+
+  it("OPS-02 TERM-07 leave their own terminals to the others when they stop, with nothing left behind", async () => {
+    const { api, redis, a, b } = two;
+    const stopping = await two.startGateway();
+    const { client, stream, sessionId } = await two.open({ client: stopping, stream: b });
+    const stopped = stopping.stop();
+    expect(await client.next("error")).toMatchObject({ code: "terminal_gateway_draining", retryable: true });
+    expect(await stream.closed).toEqual({ code: 1012, reason: "restart" });
+    await stopped;
+    expect(api.announcements.filter(({ leaving }) => leaving)).not.toEqual([]);
+    expect(Object.keys(await redis.content()).join()).not.toContain(sessionId);
+    const again = await two.attach(a, sessionId);
+    await comeUp(await two.reconnect(b, sessionId));
+    await again.next("ready");
   });
 
   it("SEC-04 TERM-07 nobody but a gateway passes streams on: a certificate in a header is refused and reported", async () => {

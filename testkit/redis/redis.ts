@@ -11,6 +11,7 @@ export type TestRedis = {
   url: string;
   /** Every key with its value. */
   content(): Promise<Record<string, string>>;
+  set(key: string, value: string): Promise<void>;
   /** Milliseconds until a key expires; negative: never. */
   expiryMs(key: string): Promise<number>;
   flush(): Promise<void>;
@@ -52,6 +53,7 @@ export async function startTestRedis(): Promise<TestRedis> {
         const values = await Promise.all(keys.map((key) => client.get(key)));
         return Object.fromEntries(keys.map((key, index) => [key, values[index] ?? ""]));
       }),
+    set: async (key, value) => void (await withClient((client) => client.set(key, value))),
     expiryMs: (key) => withClient((client) => client.pTTL(key)),
     dropConnections: async () =>
       void (await withClient((client) => client.sendCommand(["CLIENT", "KILL", "TYPE", "normal"]))),
