@@ -113,6 +113,8 @@ async function untilBack(
     for (let count = 0; count < PROBES_PER_SECOND / 2; count += 1) {
       const one = probe().finally(() => probes.delete(one));
       probes.add(one);
+      // Whoever waits for all of them hears of a failure.
+      one.catch(() => undefined);
       await pause(1000 / PROBES_PER_SECOND);
     }
   }

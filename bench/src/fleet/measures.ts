@@ -77,6 +77,8 @@ export async function afterKill(installation: Installation, agents: number): Pro
     for (let count = 0; count < PROBES_PER_SECOND / COUNTS_PER_SECOND; count += 1) {
       const one = probe().finally(() => probes.delete(one));
       probes.add(one);
+      // Whoever waits for all of them hears of a failure.
+      one.catch(() => undefined);
       await pause(1000 / PROBES_PER_SECOND);
     }
   }
