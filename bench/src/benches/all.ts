@@ -5,6 +5,7 @@ import { agent } from "./agent.ts";
 import { dispatch } from "./dispatch.ts";
 import { drift } from "./drift.ts";
 import { engine } from "./engine.ts";
+import { execute } from "./execute.ts";
 import { fleet } from "./fleet.ts";
 import { issuing } from "./issuing.ts";
 import { me } from "./me.ts";
@@ -18,6 +19,7 @@ export const allBenches: Bench[] = [
   me,
   engine,
   dispatch,
+  execute,
   agent,
   terminal,
   issuing,

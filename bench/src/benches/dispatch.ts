@@ -102,10 +102,17 @@ function absentPeers(): Record<string, string> {
 }
 
 async function startPeers(lab: Lab): Promise<{ everysec: string; always: string }> {
-  return { everysec: await startBullmq(lab, "everysec"), always: await startBullmq(lab, "always") };
+  return {
+    everysec: await startBullmq(lab, "everysec", amounts),
+    always: await startBullmq(lab, "always", amounts),
+  };
 }
 
-async function startBullmq(lab: Lab, appendfsync: "everysec" | "always"): Promise<string> {
+export async function startBullmq(
+  lab: Lab,
+  appendfsync: "everysec" | "always",
+  amounts: Omit<BullmqPeer, "redisPort">,
+): Promise<string> {
   const options: BullmqPeer = { redisPort: await startRedis(lab, appendfsync), ...amounts };
   const program = lab.start({
     command: process.execPath,
