@@ -359,6 +359,36 @@ describe("draining", () => {
     expect(gateway.upgrades).toEqual([101, 101]);
   });
 
+  it("EXEC-04 of a gateway that took a result with it: the result is sent again by the new socket", async () => {
+    const { gateway, socket } = await connected();
+    gateway.verdict = undefined;
+    const order = gateway.order();
+    socket.send(order);
+    await gateway.result(order.requestId);
+    socket.send({ type: "drain" });
+    const second = await gateway.socket(socket);
+    // It has an open link that the result was sent by.
+    expect(second.of("execute_result")).toEqual([]);
+    socket.cut();
+    await expect.poll(() => second.of("execute_result")).toMatchObject([{ requestId: order.requestId }]);
+  });
+
+  it("EXEC-06 of an agent without a connection is announced as soon as there is one", async () => {
+    const { gateway, agent, socket } = await connected();
+    const steps = countedSteps();
+    const order = gateway.shell(steps.script("one"));
+    socket.send(order);
+    await expect.poll(steps.runs).toEqual(["one"]);
+    await gateway.stop();
+    const stopped = agent.stop();
+    await gateway.start();
+    const next = await gateway.socket(socket);
+    await expect.poll(() => next.of("drain")).toHaveLength(1);
+    steps.release();
+    await stopped;
+    expect(gateway.resultOf(order.requestId)).toMatchObject({ status: "succeeded" });
+  });
+
   it("EXEC-06 of the agent: it says so, declines new work, finishes what runs and ends", async () => {
     const { gateway, agent, socket } = await connected();
     const steps = countedSteps();

@@ -88,7 +88,6 @@ describe("the journal of steps", () => {
         disk.losePowerAt(step);
         const before = await work(disk, runs).catch(() => undefined);
         const accepted = (before?.of("accepted").length ?? 0) > 0;
-        const ranBefore = runs.length;
 
         const after = agentOn(faultyDisk(disk.imagesAfter(() => fate)), runs);
         // As the control plane does with what `hello` does not hold.
@@ -96,10 +95,11 @@ describe("the journal of steps", () => {
         if (known === "unknown" && (before?.of("execute_result").length ?? 0) === 0)
           after.offer(dispatch({ generation: 2 }));
         await after.executions.drain();
+        await after.journal.close();
         await new Promise((resolve) => setImmediate(resolve));
         const about = `step ${step}, ${JSON.stringify(fate)}, ${known}`;
         expect(runs.length, about).toBeLessThanOrEqual(1);
-        if (accepted && known === "unknown") expect([about, ranBefore]).toEqual([about, 0]);
+        if (accepted) expect(known, about).not.toBe("unknown");
         const [result] = after.of("execute_result") as { error?: string }[];
         const wasInterrupted = known === "unsent" && result?.error?.includes("the agent was restarted");
         found.add(wasInterrupted ? "interrupted" : known);

@@ -172,6 +172,28 @@ describe("holdfast agent connect", () => {
     expect(stubborn.runs()).toEqual(["two"]);
   });
 
+  it("EXEC-02 killed while a script runs, ends the script at its next start, and reports it as failed", async () => {
+    const { gateway, connect } = await host();
+    const first = connect(pairing(gateway));
+    const socket = await gateway.socket();
+    const steps = countedSteps();
+    const order = gateway.shell(`sleep 1000 & setsid sleep 1000 & ${steps.script("one")}`);
+    socket.send(order);
+    await expect.poll(steps.runs).toEqual(["one"]);
+    const group = steps.group();
+    first.process.kill("SIGKILL");
+    await first.ended;
+    expect(group().length).toBeGreaterThan(0);
+    connect();
+    const next = await gateway.socket(socket);
+    expect(next.hello?.holding).toEqual([{ requestId: order.requestId, generation: 1 }]);
+    expect(await gateway.result(order.requestId)).toMatchObject({
+      ...{ status: "failed", error: expect.stringContaining("the agent was restarted while the step ran") },
+    });
+    expect(group()).toEqual([]);
+    expect(steps.runs()).toEqual(["one"]);
+  });
+
   it("EXEC-02 runs once on one set of credentials", async () => {
     const { gateway, connect } = await host();
     connect(pairing(gateway));

@@ -7,7 +7,8 @@ import { attemptAfter, delayAfter, type Ended, explainEnd } from "./pacing.ts";
 
 export type ConnectionOptions = Omit<LinkOptions, "onFrame" | "onEnded"> & {
   onFrame(text: string, link: OwnedLink): void;
-  onEnded(link: Link): void;
+  /** Of a link. */
+  onEnded(): void;
   /** Whether something that was given to the agent by this link has not ended. */
   isBusy(link: Link): boolean;
   random: () => number;
@@ -52,7 +53,7 @@ export function keepConnected(options: ConnectionOptions): Connection {
       onFrame: (text) => options.onFrame(text, link),
       onEnded: (ended) => {
         links.splice(links.indexOf(link), 1);
-        options.onEnded(link);
+        options.onEnded();
         if (!closed && !replaced.has(link)) retry(link, ended);
       },
     });

@@ -21,7 +21,6 @@ export type Deliveries = {
   resultOf(requestId: string): ExecutionReport | undefined;
   /** Sends the results that no open link has sent. */
   sendWaiting(): void;
-  linkEnded(link: Link): void;
   /** Whether something that came by this link has not ended. */
   isBusy(link: Link): boolean;
   holding(): HeldExecution[];
@@ -53,9 +52,6 @@ export function createDeliveries(options: { journal: ExecutionJournal; newest():
     resultOf,
     sendWaiting() {
       for (const report of journal.unsent()) if (!origins.get(report.task_id)?.isReady()) transmit(report);
-    },
-    linkEnded(link) {
-      for (const [requestId, origin] of origins) if (origin === link) origins.delete(requestId);
     },
     isBusy: (link) => origins.values().some((origin) => origin === link),
     holding: () => held().slice(0, MOST_HELD_IN_FRAME),

@@ -108,7 +108,7 @@ export const sandboxContract: ContractCheck[] = [
     async check(bench) {
       const pids = `${bench.place}/left`;
       const { exitCode } = await run(bench, {
-        script: `setsid sleep 1000 & echo $! > ${pids}; nohup sleep 1000 & echo $! >> ${pids}`,
+        script: `setsid sh -c 'echo $$ > ${pids}; exec sleep 1000' & while [ ! -s ${pids} ]; do sleep 0.05; done; nohup sleep 1000 & echo $! >> ${pids}`,
       });
       expect(exitCode).toBe(0);
       expect(linesOf(pids)).toHaveLength(2);
