@@ -228,11 +228,11 @@ describe("a connection", () => {
     const { agentId } = await paired();
     const { sessionId } = await open(agentId);
     const news = await gateway.follow();
-    const told = news.next((line: ServiceNews) => line.type === "agent_revoked" && line.agent_id === agentId);
+    const line = news.next((line: ServiceNews) => line.type === "agent_revoked" && line.agent_id === agentId);
     expect(await api.operator(org.id)(revokeAgent, { params: { org_id: org.id, agent_id: agentId } })).toEqual({
       ok: true,
     });
-    await told;
+    await line;
     const late = await gateway.follow();
     await late.next((line: ServiceNews) => line.type === "agent_revoked" && line.agent_id === agentId);
     const sessions = [{ agent_id: agentId, session_id: sessionId, draining: false }];
@@ -264,8 +264,8 @@ describe("a connection", () => {
     const second = await open(agentId, { by: other });
     const verdict = await dispatch();
     expect(verdict).toMatchObject({ state: "assigned", agent_id: agentId, offer: null });
-    const told = await news.next((line: ServiceNews) => line.type === "agent_work" && line.agent_id === agentId);
-    expect(told).toMatchObject({ session_id: second.sessionId });
+    const line = await news.next((line: ServiceNews) => line.type === "agent_work" && line.agent_id === agentId);
+    expect(line).toMatchObject({ session_id: second.sessionId });
     const body = { agent_id: agentId, session_id: second.sessionId };
     const taken = await other.ask(takeAgentWork, { body });
     expect(taken.body["offers"]).toMatchObject([{ request_id: verdict.request_id, session_id: second.sessionId }]);

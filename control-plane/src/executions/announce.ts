@@ -57,7 +57,7 @@ export function announceRequests(options: {
 }
 
 /** A stop goes to the session that the request was sent by, and to the newest one: the agent may have either. */
-export function linesOf(rows: readonly Announced[]): ServiceNews[] {
+function linesOf(rows: readonly Announced[]): ServiceNews[] {
   const work = new Map<string, ServiceNews>();
   const stops: ServiceNews[] = [];
   for (const { agent_id, session_id, request_id, generation, cancel, sent_by } of rows) {

@@ -12,17 +12,12 @@ import {
   type Outcome,
   statusesChangedBy,
   statusesInFlight,
-  statusesWith,
   targetOf,
 } from "./table.ts";
 
 /** The event changes the status. */
 export const isChangedBy = (event: ExecutionEvent, row = "e") =>
   isOneOf(`${row}.status`, statusesChangedBy(event));
-
-/** The event has this outcome in the row's status. */
-export const hasOutcome = (event: ExecutionEvent, outcome: Exclude<Outcome, object>, row = "e") =>
-  isOneOf(`${row}.status`, statusesWith(event, outcome));
 
 /** With an agent. The second part is what the partial indexes are defined by. */
 export const isInFlight = (row = "e") =>
@@ -70,7 +65,7 @@ function byStatus(
  */
 export const isCurrent = (row: string, report: string) =>
   new ConstantSql(
-    `(${row}.agent_id = ${report}.agent_id AND coalesce(${report}.generation, ${row}.generation) = ${row}.generation)`,
+    `(${row}.agent_id IS NOT DISTINCT FROM ${report}.agent_id AND coalesce(${report}.generation, ${row}.generation) = ${row}.generation)`,
   );
 
 /** The agent has reported the end of this delivery before. */

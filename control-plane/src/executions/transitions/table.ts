@@ -178,10 +178,6 @@ export const targetOf = (outcome: Outcome) => (typeof outcome === "object" ? out
 export const statusesChangedBy = (event: ExecutionEvent) =>
   statesWhere(executionTable, event, (outcome) => typeof outcome === "object");
 
-/** The statuses in which the event has this outcome. */
-export const statusesWith = (event: ExecutionEvent, outcome: Exclude<Outcome, object>) =>
-  statesWhere(executionTable, event, (one) => one === outcome);
-
 /** The status of a new request without an agent. */
 export const INITIAL_STATUS: ExecutionState = "pending";
 /** The status of a request that is given to an agent, also as it is stored. */
