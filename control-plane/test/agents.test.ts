@@ -125,7 +125,7 @@ describe("a pairing token", () => {
   it("EXEC-08 is not used while no gateway could be named", async () => {
     const { token } = await createPairing();
     await superuser`DELETE FROM gateways`;
-    expect(await pairWith(token)).toMatchObject({ status: 503, body: { code: "AGENT_GATEWAY_MISSING" } });
+    expect(await pairWith(token)).toMatchObject({ status: 503, body: { code: "GATEWAY_UNAVAILABLE" } });
     await gateway.announce({ execution_url: EXECUTION_URL });
     expect((await pairWith(token)).status).toBe(201);
   });
@@ -228,13 +228,13 @@ describe("a connection", () => {
     const { agentId } = await paired();
     const { sessionId } = await open(agentId);
     const news = await gateway.follow();
-    const line = news.next((news: ServiceNews) => news.type === "agent_revoked" && news.agent_id === agentId);
+    const line = news.next((line: ServiceNews) => line.type === "agent_revoked" && line.agent_id === agentId);
     expect(await api.operator(org.id)(revokeAgent, { params: { org_id: org.id, agent_id: agentId } })).toEqual({
       ok: true,
     });
     await line;
     const late = await gateway.follow();
-    await late.next((news: ServiceNews) => news.type === "agent_revoked" && news.agent_id === agentId);
+    await late.next((line: ServiceNews) => line.type === "agent_revoked" && line.agent_id === agentId);
     const sessions = [{ agent_id: agentId, session_id: sessionId, draining: false }];
     const { body } = await gateway.ask(touchAgentSessions, { body: { sessions } });
     expect(body).toEqual({ revoked: [sessionId] });
@@ -264,7 +264,7 @@ describe("a connection", () => {
     const second = await open(agentId, { by: other });
     const verdict = await dispatch();
     expect(verdict).toMatchObject({ state: "assigned", agent_id: agentId, offer: null });
-    const line = await news.next((news: ServiceNews) => news.type === "agent_work" && news.agent_id === agentId);
+    const line = await news.next((line: ServiceNews) => line.type === "agent_work" && line.agent_id === agentId);
     expect(line).toMatchObject({ session_id: second.sessionId });
     const body = { agent_id: agentId, session_id: second.sessionId };
     const taken = await other.ask(takeAgentWork, { body });

@@ -206,6 +206,7 @@ describe("a secret", () => {
     await lab.superuser`
       UPDATE executions SET sealed_secret = (SELECT sealed_secret FROM executions WHERE request_id = ${one.request_id})
       WHERE request_id = ${two.request_id}`;
+    await lab.connect(agent);
     const again = lab.replica.engine.takeWork(connectionOf(agent), { again: true, holding: [one.request_id] });
     await expect(again).rejects.toThrow();
   });

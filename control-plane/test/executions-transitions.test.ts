@@ -131,7 +131,9 @@ const cancel = async ({ orgId, requestId }: TestRequest) => {
 /** What the agent or the caller was answered. */
 async function happen(event: ExecutionEvent, request: TestRequest): Promise<string | undefined> {
   const { orgId, agent, runId, requestId } = request;
-  const { id, generation, status } = await lab.row(requestId);
+  const { id, generation, status, agent_id } = await lab.row(requestId);
+  // Without an agent, the delivery that was declined is an older one, too.
+  const stale = agent_id === null ? generation : generation + 1;
   const answered = async (sent: Promise<{ verdict: string; stop: string | null }>) => {
     const { verdict, stop } = await sent;
     return stop === null ? verdict : "stop";
@@ -156,10 +158,10 @@ async function happen(event: ExecutionEvent, request: TestRequest): Promise<stri
     }
     case "hold_stale": {
       const [held] = await lab.replica.engine.holds({ ...agent, agentId: agent.id }, [
-        { requestId, generation: generation + 1 },
+        { requestId, generation: stale },
       ]);
       expect(held?.outcome).toBe("asked_to_stop");
-      return answered(lab.report(eventOf("accepted", agent, requestId, generation + 1)));
+      return answered(lab.report(eventOf("accepted", agent, requestId, stale)));
     }
     case "decline":
       return answered(lab.report(declinedOf(agent, requestId, generation)));
@@ -167,7 +169,7 @@ async function happen(event: ExecutionEvent, request: TestRequest): Promise<stri
       await cancelled();
       return answered(lab.report(declinedOf(agent, requestId, generation)));
     case "decline_stale":
-      return answered(lab.report(declinedOf(agent, requestId, generation + 1)));
+      return answered(lab.report(declinedOf(agent, requestId, stale)));
     case "result_succeeded":
     case "result_repeated":
       return answered(lab.report(resultOf(agent, requestId, generation)));
@@ -177,7 +179,7 @@ async function happen(event: ExecutionEvent, request: TestRequest): Promise<stri
       await cancelled();
       return answered(lab.report(resultOf(agent, requestId, generation, { status: "failed", error: "killed" })));
     case "result_stale":
-      return answered(lab.report(resultOf(agent, requestId, generation + 1)));
+      return answered(lab.report(resultOf(agent, requestId, stale)));
     case "cancel":
     case "cancel_unsent": {
       const done = await cancel(request);

@@ -230,6 +230,24 @@ describe("a request that waits", () => {
     await expect.poll(async () => (await lab.row(second.request_id)).agent_id).toBe(agent.id);
   });
 
+  it("EXEC-03 is not overtaken by a later one that the same agent could run", async () => {
+    const agent = await newAgent({ maxInFlight: 1 });
+    const idle = await newAgent({ kinds: ["connector.action"] });
+    const first = await dispatch();
+    const waiting = await dispatch({ waitMs: 60_000 });
+    await lab.superuser`UPDATE execution_agents SET max_in_flight = 10 WHERE id = ${agent.id}`;
+    lab.replica.engine.agentChanged({ id: agent.id, orgId: await lab.newOrg() });
+    const action = { kind: "connector.action" as const, payload: { connectorId: "github", actionId: "list" } };
+    expect(await dispatch({ ...action, selectorAgentId: idle.id })).toMatchObject({
+      agent_id: idle.id,
+      offer: {},
+    });
+    expect(await dispatch()).toMatchObject({ state: "assigned", agent_id: agent.id, offer: null });
+    const given = await lab.superuser<{ request_id: string }[]>`
+      SELECT request_id FROM executions WHERE agent_id = ${agent.id} ORDER BY id`;
+    expect(given.slice(0, 2).map(({ request_id }) => request_id)).toEqual([first.request_id, waiting.request_id]);
+  });
+
   it("EXEC-05 ends as NO_AGENT_AVAILABLE when its time is over, and leaves that when it is dispatched again", async () => {
     const runId = uuidv7();
     const verdict = await dispatch({ runId, waitMs: 60_000 });

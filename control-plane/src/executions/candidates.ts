@@ -6,13 +6,15 @@ import type { Log } from "@holdfast/service/log";
 import type { Sql } from "../database/connect.ts";
 import type { Signals } from "../mechanisms/signals.ts";
 import type { Candidate } from "./choose.ts";
-import { selectCandidates, selectCandidatesById } from "./queries.ts";
+import { selectCandidates, selectCandidatesById, selectToExplain } from "./queries.ts";
 
 export type Candidates = {
   /** Connected agents only. */
   of(orgId: string): Promise<Iterable<Candidate>>;
-  /** All that are not revoked, read now. */
-  all(orgId: string): Promise<Candidate[]>;
+  /** The same, read now. */
+  now(orgId: string): Promise<Candidate[]>;
+  /** To explain why none of them was chosen. */
+  toExplain(orgId: string): Promise<Candidate[]>;
   /** Read again what is chosen next: the view was behind. */
   forget(orgId: string): void;
   /** Requests that this process has given to the agent (positive), or that have ended. */
@@ -21,6 +23,8 @@ export type Candidates = {
 };
 
 const READ_AGAIN_MS = 1_000;
+/** Of organizations. Beyond that, all are read again when they are needed. */
+const MOST_VIEWS = 1_000;
 
 type View = { readAt: number; agents: Map<string, Candidate> };
 
@@ -37,9 +41,15 @@ export function createCandidates(options: {
   let changed = new Set<string>();
   let lastGivenAt = 0;
 
+  const forgetAll = () => {
+    views.clear();
+    orgOf.clear();
+  };
+
   const read = async (orgId: string): Promise<View> => {
     const readAt = performance.now();
-    const rows = await selectCandidates(sql, orgId, { sessionSeconds, connected: true });
+    const rows = await selectCandidates(sql, orgId, { sessionSeconds });
+    if (views.size > MOST_VIEWS) forgetAll();
     for (const id of views.get(orgId)?.agents.keys() ?? []) orgOf.delete(id);
     const view = { readAt, agents: new Map(rows.map((row) => [row.id, row])) };
     for (const { id } of rows) orgOf.set(id, orgId);
@@ -72,7 +82,7 @@ export function createCandidates(options: {
     signals.subscribe("agent", (ids) => {
       if (views.size > 0) for (const id of ids) changed.add(id);
     }),
-    signals.onReconnected(() => views.clear()),
+    signals.onReconnected(forgetAll),
   ];
 
   return {
@@ -83,7 +93,8 @@ export function createCandidates(options: {
       if (changed.size > 0) await readChanged();
       return (views.get(orgId) ?? known).agents.values();
     },
-    all: (orgId) => selectCandidates(sql, orgId, { sessionSeconds, connected: false }),
+    now: (orgId) => selectCandidates(sql, orgId, { sessionSeconds }),
+    toExplain: (orgId) => selectToExplain(sql, orgId, { sessionSeconds }),
     forget: (orgId) => views.delete(orgId),
     count(agentId, difference) {
       const agent = views.get(orgOf.get(agentId) ?? "")?.agents.get(agentId);

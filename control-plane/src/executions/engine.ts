@@ -151,7 +151,7 @@ export async function openExecutions(options: {
           request_id: row.request_id,
           result: resultOf(row),
           no_agent: statusesChangedBy("again").includes(row.status)
-            ? explainNotChosen(await candidates.all(row.org_id), wantedOf(row))
+            ? explainNotChosen(await candidates.toExplain(row.org_id), wantedOf(row))
             : null,
         })),
       );
@@ -171,7 +171,7 @@ export async function openExecutions(options: {
       }));
       return holdRequests(durable, reports);
     },
-    notChosen: async (request) => explainNotChosen(await candidates.all(request.org_id), wantedOf(request)),
+    notChosen: async (request) => explainNotChosen(await candidates.toExplain(request.org_id), wantedOf(request)),
     changed,
     agentChanged({ id, orgId }) {
       signals.publish("agent", [id]);

@@ -16,16 +16,30 @@ const candidateColumns = (db: Queryable, sessionSeconds: number) => db`
   g.last_dispatched_at AS dispatched,
   CASE WHEN g.session_seen_at > now() - ${sessionSeconds} * interval '1 second' THEN g.session_id END AS "sessionId"`;
 
+/** Connected agents. */
 export async function selectCandidates(
   db: Queryable,
   orgId: string,
-  { sessionSeconds, connected }: { sessionSeconds: number; connected: boolean },
+  { sessionSeconds }: { sessionSeconds: number },
+): Promise<FoundCandidate[]> {
+  const rows = await db<CandidateRow[]>`
+    SELECT ${candidateColumns(db, sessionSeconds)} FROM execution_agents g
+    WHERE g.org_id = ${orgId} AND g.revoked_at IS NULL AND g.session_id IS NOT NULL
+      AND g.session_seen_at > now() - ${sessionSeconds} * interval '1 second'
+    ORDER BY g.id`;
+  return rows.map(toCandidate);
+}
+
+/** Connected agents first, and not all of thousands: for people. */
+export async function selectToExplain(
+  db: Queryable,
+  orgId: string,
+  { sessionSeconds }: { sessionSeconds: number },
 ): Promise<FoundCandidate[]> {
   const rows = await db<CandidateRow[]>`
     SELECT ${candidateColumns(db, sessionSeconds)} FROM execution_agents g
     WHERE g.org_id = ${orgId} AND g.revoked_at IS NULL
-      ${connected ? db`AND g.session_seen_at > now() - ${sessionSeconds} * interval '1 second'` : db``}
-    ORDER BY g.id`;
+    ORDER BY g.session_id IS NULL, g.id LIMIT 200`;
   return rows.map(toCandidate);
 }
 

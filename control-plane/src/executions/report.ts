@@ -44,7 +44,8 @@ export type Changes = {
 };
 
 const MOST_IN_ONE = 256;
-const AT_ONCE = 2;
+/** As for dispatches, see request.ts. */
+const AT_ONCE = 1;
 const MOST_ERROR_CHARACTERS = 4_000;
 
 type Result = { result: ReportedResult; gatewayId: string };

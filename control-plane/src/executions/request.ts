@@ -27,8 +27,8 @@ type Item = { request: NewRequest; body: DispatchBody };
 type Verdicts = Map<string, RequestVerdict>;
 
 const MOST_IN_ONE = 64;
-/** While one waits for the disk, the next is filled. */
-const AT_ONCE = 2;
+/** Statements for one agent wait for each other. With two at once, 32 requests in flight took 11.5 ms instead of 8.5. */
+const AT_ONCE = 1;
 
 export type Requests = {
   dispatch(requested: Requested): Promise<RequestVerdict>;
@@ -127,16 +127,19 @@ function newRequest(
   };
 }
 
-/** By what this process knows of the agents. Counts it as given at once, for the next choice. */
+/**
+ * By what this process knows of the agents. Counts it as given at once, for the next choice. Undefined also if an older
+ * request waits for that agent: then it waits behind it.
+ */
 async function assign(
-  { candidates, sign, selection }: RequestOptions,
+  { candidates, placing, sign, selection }: RequestOptions,
   request: NewRequest,
   body: DispatchBody,
 ): Promise<Assignment | undefined> {
   const { kind, connector, selectorAgentId, selectorTag } = request;
   const wanted = { kind, connector, selectorAgentId, selectorTag, declinedBy: [] };
   const agent = chooseAgent(await candidates.of(request.orgId), wanted, selection);
-  if (!agent || agent.sessionId === null) return undefined;
+  if (!agent || agent.sessionId === null || placing.isWanted(request.orgId, agent)) return undefined;
   candidates.count(agent.id, 1);
   const deadlineAt = new Date(Date.now() + request.timeoutMs);
   const isSigned = agent.protocolVersion > 0;
@@ -206,9 +209,9 @@ async function placeNow(
   const ended = impatient.length === 0 ? [] : await endWaits(sql, { limit: impatient.length, ids: impatient });
   onUnplaced(ended);
   const unplaced = new Set(ended.map(({ id }) => id));
-  const agents = new Map<string, ReturnType<Candidates["all"]>>();
+  const agents = new Map<string, ReturnType<Candidates["toExplain"]>>();
   const notChosen = async (row: KnownRow) => {
-    const all = agents.get(row.org_id) ?? candidates.all(row.org_id);
+    const all = agents.get(row.org_id) ?? candidates.toExplain(row.org_id);
     agents.set(row.org_id, all);
     return explainNotChosen(await all, wantedOf(row));
   };

@@ -24,9 +24,9 @@ export const countGiven = new ConstantSql(`
   FROM (SELECT m.agent_id, count(*)::integer AS given FROM given m WHERE m.agent_id IS NOT NULL GROUP BY m.agent_id) AS n
   WHERE g.id = n.agent_id`);
 
-/** Counts what the rows `released` (with agent_id) have taken from the agents. */
+/** Counts what the rows `released` (with agent_id) have taken from the agents. A count that is wrong keeps no result out. */
 export const countReleased = new ConstantSql(`
-  UPDATE execution_agents g SET in_flight = g.in_flight - n.released
+  UPDATE execution_agents g SET in_flight = greatest(0, g.in_flight - n.released)
   FROM (SELECT m.agent_id, count(*)::integer AS released FROM released m WHERE m.agent_id IS NOT NULL GROUP BY m.agent_id) AS n
   WHERE g.id = n.agent_id`);
 

@@ -37,7 +37,7 @@ export async function markSent(
       SELECT e.id FROM executions e
       WHERE ${inFlight} AND ${notAccepted} AND e.agent_id = ${agentId} AND e.cancel_requested_at IS NULL
         AND e.deadline_at > now() AND e.request_id <> ALL (${[...options.holding]}::text[])
-        AND (e.session_id IS NULL ${resend ? sql`OR e.signature IS NOT NULL` : sql``})
+        AND (e.session_id IS NULL ${resend ? sql`OR e.signature IS NOT NULL AND e.session_id <> ${sessionId}` : sql``})
       ORDER BY e.id FOR NO KEY UPDATE
     )
     UPDATE executions e SET session_id = ${sessionId},

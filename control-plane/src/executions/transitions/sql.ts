@@ -65,7 +65,7 @@ function byStatus(
  */
 export const isCurrent = (row: string, report: string) =>
   new ConstantSql(
-    `(${row}.agent_id = ${report}.agent_id AND coalesce(${report}.generation, ${row}.generation) = ${row}.generation)`,
+    `(${row}.agent_id IS NOT DISTINCT FROM ${report}.agent_id AND coalesce(${report}.generation, ${row}.generation) = ${row}.generation)`,
   );
 
 /** The agent has reported the end of this delivery before. */
