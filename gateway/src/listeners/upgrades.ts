@@ -45,8 +45,13 @@ export function serveUpgrades(options: UpgradeOptions): () => void {
     const correlationId = correlationIdOf(request);
     options.admit(request, correlationId).then(
       (admitted) => {
-        if (typeof admitted === "object")
-          return admitted.server.handleUpgrade(request, socket, head, admitted.accept);
+        if (typeof admitted === "object") {
+          return admitted.server.handleUpgrade(request, socket, head, (opened) => {
+            // From here on ws handles errors.
+            socket.off("error", destroy);
+            admitted.accept(opened);
+          });
+        }
         peers.server.handleUpgrade(request, socket, head, (opened) =>
           admitted(opened, peers.watch(opened, socket)),
         );

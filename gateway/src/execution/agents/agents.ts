@@ -16,7 +16,7 @@ import { hasExitCode } from "./frames.ts";
 import { createOffers } from "./offers.ts";
 import { createOpening } from "./opening.ts";
 import { createReports, type EventVerdict } from "./reports.ts";
-import { type AdmittedAgent, AgentSession, type AgentSocket, about } from "./session.ts";
+import { type AdmittedAgent, AgentSession, about } from "./session.ts";
 import { type AgentSessions, agentSessions } from "./sessions.ts";
 import { agentSockets } from "./sockets.ts";
 import { startSweep } from "./sweep.ts";
@@ -145,7 +145,7 @@ export function createAgents(options: AgentsOptions): Agents {
   return {
     server: sockets.server,
     accept(socket, agent) {
-      const session = new AgentSession(uuidv7(), agent, socket as AgentSocket, Date.now());
+      const session = new AgentSession(uuidv7(), agent, socket, Date.now());
       sessions.add(session);
       sockets.attach(session);
     },

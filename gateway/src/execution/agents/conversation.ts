@@ -5,7 +5,8 @@ import type { Log } from "@holdfast/service/log";
 import { MOST_UNSENT_BYTES } from "../../listeners/forward.ts";
 import { type ReportFrame, readFrame } from "./frames.ts";
 import type { Reports } from "./reports.ts";
-import { type AgentSession, about } from "./session.ts";
+import { type AgentSession, about, type Introduction } from "./session.ts";
+import { sharing } from "./shared.ts";
 
 export type Conversation = { onFrame(session: AgentSession, data: Buffer, isBinary: boolean): void };
 
@@ -24,6 +25,7 @@ const MOST_DROPPED_BYTES = 8 * 1024 * 1024;
 
 export function createConversation(options: ConversationOptions): Conversation {
   const { reports, log } = options;
+  const shared = sharing<Introduction>();
 
   function onFrame(session: AgentSession, data: Buffer, isBinary: boolean) {
     session.heardAt = Date.now();
@@ -59,17 +61,18 @@ export function createConversation(options: ConversationOptions): Conversation {
   }
 
   function onHello(session: AgentSession, hello: HelloFrame) {
-    session.hello = hello;
+    const { agentVersion, capabilities, protocolVersion } = hello;
+    session.hello = shared({ agentVersion, capabilities, protocolVersion });
     session.keySetVersion = hello.keySetVersion ?? null;
     if (session.speaksAll) {
+      session.held = undefined;
       for (const { requestId, generation } of hello.holding ?? []) {
         const held = { generation, cycleAt: Number.POSITIVE_INFINITY, needsExitCode: true, stopping: false };
         session.hold(requestId, held);
       }
     }
-    const { agentVersion, protocolVersion = 0 } = hello;
     log.info(
-      { ...about(session), agent_version: agentVersion, protocol_version: protocolVersion },
+      { ...about(session), agent_version: agentVersion, protocol_version: session.protocolVersion },
       "an agent has connected",
     );
     options.onHello(session);

@@ -28,8 +28,8 @@ export type OpeningOptions = {
   log: Log;
 };
 
-/** A whole fleet may connect at once. */
-const MOST_AT_ONCE = 16;
+/** A whole fleet may connect at once; see public-route.ts. */
+const MOST_AT_ONCE = 6;
 const MOST_HELD = 1000;
 const CLOSE_ATTEMPTS = 4;
 const again: BackoffPolicy = { firstMs: 200, maxMs: 5_000 };

@@ -12,11 +12,10 @@ import type {
   WelcomeFrame,
 } from "@holdfast/contracts/execution/frames";
 import type { SignedKeySet } from "@holdfast/contracts/node/trust";
-import { WebSocket } from "ws";
+import type { WebSocket } from "ws";
 
-export class AgentSocket extends WebSocket {
-  session: AgentSession | undefined = undefined;
-}
+/** What is kept of `hello`; agents that say the same share it. */
+export type Introduction = Pick<HelloFrame, "agentVersion" | "capabilities" | "protocolVersion">;
 
 /** As the api admitted it. */
 export type AdmittedAgent = { agentId: string; orgId: string; name: string; correlationId: string };
@@ -47,12 +46,12 @@ type Sent =
 export class AgentSession {
   readonly id: string;
   readonly agent: AdmittedAgent;
-  readonly socket: AgentSocket;
+  readonly socket: WebSocket;
   readonly connectedAt: number;
   /** The time of the last frame. */
   heardAt: number;
   /** Undefined until it came. */
-  hello: HelloFrame | undefined = undefined;
+  hello: Introduction | undefined = undefined;
   /** Of the newest set that it has or was sent. */
   keySetVersion: number | null = null;
   /** The api knows it. */
@@ -73,7 +72,7 @@ export class AgentSession {
   droppedBytes = 0;
   malformedFrames = 0;
 
-  constructor(id: string, agent: AdmittedAgent, socket: AgentSocket, now: number) {
+  constructor(id: string, agent: AdmittedAgent, socket: WebSocket, now: number) {
     this.id = id;
     this.agent = agent;
     this.socket = socket;

@@ -1,9 +1,10 @@
-// The sockets of agents: a WebSocket server of their own, without compression. All sockets share the same few functions.
+// The sockets of agents: a WebSocket server of their own, without compression. A socket has no listeners: they would be the
+// greater part of what an idle agent costs beside its connection.
 
 import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal/frames";
-import { type WebSocket, WebSocketServer } from "ws";
+import { WebSocket, WebSocketServer } from "ws";
 import { MOST_UNSENT_BYTES } from "../../listeners/forward.ts";
-import { type AgentSession, AgentSocket } from "./session.ts";
+import type { AgentSession } from "./session.ts";
 
 export type SocketHandlers = {
   onFrame(session: AgentSession, data: Buffer, isBinary: boolean): void;
@@ -20,45 +21,37 @@ export type AgentSockets = {
 const closing = { closeTimeout: 5_000 };
 
 export function agentSockets(handlers: SocketHandlers): AgentSockets {
-  const server = new WebSocketServer({
-    noServer: true,
-    WebSocket: AgentSocket,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MOST_FRAME_BYTES,
-    autoPong: false,
-    ...closing,
-  });
+  class AgentSocket extends WebSocket {
+    session: AgentSession | undefined = undefined;
 
-  function onMessage(this: WebSocket, data: Buffer, isBinary: boolean) {
-    const session = sessionOf(this);
-    if (session && this.readyState === this.OPEN) handlers.onFrame(session, data, isBinary);
+    override emit(event: string | symbol, ...args: unknown[]): boolean {
+      const { session } = this;
+      if (session === undefined) return super.emit(event, ...args);
+      if (event === "message") {
+        if (this.readyState === this.OPEN) handlers.onFrame(session, args[0] as Buffer, args[1] as boolean);
+      } else if (event === "ping") {
+        session.heardAt = Date.now();
+        if (this.bufferedAmount <= MOST_UNSENT_BYTES) this.pong(args[0]);
+      } else if (event === "close") {
+        handlers.onClose(session, args[0] as number);
+      }
+      // After an error ws closes the socket, and informs the peer if possible.
+      return true;
+    }
   }
-  function onPing(this: WebSocket, data: Buffer) {
-    const session = sessionOf(this);
-    if (session) session.heardAt = Date.now();
-    if (this.bufferedAmount <= MOST_UNSENT_BYTES) this.pong(data);
-  }
-  function onClose(this: WebSocket, code: number) {
-    const session = sessionOf(this);
-    if (session) handlers.onClose(session, code);
-  }
-  // ws closes the socket after each error, and informs the peer if possible.
-  function onError() {}
 
   return {
-    server,
+    server: new WebSocketServer({
+      noServer: true,
+      WebSocket: AgentSocket,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: MOST_FRAME_BYTES,
+      autoPong: false,
+      ...closing,
+    }),
     attach(session) {
-      const { socket } = session;
-      socket.session = session;
-      socket.on("message", onMessage);
-      socket.on("ping", onPing);
-      socket.on("close", onClose);
-      socket.on("error", onError);
+      (session.socket as AgentSocket).session = session;
     },
   };
-}
-
-function sessionOf(socket: WebSocket): AgentSession | undefined {
-  return (socket as AgentSocket).session;
 }
