@@ -1,6 +1,7 @@
 // A sandbox driver with one fault, around a real one. It proves that the contract suite can fail, and lets tests of the agent
 // see what a step does then.
 
+import { atEnd } from "../../../../testkit/lifetime/at-end.ts";
 import type { SandboxDriver, SandboxEnd, SandboxOrder, SandboxRun } from "../../../src/drivers/sandbox/driver.ts";
 
 export const sandboxFaults = [
@@ -23,6 +24,8 @@ export function faultySandbox(fault: SandboxFault, real: SandboxDriver): Sandbox
     recover: real.recover,
     run(order) {
       const run = real.run(orderWith(fault, order));
+      // Whatever the fault, nothing outlives the test.
+      atEnd(run.kill);
       return { ended: endWith(fault, run), kill: () => (fault === "ignores_kill" ? undefined : run.kill()) };
     },
   };
