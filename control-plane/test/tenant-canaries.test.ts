@@ -186,7 +186,11 @@ const filters = () => ({
   },
 });
 const text = (name: string) => canaries.get(name)?.text ?? `not planted: ${name}`;
-const common = { session_id: uuidv7(), invitation_id: uuidv7(), delivery_id: uuidv7() };
+/** Nothing of tenants on a node: unknown ones do. */
+const common = {
+  ...{ session_id: uuidv7(), invitation_id: uuidv7(), delivery_id: uuidv7() },
+  ...{ execution_id: uuidv7(), agent_id: uuidv7() },
+};
 
 /** With one's own ids, and with those of the other tenant. */
 async function allSeenBy(person: Browser, orgId = org.id): Promise<Seen[]> {
