@@ -86,6 +86,18 @@ describe("a result", () => {
     expect(await lab.report(resultOf(agent, "nobody:knows:1", 1))).toMatchObject({ verdict: "unknown" });
   });
 
+  it("SEC-01 of an agent that does not have it does not hide what its own agent reports in the same moment", async () => {
+    const agent = await newAgent();
+    const stranger = await lab.newAgent({ orgId: await lab.newOrg() });
+    const { request_id } = await dispatch();
+    const events = [resultOf(stranger, request_id, 1), eventOf("accepted", agent, request_id)];
+    expect(await lab.replica.engine.report(lab.gatewayId, events)).toMatchObject([
+      { verdict: "unknown" },
+      { verdict: "accepted" },
+    ]);
+    expect(await lab.row(request_id)).toMatchObject({ status: "running" });
+  });
+
   it("EXEC-05 of a shell task without an exit code is a failure: the agent did not run it", async () => {
     const agent = await newAgent({ protocolVersion: 0 });
     for (const output of [undefined, null, {}, { exitCode: null }, { exitCode: "0" }, { accepted: true }]) {

@@ -7,6 +7,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   declinedOf,
   type ExecutionLab,
+  eventOf,
   type LabAgent,
   lapse,
   openExecutionLab,
@@ -278,6 +279,27 @@ describe("a request that waits", () => {
   });
 });
 
+describe("ids of requests", () => {
+  it("EXEC-02 that are made of other parts are not the same request", async () => {
+    await newAgent();
+    const runId = uuidv7();
+    const first = await dispatch({ runId, nodeId: "loop:step" });
+    const second = await dispatch({ runId: `${runId}:loop`, nodeId: "step" });
+    expect(second).toMatchObject({ state: "refused", request_id: first.request_id });
+  });
+});
+
+describe("an agent that was replaced by one of another system, and back", () => {
+  it("EXEC-02 is not sent what the other one was sent", async () => {
+    const agent = await newAgent();
+    const { request_id } = await dispatch({}, { asking: uuidv7() });
+    await lab.connect(agent, { protocolVersion: 0 });
+    expect(await take(agent)).toMatchObject([{ request_id, signature: null }]);
+    await lab.connect(agent, { protocolVersion: 1 });
+    expect(await lab.replica.engine.takeWork(connectionOf(agent), { again: true, holding: [] })).toEqual([]);
+  });
+});
+
 describe("an agent that declines", () => {
   it("EXEC-03 frees the request for another one, and does not get it again", async () => {
     const [first, second] = [await newAgent({ tags: ["one"] }), await newAgent({ maxInFlight: 1 })];
@@ -292,6 +314,23 @@ describe("an agent that declines", () => {
     expect(await take(second)).toMatchObject([{ generation: 2, secret: "s3cret" }]);
     expect(await lab.report(resultOf(first, verdict.request_id, 1))).toMatchObject({ verdict: "late" });
     expect(await lab.report(resultOf(second, verdict.request_id, 2))).toMatchObject({ verdict: "accepted" });
+    expect(await lab.miscounted()).toEqual([]);
+  });
+
+  it("EXEC-02 and gets it again by a new connection runs it alone: what it said by the old one is too late", async () => {
+    const agent = await newAgent();
+    const { request_id } = await dispatch({ waitMs: 60_000 });
+    const declined = declinedOf(agent, request_id);
+    await lab.connect(agent);
+    // The decline is still at its gateway.
+    expect(await lab.replica.engine.takeWork(connectionOf(agent), { again: true, holding: [] })).toHaveLength(1);
+    const other = await newAgent();
+    expect(await lab.report(declined)).toEqual({ verdict: "late", stop: null });
+    expect(await take(other)).toEqual([]);
+    expect(await lab.report(eventOf("accepted", agent, request_id))).toMatchObject({ verdict: "accepted" });
+    expect(await lab.report(declined)).toEqual({ verdict: "late", stop: null });
+    expect(await lab.report(resultOf(agent, request_id, 1))).toMatchObject({ verdict: "accepted" });
+    expect(await lab.row(request_id)).toMatchObject({ status: "succeeded", generation: 1 });
     expect(await lab.miscounted()).toEqual([]);
   });
 

@@ -113,6 +113,30 @@ describe("while the api is away", () => {
   });
 });
 
+describe("a decline that the api does not have yet", () => {
+  it("EXEC-02 keeps the request from being sent again: another agent may be about to get it", async () => {
+    const agent = model().pair();
+    const peer = await connectAgent(rig.gateway, agent);
+    const answer = dispatch(rig.gateway, dispatchBody(agent.orgId));
+    const { requestId, generation } = await peer.next("execute");
+    model().unavailable.add("reportExecutionEvents");
+    peer.send({ type: "declined", requestId, generation, reason: "it has no room" });
+    peer.send({ type: "ping", ts: 1 });
+    await peer.next("pong");
+    await rig.api.goAway();
+    await rig.api.comeBack();
+    await expect.poll(() => opensOf(agent.id).length).toBe(2);
+    expect(opensOf(agent.id)[1]?.body).toMatchObject({ holding: [{ requestId, generation }] });
+    model().unavailable.clear();
+    // This api gives it to the same agent.
+    const again = await peer.next("execute");
+    expect(again).toMatchObject({ requestId, generation: 2 });
+    succeed(peer, again);
+    expect((await answer).body).toEqual(done);
+    expect(executes(peer)).toHaveLength(2);
+  });
+});
+
 describe("an answer of the api that is lost", () => {
   it("EXEC-02 with a request in it costs no step, and nothing runs twice", async () => {
     const agent = model().pair();

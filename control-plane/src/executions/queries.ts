@@ -132,6 +132,8 @@ export type KnownRow = {
   id: string;
   org_id: string;
   request_id: string;
+  run_id: string;
+  step_id: string;
   kind: ExecutionKind;
   status: ExecutionState;
   revision: number;
@@ -150,15 +152,13 @@ export type KnownRow = {
 
 export async function selectKnown(db: Queryable, requestIds: readonly string[]): Promise<KnownRow[]> {
   return db<KnownRow[]>`
-    SELECT e.id, e.org_id, e.request_id, e.kind, e.status, e.revision, e.agent_id, e.wait_until, e.deadline_at, e.finished_at,
-      e.output, e.output_erased_at, e.error, e.connector, e.selector_tag, e.selector_agent_id, e.declined_by
+    SELECT e.id, e.org_id, e.request_id, e.run_id, e.step_id, e.kind, e.status, e.revision, e.agent_id, e.wait_until,
+      e.deadline_at, e.finished_at, e.output, e.output_erased_at, e.error, e.connector, e.selector_tag, e.selector_agent_id, e.declined_by
     FROM executions e WHERE e.request_id = ANY (${[...requestIds]}::text[])`;
 }
 
 export type ExecutionRow = Omit<KnownRow, "output"> & {
-  run_id: string;
   workflow_id: string;
-  step_id: string;
   attempt: number;
   agent_name: string | null;
   correlation_id: string;

@@ -109,8 +109,8 @@ export function createReports(options: {
     const once = new Map(events.map((event) => [deliveryOf(event), event]));
     const rows = await declineRequests(
       durable,
-      [...once.values()].map(({ request_id, agent_id, generation, reason }) => {
-        return { requestId: request_id, agentId: agent_id, generation, reason };
+      [...once.values()].map(({ request_id, agent_id, session_id, generation, reason }) => {
+        return { requestId: request_id, agentId: agent_id, sessionId: session_id, generation, reason };
       }),
     );
     onChanged(changesOfDeclined(rows, gatewayId));
@@ -129,11 +129,11 @@ export function createReports(options: {
 
   return {
     async report(gatewayId, events) {
-      const ends = new Set(events.filter(({ type }) => type === "result").map(({ request_id }) => request_id));
+      const ends = new Set(events.filter(({ type }) => type === "result").map(deliveryOf));
       const of = <Type extends ExecutionEvent["type"]>(...types: Type[]) =>
         events.filter((event): event is Of<Type> => types.some((type) => type === event.type));
       // What a result of the same report ends need not be written before.
-      const open = of("accepted", "renewed", "progress").filter(({ request_id }) => !ends.has(request_id));
+      const open = of("accepted", "renewed", "progress").filter((event) => !ends.has(deliveryOf(event)));
       const held = await hold(open);
       await print(of("log"));
       const declined = await decline(of("declined"), gatewayId);
@@ -141,7 +141,7 @@ export function createReports(options: {
         events.map((event) => {
           if (event.type === "result") return accept(event, gatewayId);
           if (event.type === "declined") return declined.get(deliveryOf(event)) ?? unknown;
-          if (event.type === "log" || ends.has(event.request_id)) return accepted;
+          if (event.type === "log" || ends.has(deliveryOf(event))) return accepted;
           return held.get(deliveryOf(event)) ?? unknown;
         }),
       );

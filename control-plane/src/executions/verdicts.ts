@@ -5,11 +5,17 @@ import type { RequestVerdict } from "@holdfast/contracts/internal/executions";
 import type { KnownRow } from "./queries.ts";
 import type { NewRequest } from "./transitions/create.ts";
 
-type Asked = Pick<NewRequest, "requestId" | "orgId" | "kind">;
+type Asked = Pick<NewRequest, "requestId" | "orgId" | "kind" | "runId" | "stepId">;
 
-/** Its payload is not compared: dispatchers repeat what they know of a request, and that may be less. */
+/**
+ * Its payload is not compared: dispatchers repeat what they know of a request, and that may be less. The parts of its id are,
+ * as they may contain colons.
+ */
 export const isSameRequest = (row: KnownRow, request: Asked) =>
-  row.org_id === request.orgId && row.kind === request.kind;
+  row.org_id === request.orgId &&
+  row.kind === request.kind &&
+  row.run_id === request.runId &&
+  row.step_id === request.stepId;
 
 /** A request of another organization is answered as one of another kind: nothing of it is disclosed. */
 export function verdictOfKnown(request: Asked, row: KnownRow | undefined): RequestVerdict {

@@ -1,4 +1,5 @@
-// An agent says that it did not start a request and never will: it waits for another agent.
+// An agent says that it did not start a request and never will: it waits for another agent. What it says by another connection
+// than the one that the request was sent by last is too late: it has the request again, and may run it.
 //
 // Locks: the agents, in the order of their ids; then waits for the requests, in the order of theirs.
 
@@ -8,7 +9,13 @@ import { countReleased, lockAgents } from "./room.ts";
 import { byEvent, errorText, isCurrent, isKnownTo, withoutAgent } from "./sql.ts";
 import { type ExecutionEvent, INITIAL_STATUS, targetOf } from "./table.ts";
 
-export type DeclinedRequest = { requestId: string; agentId: string; generation: number; reason: string };
+export type DeclinedRequest = {
+  requestId: string;
+  agentId: string;
+  sessionId: string;
+  generation: number;
+  reason: string;
+};
 
 export type DeclineVerdict = {
   request_id: string;
@@ -25,6 +32,7 @@ export type DeclineVerdict = {
 const declined = rowsOf<DeclinedRequest>({
   request_id: ["text", (one) => one.requestId],
   agent_id: ["uuid", (one) => one.agentId],
+  session_id: ["uuid", (one) => one.sessionId],
   generation: ["integer", (one) => one.generation],
   reason: ["text", (one) => one.reason],
 });
@@ -47,7 +55,7 @@ export async function declineRequests(
   return sql<DeclineVerdict[]>`
     WITH agents AS MATERIALIZED (${agents}), locked AS MATERIALIZED (
       SELECT e.id, e.org_id, e.status AS old_status, e.asked_by, e.asked_elsewhere, r.*,
-        e.cancel_requested_at IS NOT NULL AS to_cancel, ${current} AS current
+        e.cancel_requested_at IS NOT NULL AS to_cancel, ${current} AND e.session_id IS NOT DISTINCT FROM r.session_id AS current
       FROM (${declined(reports)}) AS r JOIN executions e ON e.request_id = r.request_id AND ${known}
       WHERE (SELECT count(*) FROM agents) > 0
       ORDER BY e.id FOR NO KEY UPDATE OF e

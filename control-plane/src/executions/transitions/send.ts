@@ -41,7 +41,9 @@ export async function markSent(
       ORDER BY e.id FOR NO KEY UPDATE
     )
     UPDATE executions e SET session_id = ${sessionId},
-      sealed_secret = CASE WHEN ${protocolVersion > 0} THEN e.sealed_secret END
+      -- Without both it is never sent again, also if the agent is replaced by one that verifies signatures.
+      sealed_secret = CASE WHEN ${protocolVersion > 0} THEN e.sealed_secret END,
+      signature = CASE WHEN ${protocolVersion > 0} THEN e.signature END
     FROM due, executions old WHERE e.id = due.id AND old.id = due.id
     RETURNING e.id, e.org_id, e.request_id, e.agent_id, e.generation, e.user_id, e.kind, e.payload, old.sealed_secret,
       e.signature, e.timeout_ms, e.deadline_at, e.correlation_id`;

@@ -105,6 +105,9 @@ export function createAgents(options: AgentsOptions): Agents {
         (event.result.status === "failed" || held?.needsExitCode === false || hasExitCode(event.result));
       // Of an unknown request nothing follows: it may be another agent's.
       if (verdict !== "unknown") options.onResult(request_id, event.result, isCertain);
+    } else if (event.type === "declined") {
+      // Not before the api has it: until then a session that is opened again would get it again, and another agent too.
+      if (session?.held?.get(request_id)?.generation === generation) session?.release(request_id);
     } else if (stop !== null && session && generation !== null) {
       cancel(session, { request_id, generation, reason: stop });
     }

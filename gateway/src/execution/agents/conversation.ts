@@ -88,9 +88,6 @@ export function createConversation(options: ConversationOptions): Conversation {
       case "renew":
         for (const held of frame.holding) reports.renewed(session, held);
         return;
-      case "declined":
-        session.release(frame.requestId);
-        break;
       case "execute_result": {
         if (session.speaksAll && frame.generation === undefined)
           return onInvalid(session, "execute_result: generation is missing");

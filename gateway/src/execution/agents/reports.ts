@@ -5,6 +5,7 @@ import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import type { ExecutionResult } from "@holdfast/contracts/execution/dispatch";
 import {
   type ExecutionEvent,
+  type ExecutionOffer,
   MOST_BATCH_BYTES,
   reportExecutionEvents,
 } from "@holdfast/contracts/internal/executions";
@@ -23,7 +24,11 @@ export type Reports = {
   report(session: AgentSession, frame: Exclude<ReportFrame, { type: "drain" | "renew" }>, bytes: number): boolean;
   renewed(session: AgentSession, held: { requestId: string; generation: number }): void;
   /** Says that the agent of another system cannot run it; it was not sent to it. */
-  declined(session: AgentSession, offer: { request_id: string; generation: number }, reason: string): void;
+  declined(
+    session: AgentSession,
+    offer: Pick<ExecutionOffer, "request_id" | "session_id" | "generation">,
+    reason: string,
+  ): void;
   /** In place of the agent: the request ends with it. */
   failed(session: AgentSession, offer: { request_id: string; generation: number }, error: string): void;
   waiting(): number;
@@ -157,11 +162,9 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
       renewing.add(keyOf(event));
       add(event, 0);
     },
-    declined(session, { request_id, generation }, reason) {
-      add(
-        { type: "declined", ...by(session, request_id), generation, reason: reason.slice(0, 400) },
-        reason.length,
-      );
+    declined(session, { request_id, session_id, generation }, reason) {
+      const about = { ...by(session, request_id), session_id };
+      add({ type: "declined", ...about, generation, reason: reason.slice(0, 400) }, reason.length);
     },
     failed(session, { request_id, generation }, error) {
       add(resultEvent(by(session, request_id), generation, { status: "failed", error }), error.length);
