@@ -6,7 +6,7 @@
 import type { ExecutionOffer } from "@holdfast/contracts/internal/executions";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import fc from "fast-check";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import {
   declinedOf,
   type ExecutionLab,
@@ -124,7 +124,10 @@ class Drive {
           ? resultOf(delivery.agent, delivery.requestId, before.generation + 1)
           : resultOf(other, delivery.requestId, before.agent_id === other.id ? before.generation + 1 : null);
         expect((await this.report(forged)).verdict).not.toBe("accepted");
-        expect(await lab.row(delivery.requestId)).toEqual(before);
+        expect(await lab.row(delivery.requestId)).toMatchObject({
+          reported: before.reported,
+          output: before.output,
+        });
         return;
       }
       case "reconnect": {
@@ -204,7 +207,9 @@ class Drive {
     const verdicts: string[] = [];
     for (let time = 0; time < times; time += 1)
       verdicts.push((await this.report(resultOf(agent, requestId, named, result))).verdict);
-    for (const verdict of verdicts.slice(1)) expect(["duplicate", "late"]).toContain(verdict);
+    // Unknown: the agent declined it, and it was dispatched anew since.
+    const repeated = verdicts[0] === "unknown" ? ["unknown"] : ["duplicate", "late"];
+    for (const verdict of verdicts.slice(1)) expect(repeated).toContain(verdict);
     if (verdicts[0] !== "accepted") return;
     expect(this.accepted.has(requestId), "a result is accepted once").toBe(false);
     const row = await lab.row(requestId);
@@ -225,6 +230,18 @@ class Drive {
       }
       if (!lost) this.received.push({ agent, requestId, generation });
     }
+  }
+
+  /** Everything that is left is overdue. True when nothing is; a placement may be under way meanwhile. */
+  async endAll(): Promise<boolean> {
+    for (const requestId of this.requests) {
+      const { status } = await lab.row(requestId);
+      if (status === "pending") await lapse(lab.superuser, requestId, "wait_until");
+      if (status === "dispatched" || status === "running") await lapse(lab.superuser, requestId, "deadline_at");
+    }
+    await this.engine.sweep();
+    const open = await lab.superuser`SELECT FROM executions WHERE org_id = ${this.orgId} AND finished_at IS NULL`;
+    return open.length === 0;
   }
 
   /** After every step. */
@@ -259,23 +276,14 @@ describe("requests, whatever happens", () => {
           await drive.perform(one);
           await drive.check();
         }
-        for (const requestId of drive.requests) {
-          const { status } = await lab.row(requestId);
-          if (status === "pending") await lapse(lab.superuser, requestId, "wait_until");
-          else if (!ends.includes(status) && status !== "unplaced")
-            await lapse(lab.superuser, requestId, "deadline_at");
-        }
         for (const agent of agents) await lab.disconnect(agent);
-        await lab.replica.engine.sweep();
+        await vi.waitUntil(() => drive.endAll());
         await drive.check();
-        const [open] = await lab.superuser<{ n: number }[]>`
-          SELECT count(*)::int AS n FROM executions WHERE org_id = ${orgId} AND finished_at IS NULL`;
-        expect(open?.n).toBe(0);
         expect(await recountInFlight(lab.system, { publish: () => undefined }, lab.log)).toEqual({ corrected: 0 });
         paths.accepted += drive.accepted.size;
         paths.ended += drive.ended.size;
       }),
-      { numRuns: 25 },
+      { numRuns: 40 },
     );
     // Not by chance: of several hundred steps, far more lead there.
     expect(paths.accepted).toBeGreaterThan(5);

@@ -98,6 +98,15 @@ describe("a result", () => {
     expect(await lab.row(request_id)).toMatchObject({ status: "running" });
   });
 
+  it("EXEC-02 of a request that was not sent to its agent yet is evidence only", async () => {
+    const agent = await newAgent({ protocolVersion: 0 });
+    const { request_id } = await dispatch({}, { asking: uuidv7() });
+    expect(await lab.report(resultOf(agent, request_id, null))).toMatchObject({ verdict: "late" });
+    expect(await lab.row(request_id)).toMatchObject({ status: "dispatched", agent_id: agent.id });
+    expect(await take(agent)).toHaveLength(1);
+    expect(await lab.report(resultOf(agent, request_id, null))).toMatchObject({ verdict: "accepted" });
+  });
+
   it("EXEC-05 of a shell task without an exit code is a failure: the agent did not run it", async () => {
     const agent = await newAgent({ protocolVersion: 0 });
     for (const output of [undefined, null, {}, { exitCode: null }, { exitCode: "0" }, { accepted: true }]) {

@@ -101,7 +101,8 @@ const folders = [
 ];
 const sources = folders
   .flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx,mjs}`, { cwd: root }))
-  .filter((path) => !/\.test\.tsx?$/.test(path))
+  // Steps of workflows pass through the gateway too, and have nothing to do with an opening.
+  .filter((path) => !/\.test\.tsx?$|^gateway\/src\/execution\//.test(path))
   .map((path) => [path, readFileSync(`${root}${path}`, "utf8")] as const);
 
 /** Times in these folders that are not about opening a terminal, and so may be declared where they are used. */
@@ -110,7 +111,7 @@ const otherTimes = new Set([
   "CLOCK_MS",
   // gateway: its link to the api, and its own start and stop
   ...["TIMEOUT_MS", "MOST_TIMEOUT_MS", "ANNOUNCE_MS", "SILENT_MS"],
-  ...["READY_WITHIN_MS", "REPORT_WITHIN_MS", "LEAVE_WITHIN_MS"],
+  ...["READY_WITHIN_MS", "REPORT_WITHIN_MS", "LEAVE_WITHIN_MS", "DRAIN_MS"],
   // gateway: how bindings are kept in Redis
   ...["EXPIRY_MS", "RENEW_MS", "TRY_AGAIN_MS"],
   // agent: the processes that hold shells, and streams that broke

@@ -60,12 +60,13 @@ function byStatus(
 }
 
 /**
- * The fence: an agent speaks for the current delivery if the row is with it and it names the generation. An agent of another
- * system names none; it never has a request twice.
+ * The fence: an agent speaks for the current delivery if the row is with it, was sent to it, and it names the generation. An
+ * agent of another system names none; it never has a request twice.
  */
 export const isCurrent = (row: string, report: string) =>
   new ConstantSql(
-    `(${row}.agent_id IS NOT DISTINCT FROM ${report}.agent_id AND coalesce(${report}.generation, ${row}.generation) = ${row}.generation)`,
+    `(${row}.agent_id IS NOT DISTINCT FROM ${report}.agent_id AND ${row}.session_id IS NOT NULL
+      AND coalesce(${report}.generation, ${row}.generation) = ${row}.generation)`,
   );
 
 /** The agent has reported the end of this delivery before. */
