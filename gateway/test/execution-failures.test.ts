@@ -2,7 +2,7 @@
 
 import { requestIdOf } from "@holdfast/contracts/execution/dispatch";
 import { uuidv7 } from "@holdfast/kit/uuid";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { OlderAgent } from "../../testkit/agents/older-agent.ts";
 import {
   connectAgent,
@@ -261,8 +261,12 @@ describe("several gateways", () => {
     await expect.poll(() => rig.api.following()).toBe(2);
     const agent = model().pair();
     const peer = await connectAgent(rig.gateway, agent);
+    // The caller learns it from the news: nobody polls.
+    vi.useFakeTimers({ toFake: ["setInterval"] });
     const answer = dispatch(gateway, dispatchBody(agent.orgId));
-    succeed(peer, await peer.next("execute"));
+    const execute = await peer.next("execute");
+    vi.useRealTimers();
+    succeed(peer, execute);
     expect((await answer).body).toEqual(done);
     await gateway.stop();
   });
