@@ -7,6 +7,9 @@ import { type Client, createClient } from "@holdfast/contracts/client";
 import { createAgentPairingToken, type ExecutionAgent, listAgents } from "@holdfast/contracts/endpoints/agents";
 import { getMe } from "@holdfast/contracts/endpoints/me";
 import type { DispatchBody } from "@holdfast/contracts/execution/dispatch";
+import { databaseName, roles } from "@holdfast/control-plane/database/embedded/credentials";
+import { socketUrl } from "@holdfast/control-plane/database/embedded/socket-url";
+import { openSql, type Sql } from "@holdfast/control-plane/database/sql/sql";
 import { scratchDirectory } from "../../../testkit/agent/scratch.ts";
 import { dispatchBody } from "../../../testkit/gateway/agents.ts";
 import { DISPATCH_TOKEN } from "../../../testkit/gateway/gateway.ts";
@@ -57,6 +60,20 @@ export async function openExecutionSite(env: Environment = {}): Promise<Executio
       return { status: response.status, body: (await response.json()) as Record<string, unknown> };
     },
   };
+}
+
+/** The installation's database, for what only time can do. Closed after the file. */
+export function openDatabaseOf({ dataDir }: Pick<Installation, "dataDir">): Sql {
+  const directory = join(dataDir, "postgres");
+  const { superuser: password } = JSON.parse(readFileSync(join(directory, "credentials.json"), "utf8")) as {
+    superuser: string;
+  };
+  const sql = openSql({
+    url: socketUrl({ user: roles.superuser, password, directory: join(directory, "run"), database: databaseName }),
+    ...{ max: 1, application: "test", connectTimeoutSeconds: 60, parameters: { search_path: "holdfast" } },
+  });
+  atEnd(() => sql.end({ timeout: 1 }));
+  return sql;
 }
 
 export type Host = {
