@@ -5,7 +5,7 @@ import { MOST_FRAME_BYTES } from "@holdfast/contracts/terminal/frames";
 import { uuidv7 } from "@holdfast/kit/uuid";
 import { describe, expect, it, vi } from "vitest";
 import { OlderAgent } from "../../testkit/agents/older-agent.ts";
-import { connectAgent, dialAgent, dispatch, dispatchBody } from "../../testkit/gateway/agents.ts";
+import { connectAgent, dialAgent, dispatch, dispatchBody, helloOf } from "../../testkit/gateway/agents.ts";
 import type { ModelAgent } from "../../testkit/gateway/executions.ts";
 import { startTestGateway } from "../../testkit/gateway/gateway.ts";
 import { useRig } from "../../testkit/gateway/rig.ts";
@@ -265,6 +265,26 @@ describe("the end of a connection", () => {
 });
 
 describe("hostile agents", () => {
+  it("SEC-03 a second hello is ignored: what an agent holds and speaks is said once", async () => {
+    const agent = model().pair();
+    const peer = await connectAgent(rig.gateway, agent);
+    const connected = () => rig.gateway.logged().split("an agent has connected").length;
+    const before = connected();
+    const holding = Array.from({ length: 1000 }, (_, at) => ({ requestId: `held-${at}`, generation: 1 }));
+    const { protocolVersion: _, ...older } = helloOf({ holding });
+    for (const hello of [helloOf({ holding }), older]) peer.send(hello);
+    peer.send({ type: "ping", ts: 1 });
+    await peer.next("pong");
+    expect(connected()).toBe(before);
+    expect(await rig.gateway.metric("holdfast_gateway_agents", 'reason="in_flight"')).toBe(0);
+    const answer = dispatch(rig.gateway, dispatchBody(agent.orgId));
+    const { requestId, generation } = await peer.next("execute");
+    expect(generation).toBe(1);
+    peer.send({ type: "execute_result", requestId, generation, status: "succeeded", output: 1 });
+    expect(await peer.next("result_ack")).toMatchObject({ verdict: "accepted" });
+    expect((await answer).status).toBe(200);
+  });
+
   it("SEC-03 a frame over the limit ends the connection, and nothing else", async () => {
     const agent = model().pair();
     const [hostile, other] = [
@@ -313,6 +333,35 @@ describe("hostile agents", () => {
       text: expect.stringMatching(/\d+ pieces of output dropped here/),
     });
     expect(mine.at(-1)?.type).toBe("result");
+  });
+
+  it("SEC-03 a flood of results is read as fast as the api takes them, and none is lost", async () => {
+    const [hostile, other] = [
+      await connectAgent(rig.gateway, model().pair()),
+      await connectAgent(rig.gateway, model().pair()),
+    ];
+    const unsent = () => rig.gateway.metric("holdfast_gateway_agents", 'reason="unsent_events"');
+    const gate = Promise.withResolvers<void>();
+    model().before.set("reportExecutionEvents", gate.promise);
+    const output = "x".repeat(900_000);
+    for (let at = 0; at < 40; at += 1)
+      hostile.send({
+        type: "execute_result",
+        requestId: `flood:${at}:1`,
+        generation: 1,
+        status: "succeeded",
+        output,
+      });
+    await expect.poll(unsent).toBeGreaterThan(4);
+    for (let ts = 1; ts <= 10; ts += 1) {
+      other.send({ type: "ping", ts });
+      await other.next("pong");
+      expect(await unsent()).toBeLessThan(8);
+    }
+    gate.resolve();
+    model().before.clear();
+    const acks = () => hostile.frames.filter(({ type }) => type === "result_ack").length;
+    await expect.poll(acks, { timeout: 30_000 }).toBe(40);
   });
 
   it("EXEC-01 an invalid frame is ignored: closing would make the agent send it again", async () => {

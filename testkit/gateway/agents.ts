@@ -39,7 +39,7 @@ export function dialAgent(
   });
 }
 
-function helloOf(changes: Partial<HelloFrame> = {}): HelloFrame {
+export function helloOf(changes: Partial<HelloFrame> = {}): HelloFrame {
   return {
     type: "hello",
     agentVersion: "1.0.0",

@@ -1,6 +1,9 @@
 // `holdfast agent connect` as a process of its own, against a stand-in gateway that pairs and dispatches.
 
+import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -97,6 +100,16 @@ describe("holdfast agent connect", () => {
     ]);
     const away = await connect(["--pairing-token", "x.y", "--api-base", "http://127.0.0.1:1"]).ended;
     expect([away.code, away.stderr]).toEqual([3, expect.stringContaining("http://127.0.0.1:1 cannot be reached")]);
+    const elsewhere = createServer((_request, response) => {
+      response
+        .writeHead(404)
+        .end(JSON.stringify({ code: "route_not_found", next_step: "Check method and path." }));
+    });
+    await once(elsewhere.listen(0, "127.0.0.1"), "listening");
+    atEnd(() => elsewhere.close());
+    const { port } = elsewhere.address() as AddressInfo;
+    const other = await connect(["--pairing-token", "x.y", "--api-base", `http://127.0.0.1:${port}`]).ended;
+    expect([other.code, other.stderr]).toEqual([1, expect.stringMatching(/status 404.*\n {2}Check --api-base/)]);
     expect(readFileSync(own, "utf8")).toBe(before);
   });
 
@@ -201,7 +214,7 @@ describe("holdfast agent connect", () => {
     const { code, stderr } = await connect().ended;
     expect([code, stderr]).toEqual([
       2,
-      expect.stringMatching(/Another agent \(pid \d+\).*HOLDFAST_EXECUTION_STATE_DIR/),
+      expect.stringMatching(/Another agent \(pid \d+\).*pair this one as another agent: .*--credentials/),
     ]);
   });
 

@@ -86,8 +86,8 @@ describe("credentials", () => {
   it("EXEC-08 that cannot be read or written are reported with their path", () => {
     const directory = scratchDirectory();
     chmodSync(directory, 0o700);
-    mkdirSync(join(directory, "agent.json"), { mode: 0o700 });
-    expect(() => findCredentials([join(directory, "agent.json")])).toThrow(/agent\.json cannot be read: EISDIR/);
+    mkdirSync(join(directory, "agent.json"), { mode: 0o755 });
+    expect(() => findCredentials([join(directory, "agent.json")])).toThrow(/agent\.json is a directory/);
     expect(() => writeCredentials(join(directory, "agent.json"), credentials)).toThrow(
       /cannot be written to .*agent\.json/,
     );

@@ -47,7 +47,10 @@ export function digestOfPairingToken(token: string): string {
 
 function read(path: string): string | undefined {
   try {
-    const { mode, uid } = statSync(path);
+    const stat = statSync(path);
+    if (stat.isDirectory())
+      throw new UsageError(`${path} is a directory. Name the file with the agent's credentials.`);
+    const { mode, uid } = stat;
     const own = process.getuid?.() ?? uid;
     if (uid !== own && own !== 0) {
       throw new UsageError(`The credentials in ${path} belong to the user ${uid}, and the agent runs as ${own}.`);

@@ -24,6 +24,9 @@ export type OpenOptions = Omit<
   settings: Pick<Values<typeof executionSettings>, "stateDir" | "caFile" | "backend" | "workdirRoot">;
 };
 
+/** Not a directory of its own: one agent with two journals would run a step twice. */
+const PAIR_ANOTHER =
+  "pair this one as another agent: holdfast agent connect --credentials <file> --pairing-token <token> --api-base <url>";
 const MEBIBYTE = 1024 * 1024;
 
 /** Throws HostProblem about the state directory, and UsageError. */
@@ -47,6 +50,7 @@ export async function openExecutionAgent(options: OpenOptions): Promise<Executio
   const journal = openJournal<ExecutionReport>(stateDir, {
     sizeBytes: journalBytes(options.maxInFlight ?? 1),
     setting: EXECUTION_STATE_DIR,
+    alternative: PAIR_ANOTHER,
   });
   try {
     if (journal.damage) log.warn("the journal was damaged", { detail: journal.damage });

@@ -123,7 +123,8 @@ function refusal(url: URL, status: number, body: unknown): PairingFailure {
     message:
       ours?.message ??
       `${url.origin} refused the pairing with status ${status}${typeof message === "string" ? `: ${message}` : "."}`,
-    nextStep: typeof next_step === "string" ? next_step : (ours?.nextStep ?? CHECK_ADDRESS),
+    // What serves no pairing is another server, whose next step is about itself.
+    nextStep: typeof next_step === "string" && status !== 404 ? next_step : (ours?.nextStep ?? CHECK_ADDRESS),
   });
 }
 

@@ -64,6 +64,8 @@ export type JournalOptions = {
   now?: () => number;
   /** The setting that names the directory, for errors. */
   setting?: string;
+  /** What to do if another agent uses the directory, beside stopping it. */
+  alternative?: string;
 };
 
 const DEFAULT_SIZE_BYTES = 8 * 1024 * 1024;
@@ -73,7 +75,7 @@ export function openJournal<Report extends JournalReport = TaskResultReport>(
   directory: string,
   options: JournalOptions = {},
 ): Journal<Report> {
-  const lock = lockStateDirectory(directory, options.setting);
+  const lock = lockStateDirectory(directory, options.setting, options.alternative);
   try {
     const storage = openStorage(directory, options.sizeBytes ?? DEFAULT_SIZE_BYTES, options.setting);
     const journal = journalOn<Report>(storage, { directory, now: options.now ?? Date.now });

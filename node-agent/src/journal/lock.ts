@@ -15,7 +15,11 @@ export type StateLock = { release(): void };
 const LOCK_FILE = "agent.lock";
 
 /** Throws a UsageError that names the pid when another agent uses the directory. */
-export function lockStateDirectory(directory: string, setting = STATE_DIR_SETTING): StateLock {
+export function lockStateDirectory(
+  directory: string,
+  setting = STATE_DIR_SETTING,
+  alternative = `give this one a directory of its own with ${setting}`,
+): StateLock {
   const path = join(directory, LOCK_FILE);
   const us = describe(process.pid);
   let holder: string | undefined;
@@ -26,8 +30,7 @@ export function lockStateDirectory(directory: string, setting = STATE_DIR_SETTIN
   }
   if (holder !== undefined) {
     throw new UsageError(
-      `Another agent (pid ${pidOf(holder)}) uses the state directory ${directory}. Stop it first, or give this ` +
-        `one a directory of its own with ${setting}.`,
+      `Another agent (pid ${pidOf(holder)}) uses the state directory ${directory}. Stop it first, or ${alternative}.`,
     );
   }
   return {

@@ -21,7 +21,7 @@ export function addPaired(agent: Command): void {
       const command = `holdfast agent connect --pairing-token ${token} --api-base ${server.url}`;
       printResult(options, { token, expiresAt, command }, () =>
         [
-          "Run this on the machine on which steps are to run:",
+          "Run this on the machine on which steps are to run, in a checkout of Holdfast with npx before it:",
           "",
           `  ${command}`,
           "",

@@ -61,6 +61,7 @@ export function createConversation(options: ConversationOptions): Conversation {
   }
 
   function onHello(session: AgentSession, hello: HelloFrame) {
+    if (session.hello) return onInvalid(session, "hello: it was said before on this connection");
     const { agentVersion, capabilities, protocolVersion } = hello;
     session.hello = shared({ agentVersion, capabilities, protocolVersion });
     session.keySetVersion = hello.keySetVersion ?? null;
@@ -87,7 +88,7 @@ export function createConversation(options: ConversationOptions): Conversation {
         return options.onDraining();
       case "renew":
         for (const held of frame.holding) reports.renewed(session, held);
-        return;
+        return pauseIfFlooded(session);
       case "execute_result": {
         if (session.speaksAll && frame.generation === undefined)
           return onInvalid(session, "execute_result: generation is missing");
@@ -100,10 +101,13 @@ export function createConversation(options: ConversationOptions): Conversation {
       default:
         break;
     }
-    if (reports.report(session, frame, bytes)) return;
-    session.droppedBytes += bytes;
-    // Not read until the next sweep: an agent that floods us must not keep others waiting.
-    if (session.droppedBytes > MOST_DROPPED_BYTES) session.socket.pause();
+    if (!reports.report(session, frame, bytes)) session.droppedBytes += bytes;
+    pauseIfFlooded(session);
+  }
+
+  /** Not read until a later sweep: an agent that floods us must not keep others waiting, nor fill the memory. */
+  function pauseIfFlooded(session: AgentSession) {
+    if (session.droppedBytes > MOST_DROPPED_BYTES || session.isBehind) session.socket.pause();
   }
 
   function malformed(session: AgentSession, problem: string): void {

@@ -71,35 +71,35 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
     if (event.type === "renewed") renewing.delete(keyOf(event));
     onVerdict(event, verdict);
   };
-  const add = (event: ExecutionEvent, bytes: number) =>
-    batches.add({
-      item: event,
-      bytes: bytes + ENVELOPE_BYTES,
-      until: Number.POSITIVE_INFINITY,
-      onAnswer,
-      onFailure,
-    });
-
-  /** Output is counted until the api has it. */
-  const addLog = (session: AgentSession, event: ExecutionEvent, bytes: number) => {
-    session.unsentLogBytes += bytes;
-    logBytes += bytes;
-    const release = () => {
-      session.unsentLogBytes -= bytes;
-      logBytes -= bytes;
+  /** Counted until the api has it. */
+  const add = (session: AgentSession, event: ExecutionEvent, textBytes: number, release?: () => void) => {
+    const bytes = textBytes + ENVELOPE_BYTES;
+    session.unsentReportBytes += bytes;
+    const done = () => {
+      session.unsentReportBytes -= bytes;
+      release?.();
     };
     batches.add({
       item: event,
-      bytes: bytes + ENVELOPE_BYTES,
+      bytes,
       until: Number.POSITIVE_INFINITY,
       onAnswer(verdict, item) {
-        release();
+        done();
         onAnswer(verdict, item);
       },
       onFailure(error, item) {
-        release();
+        done();
         onFailure(error, item);
       },
+    });
+  };
+
+  const addLog = (session: AgentSession, event: ExecutionEvent, bytes: number) => {
+    session.unsentLogBytes += bytes;
+    logBytes += bytes;
+    add(session, event, bytes, () => {
+      session.unsentLogBytes -= bytes;
+      logBytes -= bytes;
     });
   };
 
@@ -112,7 +112,11 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
     const { generation, count, lastSeq } = dropped;
     const pieces = `${count} ${count === 1 ? "piece" : "pieces"} of output`;
     const text = `\n[${pieces} dropped here: the agent sent more than the gateway could pass on]\n`;
-    add({ type: "log", ...by(session, requestId), generation, seq: lastSeq, stream: "stderr", text }, text.length);
+    add(
+      session,
+      { type: "log", ...by(session, requestId), generation, seq: lastSeq, stream: "stderr", text },
+      text.length,
+    );
   };
 
   const drop = (session: AgentSession, frame: { requestId: string; generation: number; seq: number }) => {
@@ -145,14 +149,14 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
           return true;
         }
         case "accepted":
-          add({ type: "accepted", ...about, generation: frame.generation }, 0);
+          add(session, { type: "accepted", ...about, generation: frame.generation }, 0);
           return true;
         case "declined":
-          add({ type: "declined", ...about, generation: frame.generation, reason: frame.reason }, bytes);
+          add(session, { type: "declined", ...about, generation: frame.generation, reason: frame.reason }, bytes);
           return true;
         case "execute_result":
           reportDropped(session, frame.requestId);
-          add(resultEvent(about, frame.generation ?? null, resultOf(frame)), bytes);
+          add(session, resultEvent(about, frame.generation ?? null, resultOf(frame)), bytes);
           return true;
       }
     },
@@ -160,14 +164,14 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
       const event: ExecutionEvent = { type: "renewed", ...by(session, requestId), generation };
       if (renewing.has(keyOf(event))) return;
       renewing.add(keyOf(event));
-      add(event, 0);
+      add(session, event, 0);
     },
     declined(session, { request_id, session_id, generation }, reason) {
       const about = { ...by(session, request_id), session_id };
-      add({ type: "declined", ...about, generation, reason: reason.slice(0, 400) }, reason.length);
+      add(session, { type: "declined", ...about, generation, reason: reason.slice(0, 400) }, reason.length);
     },
     failed(session, { request_id, generation }, error) {
-      add(resultEvent(by(session, request_id), generation, { status: "failed", error }), error.length);
+      add(session, resultEvent(by(session, request_id), generation, { status: "failed", error }), error.length);
     },
     waiting: batches.waiting,
     flush: batches.flush,

@@ -31,6 +31,9 @@ export type Held = {
   stopping: boolean;
 };
 
+/** Reports of one agent that the api does not have yet. Results are never dropped, so beyond it the agent is not read. */
+const MOST_UNSENT_REPORT_BYTES = 4 * 1024 * 1024;
+
 /** Output of one request that was left out. */
 export type Dropped = { generation: number; count: number; lastSeq: number };
 
@@ -68,6 +71,8 @@ export class AgentSession {
   held: Map<string, Held> | undefined = undefined;
   dropped: Map<string, Dropped> | undefined = undefined;
   unsentLogBytes = 0;
+  /** Of all reports, output included. */
+  unsentReportBytes = 0;
   /** Since the last sweep. */
   droppedBytes = 0;
   malformedFrames = 0;
@@ -87,6 +92,11 @@ export class AgentSession {
 
   get speaksAll(): boolean {
     return this.protocolVersion > 0;
+  }
+
+  /** The api cannot take its reports as fast as they come. */
+  get isBehind(): boolean {
+    return this.unsentReportBytes > MOST_UNSENT_REPORT_BYTES;
   }
 
   send(frame: Sent): void {

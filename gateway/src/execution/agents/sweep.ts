@@ -33,8 +33,9 @@ export function startSweep(options: {
     const now = Date.now();
     for (const session of sessions.all()) {
       session.droppedBytes = 0;
-      // It was not read for a moment, because it prints more than can be passed on.
-      if (session.socket.isPaused) session.socket.resume();
+      // It was not read for a moment, because it sends more than can be passed on.
+      if (session.isBehind) session.heardAt = now;
+      else if (session.socket.isPaused) session.socket.resume();
       const fate = fateOf(session, now, staleMs);
       if (fate === "stays") continue;
       options.onEnded(session, fate);
