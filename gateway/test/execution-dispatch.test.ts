@@ -215,6 +215,34 @@ describe("what is dispatched", () => {
   });
 });
 
+describe("the id of another organization's request", () => {
+  it("SEC-01 returns nothing of it, also if that ends meanwhile", async () => {
+    const agent = model().pair();
+    const peer = await connectAgent(rig.gateway, agent);
+    const body = dispatchBody(agent.orgId);
+    const answer = dispatch(rig.gateway, body);
+    const { requestId, generation } = await peer.next("execute");
+    const requests = () =>
+      model().calls.filter(
+        (call) => call.name === "requestExecutions" && JSON.stringify(call.body).includes(body.runId),
+      );
+    const gate = Promise.withResolvers<void>();
+    model().before.set("requestExecutions", gate.promise);
+    const foreign = dispatch(rig.gateway, { ...body, organizationId: uuidv7() });
+    await expect.poll(() => requests().length).toBe(2);
+    peer.send({ type: "execute_result", requestId, generation, status: "succeeded", output: "theirs" });
+    expect((await answer).body).toMatchObject({ output: "theirs" });
+    gate.resolve();
+    model().before.clear();
+    const { status, body: refused } = await foreign;
+    expect([status, refused["code"], JSON.stringify(refused)]).toEqual([
+      400,
+      "BAD_REQUEST",
+      expect.not.stringContaining("theirs"),
+    ]);
+  });
+});
+
 describe("without an agent", () => {
   it("EXEC-05 the answer is 503 NO_AGENT_AVAILABLE, with the reason of each agent", async () => {
     const orgId = uuidv7();

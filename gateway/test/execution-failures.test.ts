@@ -6,9 +6,11 @@ import { describe, expect, it, vi } from "vitest";
 import { OlderAgent } from "../../testkit/agents/older-agent.ts";
 import {
   connectAgent,
+  dialAgent,
   dispatch,
   dispatchAsync,
   dispatchBody,
+  helloOf,
   resultOf,
   type TestAgent,
 } from "../../testkit/gateway/agents.ts";
@@ -110,6 +112,28 @@ describe("while the api is away", () => {
     expect((await other.closed).code).toBe(4401);
     // What it holds is known: nothing is sent twice over a connection that stands.
     expect(executes(peer)).toHaveLength(2);
+  });
+});
+
+describe("a connection that ends while the api opens it", () => {
+  it("EXEC-06 is closed after that: no work is given to it", async () => {
+    const agent = model().pair();
+    const gate = Promise.withResolvers<void>();
+    model().before.set("openAgentSession", gate.promise);
+    const dialled = await dialAgent(rig.gateway, agent.token);
+    if ("refused" in dialled) throw new Error(dialled.refused.body);
+    dialled.peer.send(helloOf());
+    await expect.poll(() => opensOf(agent.id).length).toBe(1);
+    dialled.peer.socket.terminate();
+    const closes = () =>
+      model().calls.filter(({ name, body }) => {
+        return name === "closeAgentSession" && (body as { agent_id: string }).agent_id === agent.id;
+      });
+    await expect.poll(() => closes().length).toBe(1);
+    model().before.clear();
+    gate.resolve();
+    await expect.poll(() => closes().length).toBe(2);
+    await expect.poll(() => [...model().sessions.values()].some((one) => one.agent_id === agent.id)).toBe(false);
   });
 });
 

@@ -56,12 +56,34 @@ export function createOpening({ api, onOpened, onRefused, log }: OpeningOptions)
       });
     });
 
+  const close = async (session: AgentSession, reason: string): Promise<void> => {
+    const body = {
+      gateway_id: api.instanceId,
+      agent_id: session.agent.agentId,
+      session_id: session.id,
+      reason: reason.slice(0, 120),
+    };
+    // A session that could not be closed ends when it is no longer touched.
+    for (let failures = 0; failures < CLOSE_ATTEMPTS; failures += 1) {
+      try {
+        return await inTurn(() =>
+          api.ask(closeAgentSession, { body, correlationId: session.agent.correlationId }),
+        );
+      } catch (error) {
+        if (error instanceof ApiError && error.status < 500) return;
+        await wait(backoffDelay(again, failures), undefined, { ref: false });
+      }
+    }
+  };
+
   const attempt = async (session: AgentSession): Promise<"done" | "again"> => {
     session.opensAgain = false;
     try {
       const opened = await ask(session);
       if (opened && !session.isClosed) welcome(session, opened);
       if (opened && !session.isClosed) onOpened(session, opened);
+      // The close that was sent meanwhile may have come first.
+      if (opened && session.isClosed) await close(session, session.endedBy ?? "left");
       return "done";
     } catch (error) {
       if (error instanceof ApiError && error.code === "agent_token_refused") {
@@ -108,25 +130,7 @@ export function createOpening({ api, onOpened, onRefused, log }: OpeningOptions)
       }
       session.isOpening = false;
     },
-    async close(session, reason) {
-      const body = {
-        gateway_id: api.instanceId,
-        agent_id: session.agent.agentId,
-        session_id: session.id,
-        reason: reason.slice(0, 120),
-      };
-      // A session that could not be closed ends when it is no longer touched.
-      for (let failures = 0; failures < CLOSE_ATTEMPTS; failures += 1) {
-        try {
-          return await inTurn(() =>
-            api.ask(closeAgentSession, { body, correlationId: session.agent.correlationId }),
-          );
-        } catch (error) {
-          if (error instanceof ApiError && error.status < 500) return;
-          await wait(backoffDelay(again, failures), undefined, { ref: false });
-        }
-      }
-    },
+    close,
   };
 }
 

@@ -69,8 +69,8 @@ export function addDispatchRoutes(app: HttpServer["app"], options: DispatchOptio
     const waiter = waiting.wait(requestIdOf(body), timeoutMs + (body.waitMs ?? 0) + GRACE_MS);
     reply.raw.once("close", waiter.leave);
     try {
-      // It may end first: at another gateway, or because this one stops.
-      const first = await Promise.race([dispatch(request, body, timeoutMs), waiter.outcome]);
+      // Not what ends first under this id: only the api knows that it is the same organization's request.
+      const first = await Promise.race([dispatch(request, body, timeoutMs), waiter.abandoned]);
       const early = "state" in first ? endOf(first) : first;
       if (early instanceof ApiError) return refuse(request, body, early);
       const outcome = early ?? (await waiter.outcome);

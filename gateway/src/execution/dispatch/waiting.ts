@@ -6,6 +6,8 @@ import type { Ended, Results } from "./results.ts";
 
 export type Waiter = {
   outcome: Promise<Ended>;
+  /** Resolves when this gateway gives up, which says nothing about the request. */
+  abandoned: Promise<Ended>;
   /** Nobody waits any more. */
   leave(): void;
 };
@@ -22,7 +24,7 @@ export type Waiting = {
   stop(): void;
 };
 
-type One = { resolve(ended: Ended): void; since: number; until: number };
+type One = { resolve(ended: Ended): void; abandon(ended: Ended): void; since: number; until: number };
 
 const POLL_MS = 2_000;
 const READ_WITHIN_MS = 1_000;
@@ -62,7 +64,7 @@ export function createWaiting(results: Results): Waiting {
       for (const one of all) {
         if (now < one.until) continue;
         leave(requestId, one);
-        one.resolve(failed("GATEWAY_UNAVAILABLE"));
+        one.abandon(failed("GATEWAY_UNAVAILABLE"));
       }
       if ([...all].some(({ since }) => now - since >= POLL_MS)) void check(requestId);
     }
@@ -77,20 +79,30 @@ export function createWaiting(results: Results): Waiting {
 
   return {
     wait(requestId, withinMs) {
-      if (isStopped) return { outcome: Promise.resolve(failed("GATEWAY_SHUTDOWN")), leave: () => undefined };
       const { promise: outcome, resolve } = Promise.withResolvers<Ended>();
+      const { promise: abandoned, resolve: giveUp } = Promise.withResolvers<Ended>();
+      const abandon = (ended: Ended) => {
+        giveUp(ended);
+        resolve(ended);
+      };
+      if (isStopped) {
+        abandon(failed("GATEWAY_SHUTDOWN"));
+        return { outcome, abandoned, leave: () => undefined };
+      }
       const since = Date.now();
-      const one = { resolve, since, until: since + withinMs };
+      const one = { resolve, abandon, since, until: since + withinMs };
       waiting.set(requestId, (waiting.get(requestId) ?? new Set()).add(one));
       timer ??= setInterval(poll, POLL_MS).unref();
-      return { outcome, leave: () => leave(requestId, one) };
+      return { outcome, abandoned, leave: () => leave(requestId, one) };
     },
     settle: (requestId, result) => settle(requestId, { result, no_agent: null }),
     check: (requestId) => void check(requestId),
     size: () => waiting.size,
     stop() {
       isStopped = true;
-      for (const requestId of [...waiting.keys()]) settle(requestId, failed("GATEWAY_SHUTDOWN"));
+      for (const all of waiting.values()) for (const { abandon } of all) abandon(failed("GATEWAY_SHUTDOWN"));
+      waiting.clear();
+      stopTimer();
     },
   };
 }
