@@ -6,7 +6,7 @@ import {
   bindAddress,
   dispatchTokenSetting,
   drainSetting,
-  executionUrlSetting,
+  executionWsUrlSetting,
   exposureSettings,
   gatewayHttpUrlSetting,
   logLevelSetting,
@@ -64,7 +64,7 @@ export const gatewaySettings = {
     help: "Address of the gateway's internal listener. Beyond loopback it uses TLS, with HOLDFAST_TLS_CERT_FILE or else a certificate of Holdfast's own CA.",
   }),
   internalUrl: gatewayHttpUrlSetting,
-  executionUrl: executionUrlSetting,
+  executionUrl: executionWsUrlSetting,
   agentStaleMs: agentStaleSetting,
   apiUrl: setting(httpsUrl, {
     env: "HOLDFAST_API_INTERNAL_URL",

@@ -259,7 +259,7 @@ describe("the end of a connection", () => {
 
   it("EXEC-01 values of GATEWAY_AGENT_STALE_MS that would disconnect an agent that pings are refused", async () => {
     await expect(startTestGateway(rig.api, { GATEWAY_AGENT_STALE_MS: "15000" })).rejects.toThrow(
-      /GATEWAY_AGENT_STALE_MS is "15000". Allowed: a whole number from 20000/,
+      /GATEWAY_AGENT_STALE_MS is "15000". Allowed: a whole number of milliseconds from 20000/,
     );
   });
 });

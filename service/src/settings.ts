@@ -131,32 +131,41 @@ export const gatewayHttpUrlSetting = optional(kinds.httpUrl, {
   help: "URL of the gateway's internal listener, as seen from workers. Default: the address that it listens on. http:// only while that is a loopback address.",
 });
 
-/** Agents ping every 15 seconds; anything shorter than one missed ping would disconnect healthy ones. */
-export const agentStaleSetting = setting(integer({ min: 20_000, max: 3_600_000 }), {
-  env: "HOLDFAST_AGENT_STALE_MS",
-  aliases: ["GATEWAY_AGENT_STALE_MS"],
-  default: 60_000,
-  help: "After how many milliseconds without a frame the connection of an execution agent is closed. Agents ping every 15 seconds.",
-});
-
-const socketUrl = {
-  allowed: "a ws:// or wss:// URL such as wss://holdfast.example.com/ws",
-  parse: (text: string) =>
-    /^wss?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/.test(text) && URL.canParse(text) ? text : undefined,
-};
-
-export const executionUrlSetting = optional(socketUrl, {
-  env: "HOLDFAST_EXECUTION_WS_URL",
-  aliases: ["GATEWAY_WS_URL"],
-  help: "URL at which execution agents reach the gateway; they get it when they are paired. Default: the gateway's public URL with the path /ws.",
-});
-
 /** Separate from the gateways' token: whoever has it can state which node a request is from. */
 export const ingressTokenSetting = optional(sharedSecret, {
   env: "HOLDFAST_INGRESS_TOKEN",
   secret: true,
   help: "Secret with which the api and `holdfast ingress` authenticate to each other: the same random text for both, different from HOLDFAST_SERVICE_TOKEN. Changing it ends all ingress certificates. Without it no proxy is trusted.",
 });
+
+/** For how long an agent that runs steps may be silent: the gateway closes its connection, and the api counts it as offline. */
+export const agentStaleSetting = setting(
+  {
+    // Agents ping every 15 s, and a ping takes some time.
+    allowed: "a whole number of milliseconds from 20000 to 3600000; agents ping every 15000",
+    parse: integer({ min: 20_000, max: 3_600_000 }).parse,
+  },
+  {
+    env: "HOLDFAST_AGENT_STALE_MS",
+    aliases: ["GATEWAY_AGENT_STALE_MS"],
+    default: 60_000,
+    help: "Number of milliseconds after which a silent agent that runs steps is disconnected. In the list of agents it is offline after that time, but after 30 s at the earliest and 5 minutes at the latest.",
+  },
+);
+
+/** Where agents reach the gateway. Read by the gateway, which announces it, and by the api for when no gateway did. */
+export const executionWsUrlSetting = optional(
+  {
+    allowed: "a ws:// or wss:// URL with its path, such as wss://holdfast.example.com/ws",
+    parse: (text: string) =>
+      /^wss?:\/\/[^\s/?#]+\/[^\s?#]*$/.test(text) && URL.canParse(text) ? text : undefined,
+  },
+  {
+    env: "HOLDFAST_EXECUTION_WS_URL",
+    aliases: ["GATEWAY_WS_URL"],
+    help: "The URL at which agents that run steps connect, as paired agents get it. By default that of the gateway's public listener.",
+  },
+);
 
 export const drainSetting = setting(integer({ min: 0, max: 600 }), {
   env: "HOLDFAST_DRAIN_SECONDS",

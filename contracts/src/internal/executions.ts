@@ -17,8 +17,8 @@ import { correlationIdForm } from "../headers.ts";
 import { SignedKeySet } from "../node/trust.ts";
 
 const CorrelationId = z.string().regex(correlationIdForm);
-/** Of a request of the gateway that carries payloads or results. One of them may be a megabyte, beside its envelope. */
-export const MOST_EXECUTION_BODY_BYTES = 3 * 1024 * 1024;
+/** A gateway puts no more into one request, unless a single item is larger. */
+export const MOST_BATCH_BYTES = 4 * 1024 * 1024;
 const sessions = "/internal/v1/agent-sessions";
 const executions = "/internal/v1/executions";
 

@@ -5,7 +5,7 @@ import type { AnswerOf } from "@holdfast/contracts/endpoint";
 import type { ExecutionResult } from "@holdfast/contracts/execution/dispatch";
 import {
   type ExecutionEvent,
-  MOST_EXECUTION_BODY_BYTES,
+  MOST_BATCH_BYTES,
   reportExecutionEvents,
 } from "@holdfast/contracts/internal/executions";
 import type { Log } from "@holdfast/service/log";
@@ -48,7 +48,7 @@ export function createReports({ api, onVerdict, onDropped, log }: ReportsOptions
   /** Of deliveries whose renewal waits already. */
   const renewing = new Set<string>();
   const batches = createBatches<ExecutionEvent, EventVerdict>({
-    most: { items: 256, bytes: MOST_EXECUTION_BODY_BYTES / 3, atOnce: 1 },
+    most: { items: 256, bytes: MOST_BATCH_BYTES, atOnce: 1 },
     async send(events, signal) {
       const body = { gateway_id: api.instanceId, events };
       return (await api.ask(reportExecutionEvents, { body, signal })).verdicts;

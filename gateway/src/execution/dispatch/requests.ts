@@ -1,11 +1,7 @@
 // Hands requests to the api, which stores each and gives it to an agent. What comes together is one request to the api.
 
 import { type DispatchBody, requestIdOf } from "@holdfast/contracts/execution/dispatch";
-import {
-  MOST_EXECUTION_BODY_BYTES,
-  type RequestVerdict,
-  requestExecutions,
-} from "@holdfast/contracts/internal/executions";
+import { MOST_BATCH_BYTES, type RequestVerdict, requestExecutions } from "@holdfast/contracts/internal/executions";
 import type { ApiLink } from "../../api-link/link.ts";
 import { createBatches } from "../batches.ts";
 
@@ -24,7 +20,7 @@ export function createRequests(options: {
 }): Requests {
   const { api, onVerdict } = options;
   const batches = createBatches<Request, RequestVerdict>({
-    most: { items: 64, bytes: MOST_EXECUTION_BODY_BYTES / 2, atOnce: 2 },
+    most: { items: 64, bytes: MOST_BATCH_BYTES, atOnce: 2 },
     keyOf: ({ body }) => requestIdOf(body),
     async send(requests, signal) {
       const { verdicts } = await api.ask(requestExecutions, {
