@@ -82,7 +82,7 @@ describe("while the api is away", () => {
     expect([sync.status, sync.body]).toEqual([200, { status: "failed", error: "GATEWAY_UNAVAILABLE" }]);
     expect([async.status, async.body["code"], async.body["retryable"]]).toEqual([
       502,
-      "GATEWAY_UNAVAILABLE",
+      "GATEWAY_DISPATCH_FAILED",
       true,
     ]);
   });

@@ -58,7 +58,7 @@ export const executionErrors = {
   result_not_ready: {
     status: 404,
     message: "There is no result of this request: it still runs, was never dispatched, or its result was erased.",
-    retryable: true,
+    retryable: false,
     nextStep: "Ask again until the deadline of the request.",
   },
   no_agent_available: {
@@ -67,7 +67,7 @@ export const executionErrors = {
     retryable: true,
   },
   /** Never 503, which callers of these routes read as `no_agent_available`. */
-  gateway_unavailable: {
+  gateway_dispatch_failed: {
     status: 502,
     message: "The gateway cannot reach the API, which stores requests.",
     retryable: true,

@@ -36,7 +36,6 @@ describe("where execution agents connect", () => {
     [plain, "ws://127.0.0.1:3002/ws"],
     [{ ...plain, gatewayUrl: "https://term.example.com" }, "wss://term.example.com/ws"],
     [{ ...plain, executionUrl: "wss://agents.example.com/ws/executor" }, "wss://agents.example.com/ws/executor"],
-    [{ ...plain, executionUrl: "ws://agents.example.com:8080" }, "ws://agents.example.com:8080/ws"],
   ] as const)("EXEC-08 %o", ([place, url]) => {
     expect(executionUrl(place, 3002)).toBe(url);
     expect(publicHosts(place)).toContain(new URL(url).hostname);

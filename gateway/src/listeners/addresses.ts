@@ -18,9 +18,7 @@ export function terminalUrl(place: PublicPlace, port: number): string {
 
 /** Where execution agents connect. */
 export function executionUrl(place: PublicPlace, port: number): string {
-  if (place.executionUrl === undefined) return `${socketOrigin(place, port)}${EXECUTION_PATHS[0]}`;
-  const { origin, pathname } = new URL(place.executionUrl);
-  return `${origin}${pathname === "/" ? EXECUTION_PATHS[0] : pathname}`;
+  return place.executionUrl ?? `${socketOrigin(place, port)}${EXECUTION_PATHS[0]}`;
 }
 
 function socketOrigin({ bind, publicUrl, tlsCertFile, gatewayUrl }: PublicPlace, port: number): string {

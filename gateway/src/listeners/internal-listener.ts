@@ -86,7 +86,7 @@ function rephrased(error: ApiError): ApiError {
   const { details, headers } = error;
   // A 503 would be taken for NO_AGENT_AVAILABLE.
   if (error.code === "shutting_down") {
-    return new ApiError("gateway_unavailable", { message: "The gateway is stopping.", details, headers });
+    return new ApiError("gateway_dispatch_failed", { message: "The gateway is stopping.", details, headers });
   }
   const code = otherWords[error.code];
   return code ? new ApiError(code, { message: error.message, nextStep: error.nextStep, details, headers }) : error;

@@ -95,7 +95,7 @@ export function addDispatchRoutes(app: HttpServer["app"], options: DispatchOptio
       return refuse(
         request,
         body,
-        error instanceof ApiUnreachable ? new ApiError("gateway_unavailable") : asApiError(error),
+        error instanceof ApiUnreachable ? new ApiError("gateway_dispatch_failed") : asApiError(error),
       );
     });
     const early = endOf(verdict);
