@@ -58,7 +58,7 @@ export const executionErrors = {
   result_not_ready: {
     status: 404,
     message: "There is no result of this request: it still runs, was never dispatched, or its result was erased.",
-    retryable: false,
+    retryable: true,
     nextStep: "Ask again until the deadline of the request.",
   },
   no_agent_available: {
