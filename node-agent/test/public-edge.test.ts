@@ -45,7 +45,9 @@ describe("an agent whose own certificate is refused", () => {
     refuse(api, "certificate_replaced", readIdentity(files).certificate.serial);
     const agent = await startQuick(stateDir);
     await recovers(agent);
-    expect(recorded(agent)).toContain('"reason":"auth_failed"');
-    expect(recorded(agent)).not.toContain("edge_terminates_tls");
+    // Until then: the stand-in goes on to refuse the old certificate, and the agent has another one now.
+    const [before = ""] = recorded(agent).split("recovered at");
+    expect(before).toContain('"reason":"auth_failed"');
+    expect(before).not.toContain("edge_terminates_tls");
   });
 });

@@ -44,7 +44,7 @@ export async function openNginx(options: {
     .replace(/^ *server api-2:\d+.*\n/m, "")
     .replace("server api-1:", `server ${network.control.address}:`)
     // There is no gateway here.
-    .replace("server gateway:18443", "server 127.0.0.1:1")
+    .replaceAll(/server gateway-\d:18443/g, "server 127.0.0.1:1")
     .replaceAll(/listen (\d+) ssl/g, `listen ${options.listen}:$1 ssl`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (kind) => `${kind}_temp_path ${directory}/temp/${kind};`,
