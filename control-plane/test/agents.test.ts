@@ -125,7 +125,7 @@ describe("a pairing token", () => {
   it("EXEC-08 is not used while no gateway could be named", async () => {
     const { token } = await createPairing();
     await superuser`DELETE FROM gateways`;
-    expect(await pairWith(token)).toMatchObject({ status: 503, body: { code: "GATEWAY_UNAVAILABLE" } });
+    expect(await pairWith(token)).toMatchObject({ status: 503, body: { code: "AGENT_GATEWAY_MISSING" } });
     await gateway.announce({ execution_url: EXECUTION_URL });
     expect((await pairWith(token)).status).toBe(201);
   });
