@@ -142,7 +142,7 @@ const commands: CommandLoader[] = [
   {
     name: "agent",
     summary: "the agent on this machine, and agents that run steps",
-    load: async () => (await import("./commands/agent/with-paired.ts")).agentCommandWithPaired(),
+    load: async () => (await import("./commands/agent/paired.ts")).agentCommandWithPaired(),
   },
   {
     name: "sim",

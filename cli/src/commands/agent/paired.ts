@@ -1,4 +1,5 @@
-// holdfast agent pair, list, revoke: the agents of an organization that run steps. `agent connect` runs one.
+// The command `agent` of an installation: that of a host, and pair, list and revoke for the agents of an organization that run
+// steps, which need a server. The agent that is shipped to hosts has only the former.
 
 import {
   createAgentPairingToken,
@@ -11,8 +12,15 @@ import { UsageError } from "@holdfast/kit/settings";
 import type { Command } from "commander";
 import { clientOf, findServerAndOrg, type ServerOptions, withServerOptions } from "../../client/connect.ts";
 import { localTime, printResult, table } from "../../output.ts";
+import { agentCommand } from "./agent.ts";
 
-export function addPaired(agent: Command): void {
+export function agentCommandWithPaired(): Command {
+  const agent = agentCommand();
+  addPaired(agent);
+  return agent;
+}
+
+function addPaired(agent: Command): void {
   withServerOptions(agent.command("pair"))
     .description("create a token that pairs one agent; it is shown once and works for 15 minutes")
     .action(async (options: ServerOptions) => {
