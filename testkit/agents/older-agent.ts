@@ -158,9 +158,10 @@ export class OlderAgent {
     this.socket = socket;
     let pinging: NodeJS.Timeout | undefined;
     socket.on("error", () => undefined);
-    socket.on("unexpected-response", (request, response) => {
+    socket.on("unexpected-response", (_request, response) => {
       this.refusals.push(response.statusCode ?? 0);
-      request.destroy();
+      // Not `request.destroy()`: after that, "close" would never come, and it would not try again.
+      socket.terminate();
       this.#tell();
     });
     socket.on("open", () => {

@@ -10,4 +10,4 @@ it("EXEC-02 EXEC-04 ends every request once, loses no result and runs no step tw
   const { succeeded = 0, NODE_EXECUTION_FAILED: cut = 0, ...others } = report.ended;
   expect(others).toEqual({});
   expect(succeeded).toBeGreaterThan(cut);
-});
+}, 1_200_000);

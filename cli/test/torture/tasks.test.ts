@@ -7,4 +7,5 @@ it("TASK-02 TASK-04 TASK-05 ends every task once, loses no result and repeats no
   expect(report.tasks).toBeGreaterThan(50);
   expect(report.ended["completed"]).toBeGreaterThan(25);
   expect(report.brokenConnections).toBeGreaterThan(0);
-});
+  // A task whose agent was killed may wait for the end of its lease, and twenty restarts take their time on a busy machine.
+}, 1_200_000);
